@@ -37,6 +37,7 @@
 //      queue_pair   queue pairs without librdmacm        datagram   how their ends are told
 //      renewal      how a link moves to another queue pair
 //      port_watch   ports that go down and come up
+//      xrc          queue pairs that links share
 //      buffer       registered buffers                   firehose   keys of memory
 //      limits       how many of everything               memory, segments, whole
 //      wire         what travels                         addresses, ports, filter, path, settings

@@ -21,6 +21,7 @@
 #include "../../conduits/ibv/ibv_handshake.h"
 #include "../../conduits/ibv/ibv_peer.h"
 #include "../../conduits/ibv/ibv_wire.h"
+#include "../../conduits/ibv/ibv_xrc.h"
 #include "../../core/aqueduct.h"
 #include "../../core/job_groups.h"
 #include "../../other/base/log.h"
@@ -73,6 +74,9 @@ typedef struct row {
     size_t row_bytes;                      // of all exchanges together: what each rank tells
     uint64_t frames, bytes_up, bytes_down; // of the tree of hosts, for all exchanges
     unsigned datagrams;                    // of a connection
+    // With XRC: queue pairs of a rank to send by, and of a host to receive by.
+    unsigned senders;
+    uint64_t receivers;
 } row_t;
 
 static row_t rows[SIZES];
@@ -326,6 +330,36 @@ static unsigned handshake_measure(void)
     return sent;
 }
 
+// ---- XRC ----
+
+// A rank gets links to all its peers. Each host has one port, and so one address.
+static unsigned senders_measure(const row_t *row)
+{
+    aq_ibv_xrc_t xrc = {.file = -1, .ranks = row->ranks};
+    for (uint32_t rank = 0; rank < row->peers; rank++)
+        assert_non_null(aq_ibv_xrc_sender_get(&xrc, boot.hosts[rank], (uint16_t)boot.hosts[rank]));
+    const unsigned senders = aq_ibv_xrc_senders(&xrc);
+    aq_ibv_xrc_close(&xrc);
+    return senders;
+}
+
+// All peers connect to all ranks of this host.
+static uint64_t receivers_measure(const row_t *row)
+{
+    aq_ibv_xrc_t xrc = {.ranks = row->ranks,
+                        .receivers = calloc(row->ranks, sizeof *xrc.receivers)};
+    uint32_t number;
+    assert_non_null(xrc.receivers);
+    for (uint32_t rank = 0; rank < row->peers; rank++)
+        for (unsigned here = 0; here < RANKS_OF_HOST; here++)
+            if (aq_ibv_xrc_claim(&xrc, rank, &number) == AQ_IBV_XRC_MAKE)
+                aq_ibv_xrc_publish(&xrc, rank, 1 + rank);
+            else
+                assert_int_equal(number, 1 + rank);
+    free((void *)xrc.receivers);
+    return xrc.made;
+}
+
 // ---- all of it ----
 
 static void row_measure(row_t *row, uint32_t ranks)
@@ -355,6 +389,8 @@ static void row_measure(row_t *row, uint32_t ranks)
         exchange_measure(row, boot.parts[i]);
     }
     row->datagrams = handshake_measure();
+    row->senders = senders_measure(row);
+    row->receivers = receivers_measure(row);
     free(boot.hosts);
     free((void *)(uintptr_t)job.host.members);
     free((void *)(uintptr_t)job.nbrhd.members);
@@ -378,7 +414,19 @@ typedef struct entry {
     uint64_t value;
 } entry_t;
 
-enum { ENTRIES = 23 };
+enum { ENTRIES = 26 };
+
+// Queue pairs on the device of a host with XRC, in both directions.
+static uint64_t device_pairs(const row_t *row)
+{
+    return (uint64_t)RANKS_OF_HOST * row->senders + row->receivers;
+}
+
+static uint64_t xrc_bytes(const row_t *row)
+{
+    return (uint64_t)row->peers * sizeof(aq_ibv_peer_t) +
+           row->senders * (sizeof(aq_ibv_xrc_sender_t) + aq_ibv_pair_bytes(&row->limits));
+}
 
 static void entries_fill(const row_t *row, entry_t out[ENTRIES])
 {
@@ -403,6 +451,9 @@ static void entries_fill(const row_t *row, entry_t out[ENTRIES])
         {"connections of a rank, all made at the start", all},
         {"  their memory, MiB", (all * row->connected) >> 20},
         {"  queue pairs on the device of a host", all * RANKS_OF_HOST},
+        {"  with XRC: queue pairs of a rank to send by", row->senders},
+        {"  with XRC: queue pairs on the device of a host", device_pairs(row)},
+        {"  with XRC: memory of a rank's links and these, MiB", xrc_bytes(row) >> 20},
         {"datagrams of a connection without librdmacm", row->datagrams},
         {"exchanges of conduit ibv at the start", row->exchanges},
         {"frames of these between all hosts", row->frames},
@@ -517,12 +568,28 @@ static void test_start(void **state)
     }
 }
 
+// With XRC a rank has a queue pair for each other host, and a host one for each rank elsewhere: as
+// many as ranks elsewhere, twice. A device of 131,072 has room for 656 hosts, more than launchers
+// start.
+static void test_xrc(void **state)
+{
+    (void)state;
+    for (const row_t *row = rows; row < rows + SIZES; row++) {
+        assert_int_equal(row->senders, row->hosts - 1);
+        assert_int_equal(row->receivers, row->ranks - RANKS_OF_HOST);
+        assert_int_equal(device_pairs(row), 2 * (uint64_t)(row->hosts - 1) * RANKS_OF_HOST);
+        assert_int_equal(device_pairs(row), 2 * (uint64_t)row->connections_static);
+        assert_true(row->ranks > AQ_JOB_RANKS_MAX || device_pairs(row) <= (unsigned)can.max_qp);
+    }
+    assert_true(2 * ((AQ_JOB_RANKS_MAX - 1) / RANKS_OF_HOST) * RANKS_OF_HOST <= can.max_qp);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),   cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_credits), cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_start),   cmocka_unit_test(test_xrc),
     };
     return cmocka_run_group_tests(tests, measure_all, NULL);
 }
