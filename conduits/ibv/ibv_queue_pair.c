@@ -21,9 +21,15 @@ int aq_ibv_pair_init(struct ibv_qp *qp, const aq_ibv_path_source_t *from, unsign
                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
+// What every queue pair needs to receive, and what one needs that answers requests.
+enum {
+    RECEIVES = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+    ANSWERS = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+};
+
 static int init_to_receive(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
                            const aq_ibv_pair_info_t *mine, const aq_ibv_pair_info_t *theirs,
-                           uint8_t timer)
+                           uint8_t timer, int mask)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
                                .path_mtu = (enum ibv_mtu)aq_min(mine->mtu, theirs->mtu),
@@ -32,9 +38,7 @@ static int init_to_receive(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
                                .max_dest_rd_atomic = mine->reads,
                                .min_rnr_timer = timer,
                                .ah_attr = aq_ibv_path_way(from, &theirs->port)};
-    return ibv_modify_qp(qp, &attr,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    return ibv_modify_qp(qp, &attr, mask);
 }
 
 static int receive_to_send(struct ibv_qp *qp, const aq_ibv_pair_info_t *mine,
@@ -57,6 +61,59 @@ int aq_ibv_pair_connect(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
 {
     if (mine->link != theirs->link)
         return ENONET;
-    const int error = init_to_receive(qp, from, mine, theirs, rnr.timer);
+    const int error = init_to_receive(qp, from, mine, theirs, rnr.timer, RECEIVES | ANSWERS);
     return error ? error : receive_to_send(qp, mine, theirs, rnr.retries);
+}
+
+// ---- XRC ----
+
+struct ibv_qp *aq_ibv_pair_make_sending(struct ibv_pd *pd, const struct ibv_qp_init_attr *like)
+{
+    struct ibv_qp_init_attr_ex attr = {.qp_context = like->qp_context,
+                                       .send_cq = like->send_cq,
+                                       .cap = {.max_send_wr = like->cap.max_send_wr,
+                                               .max_send_sge = like->cap.max_send_sge,
+                                               .max_inline_data = like->cap.max_inline_data},
+                                       .qp_type = IBV_QPT_XRC_SEND,
+                                       .sq_sig_all = like->sq_sig_all,
+                                       .comp_mask = IBV_QP_INIT_ATTR_PD,
+                                       .pd = pd};
+    return ibv_create_qp_ex(pd->context, &attr);
+}
+
+int aq_ibv_pair_connect_sending(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
+                                const aq_ibv_pair_info_t *mine, const aq_ibv_pair_info_t *theirs,
+                                uint8_t rnr_retries)
+{
+    if (mine->link != theirs->link)
+        return ENONET;
+    const int error = init_to_receive(qp, from, mine, theirs, 0, RECEIVES);
+    return error ? error : receive_to_send(qp, mine, theirs, rnr_retries);
+}
+
+struct ibv_qp *aq_ibv_pair_make_receiving(struct ibv_context *verbs, struct ibv_xrcd *domain)
+{
+    struct ibv_qp_init_attr_ex attr = {
+        .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = domain};
+    return ibv_create_qp_ex(verbs, &attr);
+}
+
+struct ibv_qp *aq_ibv_pair_open_receiving(struct ibv_context *verbs, struct ibv_xrcd *domain,
+                                          uint32_t number)
+{
+    struct ibv_qp_open_attr attr = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+                                                 IBV_QP_OPEN_ATTR_TYPE,
+                                    .qp_num = number,
+                                    .xrcd = domain,
+                                    .qp_type = IBV_QPT_XRC_RECV};
+    return ibv_open_qp(verbs, &attr);
+}
+
+int aq_ibv_pair_connect_receiving(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
+                                  const aq_ibv_pair_info_t *mine, const aq_ibv_pair_info_t *theirs,
+                                  uint8_t rnr_timer)
+{
+    if (mine->link != theirs->link)
+        return ENONET;
+    return init_to_receive(qp, from, mine, theirs, rnr_timer, RECEIVES | ANSWERS);
 }

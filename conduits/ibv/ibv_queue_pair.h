@@ -3,6 +3,12 @@
 // one, and takes its own queue pair through the states of verbs:
 //
 //      RESET -- aq_ibv_pair_init --> INIT -- aq_ibv_pair_connect --> RTR --> RTS
+//
+// With XRC (ibv_xrc.h) a connection has a queue pair for each direction, and the device accepts
+// fewer attributes for each:
+//
+//      sending      INIT -- aq_ibv_pair_connect_sending --> RTR --> RTS
+//      receiving    INIT -- aq_ibv_pair_connect_receiving --> RTR
 #ifndef AQ_IBV_QUEUE_PAIR_H
 #define AQ_IBV_QUEUE_PAIR_H
 
@@ -35,5 +41,27 @@ int aq_ibv_pair_init(struct ibv_qp *qp, const aq_ibv_path_source_t *from, unsign
 int aq_ibv_pair_connect(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
                         const aq_ibv_pair_info_t *mine, const aq_ibv_pair_info_t *theirs,
                         aq_ibv_pair_rnr_t rnr);
+
+// ---- XRC ----
+
+// A sending queue pair like one of another type, without what is for receiving. NULL: errno.
+struct ibv_qp *aq_ibv_pair_make_sending(struct ibv_pd *pd, const struct ibv_qp_init_attr *like);
+
+// As aq_ibv_pair_connect. theirs: the receiving queue pair of the other side.
+int aq_ibv_pair_connect_sending(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
+                                const aq_ibv_pair_info_t *mine, const aq_ibv_pair_info_t *theirs,
+                                uint8_t rnr_retries);
+
+// A receiving queue pair of a domain, and one that another process of the domain has made. NULL:
+// errno.
+struct ibv_qp *aq_ibv_pair_make_receiving(struct ibv_context *verbs, struct ibv_xrcd *domain);
+struct ibv_qp *aq_ibv_pair_open_receiving(struct ibv_context *verbs, struct ibv_xrcd *domain,
+                                          uint32_t number);
+
+// As aq_ibv_pair_connect. theirs: the sending queue pair of the other side; mine: of this side only
+// the MTU, the reads and the kind of network.
+int aq_ibv_pair_connect_receiving(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
+                                  const aq_ibv_pair_info_t *mine, const aq_ibv_pair_info_t *theirs,
+                                  uint8_t rnr_timer);
 
 #endif

@@ -3,6 +3,7 @@
 #endif
 #include "ibv_queues.h"
 #include "ibv_profile.h"
+#include "ibv_queue_pair.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,8 @@ static bool inline_is_possible(const aq_ibv_queues_t *queues, struct ibv_pd *pd,
         .cap = {.max_send_wr = 2, .max_send_sge = 1, .max_inline_data = inline_bytes},
         .qp_type = IBV_QPT_RC,
     };
-    struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+    struct ibv_qp *qp =
+        queues->domain ? aq_ibv_pair_make_sending(pd, &attr) : ibv_create_qp(pd, &attr);
     if (!qp)
         return false;
     ibv_destroy_qp(qp);
@@ -67,21 +69,38 @@ static bool channels_make(aq_ibv_queues_t *queues, struct ibv_context *verbs, bo
     return fcntl(queues->completions->fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
+// The shared receive queue of an XRC domain reports arrivals by itself: its queue pairs, which
+// several processes share, have no completion queue.
+static bool srq_make(aq_ibv_queues_t *queues, struct ibv_pd *pd, unsigned arrivals)
+{
+    struct ibv_srq_init_attr srq = {.attr = {.max_wr = arrivals, .max_sge = 1}};
+    struct ibv_srq_init_attr_ex of_domain = {.attr = srq.attr,
+                                             .comp_mask =
+                                                 IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+                                                 IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+                                             .srq_type = IBV_SRQT_XRC,
+                                             .pd = pd,
+                                             .xrcd = queues->domain,
+                                             .cq = queues->receive_cq};
+    queues->srq =
+        queues->domain ? ibv_create_srq_ex(pd->context, &of_domain) : ibv_create_srq(pd, &srq);
+    return queues->srq &&
+           (!queues->domain || ibv_get_srq_num(queues->srq, &queues->srq_number) == 0);
+}
+
 aq_status_t aq_ibv_queues_open(aq_ibv_queues_t *queues, struct ibv_pd *pd,
                                const aq_ibv_limits_t *limits, bool receive_thread, bool send_thread)
 {
     struct ibv_context *verbs = pd->context;
-    struct ibv_srq_init_attr srq = {
-        .attr = {.max_wr = limits->arrivals + limits->ahead, .max_sge = 1}};
     const int sends = (int)(limits->depth_total + limits->unsignaled_total),
-              arrivals = (int)srq.attr.max_wr;
+              arrivals = (int)(limits->arrivals + limits->ahead);
     if (channels_make(queues, verbs, receive_thread, send_thread) &&
         (queues->send_cq = ibv_create_cq(
              verbs, sends, NULL, send_thread ? queues->sends : queues->completions, 0)) != NULL &&
         (queues->receive_cq =
              ibv_create_cq(verbs, arrivals, NULL,
                            receive_thread ? queues->arrivals : queues->completions, 0)) != NULL &&
-        (queues->srq = ibv_create_srq(pd, &srq)) != NULL)
+        srq_make(queues, pd, (unsigned)arrivals))
         return AQ_OK;
     aq_log_error("device %s refuses %s (%s): lower %s", ibv_get_device_name(verbs->device),
                  !queues->completions  ? "a completion channel"
