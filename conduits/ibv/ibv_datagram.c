@@ -11,6 +11,13 @@ static bool pair_is_valid(const aq_ibv_pair_info_t *pair)
            pair->mtu <= MTUS;
 }
 
+// With XRC the receiving queue pair stands behind the sending one as soon as there is one.
+static bool srq_is_valid(const aq_ibv_datagram_t *datagram)
+{
+    const unsigned pairs = datagram->flags & AQ_IBV_SAYS_KNOWN ? 2 : 1;
+    return !datagram->srq || (datagram->srq < NUMBERS && datagram->count == pairs);
+}
+
 // A refusal has no queue pairs, and every other datagram has some.
 static bool says_valid(const aq_ibv_datagram_t *datagram)
 {
@@ -20,7 +27,7 @@ static bool says_valid(const aq_ibv_datagram_t *datagram)
     for (unsigned i = 0; i < datagram->count; i++)
         if (!pair_is_valid(&datagram->pairs[i]))
             return false;
-    return refusal == (datagram->count == 0);
+    return refusal == (datagram->count == 0) && srq_is_valid(datagram);
 }
 
 bool aq_ibv_datagram_read(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t size,

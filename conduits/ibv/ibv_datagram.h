@@ -1,11 +1,13 @@
 // The datagrams by which connections are made without librdmacm (ibv_connect_ud.h): what a datagram
 // says, how it is written, and the checks of one that arrives.
 //
-//      [ private data: proof, ranks, endpoints, ... ][ flags, count ][ queue pair ] ... count times
+//      [ private data: proof, ranks, endpoints, ... ][ flags, count, shared receive queue ]
+//      [ queue pair ] ... count times
 //
 // The private data are those of librdmacm's messages (ibv_proof.h), and their proof covers the
 // whole datagram. One datagram carries the numbers of all queue pairs of a link, one or more for
-// each rail.
+// each rail. With XRC (ibv_xrc.h) it carries the number of the shared receive queue, and of queue
+// pairs the sending one and, with AQ_IBV_SAYS_KNOWN, the receiving one.
 //
 // All datagrams of one side about one link say the same, except for the flags, whose order does not
 // matter (ibv_handshake.h). So a datagram that somebody recorded and sends again is one more
@@ -26,7 +28,7 @@ typedef struct aq_ibv_datagram {
     aq_ibv_conn_private_data_t peer; // what the sender says of itself
     uint16_t flags;                  // AQ_IBV_SAYS_...
     uint16_t count;                  // queue pairs; 0: a refusal
-    uint32_t unused;
+    uint32_t srq;                    // number of the shared receive queue; 0: no XRC
     aq_ibv_pair_info_t pairs[AQ_IBV_PAIRS_MOST];
 } aq_ibv_datagram_t;
 

@@ -115,6 +115,27 @@ static void test_ranges(void **state)
     assert_false(is_read());
 }
 
+// With XRC the receiving queue pair comes with KNOWN, and not before.
+static void test_srq(void **state)
+{
+    (void)state;
+    make_datagram(1);
+    datagram.srq = 77;
+    assert_true(is_read());
+    assert_int_equal(theirs.srq, 77);
+    datagram.flags |= AQ_IBV_SAYS_KNOWN;
+    assert_false(is_read());
+    make_datagram(2);
+    datagram.srq = 77;
+    assert_false(is_read());
+    datagram.flags |= AQ_IBV_SAYS_KNOWN;
+    assert_true(is_read());
+    datagram.srq = 1 << 24;
+    assert_false(is_read());
+    datagram = (aq_ibv_datagram_t){.peer.rank = CALLER, .flags = AQ_IBV_SAYS_NO, .srq = 77};
+    assert_false(is_read());
+}
+
 // The count does not fit the length.
 static void test_counts(void **state)
 {
@@ -133,7 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_counts), cmocka_unit_test(test_each_bit),
         cmocka_unit_test(test_purpose),    cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_counts),     cmocka_unit_test(test_srq),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
