@@ -375,6 +375,17 @@ static bool bonds_wanted(const aq_ibv_device_t *device, bool receive_thread)
            strcmp(aq_setting_text(aq_ibv_setting(IBV_SET_ATOMICS)), "1") != 0;
 }
 
+// Windows keep queue pairs of their own.
+static aq_status_t xrc_open(aq_ibv_conduit_t *ibv)
+{
+    const aq_ibv_device_t *device = &ibv->shared->device;
+    aq_ibv_xrc_t *xrc = &ibv->shared->xrc;
+    aq_status_t status = aq_ibv_xrc_open(xrc, ibv->base.env->boot, device->verbs, &device->address);
+    ibv->queues.domain = xrc->domain;
+    ibv->end.xrc = xrc;
+    return status;
+}
+
 static aq_status_t device_open(aq_ibv_conduit_t *ibv)
 {
     const aq_conduit_env_t *env = ibv->base.env;
@@ -385,6 +396,8 @@ static aq_status_t device_open(aq_ibv_conduit_t *ibv)
     if (status == AQ_OK)
         snprintf(ibv->shared->losses.port, sizeof ibv->shared->losses.port, "port %u of %s",
                  device->port, ibv_get_device_name(device->verbs->device));
+    if (status == AQ_OK && device->xrc)
+        status = xrc_open(ibv);
     if (status == AQ_OK && bonds_wanted(device, ibv->sleeper.receive.wanted)) {
         aq_ibv_limits_multiply(&ibv->limits, device->rails.count);
         device->atomics = AQ_IBV_ATOMICS_NONE;
@@ -457,6 +470,7 @@ aq_status_t aq_ibv_conduit_open(const aq_conduit_ops_t *ops, const aq_conduit_en
     aq_ibv_sleeper_close(&ibv->sleeper);
     aq_ibv_parts_close(ibv);
     aq_ibv_queues_close(&ibv->queues);
+    aq_ibv_xrc_close(&shared->xrc);
     aq_ibv_device_close(&shared->device);
     aq_ibv_addresses_free(&shared->addresses);
     free(shared);
@@ -566,6 +580,11 @@ static void print_connecting(const aq_ibv_conduit_t *ibv)
     if (connector->all_ns)
         fprintf(stderr, "ibv: rank %u connected to all peers at the start by %s in %.1f ms\n", rank,
                 connector->ops->name, (double)connector->all_ns / 1e6);
+    if (ibv->end.xrc)
+        fprintf(stderr,
+                "ibv: rank %u by XRC: %u queue pairs to send by, and %u to receive by that it made "
+                "for its host\n",
+                rank, aq_ibv_xrc_senders(ibv->end.xrc), ibv->end.xrc->made);
     if (connector->ops == &aq_ibv_connect_ud)
         fprintf(stderr,
                 "ibv: rank %u by datagrams: %lu sent (%lu of them again), %lu dropped here, %lu "

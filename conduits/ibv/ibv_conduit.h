@@ -23,7 +23,7 @@
 //
 //      table        the operations that the core calls
 //      conduit      open and close                       dump       what is outstanding
-//      sleep        waiting; receive and send thread     connect_cm, connect_ud
+//      sleep        waiting; receive and send thread     connect_cm, connect_ud, connect_xrc
 //      receive      messages in                          connect    the connector
 //      bond         links that move to another port      task       what the connector does beside
 //      ring         rings that peers write here          ondemand   put and get that have to ask
@@ -57,6 +57,7 @@ typedef struct aq_ibv_shared {
     aq_ibv_keys_t keys;     // of the segments, and of other memory here
     aq_ibv_losses_t losses;
     aq_ibv_addresses_t addresses;
+    aq_ibv_xrc_t xrc; // of endpoint 0; ranks is 0 without XRC
     aq_ibv_connector_t connector;
     bool connect_file; // GASNET_CONNECTFILE_OUT is to be written at the end
     // The windows, the newest first; changed by open_window only.

@@ -91,6 +91,35 @@ struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end)
     };
 }
 
+aq_ibv_path_source_t aq_ibv_connect_source(const aq_ibv_device_t *device)
+{
+    return (aq_ibv_path_source_t){.path = &device->path,
+                                  .address = device->address,
+                                  .port = device->port,
+                                  .gid_index = device->gid_index,
+                                  .ethernet = device->ethernet};
+}
+
+int aq_ibv_connect_init(const aq_ibv_device_t *device, struct ibv_qp *qp)
+{
+    const aq_ibv_path_source_t from = aq_ibv_connect_source(device);
+    const unsigned atomic = device->atomics == AQ_IBV_ATOMICS_NONE ? 0 : IBV_ACCESS_REMOTE_ATOMIC;
+    return aq_ibv_pair_init(qp, &from, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | atomic);
+}
+
+aq_ibv_pair_info_t aq_ibv_connect_end(const aq_ibv_connector_t *connector,
+                                      const aq_ibv_peer_t *link)
+{
+    const aq_ibv_device_t *device = connector->device;
+    return (aq_ibv_pair_info_t){.port = device->address,
+                                .number = link->pair->qp_num,
+                                .psn = link->conn.psn,
+                                .mtu = device->mtu,
+                                .reads = aq_ibv_link_end(connector, link)->limits->reads,
+                                .link =
+                                    device->ethernet ? AQ_IBV_LINK_ROCE : AQ_IBV_LINK_INFINIBAND};
+}
+
 static bool port_is_active(const aq_ibv_device_t *device)
 {
     struct ibv_port_attr port;
@@ -163,7 +192,7 @@ static bool call_more(aq_ibv_connector_t *connector, const uint32_t *ranks, uint
         ready += link->conn.state == AQ_IBV_READY;
     }
     const bool all = count == connector->env->size - connector->env->nbrhd_size;
-    return ready == count && (!all || atomic_load(&first->queue_pairs) == count);
+    return ready == count && (!all || first->xrc || atomic_load(&first->queue_pairs) == count);
 }
 
 static aq_status_t ranks_connect(aq_ibv_connector_t *connector, const uint32_t *ranks,

@@ -23,8 +23,14 @@
 #include "ibv_device.h"
 #include "ibv_lost.h"
 #include "ibv_port_watch.h"
+#include "ibv_queue_pair.h"
 #include "ibv_queues.h"
 #include "ibv_task.h"
+#include "ibv_xrc.h"
+
+enum {
+    AQ_IBV_RNR_TIMER = 0, // a peer without a buffer is tried again after 655 ms
+};
 
 // What the connections of one endpoint of this process need.
 typedef struct aq_ibv_end {
@@ -32,6 +38,7 @@ typedef struct aq_ibv_end {
     const aq_ibv_queues_t *queues;
     aq_ibv_peers_t *peers;
     aq_ibv_bonds_t *bonds;          // NULL: links cannot move to another port
+    aq_ibv_xrc_t *xrc;              // NULL: each link has a queue pair of its own
     aq_ibv_conn_private_data_t own; // what is the same for all peers of the endpoint
     atomic_uint queue_pairs;        // of links, and of failed calls until they are cleaned up
     // Makes the queues and buffers of a window, with the connector's lock held. Called once, before
@@ -121,6 +128,16 @@ void aq_ibv_link_furnished(aq_ibv_peer_t *link);
 
 // What a queue pair of an endpoint is to be like.
 struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end);
+
+// Where the paths of this process begin.
+aq_ibv_path_source_t aq_ibv_connect_source(const aq_ibv_device_t *device);
+
+// Takes a new queue pair to INIT. Returns 0 or an errno.
+int aq_ibv_connect_init(const aq_ibv_device_t *device, struct ibv_qp *qp);
+
+// This side's end of a link, whose first queue pair was made.
+aq_ibv_pair_info_t aq_ibv_connect_end(const aq_ibv_connector_t *connector,
+                                      const aq_ibv_peer_t *link);
 
 // A link cannot be connected: ends the job unless it is heard that the job ends. why: the outcome
 // of the last attempt.

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #endif
 #include "ibv_connect_ud.h"
+#include "ibv_connect_xrc.h"
 #include "ibv_datagram.h"
 
 #include <errno.h>
@@ -22,7 +23,6 @@ enum {
     GRH_BYTES = 40, // the device puts a header of so many bytes in front of a datagram
     SLOT_BYTES = 640,
     QKEY = 0x2715a9d5, // the highest bit is reserved for the system
-    RNR_TIMER = 0,     // 655 ms
 };
 
 _Static_assert(GRH_BYTES + sizeof(aq_ibv_datagram_t) <= SLOT_BYTES, "a slot has room for any");
@@ -46,15 +46,6 @@ static uint64_t now_ms(void)
 
 // ---- paths ----
 
-static aq_ibv_path_source_t source_of(const aq_ibv_device_t *device)
-{
-    return (aq_ibv_path_source_t){.path = &device->path,
-                                  .address = device->address,
-                                  .port = device->port,
-                                  .gid_index = device->gid_index,
-                                  .ethernet = device->ethernet};
-}
-
 // The path of datagrams to a rank. NULL: the device finds none (errno). On an Ethernet the system
 // asks the network for the address, which blocks for up to a second.
 static struct ibv_ah *path_get(const aq_ibv_connector_t *connector, uint32_t rank)
@@ -67,7 +58,7 @@ static struct ibv_ah *path_get(const aq_ibv_connector_t *connector, uint32_t ran
         return NULL;
     struct ibv_ah **path = &ud->paths[addresses->rows[rank].address];
     const aq_ibv_port_address_t port = aq_ibv_addresses_port(addresses, rank);
-    const aq_ibv_path_source_t from = source_of(connector->device);
+    const aq_ibv_path_source_t from = aq_ibv_connect_source(connector->device);
     struct ibv_ah_attr way = aq_ibv_path_way(&from, &port);
     if (!*path)
         *path = ibv_create_ah(connector->device->pd, &way);
@@ -133,27 +124,16 @@ static int datagram_send(aq_ibv_connector_t *connector, uint32_t rank, aq_ibv_da
     return 0;
 }
 
-// This side's end of a link.
-static aq_ibv_pair_info_t end_of(const aq_ibv_connector_t *connector, const aq_ibv_peer_t *link)
-{
-    const aq_ibv_device_t *device = connector->device;
-    return (aq_ibv_pair_info_t){.port = device->address,
-                                .number = link->pair->qp_num,
-                                .psn = link->conn.psn,
-                                .mtu = device->mtu,
-                                .reads = aq_ibv_link_end(connector, link)->limits->reads,
-                                .link =
-                                    device->ethernet ? AQ_IBV_LINK_ROCE : AQ_IBV_LINK_INFINIBAND};
-}
-
 // What this process says about a link. Returns as datagram_send.
 static int link_send(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 {
-    aq_ibv_datagram_t datagram = {
-        .peer = aq_ibv_private_data_for(aq_ibv_link_end(connector, link), link),
-        .flags = (uint16_t)aq_ibv_handshake_flags(&link->conn.handshake),
-        .count = 1};
-    datagram.pairs[0] = end_of(connector, link);
+    const aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
+    aq_ibv_datagram_t datagram = {.peer = aq_ibv_private_data_for(end, link),
+                                  .flags = (uint16_t)aq_ibv_handshake_flags(&link->conn.handshake),
+                                  .count = 1};
+    datagram.pairs[0] = aq_ibv_connect_end(connector, link);
+    if (end->xrc)
+        aq_ibv_xrc_say(end, link, &datagram);
     return datagram_send(connector, link->rank, &datagram);
 }
 
@@ -168,13 +148,6 @@ static void datagram_refuse(aq_ibv_connector_t *connector, const aq_ibv_datagram
 
 // ---- queue pairs ----
 
-static int pair_init(const aq_ibv_device_t *device, struct ibv_qp *qp)
-{
-    const aq_ibv_path_source_t from = source_of(device);
-    const unsigned atomic = device->atomics == AQ_IBV_ATOMICS_NONE ? 0 : IBV_ACCESS_REMOTE_ATOMIC;
-    return aq_ibv_pair_init(qp, &from, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | atomic);
-}
-
 // Gives a link its queue pair, if it has none. False: the device refuses (logged).
 static bool link_furnish(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 {
@@ -182,10 +155,12 @@ static bool link_furnish(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
     struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);
     if (link->pair)
         return true;
+    if (end->xrc)
+        return aq_ibv_xrc_furnish(connector, link);
     if (!aq_ibv_link_prepare(end, link))
         return false;
     struct ibv_qp *qp = ibv_create_qp(connector->device->pd, &attr);
-    const int error = qp ? pair_init(connector->device, qp) : errno;
+    const int error = qp ? aq_ibv_connect_init(connector->device, qp) : errno;
     if (!error) {
         link->pair = qp;
         aq_ibv_link_furnished(link);
@@ -206,9 +181,9 @@ static int link_connect(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
                         const aq_ibv_datagram_t *theirs)
 {
     aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
-    const aq_ibv_path_source_t from = source_of(connector->device);
-    const aq_ibv_pair_info_t mine = end_of(connector, link);
-    const aq_ibv_pair_rnr_t rnr = {RNR_TIMER, aq_ibv_rnr_retries(end->limits)};
+    const aq_ibv_path_source_t from = aq_ibv_connect_source(connector->device);
+    const aq_ibv_pair_info_t mine = aq_ibv_connect_end(connector, link);
+    const aq_ibv_pair_rnr_t rnr = {AQ_IBV_RNR_TIMER, aq_ibv_rnr_retries(end->limits)};
     const int error = aq_ibv_pair_connect(link->pair, &from, &mine, &theirs->pairs[0], rnr);
     if (error == ETIMEDOUT)
         return error;
@@ -218,6 +193,16 @@ static int link_connect(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
     }
     aq_ibv_peer_start(end->peers, link, &theirs->peer);
     return 0;
+}
+
+// Does what the handshake says about queue pairs. Returns as link_connect, or EALREADY: see
+// aq_ibv_xrc_follow.
+static int link_follow(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, unsigned actions,
+                       const aq_ibv_datagram_t *theirs)
+{
+    if (aq_ibv_link_end(connector, link)->xrc)
+        return aq_ibv_xrc_follow(connector, link, actions, theirs);
+    return actions & AQ_IBV_DO_CONNECT ? link_connect(connector, link, theirs) : 0;
 }
 
 // ---- the handshake ----
@@ -247,7 +232,7 @@ static bool link_pathless(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, in
     return true;
 }
 
-// Does what the handshake says, except for AQ_IBV_DO_CONNECT. theirs: the datagram that it says
+// Does what the handshake says, except for what link_follow did. theirs: the datagram that it says
 // that about; NULL: none.
 static void link_act(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, unsigned actions,
                      const aq_ibv_datagram_t *theirs)
@@ -341,18 +326,20 @@ static aq_ibv_peer_t *link_of(aq_ibv_connector_t *connector, const aq_ibv_datagr
                : NULL;
 }
 
-// Takes in what a peer says. If the system does not learn the peer's address in time, the datagram
-// counts as lost: the peer repeats it, a few times.
+// Takes in what a peer says. If the system does not learn the peer's address in time, or another
+// rank is about to make the queue pair, the datagram counts as lost: the peer repeats it, a few
+// times.
 static void link_hear(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
                       const aq_ibv_datagram_t *theirs)
 {
     const aq_ibv_handshake_t before = link->conn.handshake;
     const unsigned actions =
         aq_ibv_handshake_receive(&link->conn.handshake, theirs->flags, now_ms());
-    const int error = actions & AQ_IBV_DO_CONNECT ? link_connect(connector, link, theirs) : 0;
-    if (error == ETIMEDOUT) {
+    const int error = link_follow(connector, link, actions, theirs);
+    if (error == ETIMEDOUT || error == EALREADY) {
         link->conn.handshake = before;
-        (void)link_pathless(connector, link, error);
+        if (error == ETIMEDOUT)
+            (void)link_pathless(connector, link, error);
         return;
     }
     if (!before.begun && link->conn.handshake.begun)

@@ -324,8 +324,10 @@ static aq_status_t device_query(const aq_ibv_device_t *device, uint32_t peers,
 
 static aq_ibv_network_t network_of(const aq_ibv_device_t *device)
 {
-    aq_ibv_network_t network = {
-        .port = device->port, .link = AQ_IBV_LINK_INFINIBAND, .datagrams = device->datagrams_only};
+    aq_ibv_network_t network = {.port = device->port,
+                                .link = AQ_IBV_LINK_INFINIBAND,
+                                .datagrams = device->datagrams_only,
+                                .xrc = device->xrc};
     memcpy(network.subnet, device->address.gid, sizeof network.subnet);
     if (device->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
         network.link = AQ_IBV_LINK_IWARP;
@@ -337,9 +339,25 @@ static aq_ibv_network_t network_of(const aq_ibv_device_t *device)
     return network;
 }
 
+// Whether this process can use XRC, and is to. The first rank, which decides for the job, warns if
+// its device has none.
+static bool xrc_find(const aq_ibv_device_t *device, const struct ibv_device_attr *can)
+{
+    if (!aq_ibv_xrc_wanted())
+        return false;
+    if (can->device_cap_flags & IBV_DEVICE_XRC)
+        return true;
+    if (aq_log_is_first())
+        aq_log_warn("verbs device %s has no extended reliable connections (XRC), for which "
+                    "GASNET_USE_XRC=1 asks; each peer gets a queue pair of its own: unset the "
+                    "variable",
+                    ibv_get_device_name(device->verbs->device));
+    return false;
+}
+
 // Collective. Whether this process can reach rank 0, as far as the kinds of networks and the
-// subnets show.
-static aq_status_t network_check(aq_boot_t *boot, const aq_ibv_device_t *device, aq_status_t status,
+// subnets show. The job uses XRC if rank 0 can.
+static aq_status_t network_check(aq_boot_t *boot, aq_ibv_device_t *device, aq_status_t status,
                                  char *why, size_t why_size)
 {
     aq_ibv_network_t mine = {.port = 0}, first;
@@ -349,6 +367,7 @@ static aq_status_t network_check(aq_boot_t *boot, const aq_ibv_device_t *device,
     const aq_status_t told = boot->ops->broadcast(boot, &first, sizeof first, 0);
     if (told != AQ_OK || status != AQ_OK || first.port == 0)
         return told != AQ_OK ? told : status;
+    device->xrc = first.xrc;
     return aq_ibv_networks_meet(&mine, boot->rank, &first, 0, why, why_size) ? AQ_OK
                                                                              : AQ_ERR_CONFIG;
 }
@@ -367,6 +386,8 @@ aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *
         status = device_query(device, peers, &can, &port, why, sizeof why);
     if (status == AQ_OK)
         status = aq_ibv_path_find(device->verbs, device->port, &device->path, why, sizeof why);
+    if (status == AQ_OK)
+        device->xrc = xrc_find(device, &can);
     status = network_check(env->boot, device, status, why, sizeof why);
     // The hosts of a job are alike, so one message for the job is enough.
     status = aq_boot_agree(env->boot, status, why);
@@ -384,6 +405,9 @@ aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *
         return AQ_ERR_RESOURCE;
     }
     *memory = memory_of(device, limits, &can);
+    if (device->xrc) // whose links have one queue pair
+        device->rails =
+            (aq_ibv_rail_ports_t){.count = 1, .queue_pairs = 1, .list[0] = device->rails.list[0]};
     const aq_ibv_rail_port_t first = {
         .path = device->path, .verbs = device->verbs, .pd = device->pd, .memory = memory};
     aq_ibv_rail_ports_open(&device->rails, &first);

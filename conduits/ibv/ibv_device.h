@@ -31,6 +31,7 @@ typedef struct aq_ibv_device {
     bool ethernet;          // RoCE: peers are found by their GIDs, not by their LIDs
     bool datagrams_only;    // there is no listener
     struct ibv_pd *pd;
+    bool xrc;                  // the job uses XRC; see ibv_xrc.h
     aq_ibv_atomics_t atomics;  // on memory here
     aq_ibv_rail_ports_t rails; // this port and further ones
     uint32_t processes;        // of the job on this host, this one included

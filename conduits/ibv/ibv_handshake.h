@@ -13,6 +13,10 @@
 //      heard: connects  <--- { KNOWN, WANT }
 //      READY            --- { KNOWN } -------->  READY
 //
+// With XRC (ibv_connect_xrc.h) KNOWN is said when the sender's queue pair for receiving is
+// connected, whose number comes with it; the receiver of KNOWN connects its queue pair for sending
+// then, before it is READY.
+//
 // What is always true:
 // - Messages may be lost, duplicated, delayed and reordered without bound, and both sides may call
 //   at the same time: `heard` and `known` only ever become true, and what a message says stays

@@ -368,8 +368,17 @@ bool aq_ibv_networks_meet(const aq_ibv_network_t *mine, uint32_t rank,
                           size_t why_size)
 {
     char here[64], there[64];
-    if (mine->link == first->link && subnets_meet(mine, first))
+    const bool meet = mine->link == first->link && subnets_meet(mine, first);
+    if (meet && (mine->xrc || !first->xrc))
         return true;
+    if (meet) {
+        snprintf(why, why_size,
+                 "rank %u on host %s does not use extended reliable connections (XRC) with port %u "
+                 "of %s, and rank %u on host %s does; unset GASNET_USE_XRC, or set it and "
+                 "GASNET_IBV_CONNECT=ud on all hosts if all devices have XRC",
+                 rank, mine->host, mine->port, mine->device, first_rank, first->host);
+        return false;
+    }
     snprintf(
         why, why_size,
         "rank %u on host %s uses port %u of %s (%s), and rank %u on host %s uses port %u of %s "

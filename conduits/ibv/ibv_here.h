@@ -25,12 +25,14 @@ typedef struct aq_ibv_network {
     uint32_t port, link; // aq_ibv_link_t
     uint8_t subnet[8];   // InfiniBand: the prefix of the GID
     bool datagrams;      // librdmacm cannot make connections
+    bool xrc;            // it can use XRC, and is to
 } aq_ibv_network_t;
 
 // Whether two processes can reach each other, as far as that is known before packets are sent:
 // their ports are of the same kind of network; on InfiniBand also of the same subnet, unless
 // librdmacm, which knows routers, can connect them. No address of RoCE says which others it
-// reaches. False: why names the ranks, hosts and ports, and the remedy.
+// reaches. If the first uses XRC, the other one has to. False: why names the ranks, hosts and
+// ports, and the remedy.
 bool aq_ibv_networks_meet(const aq_ibv_network_t *mine, uint32_t rank,
                           const aq_ibv_network_t *first, uint32_t first_rank, char *why,
                           size_t why_size);

@@ -40,6 +40,8 @@ typedef struct aq_ibv_connection {
     uint32_t psn;      // of the first packet that this process sends
     unsigned pathless; // attempts in a row that found no path to the peer
     struct aq_ibv_peer *next;
+    struct aq_ibv_xrc_sender *sender; // what the link sends by; see ibv_xrc.h; NULL: no XRC
+    struct ibv_qp *receiver;          // the queue pair here from the peer; NULL: no XRC, or not yet
     // By librdmacm.
     unsigned tries;
     struct rdma_cm_id *id; // of the call or answer under way, and of the connection; NULL: none
@@ -86,7 +88,8 @@ typedef struct aq_ibv_peer {
     uint32_t number;         // in the table of peers here
     uint32_t number_there;   // of this process in the peer's table
     unsigned grant;          // requests that this process lets the peer have outstanding
-    // Both change under the connector's lock until READY.
+    uint32_t srq_there;      // with XRC: number of the peer's shared receive queue; else 0
+    // All change under the connector's lock until READY.
     struct ibv_qp *qp;         // to which this process posts: the next one, or that of the bond
     aq_ibv_entries_t *entries; // of qp: `own`, unless links share qp
     struct ibv_qp *pair;       // the first queue pair, which the connector makes

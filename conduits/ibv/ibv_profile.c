@@ -188,6 +188,12 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
                               "Conduit ibv: number of messages (of at most GASNET_AMRDMA_LIMIT) "
                               "after which a process decides again which peers have a ring. 1: a "
                               "peer gets a ring with its first message; 0: no peer has one."},
+    [IBV_SET_USE_XRC] =
+        {"GASNET_USE_XRC", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: whether a process has one queue pair to all ranks of a host that listen at "
+         "the same port (extended reliable connections), in place of one for each rank. It needs "
+         "GASNET_IBV_CONNECT=ud, and such jobs use one port. It was only tested with a fake "
+         "device, with none that exists. Devices without XRC: no effect."},
     [IBV_SET_USE_ODP] =
         {"GASNET_USE_ODP", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether devices that can page on demand access segments and other memory of "

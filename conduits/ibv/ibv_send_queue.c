@@ -149,6 +149,7 @@ static inline void work_describe(aq_ibv_peer_t *link, const aq_ibv_work_t *work,
         .send_flags =
             (work->op ? IBV_SEND_SIGNALED : 0) | (work->in_line ? (unsigned)IBV_SEND_INLINE : 0),
         .wr.rdma = {.remote_addr = work->remote, .rkey = work->remote_key},
+        .qp_type.xrc.remote_srqn = link->srq_there, // other queue pairs than those of XRC ignore it
     };
     if (work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
         wr->wr.atomic.remote_addr = work->remote;

@@ -2,6 +2,7 @@
 #include "ibv_profile.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "../../other/base/minmax.h"
 #include "../../other/base/log.h"
@@ -31,11 +32,26 @@ unsigned aq_ibv_queue_pairs_wanted(unsigned ports)
     return pairs ? (unsigned)pairs : ports;
 }
 
+bool aq_ibv_xrc_wanted(void)
+{
+    return aq_setting_bool(aq_ibv_setting(IBV_SET_USE_XRC)) &&
+           strcmp(aq_setting_text(aq_ibv_setting(IBV_SET_CONNECT)), "ud") == 0;
+}
+
+static void warn_of_xrc(void)
+{
+    if (aq_setting_bool(aq_ibv_setting(IBV_SET_USE_XRC)) && !aq_ibv_xrc_wanted())
+        aq_log_warn("GASNET_USE_XRC=1 has no effect: extended reliable connections need "
+                    "connections by datagrams; set GASNET_IBV_CONNECT=ud, too, or unset the "
+                    "variable");
+}
+
 aq_status_t aq_ibv_settings_check(char *why, size_t why_size)
 {
     if (aq_log_is_first()) {
         warn_of_old(aq_ibv_setting(IBV_SET_HCA_ID));
         warn_of_old(aq_ibv_setting(IBV_SET_PORT_NUM));
+        warn_of_xrc();
     }
     if (aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_STATIC)) ||
         aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_DYNAMIC)))

@@ -4,6 +4,7 @@
 #define AQ_IBV_SETTINGS_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,10 @@ aq_status_t aq_ibv_settings_check(char *why, size_t why_size);
 // (1 or more); why has the message, and nothing is logged.
 aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr *can,
                                 uint64_t peers, char *why, size_t why_size);
+
+// Whether links are to share queue pairs (ibv_xrc.h) if the device can: GASNET_USE_XRC, with
+// connections by datagrams.
+bool aq_ibv_xrc_wanted(void);
 
 // How many ports a process may use: GASNET_NUM_QPS; unless that is set, two, or all that
 // GASNET_IBV_PORTS names.

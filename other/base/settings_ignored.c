@@ -63,9 +63,7 @@ static const aq_setting_ignored_t ignored[] = {
     {"AMMPI_SYNCSEND_THRESH", "conduit mpi always uses standard sends", false},
     // ---- conduit ibv ----
     {"GASNET_AM_GATHER_MIN", "messages are always copied into one buffer", false},
-    {"GASNET_USE_SRQ GASNET_USE_XRC",
-     "conduit ibv always uses shared receive queues, and queue pairs of its own for each peer",
-     false},
+    {"GASNET_USE_SRQ", "conduit ibv always uses shared receive queues", false},
     {"GASNET_RBUF_COUNT GASNET_RBUF_SPARES",
      "the number of receive buffers follows from GASNET_AM_CREDITS_PP and "
      "GASNET_AM_CREDITS_TOTAL",

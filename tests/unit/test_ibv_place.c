@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../../conduits/ibv/ibv_here.h"
@@ -218,12 +219,24 @@ static void test_here(void **state)
     assert_false(aq_ibv_near_device("no-such-device", place.processors, sizeof place.processors));
 }
 
+static aq_ibv_network_t network_make(const char *device, const char *host, uint32_t port,
+                                     bool datagrams)
+{
+    aq_ibv_network_t network = {.port = port,
+                                .link = AQ_IBV_LINK_INFINIBAND,
+                                .subnet = {0xfe, 0x80},
+                                .datagrams = datagrams};
+    snprintf(network.device, sizeof network.device, "%s", device);
+    snprintf(network.host, sizeof network.host, "%s", host);
+    return network;
+}
+
 static void test_networks(void **state)
 {
     (void)state;
     char why[512] = "";
-    const aq_ibv_network_t first = {"mlx5_0", "a", 1, AQ_IBV_LINK_INFINIBAND, {0xfe, 0x80}, false};
-    aq_ibv_network_t mine = {"rxe0", "b", 2, AQ_IBV_LINK_INFINIBAND, {0xfe, 0x80}, false};
+    const aq_ibv_network_t first = network_make("mlx5_0", "a", 1, false);
+    aq_ibv_network_t mine = network_make("rxe0", "b", 2, false);
     assert_true(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
     mine.link = AQ_IBV_LINK_ROCE;
     assert_false(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
@@ -239,8 +252,8 @@ static void test_subnets(void **state)
 {
     (void)state;
     char why[512] = "";
-    aq_ibv_network_t first = {"mlx5_0", "a", 1, AQ_IBV_LINK_INFINIBAND, {0xfe, 0x80}, false};
-    aq_ibv_network_t mine = {"mlx5_1", "b", 1, AQ_IBV_LINK_INFINIBAND, {0xfe, 0x80}, true};
+    aq_ibv_network_t first = network_make("mlx5_0", "a", 1, false);
+    aq_ibv_network_t mine = network_make("mlx5_1", "b", 1, true);
     assert_true(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
     mine.subnet[7] = 2;
     assert_false(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
@@ -255,12 +268,30 @@ static void test_subnets(void **state)
     assert_true(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
 }
 
+// A job uses XRC if its first rank can; the others have to, then.
+static void test_xrc(void **state)
+{
+    (void)state;
+    char why[512] = "";
+    aq_ibv_network_t first = network_make("mlx5_0", "a", 1, true);
+    aq_ibv_network_t mine = network_make("rxe0", "b", 2, true);
+    mine.xrc = true;
+    assert_true(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
+    first.xrc = true;
+    assert_true(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
+    mine.xrc = false;
+    assert_false(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
+    assert_non_null(strstr(why, "rank 3 on host b does not use extended reliable connections (XRC) "
+                                "with port 2 of rxe0, and rank 0 on host a does; unset "
+                                "GASNET_USE_XRC, or set it"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types),     cmocka_unit_test(test_suffixes),
         cmocka_unit_test(test_sharing),   cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_subnets),
+        cmocka_unit_test(test_subnets),   cmocka_unit_test(test_xrc),
 #ifdef AQ_HAVE_HWLOC
         cmocka_unit_test(test_distances), cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_numbers),

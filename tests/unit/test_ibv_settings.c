@@ -70,6 +70,28 @@ static void test_obsolete(void **state)
     free(text);
 }
 
+// XRC needs datagrams.
+static void test_xrc(void **state)
+{
+    (void)state;
+    load_setting("GASNET_USE_XRC", "1");
+    assert_false(aq_ibv_xrc_wanted());
+    char *text = child_errors(check_settings);
+    assert_non_null(strstr(text, "warning: GASNET_USE_XRC=1 has no effect"));
+    assert_non_null(strstr(text, "set GASNET_IBV_CONNECT=ud, too, or unset the variable\n"));
+    free(text);
+    text = child_errors(check_as_rank_1);
+    assert_string_equal(text, "");
+    free(text);
+    load_setting("GASNET_IBV_CONNECT", "ud");
+    assert_true(aq_ibv_xrc_wanted());
+    text = child_errors(check_settings);
+    assert_string_equal(text, "");
+    free(text);
+    load_setting("GASNET_USE_XRC", "0");
+    assert_false(aq_ibv_xrc_wanted());
+}
+
 static void test_connections(void **state)
 {
     (void)state;
@@ -234,6 +256,7 @@ int main(void)
         cmocka_unit_test_setup(test_obsolete, set_up),
         cmocka_unit_test_setup(test_connections, set_up),
         cmocka_unit_test_setup(test_limits, set_up),
+        cmocka_unit_test_setup(test_xrc, set_up),
         cmocka_unit_test_setup(test_defaults, set_up),
         cmocka_unit_test(test_manual),
     };

@@ -32,6 +32,7 @@ static struct ibv_device *devices[3];
 static struct ibv_context context = {.device = &device}, further_context = {.device = &further};
 static unsigned queries;    // of the port so far
 static unsigned active_for; // so many queries find it active
+static unsigned abilities;  // of the device: enum ibv_device_cap_flags
 
 struct ibv_device **ibv_get_device_list(int *count)
 {
@@ -65,6 +66,7 @@ int ibv_query_device(struct ibv_context *which, struct ibv_device_attr *attr)
 {
     (void)which;
     *attr = (struct ibv_device_attr){.phys_port_cnt = 1,
+                                     .device_cap_flags = abilities,
                                      .max_mr_size = UINT64_MAX,
                                      .max_qp = 1000,
                                      .max_qp_wr = 1000,
@@ -73,6 +75,13 @@ int ibv_query_device(struct ibv_context *which, struct ibv_device_attr *attr)
                                      .max_qp_rd_atom = 16,
                                      .max_qp_init_rd_atom = 16};
     return 0;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *which)
+{
+    static struct ibv_pd pd;
+    pd.context = which;
+    return &pd;
 }
 
 #undef ibv_query_port
@@ -114,6 +123,11 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 // ---- the job: all other ranks do what this one does ----
 
 static unsigned exchanges, broadcasts;
+static enum {
+    SAME,
+    XRC,
+    NO_XRC
+} first_has;               // what rank 0 says of itself, beside what this one does
 static uint8_t shared[64]; // what this process said first
 static uint32_t host_of_rank[RANKS];
 
@@ -128,8 +142,12 @@ static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t bytes, voi
 
 static aq_status_t broadcast(aq_boot_t *boot, void *buf, size_t len, uint32_t root)
 {
-    (void)boot, (void)buf, (void)len, (void)root;
+    aq_ibv_network_t *network = buf;
+    (void)boot, (void)root;
     broadcasts++;
+    assert_int_equal(len, sizeof *network);
+    if (first_has != SAME)
+        network->xrc = first_has == XRC;
     return AQ_OK;
 }
 
@@ -151,6 +169,8 @@ static int set_up(void **state)
     devices[0] = &device;
     devices[1] = NULL;
     active_for = UINT32_MAX;
+    abilities = 0;
+    first_has = SAME;
     return default_settings();
 }
 
@@ -230,6 +250,53 @@ static void test_goes_down(void **state)
     free(text);
 }
 
+static bool uses_xrc, fails; // what device_open_xrc expects
+
+static void device_open_xrc(void)
+{
+    aq_ibv_device_t opening = {0};
+    aq_ibv_limits_t limits;
+    aq_ibv_memory_t memory;
+    opened = aq_ibv_device_open(&opening, &env, RANKS - 1, &limits, &memory);
+    if (opened != (fails ? AQ_ERR_CONFIG : AQ_OK))
+        _exit(1);
+    if (!fails && (opening.xrc != uses_xrc || opening.rails.count != (uses_xrc ? 1 : 2)))
+        _exit(2);
+}
+
+// GASNET_USE_XRC=1: rank 0 decides for the job, by its device. A job with XRC has one port.
+static void test_xrc(void **state)
+{
+    (void)state;
+    devices[1] = &further;
+    set("GASNET_USE_XRC", "1");
+    set("GASNET_IBV_CONNECT", "ud");
+    uses_xrc = fails = false;
+    char *text = child_errors(device_open_xrc);
+    assert_non_null(strstr(text, "warning: verbs device fake0 has no extended reliable connections "
+                                 "(XRC), for which GASNET_USE_XRC=1 asks; each peer gets a queue "
+                                 "pair of its own: unset the variable\n"));
+    assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
+    free(text);
+    abilities = IBV_DEVICE_XRC;
+    first_has = NO_XRC;
+    text = child_errors(device_open_xrc);
+    assert_string_equal(text, "");
+    free(text);
+    first_has = SAME;
+    uses_xrc = true;
+    text = child_errors(device_open_xrc);
+    assert_string_equal(text, "");
+    free(text);
+    abilities = 0;
+    first_has = XRC;
+    fails = true;
+    text = child_errors(device_open_xrc);
+    assert_non_null(strstr(text, " does not use extended reliable connections (XRC) with port 1 of "
+                                 "fake0, and rank 0 on host "));
+    free(text);
+}
+
 static char report[4096];
 
 static void line_add(void *unused, const char *label, const char *text)
@@ -264,6 +331,7 @@ int main(void)
         cmocka_unit_test_setup(test_auto, set_up),
         cmocka_unit_test_setup(test_no_ports, set_up),
         cmocka_unit_test_setup(test_goes_down, set_up),
+        cmocka_unit_test_setup(test_xrc, set_up),
         cmocka_unit_test_setup(test_iwarp, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
