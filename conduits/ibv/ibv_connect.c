@@ -145,6 +145,19 @@ void aq_ibv_log_no_queue_pair(int error)
         strerror(error));
 }
 
+bool aq_ibv_connect_adopt(const aq_ibv_connector_t *connector, aq_ibv_end_t *end, struct ibv_qp *qp)
+{
+    const int error = qp ? aq_ibv_connect_init(connector->device, qp) : errno;
+    if (!error) {
+        atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
+        return true;
+    }
+    aq_ibv_log_no_queue_pair(error);
+    if (qp)
+        ibv_destroy_qp(qp);
+    return false;
+}
+
 // ---- on behalf of threads that need a connection ----
 
 void aq_ibv_connector_add(aq_ibv_connector_t *connector, uint16_t endpoint, aq_ibv_end_t *end)

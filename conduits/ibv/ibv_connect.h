@@ -135,6 +135,11 @@ aq_ibv_path_source_t aq_ibv_connect_source(const aq_ibv_device_t *device);
 // Takes a new queue pair to INIT. Returns 0 or an errno.
 int aq_ibv_connect_init(const aq_ibv_device_t *device, struct ibv_qp *qp);
 
+// The same for one that was just made to send by, and counts it. False: the device refused one of
+// the two (qp is NULL and errno set, or qp was destroyed); logged.
+bool aq_ibv_connect_adopt(const aq_ibv_connector_t *connector, aq_ibv_end_t *end,
+                          struct ibv_qp *qp);
+
 // This side's end of a link, whose first queue pair was made.
 aq_ibv_pair_info_t aq_ibv_connect_end(const aq_ibv_connector_t *connector,
                                       const aq_ibv_peer_t *link);

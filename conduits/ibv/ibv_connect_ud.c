@@ -160,18 +160,12 @@ static bool link_furnish(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
     if (!aq_ibv_link_prepare(end, link))
         return false;
     struct ibv_qp *qp = ibv_create_qp(connector->device->pd, &attr);
-    const int error = qp ? aq_ibv_connect_init(connector->device, qp) : errno;
-    if (!error) {
-        link->pair = qp;
-        aq_ibv_link_furnished(link);
-        link->conn.psn = randombytes_uniform(1 << 24);
-        atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
-        return true;
-    }
-    aq_ibv_log_no_queue_pair(error);
-    if (qp)
-        ibv_destroy_qp(qp);
-    return false;
+    if (!aq_ibv_connect_adopt(connector, end, qp))
+        return false;
+    link->pair = qp;
+    aq_ibv_link_furnished(link);
+    link->conn.psn = randombytes_uniform(1 << 24);
+    return true;
 }
 
 // Connects the queue pair with the peer's, and takes in what the peer says. Returns 0 or an errno.

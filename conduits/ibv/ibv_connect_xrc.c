@@ -11,17 +11,11 @@ static bool sender_make(const aq_ibv_connector_t *connector, aq_ibv_end_t *end,
 {
     const struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);
     struct ibv_qp *qp = aq_ibv_pair_make_sending(connector->device->pd, &attr);
-    const int error = qp ? aq_ibv_connect_init(connector->device, qp) : errno;
-    if (!error) {
-        sender->qp = qp;
-        sender->psn = randombytes_uniform(1 << 24);
-        atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
-        return true;
-    }
-    aq_ibv_log_no_queue_pair(error);
-    if (qp)
-        ibv_destroy_qp(qp);
-    return false;
+    if (!aq_ibv_connect_adopt(connector, end, qp))
+        return false;
+    sender->qp = qp;
+    sender->psn = randombytes_uniform(1 << 24);
+    return true;
 }
 
 bool aq_ibv_xrc_furnish(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
