@@ -82,7 +82,13 @@ says 2 "$unmoved"
 # made anew is the last one. It is cut while puts, gets, atomics and messages are checked.
 renew="rdma link delete rxe0 && rdma link add rxe0 type rxe netdev eth0"
 eval "$renew" && ssh -F /run/bed/ssh_config g2 "PATH=$PATH; $renew" || fail "rxe0 cannot be made again"
-GASNET_IBV_CONNECT=ud start chaos_work --seconds 6 --threads 2
+GASNET_IBV_CONNECT=ud start chaos_work --seconds 8 --threads 2
+for _ in $(seq 100); do
+    # The one that stands by for the first port, and one for puts and gets.
+    [ "$(rdma res show qp | grep -c '^link rxe0/1 .* type RC state RTS ')" -lt 2 ] || break
+    sleep 0.1
+done
+sleep 1 # the other rank has them, too
 loses 100
 wait "$job" || fail "the job ends with exit code $? when the wire of the first port is cut"
 grep -qE '^chaos_work: [1-9][0-9]* rounds, lost 0, twice 0, wrong 0$' out || fail "nothing was checked"

@@ -40,6 +40,17 @@ packets()
     cat /sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts
 }
 
+# stands_by COUNT: waits until so many queue pairs are connected on the second device. Those that stand
+# by for the first one are made before others; a second later they all are, and the ranks know it.
+stands_by()
+{
+    for _ in $(seq 300); do
+        [ "$(rdma res show qp | grep -c '^link rxe1/1 .* type RC state RTS ')" -lt "$1" ] || return 0
+        sleep 0.1
+    done
+    fail "not $1 queue pairs are connected on rxe1"
+}
+
 # cut DEVICE LINK: takes the link of a device down when the job has used it.
 cut()
 {
@@ -165,7 +176,7 @@ for _ in $(seq 100); do
     [ "$(grep -c ready out)" -lt 2 ] || break
     sleep 0.1
 done
-sleep 2 # the standbys are connected
+stands_by 2 && sleep 1
 ip link set veth0 down
 wait $job || fail "the job ends with exit code $? when the first port goes down while nothing is sent"
 [ "$(grep -c '^ibv: rank [01] moved links to another port 1 times, ' out)" = 2 ] ||
@@ -178,8 +189,9 @@ ip link set veth0 up
 # and then that of the second: the next one carries on, nothing is lost and nothing comes twice. The
 # next job uses both again.
 GASNET_IBV_PORTS=rxe0+rxe1+rxe2 timeout -s KILL 100 \
-    gasnetrun_ibv -n 3 chaos_work --seconds 6 --threads 2 >out 2>&1 &
+    gasnetrun_ibv -n 3 chaos_work --seconds 8 --threads 2 >out 2>&1 &
 job=$!
+stands_by 6 && sleep 1
 cut rxe0 veth0
 cut rxe1 veth2
 wait $job || fail "the job ends with exit code $? when the first links go down"
@@ -197,6 +209,7 @@ spreads 2 "$both" -n 2 conform-seq rma_segment
 GASNET_IBV_CONNECT=ud timeout -s KILL 100 gasnetrun_ibv -n 2 conform-par --threads 2 --repeat 50 \
     am_medium rma_heap >out 2>&1 &
 job=$!
+stands_by 2 && sleep 1
 cut rxe0 veth0
 cut rxe1 veth2
 wait $job && fail "the job goes on without a port"
