@@ -270,12 +270,13 @@ static void test_kept_nudges(void **state)
 {
     (void)state;
     aq_ibv_peer_t *link = fake_fabric_link(0, 1);
+    unsigned credits = 0;
     int reaped;
     ibv->sleeper.nudge = eventfd(0, EFD_NONBLOCK);
     while (aq_ibv_reap(&ibv->send_queue))
         ;
     while (aq_credit_take(&link->credit))
-        ;
+        credits++;
     say();
     assert_int_equal(outstanding(), 0);
     assert_true(atomic_load(&ibv->ondemand.any));
@@ -285,6 +286,9 @@ static void test_kept_nudges(void **state)
     pthread_join(thread, NULL);
     assert_true(atomic_load(&ibv->ondemand.any));
     assert_false(rings(ibv->sleeper.nudge));
+    assert_true(aq_credit_give(&link->credit, credits));
+    assert_int_equal(aq_ibv_reap_by_thread(&ibv->sleeper), 0);
+    assert_false(atomic_load(&ibv->ondemand.any)); // the message is gone
 }
 
 #define SEND_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
