@@ -7,6 +7,7 @@
 
 #include "../../other/base/clock.h"
 #include "../../other/base/log.h"
+#include "ibv_queue_pair.h"
 #include "ibv_ring_slot.h"
 
 enum {
@@ -173,12 +174,6 @@ static void bond_fail(aq_ibv_bond_t *bond, const char *why)
     move_warn(bond, why);
 }
 
-static void way_close(struct ibv_qp *pair)
-{
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-    (void)ibv_modify_qp(pair, &attr, IBV_QP_STATE); // it may be in that state
-}
-
 static void letter_post(aq_ibv_bond_t *bond)
 {
     aq_ibv_bonds_t *bonds = bond->bonds;
@@ -255,7 +250,7 @@ static void bonds_close_ways(aq_ibv_bonds_t *bonds)
     for (aq_ibv_bond_t *bond = atomic_load(&bonds->first); bond; bond = bond->next) {
         aq_lock_take(&bond->lock);
         if (bond->renewal.failed && !bond->closed && !bond->lost) {
-            way_close(bond->ways[bond->renewal.way]);
+            aq_ibv_pair_stop(bond->ways[bond->renewal.way]);
             any = bond->closed = true;
         }
         aq_lock_drop(&bond->lock);

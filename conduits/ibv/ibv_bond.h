@@ -27,8 +27,8 @@
 typedef struct aq_ibv_bond_work {
     struct ibv_send_wr wr; // as posted
     struct ibv_sge piece;
-    uint64_t id;                    // of the caller
-    uint32_t local_key, remote_key; // of port 0
+    uint64_t id;         // of the caller
+    uint32_t remote_key; // of port 0
     uint8_t bytes[AQ_IBV_INLINE_MOST];
 } aq_ibv_bond_work_t;
 

@@ -117,3 +117,9 @@ int aq_ibv_pair_connect_receiving(struct ibv_qp *qp, const aq_ibv_path_source_t 
         return ENONET;
     return init_to_receive(qp, from, mine, theirs, rnr_timer, RECEIVES | ANSWERS);
 }
+
+void aq_ibv_pair_stop(struct ibv_qp *qp)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    (void)ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}

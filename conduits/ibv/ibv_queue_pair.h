@@ -64,4 +64,8 @@ int aq_ibv_pair_connect_receiving(struct ibv_qp *qp, const aq_ibv_path_source_t 
                                   const aq_ibv_pair_info_t *mine, const aq_ibv_pair_info_t *theirs,
                                   uint8_t rnr_timer);
 
+// Nothing arrives at a queue pair any more, and all that is outstanding on it fails. No effect if
+// it has failed already.
+void aq_ibv_pair_stop(struct ibv_qp *qp);
+
 #endif

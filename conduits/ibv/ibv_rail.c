@@ -7,6 +7,7 @@
 
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
+#include "ibv_queue_pair.h"
 #include "ibv_wire.h"
 
 // ---- open and close ----
@@ -152,11 +153,10 @@ static void rail_give_up(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char 
 
 void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *why)
 {
-    struct ibv_qp_attr failed = {.qp_state = IBV_QPS_ERR};
     if (!atomic_load_explicit(&rail->up, memory_order_relaxed))
         return;
     rail_give_up(rails, rail, why);
-    ibv_modify_qp(rail->qp, &failed, IBV_QP_STATE);
+    aq_ibv_pair_stop(rail->qp);
 }
 
 void aq_ibv_rails_leave(aq_ibv_rails_t *rails, const aq_ibv_peers_t *peers, unsigned port)
