@@ -7,6 +7,7 @@
 
 enum {
     APART_NS = 10000,
+    APART_IN_SOFTWARE_NS = 250000, // the call that posts an operation does much of the work
     LARGE_BOUNCES = 16,
     LONGEST_BOUNCE = 1 << 20,
     MOST_GRANTS = 1024, // buffers for requests, whatever the number of peers
@@ -49,7 +50,6 @@ static void find_depths(aq_ibv_limits_t *limits, uint64_t peers, const struct ib
     // A Long takes two entries at once.
     limits->depth_each = limits->depth_each < 2 ? 2 : limits->depth_each;
     limits->depth_total = limits->depth_total < 2 ? 2 : limits->depth_total;
-    limits->apart_ns = APART_NS;
 }
 
 static void find_credits(aq_ibv_limits_t *limits, uint64_t peers, const struct ibv_device_attr *can)
@@ -159,6 +159,7 @@ void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
     limits->large_bounces = aq_min(LARGE_BOUNCES, limits->depth_total);
     limits->reads = reads_of(can);
     limits->in_software = is_in_software(can);
+    limits->apart_ns = limits->in_software ? APART_IN_SOFTWARE_NS : APART_NS;
     limits->regions = (uint32_t)can->max_mr;
     limits->spares = SPARES;
     limits->receive_queues = 1;
