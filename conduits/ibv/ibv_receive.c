@@ -10,6 +10,7 @@ enum {
     DELIVER_MOST = 32, // messages that one poll delivers
     RINGS_FIRST = 8,   // polls with messages from rings for each poll of the completion queue
     SENDING_TURNS = 4, // polls of a busy sender for each check for arrivals
+    REAPING_TURNS = 4, // polls that complete puts or gets for each that also checks for arrivals
     RING_FLAGS = AQ_IBV_LEFT | AQ_IBV_ANSWER,
 };
 
@@ -396,15 +397,32 @@ unsigned aq_ibv_deliver_some(aq_ibv_receiver_t *receiver, unsigned what)
 
 // ---- polls ----
 
+// Counts a turn; threads that count at the same time may lose one. Returns whether it is one of
+// `every`.
+static bool turn_is_due(atomic_uint *turns, unsigned every)
+{
+    const unsigned turn = atomic_load_explicit(turns, memory_order_relaxed) + 1;
+    atomic_store_explicit(turns, turn, memory_order_relaxed);
+    return turn % every == 0;
+}
+
 // Polls from a busy sender check for arrivals only every SENDING_TURNS calls. They leave short
 // operations in their list, and reap completions only when a send finds no room.
 static bool poll_is_put_off(aq_ibv_receiver_t *receiver, unsigned what)
 {
     if (!(what & AQ_POLL_SENDING))
         return false;
-    const unsigned sent = atomic_load_explicit(&receiver->sending_turns, memory_order_relaxed) + 1;
-    atomic_store_explicit(&receiver->sending_turns, sent, memory_order_relaxed);
-    return sent % SENDING_TURNS != 0;
+    return !turn_is_due(&receiver->sending_turns, SENDING_TURNS);
+}
+
+// A thread whose poll completes a put or get waits for just these, as a rule.
+static bool arrivals_are_put_off(aq_ibv_receiver_t *receiver, unsigned reaped)
+{
+    atomic_bool *transferred = &receiver->send_queue->transferred;
+    if (!reaped || !atomic_load_explicit(transferred, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(transferred, false, memory_order_relaxed);
+    return !turn_is_due(&receiver->reaping_turns, REAPING_TURNS);
 }
 
 // A software device works in a kernel thread, on the processor that posted the work: a thread that
@@ -421,6 +439,8 @@ unsigned aq_ibv_poll(aq_ibv_receiver_t *receiver, unsigned what)
     if (poll_is_put_off(receiver, what))
         return 0;
     unsigned done = what & AQ_POLL_SENDING ? 0 : aq_ibv_reap(receiver->send_queue);
+    if (arrivals_are_put_off(receiver, done))
+        return done;
     aq_ibv_take_arrivals(receiver, what & AQ_POLL_AGAIN);
     done += aq_ibv_deliver_some(receiver, what);
     if (!done && !(what & AQ_POLL_SENDING))

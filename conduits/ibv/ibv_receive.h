@@ -43,7 +43,7 @@ typedef struct aq_ibv_receiver {
     aq_lock_t queue_lock;
     unsigned missing; // buffers that were used up and not replaced yet; under queue_lock
     aq_ibv_queue_t requests, replies;
-    atomic_uint sending_turns;
+    atomic_uint sending_turns, reaping_turns;
     atomic_ulong arrived; // messages in receive buffers
     atomic_ulong copies;  // messages that were copied, for want of a spare buffer
 } aq_ibv_receiver_t;

@@ -311,8 +311,10 @@ static inline void op_finish(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic
     if (op->into)
         memcpy(op->into, op->buffer->bytes, op->nbytes);
     op_put_of(queue, op, slots);
-    if (pending)
-        atomic_fetch_sub_explicit(pending, 1, memory_order_release);
+    if (!pending)
+        return;
+    atomic_store_explicit(&queue->transferred, true, memory_order_relaxed);
+    atomic_fetch_sub_explicit(pending, 1, memory_order_release);
 }
 
 void aq_ibv_op_finish_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots)

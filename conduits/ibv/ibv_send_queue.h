@@ -59,8 +59,9 @@ typedef struct aq_ibv_send_queue {
     atomic_uint unsignaled; // entries of all links that are posted without an operation
     atomic_bool letters;    // of links that have moved: they have no operation, and may fail
     atomic_uint idle_reaps;
-    aq_lock_t reaping;   // only tried by threads of the client
-    atomic_ulong posted; // work requests in all
+    atomic_bool transferred; // puts, gets or atomics have completed; for polls, which reset it
+    aq_lock_t reaping;       // only tried by threads of the client
+    atomic_ulong posted;     // work requests in all
     aq_ibv_list_t list;
 } aq_ibv_send_queue_t;
 

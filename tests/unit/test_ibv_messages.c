@@ -181,6 +181,7 @@ static void test_software_device_gets_processor(void **state)
                                             .max_srq_wr = 1 << 15};
         aq_ibv_limits_find(&ibv->limits, 1, false, &can, &port);
         const bool found = ibv->limits.in_software;
+        assert_true(found == (ibv->limits.apart_ns > 100000)); // its posts take long
         ibv->limits = limits;
         ibv->limits.in_software = found;
         assert_int_equal(yields_of_poll(all), 0);
@@ -473,6 +474,32 @@ static void test_puts_are_posted_together(void **state)
         assert_int_equal(to_memory[i], i + 1);
     assert_int_equal(atomic_load(&link->entries->slots), fake_nodes[0].ibv->limits.depth_each);
     assert_int_equal(fake_nodes[0].ibv->send_queue.ops_used, 0);
+}
+
+// How many puts, each of which a poll completes, until a request is delivered that has arrived.
+static unsigned puts_before_request(void)
+{
+    const unsigned before = counts_of(0)->requests;
+    atomic_uint pending = 0;
+    unsigned puts = 0;
+    assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
+    for (; counts_of(0)->requests == before && puts < 64; puts++) {
+        begin_put(0, fake_fabric_link(0, 1), puts, &pending);
+        fake_fabric_poll(0);
+        assert_int_equal(pending, 0);
+    }
+    return puts;
+}
+
+// A thread that waits for its own puts and gets looks for arrivals in one of four polls.
+static void test_reaping_puts_off_arrivals(void **state)
+{
+    (void)state;
+    begin_puts(2);
+    fake_fabric_settle();
+    assert_in_range(puts_before_request(), 1, 4);
+    assert_int_equal(puts_before_request(), 4);
+    assert_int_equal(puts_before_request(), 4);
 }
 
 // Puts in the list are posted before a message of the same node, by a reap, and by a poll.
@@ -775,6 +802,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_buffers_for_all_peers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_more_peers_than_buffers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_grants_of_many_peers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_reaping_puts_off_arrivals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_puts_are_posted_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_puts_do_not_wait, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_puts_in_a_short_queue, set_up, tear_down),
