@@ -1,18 +1,19 @@
 // The renewal of a link of conduit ibv: two sides with several ways between them, which lose what
 // is under way when they are cut, by random schedules. Each side learns of a cut on its own, late,
-// and further ways are cut meanwhile.
+// and further ways are cut meanwhile. AQ_SCHEDULES says how many schedules to run.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../conduits/ibv/ibv_renewal.h"
 #include "random_below.h"
 
-enum { WAYS = 4, DEPTH = 8, FLIGHT = 64, SCHEDULES = 20000, STEPS = 400, LETTER = 100 };
+enum { WAYS = 4, DEPTH = 8, FLIGHT = 64, SCHEDULES = 5000, STEPS = 400, LETTER = 100 };
 
 // A work request under way.
 typedef struct packet {
@@ -293,12 +294,19 @@ static void finish(unsigned ways)
     settle(ways);
 }
 
+static unsigned schedules_wanted(void)
+{
+    const char *text = getenv("AQ_SCHEDULES");
+    return text ? (unsigned)strtoul(text, NULL, 10) : SCHEDULES;
+}
+
 // Some ways are cut, but not the last one: nothing is lost and nothing comes twice.
 static void test_whole(void **state)
 {
+    const unsigned schedules = schedules_wanted();
     unsigned moved = 0;
     (void)state;
-    for (unsigned schedule = 1; schedule <= SCHEDULES; schedule++) {
+    for (unsigned schedule = 1; schedule <= schedules; schedule++) {
         const unsigned ways = 2 + schedule % (WAYS - 1);
         random_state = schedule * UINT64_C(0x9e3779b97f4a7c15);
         sides_start(ways);
@@ -314,15 +322,16 @@ static void test_whole(void **state)
         }
         moved += sides[0].renewal.way > 0;
     }
-    assert_true(moved > SCHEDULES / 2);
+    assert_true(moved > schedules / 2);
 }
 
 // All ways are cut: one side at least learns that the peer is lost, which ends the job. The other
 // one may wait for a letter.
 static void test_lost(void **state)
 {
+    const unsigned schedules = schedules_wanted();
     (void)state;
-    for (unsigned schedule = 1; schedule <= SCHEDULES; schedule++) {
+    for (unsigned schedule = 1; schedule <= schedules; schedule++) {
         random_state = schedule * UINT64_C(0x9e3779b97f4a7c15);
         sides_start(2);
         for (unsigned i = 0; i < STEPS; i++)
