@@ -30,9 +30,11 @@ aq_ibv_listens_t aq_ibv_listens_at(const struct sockaddr_storage *here)
     return listens;
 }
 
-aq_ibv_listens_t aq_ibv_listens_on(const aq_ibv_port_address_t *port, uint32_t queue_pair)
+aq_ibv_listens_t aq_ibv_listens_on(const aq_ibv_port_address_t *port, uint32_t queue_pair,
+                                   unsigned ports)
 {
-    aq_ibv_listens_t listens = {.family = AQ_IBV_DATAGRAMS, .port = 1, .queue_pair = queue_pair};
+    aq_ibv_listens_t listens = {
+        .family = AQ_IBV_DATAGRAMS, .port = (uint16_t)ports, .queue_pair = queue_pair};
     memcpy(listens.address, port, sizeof *port);
     return listens;
 }

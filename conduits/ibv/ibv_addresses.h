@@ -32,7 +32,7 @@ _Static_assert(sizeof(aq_ibv_port_address_t) <= AQ_IBV_ADDRESS_BYTES, "it is one
 typedef struct aq_ibv_listens {
     uint8_t address[AQ_IBV_ADDRESS_BYTES]; // the rest is 0
     uint16_t family;                       // AF_INET, AF_INET6 or AQ_IBV_DATAGRAMS
-    uint16_t port;                         // network byte order; of datagrams 1
+    uint16_t port;                         // network byte order; of datagrams see below
     uint32_t queue_pair;                   // of datagrams
 } aq_ibv_listens_t;
 
@@ -51,9 +51,11 @@ typedef struct aq_ibv_addresses {
     uint16_t bytes;  // of an address
 } aq_ibv_addresses_t;
 
-// Where a process listens that librdmacm has given an address, or a queue pair for datagrams.
+// Where a process listens that librdmacm has given an address, or a queue pair for datagrams. It
+// spreads its links over so many of its ports, at least 1, which is its port in the table.
 aq_ibv_listens_t aq_ibv_listens_at(const struct sockaddr_storage *here);
-aq_ibv_listens_t aq_ibv_listens_on(const aq_ibv_port_address_t *port, uint32_t queue_pair);
+aq_ibv_listens_t aq_ibv_listens_on(const aq_ibv_port_address_t *port, uint32_t queue_pair,
+                                   unsigned ports);
 
 // Collective over the job: tells all ranks where this process listens, and learns where they do.
 // AQ_ERR_RESOURCE: no memory, or more addresses than rows can number (logged).
@@ -74,6 +76,12 @@ socklen_t aq_ibv_addresses_get(const aq_ibv_addresses_t *addresses, uint32_t ran
 
 // The same with datagrams.
 aq_ibv_port_address_t aq_ibv_addresses_port(const aq_ibv_addresses_t *addresses, uint32_t rank);
+
+// Over how many of its ports such a rank spreads its links.
+static inline unsigned aq_ibv_addresses_spread(const aq_ibv_addresses_t *addresses, uint32_t rank)
+{
+    return addresses->rows[rank].port;
+}
 
 // The address of a rank that listens at one, for messages. Returns text.
 const char *aq_ibv_addresses_text(const aq_ibv_addresses_t *addresses, uint32_t rank,

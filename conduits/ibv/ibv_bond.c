@@ -22,6 +22,39 @@ static uint32_t slab_key(const aq_ibv_bonds_t *bonds, unsigned port, bool remote
     return remote ? slab->rkey : slab->lkey;
 }
 
+// ---- ways and ports ----
+
+static unsigned ports_of(const aq_ibv_bond_t *bond)
+{
+    return bond->bonds->rails->ports->count;
+}
+
+static unsigned way_port(const aq_ibv_bond_t *bond, unsigned way)
+{
+    return (bond->link->first_port + way) % ports_of(bond);
+}
+
+static unsigned port_way(const aq_ibv_bond_t *bond, unsigned port)
+{
+    return (port + ports_of(bond) - bond->link->first_port) % ports_of(bond);
+}
+
+unsigned aq_ibv_bonds_first_port(const aq_ibv_bonds_t *bonds, uint32_t rank, unsigned ports_there)
+{
+    const unsigned ports = bonds->rails->ports->count;
+    return ports_there == ports ? (bonds->peers->rank + rank - 1) % ports : 0;
+}
+
+uint32_t aq_ibv_bond_rings_key(const aq_ibv_peer_t *link)
+{
+    return slab_key(link->bond->bonds, link->first_port, true);
+}
+
+void aq_ibv_bond_hear_key(aq_ibv_peer_t *link, uint32_t rings_key)
+{
+    link->bond->rings_key = rings_key;
+}
+
 // ---- posting ----
 
 static bool is_in_slab(const aq_ibv_buffers_t *buffers, uint64_t address)
@@ -29,29 +62,43 @@ static bool is_in_slab(const aq_ibv_buffers_t *buffers, uint64_t address)
     return address - (uintptr_t)buffers->slab < buffers->slab_bytes;
 }
 
+static uint32_t local_key(const aq_ibv_bond_t *bond, const aq_ibv_bond_work_t *work,
+                          const aq_ibv_hold_t *hold)
+{
+    const aq_ibv_rails_t *rails = bond->bonds->rails;
+    const unsigned port = way_port(bond, bond->renewal.way);
+    if (!port || work->wr.send_flags & IBV_SEND_INLINE)
+        return work->local_key;
+    if (is_in_slab(rails->buffers, work->piece.addr))
+        return slab_key(bond->bonds, port, false);
+    return aq_ibv_keys_local_at(rails->keys, port, (void *)(uintptr_t)work->piece.addr, hold);
+}
+
+static uint32_t remote_key(const aq_ibv_bond_t *bond, const aq_ibv_bond_work_t *work,
+                           const aq_ibv_hold_t *there)
+{
+    const aq_ibv_rails_t *rails = bond->bonds->rails;
+    const unsigned port = way_port(bond, bond->renewal.way);
+    if (work->remote_key == bond->link->out.key)
+        return bond->rings_key ? bond->rings_key : work->remote_key;
+    if (!port)
+        return work->remote_key;
+    return aq_ibv_keys_remote_at(rails->keys, port, bond->link->rank, work->wr.wr.rdma.remote_addr,
+                                 there);
+}
+
 // Sets the keys of a work request for the port of the present way. False: some memory is not
 // registered there.
 static bool work_aim(const aq_ibv_bond_t *bond, aq_ibv_bond_work_t *work)
 {
     static const aq_ibv_hold_t none;
-    const aq_ibv_rails_t *rails = bond->bonds->rails;
     const aq_ibv_op_t *op = aq_ibv_op_of_id(work->id);
-    const unsigned port = bond->renewal.way;
     struct ibv_send_wr *wr = &work->wr;
-    if (!port || !wr->num_sge)
+    if (!wr->num_sge || (!bond->renewal.way && !bond->link->first_port))
         return true;
-    if (!(wr->send_flags & IBV_SEND_INLINE))
-        work->piece.lkey =
-            is_in_slab(rails->buffers, work->piece.addr)
-                ? slab_key(bond->bonds, port, false)
-                : aq_ibv_keys_local_at(rails->keys, port, (void *)(uintptr_t)work->piece.addr,
-                                       op ? &op->hold : &none);
+    work->piece.lkey = local_key(bond, work, op ? &op->hold : &none);
     if (wr->opcode != IBV_WR_SEND)
-        wr->wr.rdma.rkey =
-            work->remote_key == bond->link->out.key
-                ? bond->rings_key
-                : aq_ibv_keys_remote_at(rails->keys, port, bond->link->rank,
-                                        wr->wr.rdma.remote_addr, op ? &op->there : &none);
+        wr->wr.rdma.rkey = remote_key(bond, work, op ? &op->there : &none);
     return (wr->send_flags & IBV_SEND_INLINE || work->piece.lkey) &&
            (wr->opcode == IBV_WR_SEND || wr->wr.rdma.rkey);
 }
@@ -110,6 +157,7 @@ static bool work_record(aq_ibv_bond_t *bond, const struct ibv_send_wr *wr)
     if (!wr->num_sge)
         return true;
     work->piece = *wr->sg_list;
+    work->local_key = work->piece.lkey;
     if (wr->send_flags & IBV_SEND_INLINE)
         work->piece.addr = (uintptr_t)memcpy(work->bytes, (void *)(uintptr_t)wr->sg_list->addr,
                                              wr->sg_list->length);
@@ -120,7 +168,7 @@ static bool work_record(aq_ibv_bond_t *bond, const struct ibv_send_wr *wr)
 
 static const aq_ibv_rail_port_t *port_of(const aq_ibv_bond_t *bond, unsigned way)
 {
-    return &bond->bonds->rails->ports->list[way];
+    return &bond->bonds->rails->ports->list[way_port(bond, way)];
 }
 
 // Whether the bond is to move: the flag of the renewal, counted for arrivals_poll.
@@ -147,11 +195,11 @@ static void bond_lose(aq_ibv_bond_t *bond, const char *why)
 static void move_warn(const aq_ibv_bond_t *bond, const char *why)
 {
     aq_ibv_bonds_t *bonds = bond->bonds;
-    const unsigned way = bond->renewal.way;
-    const aq_ibv_rail_port_t *from = port_of(bond, way);
+    const unsigned port = way_port(bond, bond->renewal.way);
+    const aq_ibv_rail_port_t *from = port_of(bond, bond->renewal.way);
     const aq_ibv_rail_port_t *to = port_of(bond, aq_ibv_renewal_next(&bond->renewal));
     if (aq_boot_ended(bonds->rails->env->boot) ||
-        atomic_fetch_or(&bonds->warned, 1u << way) >> way & 1)
+        atomic_fetch_or(&bonds->warned, 1u << port) >> port & 1)
         return;
     aq_log_warn(
         "port %u of %s does not reach rank %u any more (%s): its messages, puts and gets take "
@@ -179,7 +227,7 @@ static void letter_post(aq_ibv_bond_t *bond)
     aq_ibv_bonds_t *bonds = bond->bonds;
     const aq_ibv_bond_letter_t letter = {
         .source = bond->link->number_there,
-        .rings_key = slab_key(bonds, bond->renewal.way, true),
+        .rings_key = slab_key(bonds, way_port(bond, bond->renewal.way), true),
         .renewal = {bond->renewal.received, aq_ibv_ring_complete(bonds->rings, bond->link)}};
     struct ibv_sge piece = {.addr = (uintptr_t)&letter, .length = sizeof letter};
     struct ibv_send_wr *bad, wr = {.wr_id = (uintptr_t)bond,
@@ -234,6 +282,7 @@ static void bond_move(aq_ibv_bond_t *bond, unsigned way)
     failed_set(bond, false);
     bond->closed = false;
     atomic_fetch_add(&bond->bonds->moves, 1);
+    atomic_store(&bond->bonds->spread, true);
     atomic_store(&bond->bonds->rails->queue->letters, true);
     aq_ibv_renewal_move(&bond->renewal, way);
     letter_post(bond);
@@ -262,7 +311,8 @@ static void bonds_close_ways(aq_ibv_bonds_t *bonds)
 static bool bond_may_move(const aq_ibv_bond_t *bond, uint32_t empty)
 {
     const aq_ibv_renewal_t *renewal = &bond->renewal;
-    return renewal->failed && bond->closed && !bond->lost && empty >> renewal->way & 1 &&
+    return renewal->failed && bond->closed && !bond->lost &&
+           empty >> way_port(bond, renewal->way) & 1 &&
            renewal->usable >> aq_ibv_renewal_next(renewal) & 1;
 }
 
@@ -313,7 +363,8 @@ static int bond_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 static bool send_counts(aq_ibv_bond_t *bond, unsigned port, struct ibv_wc *wc)
 {
     const aq_ibv_renewal_t *renewal = &bond->renewal;
-    if (port != renewal->way || wc->qp_num != bond->ways[port]->qp_num || bond->lost)
+    const unsigned way = port_way(bond, port);
+    if (way != renewal->way || wc->qp_num != bond->ways[way]->qp_num || bond->lost)
         return false;
     if (wc->status == IBV_WC_RNR_RETRY_EXC_ERR) {
         bond->lost = true;
@@ -352,7 +403,7 @@ static int sends_poll_port(struct ibv_cq *real, unsigned port, int most, struct 
 static int sends_poll(aq_ibv_bonds_t *bonds, int most, struct ibv_wc *wc)
 {
     int count = sends_poll_port(bonds->queues->send_cq, 0, most, wc);
-    if (!atomic_load_explicit(&bonds->moves, memory_order_relaxed))
+    if (!atomic_load_explicit(&bonds->spread, memory_order_relaxed))
         return count;
     for (unsigned port = 1; port < bonds->rails->ports->count && count < most; port++)
         count +=
@@ -434,11 +485,12 @@ static uint32_t way_number(const aq_ibv_bond_t *bond, unsigned way)
 static bool message_take(aq_ibv_bond_t *bond, unsigned port, const aq_ibv_buffer_t *buffer,
                          const struct ibv_wc *wc)
 {
-    if (bond->lost || way_number(bond, port) != wc->qp_num)
+    const unsigned way = port_way(bond, port);
+    if (bond->lost || way_number(bond, way) != wc->qp_num)
         return false;
-    const aq_ibv_arrived_t what = aq_ibv_renewal_arrive(&bond->renewal, port);
+    const aq_ibv_arrived_t what = aq_ibv_renewal_arrive(&bond->renewal, way);
     if (what == AQ_IBV_ARRIVED_LETTER && wc->byte_len == sizeof(aq_ibv_bond_letter_t))
-        letter_take(bond, port, buffer->bytes);
+        letter_take(bond, way, buffer->bytes);
     else if (what == AQ_IBV_ARRIVED_LETTER)
         bond_lose(bond, "its letter has another length");
     return what == AQ_IBV_ARRIVED_MESSAGE;
@@ -569,6 +621,8 @@ bool aq_ibv_bond_make(aq_ibv_bonds_t *bonds, aq_ibv_peer_t *link)
 struct ibv_qp *aq_ibv_bond_pair(aq_ibv_peer_t *link)
 {
     link->bond->ways[0] = link->pair;
+    if (link->first_port)
+        atomic_store(&link->bond->bonds->spread, true);
     return &link->bond->qp;
 }
 
@@ -604,21 +658,22 @@ void aq_ibv_bond_stand_by(void *context, aq_ibv_peer_t *link, unsigned way, stru
 
 // ---- ports ----
 
-static void bond_leave(aq_ibv_bond_t *bond, unsigned port)
+static void bond_leave(aq_ibv_bond_t *bond, unsigned way)
 {
-    bond->renewal.usable &= ~(UINT32_C(1) << port);
-    if (bond->renewal.way == port && aq_ibv_renewal_next(&bond->renewal))
+    bond->renewal.usable &= ~(UINT32_C(1) << way);
+    if (bond->renewal.way == way && aq_ibv_renewal_next(&bond->renewal))
         bond_fail(bond, "the port has gone down");
 }
 
 void aq_ibv_bonds_port(aq_ibv_bonds_t *bonds, unsigned port, bool up)
 {
     for (aq_ibv_bond_t *bond = atomic_load(&bonds->first); bond; bond = bond->next) {
+        const unsigned way = port_way(bond, port);
         aq_lock_take(&bond->lock);
         if (!up)
-            bond_leave(bond, port);
-        else if (bond->ways[port])
-            bond->renewal.usable |= UINT32_C(1) << port;
+            bond_leave(bond, way);
+        else if (bond->ways[way])
+            bond->renewal.usable |= UINT32_C(1) << way;
         aq_lock_drop(&bond->lock);
     }
 }

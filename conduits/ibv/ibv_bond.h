@@ -9,8 +9,10 @@
 //
 // What is always true:
 // - A process with one port has no bonds: its links use the queues of the device.
-// - Way 0 of a bond is the first queue pair of its link, way k the standby of the link on port k
-//   (ibv_rail.h). Each port has a shared receive queue of full size.
+// - Way 0 of a bond is the first queue pair of its link, way k the standby of the link on the k-th
+//   port after that (ibv_rail.h). Each port has a shared receive queue of full size.
+// - Links that datagrams connect begin at different ports, so that messages take all of them: that
+//   of ranks a and b at port (a + b - 1) mod ports, if both have as many. Others begin at port 0.
 // - Keys in the journal are those of port 0; posting on another way translates them.
 // - Bonds move while arrivals are polled: under the receiver's lock, since the letter says what is
 //   in the ring of the peer. The lock of a bond guards its journal.
@@ -27,8 +29,8 @@
 typedef struct aq_ibv_bond_work {
     struct ibv_send_wr wr; // as posted
     struct ibv_sge piece;
-    uint64_t id;         // of the caller
-    uint32_t remote_key; // of port 0
+    uint64_t id;                    // of the caller
+    uint32_t local_key, remote_key; // of port 0
     uint8_t bytes[AQ_IBV_INLINE_MOST];
 } aq_ibv_bond_work_t;
 
@@ -47,10 +49,10 @@ typedef struct aq_ibv_bond {
     aq_lock_t lock;
     aq_ibv_renewal_t renewal;
     struct ibv_qp *ways[AQ_IBV_WAYS_MOST]; // of the device
-    uint32_t rings_key;                    // of the peer's rings at the present way's port
-    aq_ibv_bond_letter_t letter;           // of the peer, the last one
-    bool counted;                          // in failures
-    bool closed;                           // the present way, which has failed
+    uint32_t rings_key;          // of the peer's rings at the present way's port; 0: that of port 0
+    aq_ibv_bond_letter_t letter; // of the peer, the last one
+    bool counted;                // in failures
+    bool closed;                 // the present way, which has failed
     bool lost;
     bool asked; // the standbys of the link were asked for
     aq_ibv_bond_work_t works[];
@@ -69,7 +71,8 @@ typedef struct aq_ibv_bonds {
     _Atomic(aq_ibv_bond_t *) first;
     atomic_uint unasked;  // bonds whose standbys were not asked for
     atomic_uint failures; // bonds that have to move
-    atomic_uint warned;   // bit k: of way k
+    atomic_uint warned;   // bit k: of port k
+    atomic_bool spread;   // some links send by other ports than port 0
     aq_lock_t refilling;
     unsigned missing[AQ_IBV_RAIL_PORTS_MOST]; // receive buffers, by port; under refilling
     atomic_ulong moves, repeated;             // links, and work requests posted again
@@ -82,8 +85,18 @@ void aq_ibv_bonds_close(aq_ibv_bonds_t *bonds);
 // Under the connector's lock: gives a link a bond, if it has none. False: no memory (logged).
 bool aq_ibv_bond_make(aq_ibv_bonds_t *bonds, aq_ibv_peer_t *link);
 
-// Then: the queue pair to which the link posts. Its first one, link->pair, was made.
+// Then: the queue pair to which the link posts. Its first one, link->pair, was made at
+// link->first_port.
 struct ibv_qp *aq_ibv_bond_pair(aq_ibv_peer_t *link);
+
+// The port at which a link of endpoint 0 to a rank begins, given over how many ports that one
+// spreads its links.
+unsigned aq_ibv_bonds_first_port(const aq_ibv_bonds_t *bonds, uint32_t rank, unsigned ports_there);
+
+// Before the link is READY: what its ends tell each other, the key of the rings at the port of the
+// first queue pair.
+uint32_t aq_ibv_bond_rings_key(const aq_ibv_peer_t *link);
+void aq_ibv_bond_hear_key(aq_ibv_peer_t *link, uint32_t rings_key);
 
 // Asks for the standbys of new links. Any thread that polls and holds no locks.
 void aq_ibv_bonds_ask(aq_ibv_bonds_t *bonds);

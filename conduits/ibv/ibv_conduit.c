@@ -51,6 +51,7 @@ static void rails_join(aq_ibv_conduit_t *ibv)
     ibv->rails.buffers = &ibv->buffers;
     ibv->rails.keys = &ibv->shared->keys;
     ibv->rails.queue = &ibv->send_queue;
+    ibv->rails.first_queues = &ibv->queues;
     ibv->rails.say = aq_ibv_ondemand_say;
     ibv->rails.context = &ibv->ondemand;
     ibv->rails.tasks = &ibv->shared->connector.tasks;

@@ -3,6 +3,7 @@
 #endif
 #include "ibv_connect.h"
 #include "ibv_profile.h"
+#include "ibv_rail_set.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -100,6 +101,18 @@ aq_ibv_path_source_t aq_ibv_connect_source(const aq_ibv_device_t *device)
                                   .ethernet = device->ethernet};
 }
 
+static const aq_ibv_rail_port_t *first_port(const aq_ibv_device_t *device,
+                                            const aq_ibv_peer_t *link)
+{
+    return &device->rails.list[link->first_port];
+}
+
+aq_ibv_path_source_t aq_ibv_link_source(const aq_ibv_device_t *device, const aq_ibv_peer_t *link)
+{
+    return link->first_port ? aq_ibv_rail_source(first_port(device, link))
+                            : aq_ibv_connect_source(device);
+}
+
 int aq_ibv_connect_init(const aq_ibv_device_t *device, struct ibv_qp *qp)
 {
     const aq_ibv_path_source_t from = aq_ibv_connect_source(device);
@@ -111,10 +124,11 @@ aq_ibv_pair_info_t aq_ibv_connect_end(const aq_ibv_connector_t *connector,
                                       const aq_ibv_peer_t *link)
 {
     const aq_ibv_device_t *device = connector->device;
-    return (aq_ibv_pair_info_t){.port = device->address,
+    const aq_ibv_path_source_t source = aq_ibv_link_source(device, link);
+    return (aq_ibv_pair_info_t){.port = source.address,
                                 .number = link->pair->qp_num,
                                 .psn = link->conn.psn,
-                                .mtu = device->mtu,
+                                .mtu = (uint8_t)source.path->mtu,
                                 .reads = aq_ibv_link_end(connector, link)->limits->reads,
                                 .link =
                                     device->ethernet ? AQ_IBV_LINK_ROCE : AQ_IBV_LINK_INFINIBAND};
@@ -145,17 +159,37 @@ void aq_ibv_log_no_queue_pair(int error)
         strerror(error));
 }
 
+// Counts a new queue pair, if there is no error. False: there is one (logged).
+static bool queue_pair_count(aq_ibv_end_t *end, int error)
+{
+    if (error)
+        aq_ibv_log_no_queue_pair(error);
+    else
+        atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
+    return !error;
+}
+
 bool aq_ibv_connect_adopt(const aq_ibv_connector_t *connector, aq_ibv_end_t *end, struct ibv_qp *qp)
 {
     const int error = qp ? aq_ibv_connect_init(connector->device, qp) : errno;
-    if (!error) {
-        atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
-        return true;
-    }
-    aq_ibv_log_no_queue_pair(error);
-    if (qp)
+    if (error && qp)
         ibv_destroy_qp(qp);
-    return false;
+    return queue_pair_count(end, error);
+}
+
+bool aq_ibv_connect_make_pair(const aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
+{
+    aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
+    struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);
+    if (link->first_port) {
+        link->pair = aq_ibv_rail_first_make(end->bonds->rails, link->first_port);
+        return queue_pair_count(end, link->pair ? 0 : errno);
+    }
+    struct ibv_qp *qp = ibv_create_qp(connector->device->pd, &attr);
+    if (!aq_ibv_connect_adopt(connector, end, qp))
+        return false;
+    link->pair = qp;
+    return true;
 }
 
 // ---- on behalf of threads that need a connection ----

@@ -129,8 +129,9 @@ void aq_ibv_link_furnished(aq_ibv_peer_t *link);
 // What a queue pair of an endpoint is to be like.
 struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end);
 
-// Where the paths of this process begin.
+// Where the paths of this process begin, and those of the first queue pair of a link.
 aq_ibv_path_source_t aq_ibv_connect_source(const aq_ibv_device_t *device);
+aq_ibv_path_source_t aq_ibv_link_source(const aq_ibv_device_t *device, const aq_ibv_peer_t *link);
 
 // Takes a new queue pair to INIT. Returns 0 or an errno.
 int aq_ibv_connect_init(const aq_ibv_device_t *device, struct ibv_qp *qp);
@@ -139,6 +140,10 @@ int aq_ibv_connect_init(const aq_ibv_device_t *device, struct ibv_qp *qp);
 // the two (qp is NULL and errno set, or qp was destroyed); logged.
 bool aq_ibv_connect_adopt(const aq_ibv_connector_t *connector, aq_ibv_end_t *end,
                           struct ibv_qp *qp);
+
+// Makes the first queue pair of a link at its first port, in INIT, and counts it. False: the device
+// refuses (logged).
+bool aq_ibv_connect_make_pair(const aq_ibv_connector_t *connector, aq_ibv_peer_t *link);
 
 // This side's end of a link, whose first queue pair was made.
 aq_ibv_pair_info_t aq_ibv_connect_end(const aq_ibv_connector_t *connector,

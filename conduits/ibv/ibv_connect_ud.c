@@ -132,6 +132,8 @@ static int link_send(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
                                   .flags = (uint16_t)aq_ibv_handshake_flags(&link->conn.handshake),
                                   .count = 1};
     datagram.pairs[0] = aq_ibv_connect_end(connector, link);
+    if (link->first_port)
+        datagram.rings_key = aq_ibv_bond_rings_key(link);
     if (end->xrc)
         aq_ibv_xrc_say(end, link, &datagram);
     return datagram_send(connector, link->rank, &datagram);
@@ -152,17 +154,15 @@ static void datagram_refuse(aq_ibv_connector_t *connector, const aq_ibv_datagram
 static bool link_furnish(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 {
     aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
-    struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);
     if (link->pair)
         return true;
     if (end->xrc)
         return aq_ibv_xrc_furnish(connector, link);
-    if (!aq_ibv_link_prepare(end, link))
+    if (end->bonds && !link->here)
+        link->first_port = aq_ibv_bonds_first_port(
+            end->bonds, link->rank, aq_ibv_addresses_spread(connector->addresses, link->rank));
+    if (!aq_ibv_link_prepare(end, link) || !aq_ibv_connect_make_pair(connector, link))
         return false;
-    struct ibv_qp *qp = ibv_create_qp(connector->device->pd, &attr);
-    if (!aq_ibv_connect_adopt(connector, end, qp))
-        return false;
-    link->pair = qp;
     aq_ibv_link_furnished(link);
     link->conn.psn = randombytes_uniform(1 << 24);
     return true;
@@ -175,7 +175,7 @@ static int link_connect(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
                         const aq_ibv_datagram_t *theirs)
 {
     aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
-    const aq_ibv_path_source_t from = aq_ibv_connect_source(connector->device);
+    const aq_ibv_path_source_t from = aq_ibv_link_source(connector->device, link);
     const aq_ibv_pair_info_t mine = aq_ibv_connect_end(connector, link);
     const aq_ibv_pair_rnr_t rnr = {AQ_IBV_RNR_TIMER, aq_ibv_rnr_retries(end->limits)};
     const int error = aq_ibv_pair_connect(link->pair, &from, &mine, &theirs->pairs[0], rnr);
@@ -185,6 +185,8 @@ static int link_connect(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
         aq_ibv_link_unreached(connector, link, strerror(error));
         return error;
     }
+    if (link->first_port)
+        aq_ibv_bond_hear_key(link, theirs->rings_key);
     aq_ibv_peer_start(end->peers, link, &theirs->peer);
     return 0;
 }
@@ -513,7 +515,10 @@ void aq_ibv_ud_close(aq_ibv_connector_t *connector)
 
 aq_ibv_listens_t aq_ibv_ud_listens(const aq_ibv_connector_t *connector)
 {
-    return aq_ibv_listens_on(&connector->device->address, connector->ud->qp->qp_num);
+    const aq_ibv_device_t *device = connector->device;
+    const aq_ibv_end_t *end = connector->ends[0];
+    return aq_ibv_listens_on(&device->address, connector->ud->qp->qp_num,
+                             end && end->bonds ? device->rails.count : 1);
 }
 
 aq_ibv_ud_counts_t aq_ibv_ud_counts(aq_ibv_connector_t *connector)

@@ -1,7 +1,7 @@
 // The datagrams by which connections are made without librdmacm (ibv_connect_ud.h): what a datagram
 // says, how it is written, and the checks of one that arrives.
 //
-//      [ private data: proof, ranks, endpoints, ... ][ flags, count, shared receive queue ]
+//      [ private data: proof, ranks, endpoints, ... ][ flags, count, shared receive queue, rings ]
 //      [ queue pair ] ... count times
 //
 // The private data are those of librdmacm's messages (ibv_proof.h), and their proof covers the
@@ -29,10 +29,12 @@ typedef struct aq_ibv_datagram {
     uint16_t flags;                  // AQ_IBV_SAYS_...
     uint16_t count;                  // queue pairs; 0: a refusal
     uint32_t srq;                    // number of the shared receive queue; 0: no XRC
+    uint32_t rings_key;              // of the rings of the sender, at the port of its queue pair
+    uint32_t unused;                 // 0
     aq_ibv_pair_info_t pairs[AQ_IBV_PAIRS_MOST];
 } aq_ibv_datagram_t;
 
-_Static_assert(sizeof(aq_ibv_pair_info_t) == 32 && sizeof(aq_ibv_datagram_t) == 64 + 16 * 32,
+_Static_assert(sizeof(aq_ibv_pair_info_t) == 32 && sizeof(aq_ibv_datagram_t) == 72 + 16 * 32,
                "a datagram travels without padding");
 
 // Bytes of a datagram with so many queue pairs.

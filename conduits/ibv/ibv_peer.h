@@ -93,6 +93,7 @@ typedef struct aq_ibv_peer {
     struct ibv_qp *qp;         // to which this process posts: the next one, or that of the bond
     aq_ibv_entries_t *entries; // of qp: `own`, unless links share qp
     struct ibv_qp *pair;       // the first queue pair, which the connector makes
+    unsigned first_port;       // of `pair`, here and at the peer; see ibv_rail_ports.h
     struct aq_ibv_bond *bond;  // see ibv_bond.h; NULL: none
     atomic_bool started;       // the credits below count
     aq_ibv_atomics_t atomics;  // on the peer's memory

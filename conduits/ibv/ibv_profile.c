@@ -98,8 +98,10 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
         {"GASNET_IBV_CONNECT", AQ_TYPE_CHOICE, "auto", 0, 0, "auto rdmacm ud",
          "Conduit ibv: how processes connect to each other. rdmacm: with librdmacm, which needs an "
          "IP address on the port of each process. ud: with datagrams of the verbs device itself, "
-         "which InfiniBand and RoCE have and iWARP does not. auto: rdmacm; ud for the whole job if "
-         "a port has no IP address, or the addresses are not of one family (IPv4, IPv6)."},
+         "which InfiniBand and RoCE have and iWARP does not; the messages of a process with "
+         "several "
+         "ports then take all of them. auto: rdmacm; ud for the whole job if a port has no IP "
+         "address, or the addresses are not of one family (IPv4, IPv6)."},
     [IBV_SET_CONNECT_STATIC] = {"GASNET_CONNECT_STATIC", AQ_TYPE_BOOL, "0", 0, 0, NULL,
                                 "Conduit ibv: whether every process connects to all others at the "
                                 "start. 0: a process connects to a peer at first use."},

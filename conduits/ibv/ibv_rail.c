@@ -139,7 +139,7 @@ static void stranded_move(aq_ibv_rails_t *rails)
 static void rail_give_up(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *why)
 {
     const aq_ibv_rail_port_t *port = &rails->ports->list[rail->port];
-    const aq_ibv_rail_port_t *first = &rails->ports->list[0];
+    const aq_ibv_rail_port_t *first = &rails->ports->list[rail->peer->first_port];
     if (!atomic_exchange(&rail->up, false))
         return;
     atomic_fetch_sub_explicit(&rails->up, 1, memory_order_relaxed);

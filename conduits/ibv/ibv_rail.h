@@ -1,5 +1,6 @@
 // Rails: the queue pairs that a link has beside its first one, for puts and gets that are longer
-// than a buffer. Each is on one of the ports of ibv_rail_ports.h, in turn.
+// than a buffer. Each is on one of the ports of ibv_rail_ports.h, in turn, after that of the first
+// one.
 //
 //      put of 512 KiB --+-- piece 0 --> first queue pair --> port 0 ==> port 0 of the peer
 //                       +-- piece 1 --> rail 1 ------------> port 1 ==> port 1
@@ -26,6 +27,7 @@
 #include <poll.h>
 
 #include "../../core/conduit.h"
+#include "ibv_queues.h"
 #include "ibv_rail_ports.h"
 #include "ibv_rma.h"
 #include "ibv_task.h"
@@ -81,6 +83,7 @@ typedef struct aq_ibv_rails {
     aq_ibv_buffers_t *buffers;
     aq_ibv_keys_t *keys;
     aq_ibv_send_queue_t *queue;
+    const aq_ibv_queues_t *first_queues; // of the endpoint, at port 0
     // Sends a message of kind AQ_IBV_RAILS, now or later.
     void (*say)(void *context, aq_ibv_peer_t *link, const void *message, uint32_t bytes);
     void *context;
@@ -90,8 +93,9 @@ typedef struct aq_ibv_rails {
     void *sleeper;
     aq_ibv_task_list_t finished; // what the connector's thread has done
     aq_ibv_task_list_t lost;     // rails that were given up, which the peers do not know
-    // Links have standbys: queue pairs on the further ports, number k on port k of both sides, that
-    // may replace the first one. Says that one is connected, under the lock. NULL: links have none.
+    // Links have standbys: queue pairs on the other ports, number k on the k-th port after that of
+    // the first one, at both sides, that may replace it. Says that one is connected, under the
+    // lock. NULL: links have none.
     void (*stand_by)(void *bonds, aq_ibv_peer_t *link, unsigned way, struct ibv_qp *pair);
     void *bonds;
     bool send_thread; // there is one; set before the queues are made

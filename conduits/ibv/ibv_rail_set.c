@@ -23,7 +23,7 @@ static uint64_t bit_of(unsigned rail)
 
 // ---- queue pairs ----
 
-static aq_ibv_path_source_t source_of(const aq_ibv_rail_port_t *port)
+aq_ibv_path_source_t aq_ibv_rail_source(const aq_ibv_rail_port_t *port)
 {
     return (aq_ibv_path_source_t){.path = &port->path,
                                   .address = port->address,
@@ -50,10 +50,11 @@ static struct ibv_qp_init_attr rail_attr(const aq_ibv_rails_t *rails, unsigned p
 static struct ibv_qp_init_attr standby_attr(const aq_ibv_rails_t *rails, unsigned port)
 {
     const aq_ibv_rail_queue_t *queue = &rails->queues[port];
+    const aq_ibv_queues_t *first = rails->first_queues;
     return (struct ibv_qp_init_attr){
-        .send_cq = queue->standby_cq,
-        .recv_cq = queue->arrivals,
-        .srq = queue->srq,
+        .send_cq = port ? queue->standby_cq : first->send_cq,
+        .recv_cq = port ? queue->arrivals : first->receive_cq,
+        .srq = port ? queue->srq : first->srq,
         .cap = {.max_send_wr = rails->limits->depth_each + 1,
                 .max_send_sge = 1,
                 .max_inline_data = aq_max(rails->limits->inline_bytes, (unsigned)LETTER_BYTES)},
@@ -65,7 +66,7 @@ static struct ibv_qp *queue_pair_make(const aq_ibv_rails_t *rails, unsigned port
 {
     const aq_ibv_rail_port_t *at = &rails->ports->list[port];
     struct ibv_qp_init_attr made = standby ? standby_attr(rails, port) : rail_attr(rails, port);
-    const aq_ibv_path_source_t from = source_of(at);
+    const aq_ibv_path_source_t from = aq_ibv_rail_source(at);
     struct ibv_qp *qp = ibv_create_qp(at->pd, &made);
     if (!qp)
         return NULL;
@@ -75,6 +76,17 @@ static struct ibv_qp *queue_pair_make(const aq_ibv_rails_t *rails, unsigned port
     ibv_destroy_qp(qp);
     errno = error;
     return NULL;
+}
+
+struct ibv_qp *aq_ibv_rail_first_make(const aq_ibv_rails_t *rails, unsigned port)
+{
+    return queue_pair_make(rails, port, true);
+}
+
+// The port of a rail, of a side that has so many.
+static unsigned rail_port(const aq_ibv_rail_set_t *set, unsigned rail, unsigned ports)
+{
+    return (set->link->first_port + rail + 1) % ports;
 }
 
 static bool rail_make(const aq_ibv_rails_t *rails, const aq_ibv_rail_set_t *set, unsigned port,
@@ -103,7 +115,7 @@ aq_ibv_rail_set_t *aq_ibv_rail_set_make(aq_ibv_rails_t *rails, aq_ibv_peer_t *li
     set->link = link;
     set->standby = standby;
     while (set->count < wanted && aq_ibv_rails_open(rails) &&
-           rail_make(rails, set, (set->count + 1) % ports->count, &set->list[set->count]))
+           rail_make(rails, set, rail_port(set, set->count, ports->count), &set->list[set->count]))
         set->count++;
     atomic_store_explicit(standby ? &link->standbys : &link->rails, set, memory_order_release);
     return set;
@@ -181,7 +193,7 @@ static task_t *task_make(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set,
     for (unsigned i = 0; i < set->count; i++) {
         const aq_ibv_rail_t *rail = &set->list[i];
         task->pairs[i] = (pair_t){.qp = rail->qp,
-                                  .from = source_of(&rails->ports->list[rail->port]),
+                                  .from = aq_ibv_rail_source(&rails->ports->list[rail->port]),
                                   .mine = aq_ibv_rail_end(rails, rail),
                                   .theirs = theirs->list[i],
                                   .rnr_retries = set->standby ? RNR_WITHOUT_END : RNR_RETRIES};
@@ -197,7 +209,7 @@ bool aq_ibv_rail_set_connect(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set,
     set->tried = true;
     set_shorten(set, theirs->count);
     for (unsigned i = 0; i < set->count; i++)
-        set->list[i].port_there = (i + 1) % theirs->ports;
+        set->list[i].port_there = rail_port(set, i, theirs->ports);
     task_t *task = set->count ? task_make(rails, set, theirs) : NULL;
     if (task)
         aq_ibv_task_give(rails->tasks, &task->base);

@@ -105,6 +105,12 @@ GASNET_USE_FENCED_PUTS=1 GASNET_PUT_STRIPE_SZ=16 GASNET_GET_STRIPE_SZ=1M \
 GASNET_USE_FENCED_PUTS=1 spreads 2 "$both" -n 2 conform-large --threads 2 rma_heap rma_segment
 GASNET_NUM_QPS=1 spreads 0 '' -n 2 conform-seq rma_segment
 
+# Datagrams connect the links of different peers at different ports: so messages alone use both.
+before=$(packets)
+GASNET_IBV_CONNECT=ud spreads 3 '2 ports, 2 queue pairs a peer; 0 of the further ones in use; they did 0 ' \
+    -n 3 conform-seq am_args am_flood_short
+[ $(($(packets) - before)) -ge 500 ] || fail "only $(($(packets) - before)) packets of messages took rxe1"
+
 # A rank with one port and one with two use one queue pair; one with two ports and one with three
 # use two, whose second one is on the second port of each.
 one_has GASNET_IBV_PORTS=rxe0
@@ -170,7 +176,7 @@ ip link set veth2 mtu 1500
 
 # The link of the first port goes down while nothing is sent: the system tells of it, and both ranks
 # move before they need it again.
-GASNET_IBV_CONNECT=ud timeout 60 gasnetrun_ibv -n 2 conform_busy idle 9 >out 2>&1 &
+timeout 60 gasnetrun_ibv -n 2 conform_busy idle 9 >out 2>&1 &
 job=$!
 for _ in $(seq 100); do
     [ "$(grep -c ready out)" -lt 2 ] || break
@@ -186,9 +192,9 @@ grep -q 'warning: port 1 of rxe0 does not reach rank [01] any more (the port has
 ip link set veth0 up
 
 # The link of the first port goes down while three ranks over three ports send messages, put and get,
-# and then that of the second: the next one carries on, nothing is lost and nothing comes twice. The
-# next job uses both again.
-GASNET_IBV_PORTS=rxe0+rxe1+rxe2 timeout -s KILL 100 \
+# and then that of the second: the next one carries on, nothing is lost and nothing comes twice. Each
+# of the three links of the job begins at another port. The next job uses both again.
+GASNET_IBV_CONNECT=ud GASNET_IBV_PORTS=rxe0+rxe1+rxe2 timeout -s KILL 100 \
     gasnetrun_ibv -n 3 chaos_work --seconds 8 --threads 2 >out 2>&1 &
 job=$!
 stands_by 6 && sleep 1
@@ -205,14 +211,22 @@ mend rxe1 veth2
 export GASNET_IBV_PORTS=rxe0+rxe1 # the devices are in another order now
 spreads 2 "$both" -n 2 conform-seq rma_segment
 
-# If that was the last port, the job ends with its name, also with connections by datagrams.
-GASNET_IBV_CONNECT=ud timeout -s KILL 100 gasnetrun_ibv -n 2 conform-par --threads 2 --repeat 50 \
+# If that was the last port, the job ends with its name. The link of ranks 0 and 2 begins at the
+# second port, and moves to the first one before.
+GASNET_IBV_CONNECT=ud timeout -s KILL 100 gasnetrun_ibv -n 3 conform-par --threads 2 --repeat 50 \
     am_medium rma_heap >out 2>&1 &
 job=$!
-stands_by 2 && sleep 1
-cut rxe0 veth0
+stands_by 6 && sleep 1
 cut rxe1 veth2
+for _ in $(seq 100); do
+    ! grep -qE 'warning: port 1 of rxe1 does not reach rank [02] any more .*: its messages, .* take port 1 of rxe0; ' out ||
+        break
+    sleep 0.1
+done
+cut rxe0 veth0
 wait $job && fail "the job goes on without a port"
-grep -qE 'the connection to rank [01] is lost \(.*, by port 1 of rxe1\): ' out ||
+grep -qE 'warning: port 1 of rxe1 does not reach rank [02] any more .*: its messages, .* take port 1 of rxe0; ' out ||
+    fail "no link moved from the second port to the first"
+grep -qE 'the connection to rank [012] is lost \(.*, by port 1 of rxe0\): ' out ||
     fail "nothing names the last port"
 echo "check-ibv-rails: all is well"

@@ -147,7 +147,7 @@ static void test_ports(void **state)
     (void)state;
     for (uint32_t rank = 0; rank < 30; rank++) {
         aq_ibv_port_address_t port = {.gid = {0xfe, 0x80}, .lid = (uint16_t)(1 + rank % 3)};
-        ports[rank] = aq_ibv_listens_on(&port, 100 + rank);
+        ports[rank] = aq_ibv_listens_on(&port, 100 + rank, 1 + rank % 2);
     }
     listen_four(29, 0x0a540001);
     ports[29].family = 0;
@@ -156,6 +156,7 @@ static void test_ports(void **state)
         assert_true(aq_ibv_addresses_has(&table, rank));
         assert_int_equal(aq_ibv_addresses_port(&table, rank).lid, 1 + rank % 3);
         assert_int_equal(aq_ibv_addresses_port(&table, rank).gid[0], 0xfe);
+        assert_int_equal(aq_ibv_addresses_spread(&table, rank), 1 + rank % 2);
         assert_int_equal(table.queue_pairs[rank], 100 + rank);
     }
     assert_false(aq_ibv_addresses_has(&table, 29));

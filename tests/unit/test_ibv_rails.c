@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../conduits/ibv/ibv_bond.h"
 #include "../../conduits/ibv/ibv_rail.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
@@ -483,6 +484,39 @@ static void test_who_is_woken(void **state)
     }
 }
 
+// How many links of a rank of 61 begin at each port, if all have so many ports.
+static void count_links(uint32_t rank, unsigned ports, unsigned links[AQ_IBV_RAIL_PORTS_MOST])
+{
+    const aq_ibv_rail_ports_t list = {.count = ports};
+    const aq_ibv_rails_t common = {.ports = &list};
+    for (uint32_t peer = 0; peer < 61; peer++) {
+        const aq_ibv_peers_t here = {.rank = rank}, there = {.rank = peer};
+        const aq_ibv_bonds_t mine = {.peers = &here, .rails = (aq_ibv_rails_t *)&common};
+        const aq_ibv_bonds_t theirs = {.peers = &there, .rails = (aq_ibv_rails_t *)&common};
+        if (peer == rank)
+            continue;
+        const unsigned port = aq_ibv_bonds_first_port(&mine, peer, ports);
+        assert_in_range(port, 0, ports - 1);
+        assert_int_equal(port, aq_ibv_bonds_first_port(&theirs, rank, ports));
+        assert_int_equal(aq_ibv_bonds_first_port(&mine, peer, ports + 1), 0);
+        links[port]++;
+    }
+}
+
+// Both sides of a link begin at the same port, and each port of a rank has as many links as any
+// other, within two. Sides with different numbers of ports begin at the first one.
+static void test_links_spread_over_ports(void **state)
+{
+    (void)state;
+    for (unsigned ports = 1; ports <= AQ_IBV_RAIL_PORTS_MOST; ports++)
+        for (uint32_t rank = 0; rank < 61; rank++) {
+            unsigned links[AQ_IBV_RAIL_PORTS_MOST] = {0};
+            count_links(rank, ports, links);
+            for (unsigned port = 0; port < ports; port++)
+                assert_in_range(links[port], 60 / ports - 1, 60 / ports + 1);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +532,7 @@ int main(void)
         cmocka_unit_test(test_random_order),
         cmocka_unit_test(test_thread),
         cmocka_unit_test(test_who_is_woken),
+        cmocka_unit_test(test_links_spread_over_ports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
