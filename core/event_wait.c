@@ -3,6 +3,7 @@
 #include "event.h"
 #include "fatal.h"
 #include "gasnetex_core.h"
+#include "job.h"
 #include "progress.h"
 #include "report.h"
 #include "thread.h"
@@ -27,6 +28,12 @@ static void check_event(const char *call, gex_Event_t event)
              "%s: the event %p was synchronized before", call, (void *)event);
 }
 
+// See aq_access_collect; jobs that end at the first error have nothing to collect.
+static inline bool errors_collect(aq_event_t *record, unsigned parts, gex_Event_t event)
+{
+    return __builtin_expect(aq_job.returns_errors, 0) && aq_access_collect(record, parts, event);
+}
+
 // On success, consumes a root event: its record goes back to the pool.
 static bool try_event(const char *call, gex_Event_t event)
 {
@@ -37,8 +44,8 @@ static bool try_event(const char *call, gex_Event_t event)
     aq_event_t *record = record_of(event);
     if (!is_root(event))
         return atomic_load_explicit(&event->pending, memory_order_acquire) == 0 ||
-               aq_access_collect(record, 1u << event->index, event);
-    if (!aq_event_idle(record, ~0u) && !aq_access_collect(record, ~0u, event))
+               errors_collect(record, 1u << event->index, event);
+    if (!aq_event_idle(record, ~0u) && !errors_collect(record, ~0u, event))
         return false;
     aq_event_free(record);
     return true;
@@ -51,6 +58,18 @@ int gex_Event_Test(gex_Event_t event)
     return try_event("gex_Event_Test", event) ? GASNET_OK : GASNET_ERR_NOT_READY;
 }
 
+// After the first turn, which never sleeps.
+static void event_await(gex_Event_t event, aq_api_wait_t *wait)
+{
+    aq_report_wait(event, -1);
+    do
+        aq_api_wait_turn(wait);
+    while (!try_event("gex_Event_Wait", event));
+    aq_api_wait_end(wait);
+    aq_report_go_on();
+}
+
+// The first poll completes many operations; then there is no wait to report.
 void aq_api_event_wait(gex_Event_t event)
 {
     if (AQ_CHECKS)
@@ -60,12 +79,9 @@ void aq_api_event_wait(gex_Event_t event)
     aq_api_wait_t wait = {0};
     if (try_event("gex_Event_Wait", event))
         return;
-    aq_report_wait(event, -1);
-    do
-        aq_api_wait_turn(&wait);
-    while (!try_event("gex_Event_Wait", event));
-    aq_api_wait_end(&wait);
-    aq_report_go_on();
+    aq_api_wait_turn(&wait);
+    if (!try_event("gex_Event_Wait", event))
+        event_await(event, &wait);
 }
 
 // Numbers of entries that are not complete, and of entries that this call completed.
@@ -159,7 +175,7 @@ static bool try_nbi(const char *call, gex_EC_t mask)
         aq_thread_check_context(call, "");
     aq_event_t *record = aq_thread_self()->nbi;
     const unsigned parts = aq_event_parts_of(mask);
-    return aq_event_idle(record, parts) || aq_access_collect(record, parts, GEX_EVENT_INVALID);
+    return aq_event_idle(record, parts) || errors_collect(record, parts, GEX_EVENT_INVALID);
 }
 
 int gex_NBI_Test(gex_EC_t mask, gex_Flags_t flags)
