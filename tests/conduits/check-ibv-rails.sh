@@ -88,14 +88,25 @@ grep -qE '^ +rxe1 port 1 +used$' out || fail "rxe1 is not used"
 grep -qE '^ +rxe2 port 1 +not used: it is not needed, since enough ports before it are used' out ||
     fail "nothing says why rxe2 is not used"
 
-# Two ports, which is the default; then three, with one and more queue pairs for each.
-spreads 2 "$both" -n 2 conform-seq am_long rma_heap rma_segment rma_nbi
+# The whole suite over two ports, which is the default, and over three, with one queue pair on each
+# and with four.
+spreads 2 "$both" -n 2 conform-seq all
+GASNET_IBV_PORTS=rxe0+rxe1 GASNET_NUM_QPS=8 \
+    spreads 2 "2 ports, 8 queue pairs a peer; 7 of the further ones in use; $did 0 " -n 2 conform-seq all
+export GASNET_IBV_PORTS=rxe0+rxe1+rxe2 GASNET_IBV_CONNECT=ud
+spreads 2 "3 ports, 3 queue pairs a peer; 2 of the further ones in use; $did 0 " -n 2 conform-seq all
+GASNET_NUM_QPS=12 \
+    spreads 2 "3 ports, 12 queue pairs a peer; 11 of the further ones in use; $did 0 " -n 2 conform-seq all
+unset GASNET_IBV_CONNECT
+spreads 3 "3 ports, 3 queue pairs a peer; 4 of the .* $did 0 " \
+    -n 3 conform-par --threads 2 rma_segment rma_nbi
+unset GASNET_IBV_PORTS
+
+# More queue pairs than two want more ports; and several on one port.
 GASNET_NUM_QPS=4 spreads 2 "3 ports, 4 queue pairs a peer; 3 of the further ones in use; $did 0 " \
-    -n 2 conform-seq rma_heap rma_segment
-GASNET_IBV_PORTS=rxe0+rxe1+rxe2 spreads 3 "3 ports, 3 queue pairs a peer; 4 of the .* $did 0 " \
-    -n 3 conform-par --threads 2 rma_heap rma_segment rma_nbi
+    -n 2 conform-seq rma_segment
 GASNET_NUM_QPS=4 GASNET_IBV_PORTS=rxe1 spreads 2 "1 ports, 4 queue pairs a peer; 3 of .* $did 0 " \
-    -n 2 conform-seq rma_heap rma_segment
+    -n 2 conform-seq rma_segment
 spreads 2 "$both" -n 2 conform-large --threads 2 rma_heap rma_segment rma_nbi
 spreads 2 "$both" -n 2 conform-everything rma_heap rma_segment
 GASNET_IBV_CONNECT=ud GASNET_SND_THREAD=1 spreads 2 "$both" -n 2 conform-par --threads 2 am_long rma_segment
