@@ -36,6 +36,7 @@ static void sleeper_wake(void *sleeper)
 {
     aq_ibv_wake(sleeper);
     aq_ibv_nudge(sleeper);
+    aq_ibv_nudge_receiver(sleeper);
 }
 
 static void sleeper_nudge(void *sleeper)
@@ -368,11 +369,10 @@ static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
 }
 
 // Whether links move to another port when the first one fails. The atomics of a device cannot be
-// repeated, and one device has to do all those on a memory. The receive thread waits for arrivals
-// at the first port only; the send thread waits at all ports.
-static bool bonds_wanted(const aq_ibv_device_t *device, bool receive_thread)
+// repeated, and one device has to do all those on a memory.
+static bool bonds_wanted(const aq_ibv_device_t *device)
 {
-    return device->rails.count > 1 && aq_ibv_rails_exist(&device->rails) && !receive_thread &&
+    return device->rails.count > 1 && aq_ibv_rails_exist(&device->rails) &&
            strcmp(aq_setting_text(aq_ibv_setting(IBV_SET_ATOMICS)), "1") != 0;
 }
 
@@ -399,7 +399,7 @@ static aq_status_t device_open(aq_ibv_conduit_t *ibv)
                  device->port, ibv_get_device_name(device->verbs->device));
     if (status == AQ_OK && device->xrc)
         status = xrc_open(ibv);
-    if (status == AQ_OK && bonds_wanted(device, ibv->sleeper.receive.wanted)) {
+    if (status == AQ_OK && bonds_wanted(device)) {
         aq_ibv_limits_multiply(&ibv->limits, device->rails.count);
         device->atomics = AQ_IBV_ATOMICS_NONE;
     }

@@ -22,7 +22,7 @@ static bool standby_queues_open(aq_ibv_rails_t *rails, unsigned port)
         .attr = {.max_wr = limits->arrivals + limits->ahead, .max_sge = 1}};
     queue->standby_cq = ibv_create_cq(
         at->verbs, (int)(limits->depth_total + limits->unsignaled_total), NULL, queue->sends, 0);
-    queue->arrivals = ibv_create_cq(at->verbs, (int)srq.attr.max_wr, NULL, queue->channel, 0);
+    queue->arrivals = ibv_create_cq(at->verbs, (int)srq.attr.max_wr, NULL, queue->receives, 0);
     queue->srq = ibv_create_srq(at->pd, &srq);
     return queue->standby_cq && queue->arrivals && queue->srq;
 }
@@ -43,7 +43,8 @@ static bool queue_open(aq_ibv_rails_t *rails, unsigned port)
     char why[768] = "";
     queue->channel = channel_make(at->verbs);
     queue->sends = rails->send_thread ? channel_make(at->verbs) : queue->channel;
-    if (!queue->channel || !queue->sends)
+    queue->receives = rails->receive_thread ? channel_make(at->verbs) : queue->channel;
+    if (!queue->channel || !queue->sends || !queue->receives)
         return false;
     queue->cq = ibv_create_cq(at->verbs, (int)rails->limits->depth_total, NULL, queue->sends, 0);
     if (!queue->cq || !port)
@@ -73,6 +74,8 @@ static void queue_close(const aq_ibv_rails_t *rails, unsigned port)
         ibv_destroy_cq(queue->cq);
     if (queue->sends && queue->sends != queue->channel)
         ibv_destroy_comp_channel(queue->sends);
+    if (queue->receives && queue->receives != queue->channel)
+        ibv_destroy_comp_channel(queue->receives);
     if (queue->channel)
         ibv_destroy_comp_channel(queue->channel);
 }
@@ -272,7 +275,7 @@ void aq_ibv_rails_arm(aq_ibv_rails_t *rails)
         const aq_ibv_rail_queue_t *queue = &rails->queues[port];
         if (!rails->send_thread)
             sends_arm(queue);
-        if (queue->srq)
+        if (queue->srq && !rails->receive_thread)
             ibv_req_notify_cq(queue->arrivals, 0);
     }
 }
@@ -313,6 +316,29 @@ void aq_ibv_rails_rearm_sends(aq_ibv_rails_t *rails)
     for (unsigned port = 0; port < rails->ports->count; port++) {
         channel_take_events(rails->queues[port].sends);
         sends_arm(&rails->queues[port]);
+    }
+}
+
+unsigned aq_ibv_rails_arrival_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MOST])
+{
+    unsigned count = 0;
+    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
+        return 0;
+    for (unsigned port = 0; port < rails->ports->count; port++)
+        if (rails->queues[port].srq)
+            fds[count++] = rails->queues[port].receives->fd;
+    return count;
+}
+
+void aq_ibv_rails_rearm_arrivals(aq_ibv_rails_t *rails)
+{
+    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
+        return;
+    for (unsigned port = 0; port < rails->ports->count; port++) {
+        if (!rails->queues[port].srq)
+            continue;
+        channel_take_events(rails->queues[port].receives);
+        ibv_req_notify_cq(rails->queues[port].arrivals, 0);
     }
 }
 

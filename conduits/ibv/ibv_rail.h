@@ -58,9 +58,10 @@ typedef struct aq_ibv_rail_set {
 
 // What the rails of one endpoint have in common at one port.
 typedef struct aq_ibv_rail_queue {
-    struct ibv_comp_channel *channel; // wakes sleepers; does not block
-    struct ibv_comp_channel *sends;   // the same for cq and standby_cq; wakes the send thread if
-                                      // there is one, and otherwise is `channel`
+    struct ibv_comp_channel *channel;  // wakes sleepers; does not block
+    struct ibv_comp_channel *sends;    // the same for cq and standby_cq; wakes the send thread if
+                                       // there is one, and otherwise is `channel`
+    struct ibv_comp_channel *receives; // the same for arrivals and the receive thread
     struct ibv_cq *cq;
     struct ibv_mr *slab; // the buffers of the endpoint, registered there; of port 0 NULL
     // For standbys; of port 0, and without standbys, NULL.
@@ -98,7 +99,7 @@ typedef struct aq_ibv_rails {
     // lock. NULL: links have none.
     void (*stand_by)(void *bonds, aq_ibv_peer_t *link, unsigned way, struct ibv_qp *pair);
     void *bonds;
-    bool send_thread; // there is one; set before the queues are made
+    bool send_thread, receive_thread; // there is one; set before the queues are made
     aq_lock_t lock;
     atomic_bool open;   // the queues below exist
     bool failed;        // they cannot be made (logged)
@@ -136,7 +137,7 @@ void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *wh
 // A port has gone down: gives up the rails on it. Any thread.
 void aq_ibv_rails_leave(aq_ibv_rails_t *rails, const aq_ibv_peers_t *peers, unsigned port);
 
-// For sleepers: asks for a wake-up by the next completion on any rail, unless that wakes the send
+// For sleepers: asks for a wake-up by the next completion on any rail, unless that wakes another
 // thread; sets what to poll for it, and returns how many; takes such events.
 void aq_ibv_rails_arm(aq_ibv_rails_t *rails);
 unsigned aq_ibv_rails_events(const aq_ibv_rails_t *rails,
@@ -147,6 +148,10 @@ void aq_ibv_rails_take_events(aq_ibv_rails_t *rails);
 // readable then, and returns how many.
 void aq_ibv_rails_rearm_sends(aq_ibv_rails_t *rails);
 unsigned aq_ibv_rails_send_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MOST]);
+
+// The same for the receive thread, and arrivals on standbys.
+void aq_ibv_rails_rearm_arrivals(aq_ibv_rails_t *rails);
+unsigned aq_ibv_rails_arrival_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MOST]);
 
 // ---- ibv_rail_setup.c ----
 

@@ -25,7 +25,16 @@ enum {
 static void receive_thread_rearm(void *context)
 {
     aq_ibv_sleeper_t *sleeper = context;
+    eventfd_t nudges;
+    eventfd_read(sleeper->receive.nudge, &nudges);
     aq_ibv_source_rearm(&sleeper->receive.source);
+    aq_ibv_rails_rearm_arrivals(sleeper->receiver->rails);
+}
+
+void aq_ibv_nudge_receiver(aq_ibv_sleeper_t *sleeper)
+{
+    if (sleeper->receive.nudge > 0)
+        eventfd_write(sleeper->receive.nudge, 1);
 }
 
 int aq_ibv_poll_by_thread(void *context)
@@ -46,21 +55,25 @@ int aq_ibv_poll_by_thread(void *context)
 static aq_status_t receive_thread_start(aq_ibv_sleeper_t *sleeper)
 {
     aq_ibv_helper_t *helper = &sleeper->receive;
+    aq_ibv_thread_setup_t *setup = &helper->setup;
     helper->source.channel = sleeper->queues->arrivals;
     helper->source.cq = sleeper->queues->receive_cq;
-    aq_status_t status = aq_ibv_source_open(&helper->source, &helper->setup);
+    aq_status_t status = aq_ibv_source_open(&helper->source, setup);
     if (status != AQ_OK)
         return status;
-    helper->setup.rearm = receive_thread_rearm;
-    helper->setup.poll = aq_ibv_poll_by_thread;
-    helper->setup.context = sleeper;
-    return aq_ibv_thread_start(&helper->setup, &helper->thread);
+    setup->fds[setup->fd_count++] = helper->nudge;
+    setup->fd_count +=
+        aq_ibv_rails_arrival_fds(sleeper->receiver->rails, setup->fds + setup->fd_count);
+    setup->rearm = receive_thread_rearm;
+    setup->poll = aq_ibv_poll_by_thread;
+    setup->context = sleeper;
+    return aq_ibv_thread_start(setup, &helper->thread);
 }
 
 // ---- the send thread ----
 
 _Static_assert(AQ_IBV_THREAD_FDS >= 2 + AQ_IBV_RAIL_PORTS_MOST,
-               "the send thread sleeps on the channel of sends, the nudge, and all rails");
+               "each thread sleeps on a channel, the nudge, and all rails");
 
 // Whose send thread this is, while it reaps.
 static _Thread_local const aq_ibv_sleeper_t *served;
@@ -69,7 +82,7 @@ static void send_thread_rearm(void *context)
 {
     aq_ibv_sleeper_t *sleeper = context;
     eventfd_t nudges;
-    eventfd_read(sleeper->nudge, &nudges);
+    eventfd_read(sleeper->send.nudge, &nudges);
     aq_ibv_source_rearm(&sleeper->send.source);
     aq_ibv_rails_rearm_sends(sleeper->receiver->rails);
 }
@@ -91,8 +104,8 @@ int aq_ibv_reap_by_thread(void *context)
 
 void aq_ibv_nudge(aq_ibv_sleeper_t *sleeper)
 {
-    if (sleeper->nudge > 0 && served != sleeper)
-        eventfd_write(sleeper->nudge, 1);
+    if (sleeper->send.nudge > 0 && served != sleeper)
+        eventfd_write(sleeper->send.nudge, 1);
 }
 
 static aq_status_t send_thread_start(aq_ibv_sleeper_t *sleeper)
@@ -104,7 +117,7 @@ static aq_status_t send_thread_start(aq_ibv_sleeper_t *sleeper)
     aq_status_t status = aq_ibv_source_open(&helper->source, setup);
     if (status != AQ_OK)
         return status;
-    setup->fds[setup->fd_count++] = sleeper->nudge;
+    setup->fds[setup->fd_count++] = helper->nudge;
     setup->fd_count +=
         aq_ibv_rails_send_fds(sleeper->receiver->rails, setup->fds + setup->fd_count);
     setup->rearm = send_thread_rearm;
@@ -121,6 +134,7 @@ void aq_ibv_sleeper_choose_threads(aq_ibv_sleeper_t *sleeper, bool threads)
     receive->wanted = aq_ibv_thread_wanted(&receive->setup, AQ_IBV_RECEIVE_THREAD) && threads;
     send->wanted = aq_ibv_thread_wanted(&send->setup, AQ_IBV_SEND_THREAD) && threads;
     sleeper->receiver->rails->send_thread = send->wanted;
+    sleeper->receiver->rails->receive_thread = receive->wanted;
 }
 
 static aq_status_t threads_start(aq_ibv_sleeper_t *sleeper)
@@ -155,12 +169,16 @@ static int bell_make(void)
     return bell;
 }
 
+static bool helper_prepare(aq_ibv_helper_t *helper)
+{
+    helper->nudge = helper->wanted ? bell_make() : 0;
+    return helper->nudge >= 0;
+}
+
 aq_status_t aq_ibv_sleeper_open(aq_ibv_sleeper_t *sleeper)
 {
     sleeper->bell = bell_make();
-    if (sleeper->bell >= 0 && sleeper->send.wanted)
-        sleeper->nudge = bell_make();
-    if (sleeper->bell < 0 || sleeper->nudge < 0)
+    if (sleeper->bell < 0 || !helper_prepare(&sleeper->receive) || !helper_prepare(&sleeper->send))
         return AQ_ERR_RESOURCE;
     aq_status_t status = threads_start(sleeper);
     if (status == AQ_OK) {
@@ -172,10 +190,12 @@ aq_status_t aq_ibv_sleeper_open(aq_ibv_sleeper_t *sleeper)
 
 static void helper_close(aq_ibv_helper_t *helper)
 {
-    if (!helper->thread)
-        return;
-    helper_stop(helper);
-    aq_ibv_source_close(&helper->source);
+    if (helper->thread) {
+        helper_stop(helper);
+        aq_ibv_source_close(&helper->source);
+    }
+    if (helper->nudge > 0)
+        close(helper->nudge);
 }
 
 void aq_ibv_sleeper_close(aq_ibv_sleeper_t *sleeper)
@@ -184,8 +204,6 @@ void aq_ibv_sleeper_close(aq_ibv_sleeper_t *sleeper)
     helper_close(&sleeper->send);
     if (sleeper->bell > 0)
         close(sleeper->bell);
-    if (sleeper->nudge > 0)
-        close(sleeper->nudge);
 }
 
 // ---- sleeping and waking ----

@@ -15,6 +15,7 @@ typedef struct aq_ibv_helper {
     aq_ibv_thread_t *thread; // NULL: there is none
     aq_ibv_thread_setup_t setup;
     aq_ibv_source_t source; // what wakes the thread
+    int nudge;              // an eventfd that wakes it, too; 0: there is none
 } aq_ibv_helper_t;
 
 typedef struct aq_ibv_sleeper {
@@ -24,7 +25,6 @@ typedef struct aq_ibv_sleeper {
     int bell;         // an eventfd; 0: not open
     atomic_uint sleepers;
     aq_ibv_helper_t receive, send;
-    int nudge; // an eventfd that wakes the send thread; 0: there is none
 } aq_ibv_sleeper_t;
 
 // Whether there is to be a receive thread and a send thread: if the settings ask for them, and the
@@ -49,6 +49,9 @@ void aq_ibv_wake(aq_ibv_sleeper_t *sleeper);
 // Makes the send thread, if there is one and it is not the caller, go on with what it may have
 // missed: nothing else wakes it for that. Any thread.
 void aq_ibv_nudge(aq_ibv_sleeper_t *sleeper);
+
+// The same for the receive thread: a link has to move to another port. Any thread.
+void aq_ibv_nudge_receiver(aq_ibv_sleeper_t *sleeper);
 
 // What the receive thread and the send thread do when they wake; see aq_ibv_thread_setup_t. The
 // context is the sleeper.

@@ -79,10 +79,11 @@ wait "$job" || fail "the next job ends with exit code $?"
 says 2 "$unmoved"
 
 # The second wire becomes that of the first port, which carries the messages, since a device that is
-# made anew is the last one. It is cut while puts, gets, atomics and messages are checked.
+# made anew is the last one. It is cut while puts, gets, atomics and messages are checked, with receive
+# threads.
 renew="rdma link delete rxe0 && rdma link add rxe0 type rxe netdev eth0"
 eval "$renew" && ssh -F /run/bed/ssh_config g2 "PATH=$PATH; $renew" || fail "rxe0 cannot be made again"
-GASNET_IBV_CONNECT=ud start chaos_work --seconds 8 --threads 2
+GASNET_RCV_THREAD=1 GASNET_IBV_CONNECT=ud start chaos_work --seconds 10 --threads 2
 for _ in $(seq 100); do
     # The one that stands by for the first port, and one for puts and gets.
     [ "$(rdma res show qp | grep -c '^link rxe0/1 .* type RC state RTS ')" -lt 2 ] || break

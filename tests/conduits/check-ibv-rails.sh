@@ -206,7 +206,7 @@ ip link set veth0 up
 # and then that of the second: the next one carries on, nothing is lost and nothing comes twice. Each
 # of the three links of the job begins at another port. The next job uses both again.
 GASNET_IBV_CONNECT=ud GASNET_IBV_PORTS=rxe0+rxe1+rxe2 timeout -s KILL 100 \
-    gasnetrun_ibv -n 3 chaos_work --seconds 8 --threads 2 >out 2>&1 &
+    gasnetrun_ibv -n 3 chaos_work --seconds 10 --threads 2 >out 2>&1 &
 job=$!
 stands_by 6 && sleep 1
 cut rxe0 veth0

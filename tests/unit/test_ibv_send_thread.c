@@ -251,11 +251,11 @@ static void test_kept_goes_on(void **state)
     enum { MOST = 4096 };
     static aq_ibv_op_t *taken[MOST];
     (void)state;
-    ibv->sleeper.nudge = eventfd(0, EFD_NONBLOCK);
+    ibv->sleeper.send.nudge = eventfd(0, EFD_NONBLOCK);
     const unsigned count = take_all(taken);
     say();
     assert_true(atomic_load(&ibv->ondemand.any));
-    assert_false(rings(ibv->sleeper.nudge));
+    assert_false(rings(ibv->sleeper.send.nudge));
     assert_int_equal(aq_ibv_reap_by_thread(&ibv->sleeper), 0);
     assert_true(atomic_load(&ibv->ondemand.any));
     for (unsigned i = 0; i < count; i++)
@@ -272,7 +272,7 @@ static void test_kept_nudges(void **state)
     aq_ibv_peer_t *link = fake_fabric_link(0, 1);
     unsigned credits = 0;
     int reaped;
-    ibv->sleeper.nudge = eventfd(0, EFD_NONBLOCK);
+    ibv->sleeper.send.nudge = eventfd(0, EFD_NONBLOCK);
     while (aq_ibv_reap(&ibv->send_queue))
         ;
     while (aq_credit_take(&link->credit))
@@ -280,12 +280,12 @@ static void test_kept_nudges(void **state)
     say();
     assert_int_equal(outstanding(), 0);
     assert_true(atomic_load(&ibv->ondemand.any));
-    assert_true(rings(ibv->sleeper.nudge));
+    assert_true(rings(ibv->sleeper.send.nudge));
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, reap_in_thread, &reaped), 0);
     pthread_join(thread, NULL);
     assert_true(atomic_load(&ibv->ondemand.any));
-    assert_false(rings(ibv->sleeper.nudge));
+    assert_false(rings(ibv->sleeper.send.nudge));
     assert_true(aq_credit_give(&link->credit, credits));
     assert_int_equal(aq_ibv_reap_by_thread(&ibv->sleeper), 0);
     assert_false(atomic_load(&ibv->ondemand.any)); // the message is gone
