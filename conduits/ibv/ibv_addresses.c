@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
+#include "ibv_rail_ports.h"
 
 // What each process announces to the others.
 typedef struct record {
@@ -155,6 +157,16 @@ aq_ibv_port_address_t aq_ibv_addresses_port(const aq_ibv_addresses_t *addresses,
     memcpy(&port, addresses->list + (size_t)addresses->rows[rank].address * addresses->bytes,
            sizeof port);
     return port;
+}
+
+unsigned aq_ibv_addresses_ports(const aq_ibv_addresses_t *addresses, uint32_t ranks)
+{
+    unsigned ports = 1;
+    if (addresses->family != AQ_IBV_DATAGRAMS || addresses->others)
+        return 1;
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        ports = aq_max(ports, (unsigned)addresses->rows[rank].port);
+    return aq_min(ports, (unsigned)AQ_IBV_RAIL_PORTS_MOST);
 }
 
 const char *aq_ibv_addresses_text(const aq_ibv_addresses_t *addresses, uint32_t rank,

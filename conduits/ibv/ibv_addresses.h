@@ -1,6 +1,6 @@
 // Where the ranks of a job listen: with librdmacm at an IP address and a port, otherwise at a port
-// of a verbs device (its GID and LID) and a queue pair for datagrams. Hosts have few addresses, so
-// each address is stored once.
+// of a verbs device (its GID and LID) and a queue pair for datagrams; then there is a table for
+// each port of a process. Hosts have few addresses, so each address is stored once.
 //
 //      rows       [ 0, port ]  [ 0, port ]  [ 1, port ]     by rank: the number of the address
 //      addresses  [ 10.84.0.1 ]  [ 10.84.0.2 ]
@@ -51,8 +51,9 @@ typedef struct aq_ibv_addresses {
     uint16_t bytes;  // of an address
 } aq_ibv_addresses_t;
 
-// Where a process listens that librdmacm has given an address, or a queue pair for datagrams. It
-// spreads its links over so many of its ports, at least 1, which is its port in the table.
+// Where a process listens that librdmacm has given an address, or with a queue pair for datagrams.
+// The table has, as the port of the latter, over how many ports its links are spread, at least 1;
+// or 0, as that of a rank which does not listen there.
 aq_ibv_listens_t aq_ibv_listens_at(const struct sockaddr_storage *here);
 aq_ibv_listens_t aq_ibv_listens_on(const aq_ibv_port_address_t *port, uint32_t queue_pair,
                                    unsigned ports);
@@ -76,6 +77,10 @@ socklen_t aq_ibv_addresses_get(const aq_ibv_addresses_t *addresses, uint32_t ran
 
 // The same with datagrams.
 aq_ibv_port_address_t aq_ibv_addresses_port(const aq_ibv_addresses_t *addresses, uint32_t rank);
+
+// How many such tables a job has: one for each port of the rank that has most of them, if all ranks
+// listen with datagrams; otherwise 1. All ranks get the same answer.
+unsigned aq_ibv_addresses_ports(const aq_ibv_addresses_t *addresses, uint32_t ranks);
 
 // Over how many of its ports such a rank spreads its links.
 static inline unsigned aq_ibv_addresses_spread(const aq_ibv_addresses_t *addresses, uint32_t rank)

@@ -39,15 +39,16 @@ static unsigned port_way(const aq_ibv_bond_t *bond, unsigned port)
     return (port + ports_of(bond) - bond->link->first_port) % ports_of(bond);
 }
 
-unsigned aq_ibv_bonds_first_port(const aq_ibv_bonds_t *bonds, uint32_t rank, unsigned ports_there)
+unsigned aq_ibv_bonds_first_port(const aq_ibv_bonds_t *bonds, uint32_t rank, unsigned ports_there,
+                                 unsigned round)
 {
     const unsigned ports = bonds->rails->ports->count;
-    return ports_there == ports ? (bonds->peers->rank + rank - 1) % ports : 0;
+    return ports_there == ports ? (bonds->peers->rank + rank - 1 + round) % ports : 0;
 }
 
 uint32_t aq_ibv_bond_rings_key(const aq_ibv_peer_t *link)
 {
-    return slab_key(link->bond->bonds, link->first_port, true);
+    return link->first_port ? slab_key(link->bond->bonds, link->first_port, true) : 0;
 }
 
 void aq_ibv_bond_hear_key(aq_ibv_peer_t *link, uint32_t rings_key)

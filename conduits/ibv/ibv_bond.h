@@ -12,7 +12,8 @@
 // - Way 0 of a bond is the first queue pair of its link, way k the standby of the link on the k-th
 //   port after that (ibv_rail.h). Each port has a shared receive queue of full size.
 // - Links that datagrams connect begin at different ports, so that messages take all of them: that
-//   of ranks a and b at port (a + b - 1) mod ports, if both have as many. Others begin at port 0.
+//   of ranks a and b at port (a + b - 1) mod ports, if both have as many, or a later one if that
+//   one is down when they connect. Others begin at port 0.
 // - Keys in the journal are those of port 0; posting on another way translates them.
 // - Bonds move while arrivals are polled: under the receiver's lock, since the letter says what is
 //   in the ring of the peer. The lock of a bond guards its journal.
@@ -90,8 +91,9 @@ bool aq_ibv_bond_make(aq_ibv_bonds_t *bonds, aq_ibv_peer_t *link);
 struct ibv_qp *aq_ibv_bond_pair(aq_ibv_peer_t *link);
 
 // The port at which a link of endpoint 0 to a rank begins, given over how many ports that one
-// spreads its links.
-unsigned aq_ibv_bonds_first_port(const aq_ibv_bonds_t *bonds, uint32_t rank, unsigned ports_there);
+// spreads its links, and in which round of their handshake (ibv_handshake.h).
+unsigned aq_ibv_bonds_first_port(const aq_ibv_bonds_t *bonds, uint32_t rank, unsigned ports_there,
+                                 unsigned round);
 
 // Before the link is READY: what its ends tell each other, the key of the rings at the port of the
 // first queue pair.

@@ -256,8 +256,22 @@ static aq_status_t addresses_exchange(aq_ibv_conduit_t *ibv)
     if (status != AQ_OK)
         return status;
     const aq_ibv_listens_t here =
-        connector->ud ? aq_ibv_ud_listens(connector) : aq_ibv_listens_at(&shared->device.here);
-    return aq_ibv_addresses_exchange(ibv->base.env->boot, &here, &shared->addresses);
+        connector->ud ? aq_ibv_ud_listens(connector, 0) : aq_ibv_listens_at(&shared->device.here);
+    return aq_ibv_addresses_exchange(ibv->base.env->boot, &here, shared->addresses);
+}
+
+// The same for the further ports, of which ranks may have different numbers. If not all ranks make
+// connections by datagrams, none does this.
+static aq_status_t further_addresses_exchange(aq_ibv_conduit_t *ibv)
+{
+    aq_ibv_addresses_t *addresses = ibv->shared->addresses;
+    const unsigned ports = aq_ibv_addresses_ports(addresses, ibv->base.env->size);
+    aq_status_t status = AQ_OK;
+    for (unsigned port = 1; port < ports && status == AQ_OK; port++) {
+        const aq_ibv_listens_t here = aq_ibv_ud_listens(&ibv->shared->connector, port);
+        status = aq_ibv_addresses_exchange(ibv->base.env->boot, &here, &addresses[port]);
+    }
+    return status;
 }
 
 // Chooses how connections are made: by datagrams if not all ranks listen at IP addresses of one
@@ -268,11 +282,11 @@ static aq_status_t connector_choose(aq_ibv_conduit_t *ibv)
     aq_ibv_connector_t *connector = &shared->connector;
     connector->ops = shared->device.datagrams_only ? &aq_ibv_connect_ud : &aq_ibv_connect_cm;
     aq_status_t status = addresses_exchange(ibv);
-    if (status != AQ_OK || !shared->addresses.others)
+    if (status != AQ_OK || !shared->addresses->others)
         return status;
     if (aq_ibv_connect_choice() == AQ_IBV_CONNECT_AUTO)
         connector->ops = &aq_ibv_connect_ud;
-    aq_ibv_addresses_free(&shared->addresses);
+    aq_ibv_addresses_free(shared->addresses);
     return addresses_exchange(ibv);
 }
 
@@ -354,11 +368,13 @@ static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
     aq_ibv_connector_t *connector = &shared->connector;
     connector->env = ibv->base.env;
     connector->device = &shared->device;
-    connector->addresses = &shared->addresses;
+    connector->addresses = shared->addresses;
     connector->losses = &shared->losses;
     connector->ends[0] = &ibv->end;
     watch_open(ibv);
     aq_status_t status = connector_choose(ibv);
+    if (status == AQ_OK)
+        status = further_addresses_exchange(ibv);
     if (status == AQ_OK)
         status = aq_ibv_connector_start(connector);
     if (status == AQ_OK)
@@ -473,7 +489,8 @@ aq_status_t aq_ibv_conduit_open(const aq_conduit_ops_t *ops, const aq_conduit_en
     aq_ibv_queues_close(&ibv->queues);
     aq_ibv_xrc_close(&shared->xrc);
     aq_ibv_device_close(&shared->device);
-    aq_ibv_addresses_free(&shared->addresses);
+    for (unsigned port = 0; port < AQ_IBV_RAIL_PORTS_MOST; port++)
+        aq_ibv_addresses_free(&shared->addresses[port]);
     free(shared);
     free(ibv);
     return status;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -101,16 +102,14 @@ aq_ibv_path_source_t aq_ibv_connect_source(const aq_ibv_device_t *device)
                                   .ethernet = device->ethernet};
 }
 
-static const aq_ibv_rail_port_t *first_port(const aq_ibv_device_t *device,
-                                            const aq_ibv_peer_t *link)
+aq_ibv_path_source_t aq_ibv_port_source(const aq_ibv_device_t *device, unsigned port)
 {
-    return &device->rails.list[link->first_port];
+    return port ? aq_ibv_rail_source(&device->rails.list[port]) : aq_ibv_connect_source(device);
 }
 
 aq_ibv_path_source_t aq_ibv_link_source(const aq_ibv_device_t *device, const aq_ibv_peer_t *link)
 {
-    return link->first_port ? aq_ibv_rail_source(first_port(device, link))
-                            : aq_ibv_connect_source(device);
+    return aq_ibv_port_source(device, link->first_port);
 }
 
 int aq_ibv_connect_init(const aq_ibv_device_t *device, struct ibv_qp *qp)
@@ -134,21 +133,27 @@ aq_ibv_pair_info_t aq_ibv_connect_end(const aq_ibv_connector_t *connector,
                                     device->ethernet ? AQ_IBV_LINK_ROCE : AQ_IBV_LINK_INFINIBAND};
 }
 
-static bool port_is_active(const aq_ibv_device_t *device)
+bool aq_ibv_port_is_active(const aq_ibv_device_t *device, unsigned port)
 {
-    struct ibv_port_attr port;
-    return ibv_query_port(device->verbs, device->port, &port) == 0 && port.state == IBV_PORT_ACTIVE;
+    struct ibv_port_attr attr;
+    struct ibv_context *verbs = port ? device->rails.list[port].verbs : device->verbs;
+    const uint8_t number = port ? device->rails.list[port].number : device->port;
+    return ibv_query_port(verbs, number, &attr) == 0 && attr.state == IBV_PORT_ACTIVE;
 }
 
 void aq_ibv_link_unreached(aq_ibv_connector_t *connector, const aq_ibv_peer_t *link,
                            const char *why)
 {
-    char here[AQ_IBV_ADDRESS_TEXT], there[AQ_IBV_ADDRESS_TEXT];
-    aq_ibv_peer_unreached(
-        connector->losses, link,
-        aq_ibv_addresses_text(connector->addresses, connector->env->rank, here),
-        aq_ibv_addresses_text(connector->addresses, link->rank, there),
-        port_is_active(connector->device) ? why : "the port of this process has gone down");
+    const aq_ibv_addresses_t *addresses = &connector->addresses[link->first_port];
+    const bool is_active = aq_ibv_port_is_active(connector->device, link->first_port);
+    const aq_ibv_rail_port_t *further = &connector->device->rails.list[link->first_port];
+    char here[AQ_IBV_ADDRESS_TEXT], there[AQ_IBV_ADDRESS_TEXT], port[96];
+    snprintf(port, sizeof port, "port %u of %s", further->number, further->device);
+    aq_ibv_peer_unreached(connector->losses, link,
+                          aq_ibv_addresses_text(addresses, connector->env->rank, here),
+                          aq_ibv_addresses_text(addresses, link->rank, there),
+                          link->first_port ? port : connector->losses->port,
+                          is_active ? why : "the port of this process has gone down");
 }
 
 void aq_ibv_log_no_queue_pair(int error)

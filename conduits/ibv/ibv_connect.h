@@ -68,7 +68,7 @@ typedef struct aq_ibv_connector {
     int fd; // readable if there is an event
     const aq_conduit_env_t *env;
     const aq_ibv_device_t *device;
-    const aq_ibv_addresses_t *addresses;
+    const aq_ibv_addresses_t *addresses; // by port; those of librdmacm are of the first port
     struct aq_ibv_ud *ud;    // see ibv_connect_ud.h; NULL: connections are not made by datagrams
     aq_ibv_losses_t *losses; // its eventfd wakes the thread
     aq_ibv_tasks_t tasks;    // that the thread does besides
@@ -129,9 +129,14 @@ void aq_ibv_link_furnished(aq_ibv_peer_t *link);
 // What a queue pair of an endpoint is to be like.
 struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end);
 
-// Where the paths of this process begin, and those of the first queue pair of a link.
+// Where the paths of this process begin, at its first port, at any port, and those of the first
+// queue pair of a link.
 aq_ibv_path_source_t aq_ibv_connect_source(const aq_ibv_device_t *device);
+aq_ibv_path_source_t aq_ibv_port_source(const aq_ibv_device_t *device, unsigned port);
 aq_ibv_path_source_t aq_ibv_link_source(const aq_ibv_device_t *device, const aq_ibv_peer_t *link);
+
+// Whether the device says that a port of this process is up.
+bool aq_ibv_port_is_active(const aq_ibv_device_t *device, unsigned port);
 
 // Takes a new queue pair to INIT. Returns 0 or an errno.
 int aq_ibv_connect_init(const aq_ibv_device_t *device, struct ibv_qp *qp);

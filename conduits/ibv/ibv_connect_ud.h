@@ -1,7 +1,8 @@
-// Connections made by datagrams, without librdmacm and IP addresses. Each process has one queue
-// pair for datagrams (UD) on its port, whose number and whose port's GID and LID all ranks learn at
-// the start (ibv_addresses.h). Two processes connect by a handshake (ibv_handshake.h) of datagrams
-// (ibv_datagram.h), and this file connects the queue pairs as librdmacm would.
+// Connections made by datagrams, without librdmacm and IP addresses. Each process has a queue pair
+// for datagrams (UD) at each of its ports (ibv_ud_port.h), whose number and whose port's GID and
+// LID all ranks learn at the start (ibv_addresses.h). Two processes connect by a handshake
+// (ibv_handshake.h) of datagrams (ibv_datagram.h), and this file connects the queue pairs as
+// librdmacm would.
 //
 //      aq_ibv_connect:  call ----> handshake ----> actions: send a datagram, connect the queue
 //      pairs, datagram arrives: checks ----> handshake -->         the link is READY, or cannot be
@@ -10,6 +11,8 @@
 // - Everything here happens under the connector's lock.
 // - A datagram for which the device has no room, here or at the peer, counts as lost: it is
 //   repeated.
+// - The port of a handshake's round is that of the link's first queue pair, and of the datagrams:
+//   what a side hears in a round has come by the port that the link is to use.
 // - A process that has ended does not answer; its peers learn of that from the launcher, or from
 //   the device when an operation fails.
 #ifndef AQ_IBV_CONNECT_UD_H
@@ -19,13 +22,13 @@
 
 extern const aq_ibv_connect_ops_t aq_ibv_connect_ud;
 
-// Makes the queue pair for datagrams, and posts its buffers; env and device of the connector are
-// set. AQ_ERR_RESOURCE: the device refuses something (logged).
+// Makes the queue pairs for datagrams, and posts their buffers; env, device and ends[0] of the
+// connector are set. AQ_ERR_RESOURCE: the device refuses something (logged).
 aq_status_t aq_ibv_ud_open(aq_ibv_connector_t *connector);
 void aq_ibv_ud_close(aq_ibv_connector_t *connector);
 
-// Where this process listens.
-aq_ibv_listens_t aq_ibv_ud_listens(const aq_ibv_connector_t *connector);
+// Where this process listens with one of its ports; where nobody does, if it has fewer.
+aq_ibv_listens_t aq_ibv_ud_listens(const aq_ibv_connector_t *connector, unsigned port);
 
 typedef struct aq_ibv_ud_counts {
     unsigned long sent, repeated, dropped; // repeated: of the sent ones; dropped: no room to send

@@ -24,6 +24,8 @@ static bool says_valid(const aq_ibv_datagram_t *datagram)
     const bool refusal = datagram->flags == AQ_IBV_SAYS_NO;
     if (datagram->flags & ~(AQ_IBV_SAYS_KNOWN | AQ_IBV_SAYS_WANT) && !refusal)
         return false;
+    if (datagram->round > UINT16_MAX)
+        return false;
     for (unsigned i = 0; i < datagram->count; i++)
         if (!pair_is_valid(&datagram->pairs[i]))
             return false;

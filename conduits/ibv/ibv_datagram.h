@@ -9,10 +9,10 @@
 // each rail. With XRC (ibv_xrc.h) it carries the number of the shared receive queue, and of queue
 // pairs the sending one and, with AQ_IBV_SAYS_KNOWN, the receiving one.
 //
-// All datagrams of one side about one link say the same, except for the flags, whose order does not
-// matter (ibv_handshake.h). So a datagram that somebody recorded and sends again is one more
-// duplicate. It has no effect on another process or job, since the proof covers the ranks and
-// depends on the key of the job.
+// All datagrams of one side about one round of a link say the same, except for the flags, whose
+// order does not matter (ibv_handshake.h). So a datagram that somebody recorded and sends again is
+// one more duplicate. It has no effect on another process or job, since the proof covers the ranks
+// and depends on the key of the job.
 #ifndef AQ_IBV_DATAGRAM_H
 #define AQ_IBV_DATAGRAM_H
 
@@ -30,7 +30,7 @@ typedef struct aq_ibv_datagram {
     uint16_t count;                  // queue pairs; 0: a refusal
     uint32_t srq;                    // number of the shared receive queue; 0: no XRC
     uint32_t rings_key;              // of the rings of the sender, at the port of its queue pair
-    uint32_t unused;                 // 0
+    uint32_t round;                  // of the handshake
     aq_ibv_pair_info_t pairs[AQ_IBV_PAIRS_MOST];
 } aq_ibv_datagram_t;
 

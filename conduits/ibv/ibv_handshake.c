@@ -35,12 +35,31 @@ static unsigned handshake_learn(aq_ibv_handshake_t *handshake, unsigned flags)
     return actions | (becomes_known ? AQ_IBV_DO_READY : 0u);
 }
 
-unsigned aq_ibv_handshake_receive(aq_ibv_handshake_t *handshake, unsigned flags, uint64_t now_ms)
+static void handshake_begin_round(aq_ibv_handshake_t *handshake, uint16_t round)
 {
-    if (handshake->failed)
+    handshake->round = round;
+    handshake->heard = false;
+    handshake->tries = 0;
+}
+
+unsigned aq_ibv_handshake_join(aq_ibv_handshake_t *handshake, unsigned flags, uint16_t round)
+{
+    const bool is_later = handshake->has_rounds && round > handshake->round;
+    if (!is_later || handshake->failed || handshake->known || flags & AQ_IBV_SAYS_NO)
+        return 0;
+    handshake_begin_round(handshake, round);
+    return AQ_IBV_DO_RESTART;
+}
+
+unsigned aq_ibv_handshake_receive(aq_ibv_handshake_t *handshake, unsigned flags, uint16_t round,
+                                  uint64_t now_ms)
+{
+    if (handshake->failed || round > handshake->round)
         return 0;
     if (flags & AQ_IBV_SAYS_NO)
         return handshake->heard || !handshake->begun ? 0 : handshake_fail(handshake);
+    if (round < handshake->round)
+        return flags & AQ_IBV_SAYS_WANT ? AQ_IBV_DO_SEND : 0;
     handshake->begun = true;
     unsigned actions = handshake_learn(handshake, flags);
     if (actions & AQ_IBV_DO_CONNECT) {
@@ -50,10 +69,30 @@ unsigned aq_ibv_handshake_receive(aq_ibv_handshake_t *handshake, unsigned flags,
     return actions | (flags & AQ_IBV_SAYS_WANT ? AQ_IBV_DO_SEND : 0u);
 }
 
+void aq_ibv_handshake_skip(aq_ibv_handshake_t *handshake, uint64_t now_ms)
+{
+    if (!handshake->has_rounds || handshake->heard)
+        return;
+    handshake->tries = AQ_IBV_HANDSHAKE_ROUND_TRIES;
+    handshake->deadline_ms = now_ms + AQ_IBV_HANDSHAKE_FIRST_MS;
+}
+
+// Begins the next round, with new queue pairs.
+static unsigned handshake_go_round(aq_ibv_handshake_t *handshake, uint64_t now_ms)
+{
+    if (++handshake->rounds == AQ_IBV_HANDSHAKE_ROUNDS)
+        return handshake_fail(handshake);
+    handshake_begin_round(handshake, handshake->round + 1);
+    return AQ_IBV_DO_RESTART | handshake_send(handshake, now_ms);
+}
+
 unsigned aq_ibv_handshake_tick(aq_ibv_handshake_t *handshake, uint64_t now_ms)
 {
     if (now_ms < aq_ibv_handshake_deadline(handshake))
         return 0;
+    if (handshake->has_rounds && !handshake->heard &&
+        handshake->tries >= AQ_IBV_HANDSHAKE_ROUND_TRIES)
+        return handshake_go_round(handshake, now_ms);
     if (handshake->tries >= AQ_IBV_HANDSHAKE_TRIES)
         return handshake_fail(handshake);
     return handshake_send(handshake, now_ms);

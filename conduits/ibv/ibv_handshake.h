@@ -2,8 +2,8 @@
 // without input and output: the caller sends the messages, and calls back with those that arrive
 // and when a deadline has passed.
 //
-// Both sides do the same. A link has one set of queue pairs for the life of the job, and each of
-// its messages carries the numbers of that set, and two flags:
+// Both sides do the same. Each message carries the numbers of the sender's queue pairs, and two
+// flags:
 //
 //      KNOWN   the sender knows the receiver's queue pairs, and has connected its own with them
 //      WANT    the sender has not heard yet that the receiver knows the sender's
@@ -13,18 +13,29 @@
 //      heard: connects  <--- { KNOWN, WANT }
 //      READY            --- { KNOWN } -------->  READY
 //
+// Two hosts may be connected by several pairs of ports, of which some may have failed. Round k of a
+// handshake uses the k-th pair, for its messages and for the queue pairs that these name. A side
+// that hears nothing in a round begins the next one, with new queue pairs, and the peer joins it:
+//
+//      caller                                    peer
+//      call:            { round 0, WANT } ---x   (the port has failed)
+//      begins round 1:  { round 1, WANT } ---->  joins: makes new queue pairs, connects them
+//
 // With XRC (ibv_connect_xrc.h) KNOWN is said when the sender's queue pair for receiving is
 // connected, whose number comes with it; the receiver of KNOWN connects its queue pair for sending
 // then, before it is READY.
 //
 // What is always true:
 // - Messages may be lost, duplicated, delayed and reordered without bound, and both sides may call
-//   at the same time: `heard` and `known` only ever become true, and what a message says stays
-//   true.
+//   at the same time: in a round, `heard` and `known` only ever become true, and what a message
+//   says stays true. Rounds only ever become later.
+// - Only a side that has heard nothing in a round begins the next one. Its queue pairs are then not
+//   connected, so its peer is not READY: a side that is READY never has to join.
 // - A side that is READY can send at once: the peer's queue pairs receive.
 // - Every message that has WANT is answered, and no other one is: so messages stop when both sides
-//   are READY. A side without an answer repeats its message, at growing intervals, and gives up
-//   after AQ_IBV_HANDSHAKE_TRIES.
+//   are READY. A message of an earlier round is answered with one of the present round. A side
+//   without an answer repeats its message, at growing intervals, and gives up after
+//   AQ_IBV_HANDSHAKE_TRIES.
 // - A refusal ends the handshake of a side that has heard nothing else.
 //
 // tests/model/ibv_handshake.pml is the model.
@@ -38,6 +49,8 @@ enum {
     AQ_IBV_HANDSHAKE_TRIES = 26,     // about 40 seconds
     AQ_IBV_HANDSHAKE_FIRST_MS = 100, // until the first repetition
     AQ_IBV_HANDSHAKE_LONGEST_MS = 1600,
+    AQ_IBV_HANDSHAKE_ROUND_TRIES = 5, // in a round, if there are several; about 3 seconds
+    AQ_IBV_HANDSHAKE_ROUNDS = 13,     // that a side begins; about 40 seconds
 };
 
 // Flags of a message.
@@ -49,21 +62,25 @@ enum {
 
 // What the caller has to do, in this order.
 enum {
-    AQ_IBV_DO_CONNECT = 1, // connect the queue pairs with those in the message
-    AQ_IBV_DO_SEND = 2,    // send a message with aq_ibv_handshake_flags
-    AQ_IBV_DO_READY = 4,   // the link may be used
-    AQ_IBV_DO_FAIL = 8,    // the peer does not answer, or refuses
+    AQ_IBV_DO_RESTART = 16, // first of all, replace the queue pairs by those of the present round
+    AQ_IBV_DO_CONNECT = 1,  // connect the queue pairs with those in the message
+    AQ_IBV_DO_SEND = 2,     // send a message with aq_ibv_handshake_flags
+    AQ_IBV_DO_READY = 4,    // the link may be used
+    AQ_IBV_DO_FAIL = 8,     // the peer does not answer, or refuses
 };
 
 #define AQ_IBV_NO_DEADLINE UINT64_MAX
 
-// Zero-initialized: idle.
+// Zero-initialized: idle, with one round.
 typedef struct aq_ibv_handshake {
+    bool has_rounds;      // the caller sets it before anything else, as the peer does
     bool begun;           // this side called, or the peer did
-    bool heard;           // queue pairs here are connected with the peer's
+    bool heard;           // queue pairs here are connected with the peer's, in this round
     bool known;           // the peer's are connected with those here
     bool failed;          // no action follows any more
-    unsigned tries;       // messages since anything was heard from the peer
+    uint8_t rounds;       // that this side has begun, after the first
+    uint16_t round;       // the present one
+    unsigned tries;       // messages since anything was heard from the peer, in this round
     uint64_t deadline_ms; // valid if begun
 } aq_ibv_handshake_t;
 
@@ -71,9 +88,17 @@ typedef struct aq_ibv_handshake {
 // does not go back, in milliseconds. Returns what to do, as the next two functions do.
 unsigned aq_ibv_handshake_call(aq_ibv_handshake_t *handshake, uint64_t now_ms);
 
-// A message of the peer has arrived, whose proof holds. flags: those of the message; unknown ones
-// are ignored.
-unsigned aq_ibv_handshake_receive(aq_ibv_handshake_t *handshake, unsigned flags, uint64_t now_ms);
+// A message of the peer has arrived, whose proof holds. Joins its round if that is a later one:
+// returns AQ_IBV_DO_RESTART, or 0.
+unsigned aq_ibv_handshake_join(aq_ibv_handshake_t *handshake, unsigned flags, uint16_t round);
+
+// Then: takes in the message. flags: unknown ones are ignored.
+unsigned aq_ibv_handshake_receive(aq_ibv_handshake_t *handshake, unsigned flags, uint16_t round,
+                                  uint64_t now_ms);
+
+// No path leads to the peer by the ports of this round: the next tick begins another one, if this
+// side has heard nothing.
+void aq_ibv_handshake_skip(aq_ibv_handshake_t *handshake, uint64_t now_ms);
 
 // Time has passed. No effect before the deadline.
 unsigned aq_ibv_handshake_tick(aq_ibv_handshake_t *handshake, uint64_t now_ms);

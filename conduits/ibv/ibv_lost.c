@@ -66,14 +66,14 @@ void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_w
 }
 
 void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link, const char *here,
-                           const char *there, const char *why)
+                           const char *there, const char *port, const char *why)
 {
     loss_record(losses,
                 "rank %u cannot be reached at %s from %s%s%s (%s): if that process and its host "
                 "have not ended, see that the verbs ports of all hosts are up and that a network "
                 "joins these addresses ('rping' or 'ibv_ud_pingpong' tries it), or name ports of "
                 "one network in GASNET_IBV_PORTS",
-                link->rank, there, here, *losses->port ? ", " : "", losses->port, why);
+                link->rank, there, here, *port ? ", " : "", port, why);
 }
 
 // A process with much memory takes a while to end after its connections are closed.

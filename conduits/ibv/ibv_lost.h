@@ -30,10 +30,10 @@ void aq_ibv_peer_lost_by(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const cha
 // The same for a completion with an error.
 void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_wc_status status);
 
-// The same where no connection came about, between two addresses: here, and where the peer listens.
-// why: the outcome of the last attempt.
+// The same where no connection came about, between two addresses: here, of a port of this process,
+// and where the peer listens. why: the outcome of the last attempt.
 void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link, const char *here,
-                           const char *there, const char *why);
+                           const char *there, const char *port, const char *why);
 
 // If a peer was lost, blocks until the job ends.
 void aq_ibv_losses_await_end(const aq_ibv_losses_t *losses);

@@ -221,8 +221,8 @@ static void failure_log(aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail, const 
     const aq_ibv_rail_port_t *port = &rails->ports->list[rail->port];
     char here[AQ_IBV_ADDRESS_TEXT], there[AQ_IBV_ADDRESS_TEXT];
     if (!atomic_exchange(&rails->warned, true))
-        aq_log_warn("port %u of %s, at %s, has no network in common with the port of rank %u at %s "
-                    "(%s): puts and gets go without it; name ports of common networks in "
+        aq_log_warn("port %u of %s, at %s, does not reach the port of rank %u at %s (%s): links go "
+                    "without it; see that both ports are up, or name ports of common networks in "
                     "GASNET_IBV_PORTS",
                     port->number, port->device, aq_ibv_port_address_text(&pair->mine.port, here),
                     rail->peer->rank, aq_ibv_port_address_text(&pair->theirs.port, there),

@@ -78,7 +78,7 @@ static void ibv_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_
 
 static bool ibv_match(aq_conduit_t *conduit, const aq_peer_t *peer)
 {
-    return aq_ibv_addresses_has(&aq_ibv_of(conduit)->shared->addresses, peer->rank);
+    return aq_ibv_addresses_has(aq_ibv_of(conduit)->shared->addresses, peer->rank);
 }
 
 static aq_status_t ibv_connect(aq_conduit_t *conduit, const aq_peer_t *peer, void **link)
@@ -214,9 +214,9 @@ static void ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     const uint32_t ranks = ibv->base.env->size;
     const aq_ibv_shared_t *shared = ibv->shared;
-    const size_t tables = ranks * sizeof *ibv->peers.by_number +
-                          aq_ibv_keys_table_bytes(&shared->keys) +
-                          aq_ibv_addresses_bytes(&shared->addresses, ranks);
+    size_t tables = ranks * sizeof *ibv->peers.by_number + aq_ibv_keys_table_bytes(&shared->keys);
+    for (unsigned port = 0; port < AQ_IBV_RAIL_PORTS_MOST && shared->addresses[port].rows; port++)
+        tables += aq_ibv_addresses_bytes(&shared->addresses[port], ranks);
     // A window keeps nothing for ranks that it never contacted, and its connections cost as much.
     if (!conduit->endpoint) {
         sum->unspoken_bytes += (tables + ranks - 1) / ranks;

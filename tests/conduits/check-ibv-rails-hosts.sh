@@ -98,4 +98,17 @@ grep -qE '^chaos_work: [1-9][0-9]* rounds, lost 0, twice 0, wrong 0$' out || fai
 grep -qE 'warning: port 1 of rxe1 does not reach rank [01] any more .*: its messages, puts and gets take port 1 of rxe0; ' out ||
     fail "no rank says that port 1 of rxe0 carries on"
 loses 0
+
+# The same wire loses everything before the ranks speak to each other, which no device reports: a side
+# without an answer tries the other one.
+GASNET_IBV_CONNECT=ud timeout 60 gasnetrun_ibv -n 2 -H g1,g2 conform_busy call 3 >out 2>&1 &
+job=$!
+for _ in $(seq 100); do
+    [ "$(grep -c ready out)" -lt 2 ] || break
+    sleep 0.1
+done
+loses 100
+wait "$job" || fail "the job ends with exit code $? without the first wire"
+grep -q '^ibv: rank 0 in all: connected to 1 peers ' out || fail "the ranks did not speak to each other"
+loses 0
 echo "check-ibv-rails-hosts: all is well"

@@ -164,18 +164,37 @@ GASNET_IBV_PORTS_TYPE=auto GASNET_IBV_PORTS=rxe0 refuses \
 [ "$(grep -c 'port 1 of ' out)" = 1 ] || fail "not one line is about the port"
 ip link set veth0 up
 
-# A port that goes down after the start, and before it is used: the rank that needs it says so.
-GASNET_EXITTIMEOUT=2 timeout 60 gasnetrun_ibv -n 2 conform_busy call 3 >out 2>&1 &
-job=$!
-for _ in $(seq 100); do
-    [ "$(grep -c ready out)" -lt 2 ] || break
-    sleep 0.1
-done
-ip link set veth0 down
-wait $job && fail "the job runs without its port"
+# call_without LINK ...: these links go down after a job has started, and before its ranks speak to each
+# other. Returns its exit code.
+call_without()
+{
+    local link code=0
+    GASNET_EXITTIMEOUT=2 timeout 60 gasnetrun_ibv -n 2 conform_busy call 3 >out 2>&1 &
+    job=$!
+    for _ in $(seq 100); do
+        [ "$(grep -c ready out)" -lt 2 ] || break
+        sleep 0.1
+    done
+    for link; do
+        ip link set "$link" down
+    done
+    wait $job || code=$?
+    for link; do
+        ip link set "$link" up
+    done
+    return $code
+}
+
+# Datagrams connect by another port, if there is one. librdmacm does not, and the rank that needs the
+# port says so.
+GASNET_IBV_CONNECT=ud call_without veth0 || fail "the job ends with exit code $? without its first port"
+grep -q '^ibv: rank 0 in all: connected to 1 peers ' out || fail "the ranks did not speak to each other"
+GASNET_IBV_CONNECT=ud call_without veth0 veth2 && fail "the job runs without a port"
+grep -qE 'rank 0 of 2 on host g1: rank 1 cannot be reached at (10.84.[01].1) from \1, port 1 of rxe[01] \(the port of this process has gone down\): ' out ||
+    fail "rank 0 does not name its last port"
+call_without veth0 && fail "the job runs without its port"
 grep -q 'rank 0 of 2 on host g1: rank 1 cannot be reached at 10.84.0.1 from 10.84.0.1, port 1 of rxe0 (the port of this process has gone down): ' out ||
     fail "rank 0 does not name its port"
-ip link set veth0 up
 
 # Ports that do not go together are not used together, and cannot be named together.
 ip link set veth2 mtu 4500

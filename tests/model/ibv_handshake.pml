@@ -3,70 +3,99 @@
  *     spin -a ibv_handshake.pml && cc -DSAFETY -o pan pan.c && ./pan
  *
  * Two sides, of which one or both call, exchange messages over a network that loses LOSSES messages,
- * duplicates COPIES, and delivers in any order. A message is one of the four combinations of its two
- * flags, so the model only counts those in flight.
+ * duplicates COPIES, and delivers in any order. With -DSEVERAL there are several rounds: the sides may
+ * begin in any of them, and one that has heard nothing may begin the next one at any time. A message is one of the four
+ * combinations of its two flags in one of the rounds, so the model only counts those in flight.
  *
  * Checked in every state: a side that is ready has a peer whose queue pairs are connected with its
- * own. The number of messages is bounded by the losses, copies and repetitions: the sides do not
- * answer each other for ever. An execution that cannot continue must have both sides ready and no
- * message in flight: spin reports any other as an invalid end state.
+ * own, in the same round, and never has to join another one. The number of messages is bounded by
+ * the losses, copies, repetitions and rounds: the sides do not answer each other for ever. An
+ * execution that cannot continue must have both sides ready and no message in flight: spin reports
+ * any other as an invalid end state.
  */
+#ifdef SEVERAL
+#define ROUNDS 2
+#define LOSSES 1
+#define COPIES 1
+#define EARLY 0
+#else
+#define ROUNDS 1
 #define LOSSES 2
 #define COPIES 2
-#define EARLY 2  /* repetitions of a side while a message or its answer is still in flight */
+#define EARLY 2 /* repetitions of a side while a message or its answer is still in flight */
+#endif
 #define MOST 40
 
 #define KNOWN 1
 #define WANT 2
-#define ON(to, flags) ((to) * 4 + (flags))
-#define IN_FLIGHT(to) (flight[ON(to, 0)] + flight[ON(to, 1)] + flight[ON(to, 2)] + flight[ON(to, 3)])
+#define ON(to, at, flags) (((to) * ROUNDS + (at)) * 4 + (flags))
+#define IN(to, at) (flight[ON(to, at, 0)] + flight[ON(to, at, 1)] + flight[ON(to, at, 2)] + flight[ON(to, at, 3)])
+#define IN_FLIGHT(to) (IN(to, 0) + IN(to, ROUNDS - 1))
 #define READY(a) known[a]
 
-byte flight[8];     /* messages to a side, by flags */
+byte flight[2 * ROUNDS * 4]; /* messages to a side, by round and flags */
 bool begun[2], heard[2], known[2];
+byte round[2];
 byte losses = LOSSES, copies = COPIES, sent;
 byte early[2];
 
 inline send(a)
 {
-    flight[ON(1 - a, (heard[a] -> KNOWN : 0) + (known[a] -> 0 : WANT))]++;
+    flight[ON(1 - a, round[a], (heard[a] -> KNOWN : 0) + (known[a] -> 0 : WANT))]++;
     sent++;
     assert(sent <= MOST)
 }
 
-inline receive(a, flags)
+/* A message of the present round. */
+inline hear(a, flags)
 {
     begun[a] = true;
     heard[a] = true;
     if
     :: flags & KNOWN -> known[a] = true
     :: else
+    fi
+}
+
+inline receive(a, at, flags)
+{
+    if
+    :: at > round[a] -> /* joins: nothing may have been posted */
+        assert(!READY(a) && !READY(1 - a));
+        round[a] = at;
+        heard[a] = false
+    :: else
+    fi;
+    if
+    :: at == round[a] -> hear(a, flags)
+    :: else
     fi;
     if
     :: flags & WANT -> send(a)
     :: else
     fi;
-    assert(!READY(a) || heard[1 - a]);
-    assert(!READY(1 - a) || heard[a])
+    assert(!READY(a) || (heard[1 - a] && round[0] == round[1]));
+    assert(!READY(1 - a) || (heard[a] && round[0] == round[1]))
 }
 
 proctype side(byte a; bool calls)
 {
-    byte flags;
+    byte flags, at;
     do
     :: atomic { calls && !begun[a] -> begun[a] = true; send(a) }
     :: atomic { /* a message arrives */
         IN_FLIGHT(a) > 0 ->
         select(flags : 0 .. 3);
+        select(at : 0 .. ROUNDS - 1);
         if
-        :: flight[ON(a, flags)] > 0 ->
+        :: flight[ON(a, at, flags)] > 0 ->
             if
-            :: flight[ON(a, flags)]--
+            :: flight[ON(a, at, flags)]--
             :: copies > 0 -> copies--
-            :: losses > 0 -> losses--; flight[ON(a, flags)]--; flags = 4
+            :: losses > 0 -> losses--; flight[ON(a, at, flags)]--; flags = 4
             fi;
             if
-            :: flags < 4 -> receive(a, flags)
+            :: flags < 4 -> receive(a, at, flags)
             :: else
             fi
         :: else
@@ -78,12 +107,22 @@ proctype side(byte a; bool calls)
     :: atomic { /* a deadline that came too early */
         begun[a] && !known[a] && early[a] < EARLY -> early[a]++; send(a)
        }
+    :: atomic { /* the next round */
+        begun[a] && !heard[a] && round[a] < ROUNDS - 1 -> round[a]++; send(a);
+        assert(!READY(1 - a))
+       }
     :: READY(0) && READY(1) && IN_FLIGHT(0) + IN_FLIGHT(1) == 0 -> break
     od
 }
 
 init {
+    byte first;
     atomic {
+        select(first : 0 .. ROUNDS - 1);
+        round[0] = first;
+        select(first : 0 .. ROUNDS - 1);
+        round[1] = first;
+        first = 0;
         run side(0, true);
         if
         :: run side(1, true)

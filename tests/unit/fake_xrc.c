@@ -475,7 +475,8 @@ int fake_xrc_start(void **state)
         node_start(rank);
     for (uint32_t rank = 0; rank < FAKE_RANKS; rank++)
         for (uint32_t to = 0; to < FAKE_RANKS; to++)
-            fake_nodes[rank].numbers[to] = aq_ibv_ud_listens(&fake_nodes[to].connector).queue_pair;
+            fake_nodes[rank].numbers[to] =
+                aq_ibv_ud_listens(&fake_nodes[to].connector, 0).queue_pair;
     return 0;
 }
 

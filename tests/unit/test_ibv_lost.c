@@ -132,11 +132,12 @@ static void test_unreached(void **state)
     start_fabric(2000 * SECOND);
     aq_ibv_losses_await_end(&ibv->shared->losses); // returns at once: no peer was lost
     aq_ibv_peer_unreached(&ibv->shared->losses, fake_fabric_link(0, 1), "10.0.0.1", "10.0.0.2",
-                          "a test");
+                          "port 1 of rxe1", "a test");
     aq_ibv_peer_lost(&ibv->shared->losses, fake_fabric_link(0, 1), "a second loss is not logged");
     assert_true(aq_ibv_losses_watch(&ibv->shared->losses) > 0);
     ibv->shared->losses.at -= 1000 * SECOND;
-    assert_true(loss_ends_job_with("rank 1 cannot be reached at 10.0.0.2 from 10.0.0.1 (a test)"));
+    assert_true(loss_ends_job_with(
+        "rank 1 cannot be reached at 10.0.0.2 from 10.0.0.1, port 1 of rxe1 (a test)"));
     assert_int_equal(pthread_create(&thread, NULL, end_later, NULL), 0);
     aq_ibv_losses_await_end(&ibv->shared->losses);
     assert_int_equal(exit_word, 1);

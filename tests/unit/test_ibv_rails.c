@@ -495,10 +495,11 @@ static void count_links(uint32_t rank, unsigned ports, unsigned links[AQ_IBV_RAI
         const aq_ibv_bonds_t theirs = {.peers = &there, .rails = (aq_ibv_rails_t *)&common};
         if (peer == rank)
             continue;
-        const unsigned port = aq_ibv_bonds_first_port(&mine, peer, ports);
+        const unsigned port = aq_ibv_bonds_first_port(&mine, peer, ports, 0);
         assert_in_range(port, 0, ports - 1);
-        assert_int_equal(port, aq_ibv_bonds_first_port(&theirs, rank, ports));
-        assert_int_equal(aq_ibv_bonds_first_port(&mine, peer, ports + 1), 0);
+        assert_int_equal(port, aq_ibv_bonds_first_port(&theirs, rank, ports, 0));
+        assert_int_equal(aq_ibv_bonds_first_port(&mine, peer, ports, 2), (port + 2) % ports);
+        assert_int_equal(aq_ibv_bonds_first_port(&mine, peer, ports + 1, 1), 0);
         links[port]++;
     }
 }

@@ -323,7 +323,7 @@ static unsigned handshake_measure(void)
         sent++;
         const unsigned flags = aq_ibv_handshake_flags(&side[at]);
         at = !at;
-        actions = aq_ibv_handshake_receive(&side[at], flags, 0);
+        actions = aq_ibv_handshake_receive(&side[at], flags, 0, 0);
         ready += (actions & AQ_IBV_DO_READY) != 0;
     }
     assert_int_equal(ready, 2);
