@@ -4,9 +4,9 @@
 // (ibv_handshake.h) of datagrams (ibv_datagram.h), and this file connects the queue pairs as
 // librdmacm would.
 //
-//      aq_ibv_connect:  call ----> handshake ----> actions: send a datagram, connect the queue
-//      pairs, datagram arrives: checks ----> handshake -->         the link is READY, or cannot be
-//      used time passes:      tick ----> handshake ---->
+//      call        ----> handshake ----> actions: send a datagram, connect the queue pairs,
+//      datagram    ----> handshake ---->          the link is READY, or cannot be used
+//      time passes ----> handshake ---->
 //
 // - Everything here happens under the connector's lock.
 // - A datagram for which the device has no room, here or at the peer, counts as lost: it is
