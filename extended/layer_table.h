@@ -30,6 +30,11 @@ enum {
     AQ_HANDLER_COLL_CALL,   // coll_check.c, in debug builds only
     AQ_HANDLER_MEMSET = 40, // gasnet1.c
     AQ_HANDLER_MEMSET_DONE,
+    AQ_HANDLER_MSG_EAGER = 44, // messages/msg_recv.c
+    AQ_HANDLER_MSG_OFFER,
+    AQ_HANDLER_MSG_PULL, // messages/msg_send.c
+    AQ_HANDLER_MSG_DONE,
+    AQ_HANDLER_MSG_PIECE,  // messages/msg_pull.c
     AQ_HANDLER_PROBE = 52, // rma_probe.c
     AQ_HANDLER_PROBED,
 };
@@ -46,6 +51,7 @@ void aq_ratomic_am_register(void);
 void aq_barrier_am_register(void);
 void aq_coll_mail_register(void);
 void aq_coll_check_register(void);
+void aq_msg_register(void);
 // As above. These also prepare GASNet-1 calls, and the barriers and collectives of the primordial
 // team.
 void aq_gasnet1_start(void);

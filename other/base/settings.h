@@ -68,6 +68,7 @@ typedef enum aq_setting_id {
     AQ_SET_MAX_THREADS,    // GASNET_MAX_THREADS
     AQ_SET_WAITMODE,       // GASNET_WAITMODE: auto spin block spinblock
     AQ_SET_SPIN_US,        // GASNET_SPIN_US: microseconds a wait spins before it yields
+    AQ_SET_MSG_EAGER,      // GASNET_MSG_EAGER: bytes of a two-sided message that is sent at once
     AQ_SET_EXITTIMEOUT,    // GASNET_EXITTIMEOUT and its family: seconds
     AQ_SET_EXITTIMEOUT_MIN,
     AQ_SET_EXITTIMEOUT_MAX,

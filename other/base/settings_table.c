@@ -225,6 +225,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                          "sleeps; auto: chosen by the number of processes per processor."},
     [AQ_SET_SPIN_US] = {"GASNET_SPIN_US", AQ_TYPE_INT, "500", 0, 1e6, NULL,
                         "Microseconds that a waiting thread polls before it yields the processor."},
+    [AQ_SET_MSG_EAGER] = {"GASNET_MSG_EAGER", AQ_TYPE_BYTES, "8KB", 0, 1e9, NULL,
+                          "Longest message with two sides (gasnetx_Msg_Send) that is sent at once "
+                          "and kept at the receiver until a receive takes it; at most one Medium. "
+                          "Of a longer one the receiver fetches the bytes then."},
     [AQ_SET_EXITTIMEOUT] = {"GASNET_EXITTIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,
                             "Seconds that an exiting process waits for the others before it ends "
                             "the job by force. 0: the smaller of GASNET_EXITTIMEOUT_MAX and "

@@ -16,10 +16,10 @@ needed_files()
 {
     local start
     cd "$AQ_SRC" || return
-    grep -lE '__attribute__\(\(.*constructor' core/*.c extended/*.c
+    grep -lE '__attribute__\(\(.*constructor' core/*.c extended/*.c messages/*.c
     echo extended/layer_table.c
     for start in $(sed -n 's/^void \(aq_[a-z0-9_]*\)(void);/\1/p' extended/layer_table.h); do
-        grep -l "^void $start(void)\$" extended/*.c || echo "extended/$start.c"
+        grep -l "^void $start(void)\$" extended/*.c messages/*.c || echo "extended/$start.c"
     done
 }
 

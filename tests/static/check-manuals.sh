@@ -33,9 +33,11 @@ unnamed_variables()
 
 extensions_without_text()
 {
-    local name
-    for name in $(grep -oE '\bgasnetx_[A-Za-z_]+(\(|_t\b)' "$prefix/include/aqueduct.h" | tr -d '(' | sort -u); do
-        grep -q "\b$name\b" man3/aqueduct.3 || echo "aqueduct(3) does not describe $name."
+    local name header
+    for header in aqueduct aqueduct_msg; do
+        for name in $(grep -oE '\bgasnetx_[A-Za-z_]+(\(|_t\b)' "$prefix/include/$header.h" | tr -d '(' | sort -u); do
+            grep -q "\b$name\b" "man3/$header.3" || echo "$header(3) does not describe $name."
+        done
     done
 }
 

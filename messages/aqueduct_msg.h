@@ -1,0 +1,122 @@
+// Messages with two sides: a rank sends, and another rank receives what it asks for.
+//
+// Include this header after gasnetex.h; aqueduct_msg(3) describes the calls. No specification of
+// GASNet has them, and clients that do not use them pay nothing.
+//
+//     rank 0:  gasnetx_Msg_Send(tm, 1, tag, data, nbytes);
+//     rank 1:  gasnetx_Msg_Recv(tm, 0, tag, memory, capacity, &status);
+//
+// - A message has a team, a source, a tag and some bytes. A receive names the same, with a wildcard
+//   for each of the first three. It takes the oldest message that it accepts; a message goes to the
+//   oldest receive that accepts it.
+// - Two messages of one rank that a receive accepts are received in the order in which they were
+//   sent, by whatever network they travel.
+// - A short message (GASNET_MSG_EAGER) is sent at once, and kept at the receiver until a receive
+//   takes it. Of a longer one only the envelope is sent: the receiver reads the bytes from the
+//   sender's memory when a receive has taken the message.
+// - Calls that return int return GASNET_OK or GASNET_ERR_..., and have then had no effect; with
+//   gex_System_SetVerboseErrors(1) the library also logs the reason. All need a job. Any thread may
+//   call them, in mode seq one at a time; not in a handler. Two threads may not use one request at
+//   the same time.
+#ifndef AQUEDUCT_MSG_H
+#define AQUEDUCT_MSG_H
+
+#include "gasnetex_core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GASNETX_MSG 1
+
+// Tags are 0 to GASNETX_TAG_MAX.
+#define GASNETX_TAG_MAX 0x7fffffffu
+// Wildcards of a receive. With GEX_TM_INVALID as its team it takes messages of all teams; ranks
+// are then job ranks.
+#define GASNETX_ANY_RANK GEX_RANK_INVALID
+#define GASNETX_ANY_TAG 0xffffffffu
+
+// What a receive has got, or would get.
+typedef struct gasnetx_msg_status {
+    gex_Rank_t rank;   // the source, in the team that the receive named
+    uint32_t tag;      // of the message
+    size_t nbytes;     // of the message
+    size_t received;   // bytes that were stored; fewer than nbytes if the memory was too short
+    unsigned flags;    // GASNETX_MSG_...
+    unsigned reserved; // 0
+} gasnetx_msg_status_t;
+
+#define GASNETX_MSG_TRUNCATED 1u // the message was longer than the memory; the rest is lost
+#define GASNETX_MSG_CANCELLED 2u // the request was cancelled; everything else is 0
+
+// A send or receive that has begun. The library owns it; the client has a handle, which the call
+// that completes the request sets to GASNETX_REQUEST_NULL, unless the request is persistent.
+typedef struct gasnetx_request *gasnetx_Request_t;
+#define GASNETX_REQUEST_NULL ((gasnetx_Request_t)0)
+
+// ---- sends and receives ----
+
+// Sends nbytes to a rank of a team, and blocks until src may be changed: at once for a short
+// message, which does not mean that it was received, and when the message was received for a longer
+// one. GASNET_ERR_BAD_ARG: no such rank or tag.
+AQ_API int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
+                            size_t nbytes);
+
+// Begins such a send. src belongs to the library until the request is complete. May block for room,
+// and runs handlers then.
+AQ_API int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
+                              size_t nbytes, gasnetx_Request_t *request);
+
+// Receives a message of up to `capacity` bytes, and blocks until it is there. status may be NULL. A
+// longer message is cut: status says so, and the rest is dropped.
+AQ_API int gasnetx_Msg_Recv(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, size_t capacity,
+                            gasnetx_msg_status_t *status);
+
+// Begins such a receive. dest belongs to the library until the request is complete.
+AQ_API int gasnetx_Msg_RecvNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,
+                              size_t capacity, gasnetx_Request_t *request);
+
+// Polls, and says which message a receive would take now, without taking it.
+// GASNET_ERR_NOT_READY: there is none yet.
+AQ_API int gasnetx_Msg_Probe(gex_TM_t tm, gex_Rank_t rank, uint32_t tag,
+                             gasnetx_msg_status_t *status);
+
+// ---- persistent requests ----
+
+// Make a request for sends or receives with the same arguments again and again. It does nothing
+// before gasnetx_Request_Start. Completion does not end it; gasnetx_Request_Free does.
+AQ_API int gasnetx_Msg_SendInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
+                                size_t nbytes, gasnetx_Request_t *request);
+AQ_API int gasnetx_Msg_RecvInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,
+                                size_t capacity, gasnetx_Request_t *request);
+
+// Begins a persistent request, once more. GASNET_ERR_BAD_ARG: it is not persistent, or has begun
+// and was not waited for. May block for room, and runs handlers then.
+AQ_API int gasnetx_Request_Start(gasnetx_Request_t request);
+
+// Ends a persistent request that is not under way. GASNET_ERR_BAD_ARG: another one.
+AQ_API int gasnetx_Request_Free(gasnetx_Request_t *request);
+
+// ---- completion ----
+
+// Blocks until a request is complete; status may be NULL, and that of a send has its arguments. The
+// null handle, and a persistent request that has not begun, are complete.
+AQ_API int gasnetx_Request_Wait(gasnetx_Request_t *request, gasnetx_msg_status_t *status);
+
+// Polls, and does the same if the request is complete. GASNET_ERR_NOT_READY: it is not.
+AQ_API int gasnetx_Request_Test(gasnetx_Request_t *request, gasnetx_msg_status_t *status);
+
+// Waits for all requests of an array, in any order; status is an array or NULL.
+AQ_API int gasnetx_Request_WaitAll(gasnetx_Request_t *requests, size_t count,
+                                   gasnetx_msg_status_t *status);
+
+// Cancels a receive that no message has reached, which is then complete, with
+// GASNETX_MSG_CANCELLED; it still has to be waited for. GASNET_ERR_NOT_READY: it has a message, or
+// is a send. Does not block.
+AQ_API int gasnetx_Request_Cancel(gasnetx_Request_t request);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,120 @@
+// Two-sided messages inside the library. aqueduct_msg.h has the calls.
+//
+//      msg_send.c   the sender: eager messages and offers; serves pulls of what it has offered
+//      msg_recv.c   the receiver: receives, probes; puts arrivals in order and matches them
+//      msg_pull.c   the receiver: fetches the bytes of an offered message
+//      request.c    requests and their completion
+//
+//      eager:  Medium with the bytes ---------------------------> matched: copied
+//      long:   offer: a Short with the envelope ----------------> matched: to be pulled
+//              serves it  <----- pull: a Short, for each piece, a few at a time
+//              Medium reply with the piece ---------------------> copied; all there: complete
+//      long, in memory that the receiver can read:
+//              complete   <----- done: a Short                    copied
+//
+// What is always true:
+// - aq_msg.lock guards the matching engine, the numbers of messages, the cookies and the list of
+//   pulls. No message is sent, and no byte of a client is copied, while it is held.
+// - The messages of a rank to another one are numbered; those that arrive early wait for the
+// others,
+//   so the engine gets them in the order in which they were sent.
+// - No address travels back from a receiver: a pull names the cookie of its offer, an offset and a
+//   length, which the sender checks.
+#ifndef AQ_MSG_H
+#define AQ_MSG_H
+
+#include <stdatomic.h>
+
+#include "../core/cookie.h"
+#include "../core/lock.h"
+#include "../core/team.h"
+#include "aqueduct_msg.h"
+#include "match.h"
+
+// The envelope of a message.
+typedef struct aq_msg_head {
+    uint64_t team;
+    uint32_t source; // job rank
+    uint32_t tag;
+    uint32_t number; // among the messages of the source to this rank
+    size_t nbytes;
+    // Of an offer; cookie 0: the bytes are with the envelope.
+    aq_cookie_t cookie;
+    uint64_t address;              // of the bytes, in the source
+    uint64_t proof_address, proof; // see msg_read.h; 0: none
+    int32_t process;
+} aq_msg_head_t;
+
+// A message that arrived early, or that no receive has taken.
+typedef struct aq_msg_kept {
+    aq_match_entry_t entry;
+    aq_msg_head_t head;
+    struct aq_msg_kept *next; // early ones of a source
+    uint8_t bytes[];
+} aq_msg_kept_t;
+
+struct gasnetx_request {
+    aq_match_entry_t entry; // of a receive
+    atomic_bool complete;
+    bool is_send, persistent;
+    bool begun; // and not waited for
+    gex_TM_t tm;
+    gex_Rank_t rank;
+    uint32_t tag;
+    uint8_t *memory;
+    size_t bytes; // of the memory
+    gasnetx_msg_status_t status;
+    aq_cookie_t cookie; // of a send that was offered, or of a receive that pulls; 0: none
+    // Of a receive that pulls `want` bytes of an offer.
+    aq_msg_head_t offer;
+    size_t want, asked, moved; // moved: of a send, bytes that were served
+    struct gasnetx_request *next;
+};
+
+typedef struct aq_msg_peer {
+    aq_match_source_t source;
+    uint32_t sent, expected; // numbers of the next messages
+    aq_msg_kept_t *early;
+} aq_msg_peer_t;
+
+typedef struct aq_msg {
+    aq_lock_t lock;
+    aq_match_t match;
+    aq_msg_peer_t *peers; // by job rank; NULL before the first message
+    aq_cookies_t cookies;
+    size_t eager; // bytes of the longest message that is sent at once
+} aq_msg_t;
+extern aq_msg_t aq_msg;
+
+// With the lock. Ends the job if memory is out.
+aq_msg_peer_t *aq_msg_peer(uint32_t jobrank);
+
+// ---- requests ----
+
+gasnetx_Request_t aq_request_new(void); // ends the job if memory is out
+void aq_request_free(gasnetx_Request_t request);
+void aq_request_complete(gasnetx_Request_t request);
+
+// Checks the arguments of a call. GASNET_ERR_BAD_ARG: logged if the client wants that.
+int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive);
+
+// Returns GASNET_ERR_BAD_ARG, and logs why if the client wants that.
+int aq_msg_refuse(const char *call, const char *why);
+
+// ---- sends and receives ----
+
+void aq_msg_send(gasnetx_Request_t request);
+void aq_msg_receive(gasnetx_Request_t request);
+
+// Begins to fetch the bytes of the offer of a receive, as many as its memory holds. In a handler,
+// too.
+void aq_msg_pull(gasnetx_Request_t receive);
+
+// Goes on with all pulls. Not in a handler.
+void aq_msg_pulls_turn(void);
+
+void aq_msg_send_register(void);
+void aq_msg_recv_register(void);
+void aq_msg_pull_register(void);
+
+#endif

@@ -1,0 +1,193 @@
+// Fetches the bytes of offered messages: reads them where the system allows that, and otherwise
+// asks for them in pieces, a few at a time. Handlers may not send requests, so a task does.
+#include <string.h>
+
+#include "../core/am.h"
+#include "../core/arg64.h"
+#include "../core/endpoint.h"
+#include "../core/fatal.h"
+#include "../core/progress.h"
+#include "../extended/layer_table.h"
+#include "../other/base/minmax.h"
+#include "msg_read.h"
+
+enum { PIECES = 4 }; // of a message that are under way at a time
+
+static gasnetx_Request_t first, *last = &first; // under aq_msg.lock
+static atomic_bool turning;
+
+void aq_msg_pull(gasnetx_Request_t receive)
+{
+    receive->want = receive->status.received;
+    receive->asked = receive->moved = 0;
+    receive->cookie = 0;
+    receive->next = NULL;
+    aq_lock_take(&aq_msg.lock);
+    *last = receive;
+    last = &receive->next;
+    aq_lock_drop(&aq_msg.lock);
+    aq_progress_busy(1);
+}
+
+static gasnetx_Request_t pulls_take(void)
+{
+    aq_lock_take(&aq_msg.lock);
+    gasnetx_Request_t all = first;
+    first = NULL;
+    last = &first;
+    aq_lock_drop(&aq_msg.lock);
+    return all;
+}
+
+static void pulls_put_back(gasnetx_Request_t receive)
+{
+    receive->next = NULL;
+    aq_lock_take(&aq_msg.lock);
+    *last = receive;
+    last = &receive->next;
+    aq_lock_drop(&aq_msg.lock);
+}
+
+// Tells the sender that the message was received. False: there is no room now.
+static bool done_send(const aq_msg_head_t *offer)
+{
+    const int32_t args[] = {aq_high(offer->cookie), aq_low(offer->cookie)};
+    const aq_am_t am = {
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_DONE, .nargs = 2};
+    return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
+}
+
+static void cookie_make(gasnetx_Request_t receive)
+{
+    const aq_pending_op_t op = {.context = receive, .rank = receive->offer.source};
+    aq_lock_take(&aq_msg.lock);
+    receive->cookie = aq_cookies_add(&aq_msg.cookies, &op);
+    aq_lock_drop(&aq_msg.lock);
+    if (!receive->cookie)
+        aq_fatal("out of memory for a message of rank %u", receive->offer.source);
+}
+
+// Asks for the next piece. False: there is no room now.
+static bool piece_ask(gasnetx_Request_t receive, size_t bytes)
+{
+    const aq_msg_head_t *offer = &receive->offer;
+    const int32_t args[] = {
+        aq_high(offer->cookie), aq_low(offer->cookie),    aq_high(receive->asked),
+        aq_low(receive->asked), (int32_t)bytes,           aq_high(receive->want),
+        aq_low(receive->want),  aq_high(receive->cookie), aq_low(receive->cookie)};
+    const aq_am_t am = {
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_PULL, .nargs = 9};
+    return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
+}
+
+static size_t bytes_under_way(const struct gasnetx_request *receive)
+{
+    aq_lock_take(&aq_msg.lock);
+    const size_t bytes = receive->asked - receive->moved;
+    aq_lock_drop(&aq_msg.lock);
+    return bytes;
+}
+
+// Returns whether all pieces were asked for. The last one that arrives completes the receive, which
+// may be gone then.
+static bool pieces_ask(gasnetx_Request_t receive)
+{
+    const size_t piece = aq_job.max_medium, want = receive->want;
+    size_t asked = receive->asked;
+    while (asked < want && bytes_under_way(receive) < PIECES * piece) {
+        const size_t bytes = aq_min(want - asked, piece);
+        if (!piece_ask(receive, bytes))
+            return false;
+        asked += bytes;
+        if (asked < want)
+            receive->asked = asked;
+    }
+    return asked == want;
+}
+
+// Goes on with a pull. Returns whether there is nothing left to be sent.
+static bool pull_go_on(gasnetx_Request_t receive)
+{
+    if (!receive->cookie && receive->moved < receive->want &&
+        aq_msg_read(&receive->offer, receive->memory, receive->want))
+        receive->moved = receive->want;
+    if (!receive->cookie && receive->moved == receive->want) {
+        if (!done_send(&receive->offer))
+            return false;
+        aq_request_complete(receive);
+        return true;
+    }
+    if (!receive->cookie)
+        cookie_make(receive);
+    return pieces_ask(receive);
+}
+
+void aq_msg_pulls_turn(void)
+{
+    gasnetx_Request_t next;
+    if (atomic_exchange_explicit(&turning, true, memory_order_acquire))
+        return;
+    for (gasnetx_Request_t receive = pulls_take(); receive; receive = next) {
+        next = receive->next;
+        if (pull_go_on(receive))
+            aq_progress_busy(-1);
+        else
+            pulls_put_back(receive);
+    }
+    atomic_store_explicit(&turning, false, memory_order_release);
+}
+
+static bool task_turn(aq_task_t *task)
+{
+    (void)task;
+    aq_msg_pulls_turn();
+    return false;
+}
+
+// ---- pieces that arrive ----
+
+// The receive that waits for a piece; *all: whether this is the last one. Ends the job if the piece
+// is not one that was asked for.
+static gasnetx_Request_t piece_place(uint32_t source, aq_cookie_t cookie, uint64_t offset,
+                                     size_t nbytes)
+{
+    aq_lock_take(&aq_msg.lock);
+    const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, source);
+    gasnetx_Request_t receive = op ? op->context : NULL;
+    aq_lock_drop(&aq_msg.lock);
+    if (!receive || receive->is_send || offset > receive->want || nbytes > receive->want - offset)
+        aq_fatal("rank %u has sent a piece of a message for which no receive waits", source);
+    return receive;
+}
+
+// Counts a piece that was stored. Returns whether it was the last one.
+static bool piece_count(gasnetx_Request_t receive, uint32_t source, size_t nbytes)
+{
+    aq_pending_op_t op;
+    aq_lock_take(&aq_msg.lock);
+    receive->moved += nbytes;
+    const bool all = receive->moved == receive->want &&
+                     aq_cookies_take(&aq_msg.cookies, receive->cookie, source, &op);
+    aq_lock_drop(&aq_msg.lock);
+    return all;
+}
+
+static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,
+                     int32_t cookie_low, int32_t offset_high, int32_t offset_low)
+{
+    const uint32_t source = token->arrival->source;
+    const uint64_t offset = aq_join(offset_high, offset_low);
+    gasnetx_Request_t receive =
+        piece_place(source, aq_join(cookie_high, cookie_low), offset, nbytes);
+    memcpy(receive->memory + offset, payload, nbytes);
+    if (piece_count(receive, source, nbytes))
+        aq_request_complete(receive);
+}
+
+void aq_msg_pull_register(void)
+{
+    static aq_task_t task = {.turn = task_turn};
+    aq_progress_add(&task);
+    aq_endpoint_internal(AQ_HANDLER_MSG_PIECE, (gex_AM_Fn_t)on_piece,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 4, "piece of a message");
+}

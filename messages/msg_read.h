@@ -1,0 +1,18 @@
+// Reads the memory of a process of this host by one copy, if the system allows it.
+//
+// A process number may belong to another process: that of a rank in a container means another one
+// here. So each process has a random value at an address, and its offers name both; a receiver
+// believes the process number when it has read that value there.
+#ifndef AQ_MSG_READ_H
+#define AQ_MSG_READ_H
+
+#include "msg.h"
+
+// Fills in what offers of this process to a rank say about it: nothing if that rank has another
+// host.
+void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head);
+
+// Copies the first nbytes of an offered message. False: that is not possible, and nothing is lost.
+bool aq_msg_read(const aq_msg_head_t *offer, void *dest, size_t nbytes);
+
+#endif

@@ -1,0 +1,286 @@
+// The side of a message that receives: receives, and arrivals in the order in which they were sent.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/am.h"
+#include "../core/arg64.h"
+#include "../core/endpoint.h"
+#include "../core/fatal.h"
+#include "../core/progress.h"
+#include "../extended/layer_table.h"
+#include "../other/base/minmax.h"
+#include "msg.h"
+
+aq_msg_t aq_msg;
+
+aq_msg_peer_t *aq_msg_peer(uint32_t jobrank)
+{
+    if (!aq_msg.peers && !(aq_msg.peers = calloc(aq_job.size, sizeof *aq_msg.peers)))
+        aq_fatal("out of memory for the messages of %u ranks", aq_job.size);
+    return &aq_msg.peers[jobrank];
+}
+
+// ---- what a receive has got ----
+
+static gasnetx_msg_status_t status_of(gex_TM_t tm, const aq_msg_head_t *head, size_t capacity)
+{
+    const size_t received = aq_min(head->nbytes, capacity);
+    return (gasnetx_msg_status_t){.rank = tm == GEX_TM_INVALID
+                                              ? head->source
+                                              : gex_TM_TranslateJobrankToRank(tm, head->source),
+                                  .tag = head->tag,
+                                  .nbytes = head->nbytes,
+                                  .received = received,
+                                  .flags = received < head->nbytes ? GASNETX_MSG_TRUNCATED : 0};
+}
+
+// A receive has taken a message.
+static void message_deliver(gasnetx_Request_t receive, const aq_msg_head_t *head, const void *bytes)
+{
+    receive->status = status_of(receive->tm, head, receive->bytes);
+    if (head->cookie) {
+        receive->offer = *head;
+        aq_msg_pull(receive);
+        return;
+    }
+    if (receive->status.received)
+        memcpy(receive->memory, bytes, receive->status.received);
+    aq_request_complete(receive);
+}
+
+// ---- arrivals ----
+
+typedef struct arrival {
+    const aq_msg_head_t *head;
+    const void *bytes;
+    aq_msg_kept_t *kept; // the message itself, if it was kept before
+} arrival_t;
+
+static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
+{
+    const size_t bytes = arrival->head->cookie ? 0 : arrival->head->nbytes;
+    aq_msg_kept_t *kept = malloc(sizeof *kept + bytes);
+    if (!kept)
+        aq_fatal("out of memory for a message of rank %u (%zu bytes) that no receive has taken",
+                 arrival->head->source, bytes);
+    kept->head = *arrival->head;
+    kept->next = NULL;
+    if (bytes)
+        memcpy(kept->bytes, arrival->bytes, bytes);
+    return kept;
+}
+
+static aq_match_entry_t *unexpected_make(void *context)
+{
+    const arrival_t *arrival = context;
+    return &(arrival->kept ? arrival->kept : arrival_keep(arrival))->entry;
+}
+
+// With the lock: passes the next message of a source to the engine. Returns the receive that takes
+// it; NULL: the message is kept.
+static gasnetx_Request_t arrival_match(aq_msg_peer_t *peer, arrival_t *arrival)
+{
+    const aq_msg_head_t *head = arrival->head;
+    const aq_match_key_t key = {head->team, head->source, head->tag};
+    peer->expected++;
+    return (gasnetx_Request_t)(void *)aq_match_arrive(&aq_msg.match, &peer->source, &key,
+                                                      unexpected_make, arrival);
+}
+
+// With the lock: keeps a message that has overtaken others. They are in the order of their numbers.
+static void early_add(aq_msg_peer_t *peer, const arrival_t *arrival)
+{
+    aq_msg_kept_t *kept = arrival_keep(arrival), **at = &peer->early;
+    while (*at && (int32_t)((*at)->head.number - kept->head.number) < 0)
+        at = &(*at)->next;
+    kept->next = *at;
+    *at = kept;
+}
+
+// Matches the early message that is the next one now, if there is one. Returns whether there was.
+static bool early_match(aq_msg_peer_t *peer)
+{
+    gasnetx_Request_t receive = NULL;
+    aq_lock_take(&aq_msg.lock);
+    aq_msg_kept_t *kept = peer->early;
+    const bool found = kept && kept->head.number == peer->expected;
+    if (found) {
+        arrival_t arrival = {&kept->head, kept->bytes, kept};
+        peer->early = kept->next;
+        receive = arrival_match(peer, &arrival);
+    }
+    aq_lock_drop(&aq_msg.lock);
+    if (receive) {
+        message_deliver(receive, &kept->head, kept->bytes);
+        free(kept);
+    }
+    return found;
+}
+
+static void message_arrive(const aq_msg_head_t *head, const void *bytes)
+{
+    arrival_t arrival = {head, bytes, NULL};
+    gasnetx_Request_t receive = NULL;
+    if (head->tag > GASNETX_TAG_MAX)
+        aq_fatal("a message of rank %u is wrong: its tag is 0x%x", head->source, head->tag);
+    aq_lock_take(&aq_msg.lock);
+    aq_msg_peer_t *peer = aq_msg_peer(head->source);
+    const bool is_next = head->number == peer->expected;
+    if (is_next)
+        receive = arrival_match(peer, &arrival);
+    else
+        early_add(peer, &arrival);
+    const bool more = is_next && peer->early;
+    aq_lock_drop(&aq_msg.lock);
+    if (receive)
+        message_deliver(receive, head, bytes);
+    while (more && early_match(peer)) {
+    }
+}
+
+static void on_eager(gex_Token_t token, void *payload, size_t nbytes, int32_t number, int32_t tag,
+                     int32_t team_high, int32_t team_low)
+{
+    const aq_msg_head_t head = {.team = aq_join(team_high, team_low),
+                                .source = token->arrival->source,
+                                .tag = (uint32_t)tag,
+                                .number = (uint32_t)number,
+                                .nbytes = nbytes};
+    message_arrive(&head, payload);
+}
+
+static void on_offer(gex_Token_t token, int32_t number, int32_t tag, int32_t team_high,
+                     int32_t team_low, int32_t bytes_high, int32_t bytes_low, int32_t cookie_high,
+                     int32_t cookie_low, int32_t address_high, int32_t address_low, int32_t process,
+                     int32_t proof_address_high, int32_t proof_address_low, int32_t proof_high,
+                     int32_t proof_low)
+{
+    const aq_msg_head_t head = {.team = aq_join(team_high, team_low),
+                                .source = token->arrival->source,
+                                .tag = (uint32_t)tag,
+                                .number = (uint32_t)number,
+                                .nbytes = aq_join(bytes_high, bytes_low),
+                                .cookie = aq_join(cookie_high, cookie_low),
+                                .address = aq_join(address_high, address_low),
+                                .proof_address = aq_join(proof_address_high, proof_address_low),
+                                .proof = aq_join(proof_high, proof_low),
+                                .process = process};
+    if (!head.cookie)
+        aq_fatal("a message of rank %u is wrong: it offers nothing", head.source);
+    message_arrive(&head, NULL);
+}
+
+void aq_msg_recv_register(void)
+{
+    aq_endpoint_internal(AQ_HANDLER_MSG_EAGER, (gex_AM_Fn_t)on_eager,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "message");
+    aq_endpoint_internal(AQ_HANDLER_MSG_OFFER, (gex_AM_Fn_t)on_offer,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 15, "offer of a message");
+}
+
+// ---- receives ----
+
+static aq_match_key_t key_of(gex_TM_t tm, gex_Rank_t rank, uint32_t tag)
+{
+    const bool any = rank == GASNETX_ANY_RANK;
+    return (aq_match_key_t){.team = tm == GEX_TM_INVALID ? AQ_MATCH_ANY_TEAM : aq_team_of(tm)->id,
+                            .source = any                    ? AQ_MATCH_ANY_SOURCE
+                                      : tm == GEX_TM_INVALID ? rank
+                                                             : aq_tm_jobrank(tm, rank),
+                            .tag = tag};
+}
+
+// With the lock.
+static aq_match_source_t *source_of(const aq_match_key_t *key)
+{
+    return key->source == AQ_MATCH_ANY_SOURCE ? NULL : &aq_msg_peer(key->source)->source;
+}
+
+void aq_msg_receive(gasnetx_Request_t receive)
+{
+    const aq_match_key_t key = key_of(receive->tm, receive->rank, receive->tag);
+    receive->begun = true;
+    atomic_store_explicit(&receive->complete, false, memory_order_relaxed);
+    aq_lock_take(&aq_msg.lock);
+    aq_msg_kept_t *kept = (aq_msg_kept_t *)(void *)aq_match_receive(&aq_msg.match, source_of(&key),
+                                                                    &key, &receive->entry);
+    aq_lock_drop(&aq_msg.lock);
+    if (!kept)
+        return;
+    message_deliver(receive, &kept->head, kept->bytes);
+    free(kept);
+    aq_msg_pulls_turn();
+}
+
+static gasnetx_Request_t receive_make(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,
+                                      size_t capacity)
+{
+    gasnetx_Request_t receive = aq_request_new();
+    receive->tm = tm;
+    receive->rank = rank;
+    receive->tag = tag;
+    receive->memory = dest;
+    receive->bytes = capacity;
+    return receive;
+}
+
+int gasnetx_Msg_RecvNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, size_t capacity,
+                       gasnetx_Request_t *request)
+{
+    const int error = aq_msg_check("gasnetx_Msg_RecvNB", tm, rank, tag, true);
+    if (error)
+        return error;
+    *request = receive_make(tm, rank, tag, dest, capacity);
+    aq_msg_receive(*request);
+    return GASNET_OK;
+}
+
+int gasnetx_Msg_Recv(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, size_t capacity,
+                     gasnetx_msg_status_t *status)
+{
+    gasnetx_Request_t request;
+    const int error = gasnetx_Msg_RecvNB(tm, rank, tag, dest, capacity, &request);
+    return error ? error : gasnetx_Request_Wait(&request, status);
+}
+
+int gasnetx_Msg_RecvInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, size_t capacity,
+                         gasnetx_Request_t *request)
+{
+    const int error = aq_msg_check("gasnetx_Msg_RecvInit", tm, rank, tag, true);
+    if (error)
+        return error;
+    *request = receive_make(tm, rank, tag, dest, capacity);
+    (*request)->persistent = true;
+    return GASNET_OK;
+}
+
+int gasnetx_Msg_Probe(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, gasnetx_msg_status_t *status)
+{
+    const int error = aq_msg_check("gasnetx_Msg_Probe", tm, rank, tag, true);
+    if (error)
+        return error;
+    const aq_match_key_t key = key_of(tm, rank, tag);
+    aq_progress_poll_in_loop();
+    aq_lock_take(&aq_msg.lock);
+    const aq_msg_kept_t *kept =
+        (aq_msg_kept_t *)(void *)aq_match_probe(&aq_msg.match, source_of(&key), &key);
+    if (kept && status)
+        *status = status_of(tm, &kept->head, SIZE_MAX);
+    aq_lock_drop(&aq_msg.lock);
+    return kept ? GASNET_OK : GASNET_ERR_NOT_READY;
+}
+
+int gasnetx_Request_Cancel(gasnetx_Request_t request)
+{
+    aq_job_need("gasnetx_Request_Cancel");
+    if (!request || request->is_send || !request->begun)
+        return GASNET_ERR_NOT_READY;
+    aq_lock_take(&aq_msg.lock);
+    const bool removed = aq_match_remove(&request->entry);
+    aq_lock_drop(&aq_msg.lock);
+    if (!removed)
+        return GASNET_ERR_NOT_READY;
+    request->status = (gasnetx_msg_status_t){.flags = GASNETX_MSG_CANCELLED};
+    aq_request_complete(request);
+    return GASNET_OK;
+}

@@ -1,0 +1,9 @@
+#include "../extended/layer_table.h"
+#include "msg.h"
+
+void aq_msg_register(void)
+{
+    aq_msg_send_register();
+    aq_msg_recv_register();
+    aq_msg_pull_register();
+}

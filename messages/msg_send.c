@@ -1,0 +1,200 @@
+// The side of a message that sends.
+#include "../core/am.h"
+#include "../core/arg64.h"
+#include "../core/endpoint.h"
+#include "../core/fatal.h"
+#include "../core/progress.h"
+#include "../extended/layer_table.h"
+#include "../other/base/minmax.h"
+#include "../other/base/settings.h"
+#include "msg_read.h"
+
+// ---- messages ----
+
+static uint32_t number_take(uint32_t jobrank)
+{
+    aq_lock_take(&aq_msg.lock);
+    const uint32_t number = aq_msg_peer(jobrank)->sent++;
+    aq_lock_drop(&aq_msg.lock);
+    return number;
+}
+
+static void eager_send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes)
+{
+    const uint32_t jobrank = aq_tm_jobrank(tm, rank);
+    const uint64_t team = aq_team_of(tm)->id;
+    const int32_t args[] = {(int32_t)number_take(jobrank), (int32_t)tag, aq_high(team),
+                            aq_low(team)};
+    const aq_am_t am = {.args = args,
+                        .payload = src,
+                        .nbytes = nbytes,
+                        .category = AQ_AM_MEDIUM,
+                        .handler = AQ_HANDLER_MSG_EAGER,
+                        .nargs = 4};
+    aq_am_request(jobrank, &am, 0);
+}
+
+// Ends the job if memory is out.
+static aq_cookie_t cookie_make(gasnetx_Request_t send, uint32_t jobrank)
+{
+    const aq_pending_op_t op = {.context = send, .rank = jobrank};
+    aq_lock_take(&aq_msg.lock);
+    const aq_cookie_t cookie = aq_cookies_add(&aq_msg.cookies, &op);
+    aq_lock_drop(&aq_msg.lock);
+    if (!cookie)
+        aq_fatal("out of memory for a message to rank %u", jobrank);
+    return cookie;
+}
+
+static void offer_send(gasnetx_Request_t send)
+{
+    const uint32_t jobrank = aq_tm_jobrank(send->tm, send->rank);
+    const uint64_t team = aq_team_of(send->tm)->id, at = (uintptr_t)send->memory;
+    aq_msg_head_t head = {0};
+    aq_msg_read_offer(jobrank, &head);
+    send->moved = 0;
+    const aq_cookie_t cookie = cookie_make(send, jobrank);
+    const int32_t args[] = {(int32_t)number_take(jobrank),
+                            (int32_t)send->tag,
+                            aq_high(team),
+                            aq_low(team),
+                            aq_high(send->bytes),
+                            aq_low(send->bytes),
+                            aq_high(cookie),
+                            aq_low(cookie),
+                            aq_high(at),
+                            aq_low(at),
+                            head.process,
+                            aq_high(head.proof_address),
+                            aq_low(head.proof_address),
+                            aq_high(head.proof),
+                            aq_low(head.proof)};
+    const aq_am_t am = {
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_OFFER, .nargs = 15};
+    aq_am_request(jobrank, &am, 0);
+}
+
+void aq_msg_send(gasnetx_Request_t send)
+{
+    send->begun = true;
+    atomic_store_explicit(&send->complete, false, memory_order_relaxed);
+    if (send->bytes > aq_msg.eager) {
+        offer_send(send);
+        return;
+    }
+    eager_send(send->tm, send->rank, send->tag, send->memory, send->bytes);
+    aq_request_complete(send);
+}
+
+// ---- serving what was offered ----
+
+// The request behind a cookie of a peer. Ends the job if there is none.
+static gasnetx_Request_t offered_find(uint32_t source, aq_cookie_t cookie)
+{
+    aq_lock_take(&aq_msg.lock);
+    const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, source);
+    gasnetx_Request_t send = op ? op->context : NULL;
+    aq_lock_drop(&aq_msg.lock);
+    if (!send || !send->is_send)
+        aq_fatal("rank %u asks for a message that it was not offered (cookie 0x%llx)", source,
+                 (unsigned long long)cookie);
+    return send;
+}
+
+static void offered_end(uint32_t source, aq_cookie_t cookie, gasnetx_Request_t send)
+{
+    aq_pending_op_t op;
+    aq_lock_take(&aq_msg.lock);
+    const bool taken = aq_cookies_take(&aq_msg.cookies, cookie, source, &op);
+    aq_lock_drop(&aq_msg.lock);
+    if (taken)
+        aq_request_complete(send);
+}
+
+static void on_pull(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, int32_t offset_high,
+                    int32_t offset_low, int32_t size, int32_t want_high, int32_t want_low,
+                    int32_t answer_high, int32_t answer_low)
+{
+    const uint32_t source = token->arrival->source;
+    const aq_cookie_t cookie = aq_join(cookie_high, cookie_low);
+    const uint64_t offset = aq_join(offset_high, offset_low), want = aq_join(want_high, want_low);
+    const uint32_t bytes = (uint32_t)size;
+    gasnetx_Request_t send = offered_find(source, cookie);
+    if (want > send->bytes || offset > want || bytes > want - offset || bytes > aq_job.max_medium)
+        aq_fatal("rank %u asks for bytes that a message to it does not have (%u at %llu of %zu)",
+                 source, bytes, (unsigned long long)offset, send->bytes);
+    gex_AM_ReplyMedium4(token, AQ_HANDLER_MSG_PIECE, send->memory + offset, bytes, GEX_EVENT_NOW, 0,
+                        answer_high, answer_low, offset_high, offset_low);
+    aq_lock_take(&aq_msg.lock);
+    send->moved += bytes;
+    const bool all = send->moved == want;
+    aq_lock_drop(&aq_msg.lock);
+    if (all)
+        offered_end(source, cookie, send);
+}
+
+static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
+{
+    const uint32_t source = token->arrival->source;
+    const aq_cookie_t cookie = aq_join(cookie_high, cookie_low);
+    offered_end(source, cookie, offered_find(source, cookie));
+}
+
+void aq_msg_send_register(void)
+{
+    aq_msg.eager = aq_settings_bytes(AQ_SET_MSG_EAGER);
+    aq_msg.eager = aq_min(aq_msg.eager, aq_job.max_medium);
+    aq_endpoint_internal(AQ_HANDLER_MSG_PULL, (gex_AM_Fn_t)on_pull,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 9, "pull of a message");
+    aq_endpoint_internal(AQ_HANDLER_MSG_DONE, (gex_AM_Fn_t)on_done,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 2, "message received");
+}
+
+// ---- calls ----
+
+static gasnetx_Request_t send_make(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
+                                   size_t nbytes)
+{
+    gasnetx_Request_t send = aq_request_new();
+    send->is_send = true;
+    send->tm = tm;
+    send->rank = rank;
+    send->tag = tag;
+    send->memory = (uint8_t *)(uintptr_t)src;
+    send->bytes = nbytes;
+    return send;
+}
+
+int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes,
+                       gasnetx_Request_t *request)
+{
+    const int error = aq_msg_check("gasnetx_Msg_SendNB", tm, rank, tag, false);
+    if (error)
+        return error;
+    *request = GASNETX_REQUEST_NULL;
+    if (nbytes <= aq_msg.eager) {
+        eager_send(tm, rank, tag, src, nbytes);
+        return GASNET_OK;
+    }
+    *request = send_make(tm, rank, tag, src, nbytes);
+    aq_msg_send(*request);
+    return GASNET_OK;
+}
+
+int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes)
+{
+    gasnetx_Request_t request;
+    const int error = gasnetx_Msg_SendNB(tm, rank, tag, src, nbytes, &request);
+    return error ? error : gasnetx_Request_Wait(&request, NULL);
+}
+
+int gasnetx_Msg_SendInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes,
+                         gasnetx_Request_t *request)
+{
+    const int error = aq_msg_check("gasnetx_Msg_SendInit", tm, rank, tag, false);
+    if (error)
+        return error;
+    *request = send_make(tm, rank, tag, src, nbytes);
+    (*request)->persistent = true;
+    return GASNET_OK;
+}

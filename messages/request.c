@@ -1,0 +1,128 @@
+// Requests: their life, and the calls that wait for them.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/fatal.h"
+#include "../core/progress.h"
+#include "msg.h"
+
+static gasnetx_Request_t free_requests; // under aq_msg.lock
+
+gasnetx_Request_t aq_request_new(void)
+{
+    aq_lock_take(&aq_msg.lock);
+    gasnetx_Request_t request = free_requests;
+    if (request)
+        free_requests = request->next;
+    aq_lock_drop(&aq_msg.lock);
+    if (!request && !(request = malloc(sizeof *request)))
+        aq_fatal("out of memory for a request of a message");
+    memset(request, 0, sizeof *request);
+    return request;
+}
+
+void aq_request_free(gasnetx_Request_t request)
+{
+    aq_lock_take(&aq_msg.lock);
+    request->next = free_requests;
+    free_requests = request;
+    aq_lock_drop(&aq_msg.lock);
+}
+
+void aq_request_complete(gasnetx_Request_t request)
+{
+    atomic_store_explicit(&request->complete, true, memory_order_release);
+    if (aq_threads)
+        aq_progress_wake();
+}
+
+static bool is_complete(void *context)
+{
+    const struct gasnetx_request *request = context;
+    return atomic_load_explicit(&request->complete, memory_order_acquire);
+}
+
+// Whether a request needs no wait: there is none, or it is a persistent one that has not begun.
+static bool is_idle(gasnetx_Request_t request)
+{
+    return !request || !request->begun;
+}
+
+// Tells the outcome of a complete request, and ends it unless it is persistent.
+static void request_end(gasnetx_Request_t *request, gasnetx_msg_status_t *status)
+{
+    gasnetx_Request_t done = *request;
+    if (status)
+        *status = done->status;
+    done->begun = false;
+    if (done->persistent)
+        return;
+    *request = GASNETX_REQUEST_NULL;
+    aq_request_free(done);
+}
+
+static int idle_end(gasnetx_msg_status_t *status)
+{
+    if (status)
+        *status = (gasnetx_msg_status_t){0};
+    return GASNET_OK;
+}
+
+int gasnetx_Request_Wait(gasnetx_Request_t *request, gasnetx_msg_status_t *status)
+{
+    aq_job_need("gasnetx_Request_Wait");
+    if (is_idle(*request))
+        return idle_end(status);
+    if (!is_complete(*request))
+        aq_progress_wait_until(is_complete, *request, NULL, -1);
+    request_end(request, status);
+    return GASNET_OK;
+}
+
+int gasnetx_Request_Test(gasnetx_Request_t *request, gasnetx_msg_status_t *status)
+{
+    aq_job_need("gasnetx_Request_Test");
+    if (is_idle(*request))
+        return idle_end(status);
+    if (!is_complete(*request))
+        aq_progress_poll_in_loop();
+    if (!is_complete(*request))
+        return GASNET_ERR_NOT_READY;
+    request_end(request, status);
+    return GASNET_OK;
+}
+
+int gasnetx_Request_WaitAll(gasnetx_Request_t *requests, size_t count, gasnetx_msg_status_t *status)
+{
+    for (size_t i = 0; i < count; i++)
+        gasnetx_Request_Wait(&requests[i], status ? &status[i] : NULL);
+    return GASNET_OK;
+}
+
+int gasnetx_Request_Start(gasnetx_Request_t request)
+{
+    aq_job_need("gasnetx_Request_Start");
+    if (!request || !request->persistent)
+        return aq_msg_refuse("gasnetx_Request_Start", "the request is not persistent");
+    if (request->begun)
+        return aq_msg_refuse("gasnetx_Request_Start",
+                             "the request has begun, and was not waited for");
+    if (request->is_send)
+        aq_msg_send(request);
+    else
+        aq_msg_receive(request);
+    return GASNET_OK;
+}
+
+int gasnetx_Request_Free(gasnetx_Request_t *request)
+{
+    aq_job_need("gasnetx_Request_Free");
+    if (!*request || !(*request)->persistent)
+        return aq_msg_refuse("gasnetx_Request_Free", "the request is not persistent");
+    if ((*request)->begun)
+        return aq_msg_refuse("gasnetx_Request_Free",
+                             "the request has begun, and was not waited for");
+    aq_request_free(*request);
+    *request = GASNETX_REQUEST_NULL;
+    return GASNET_OK;
+}

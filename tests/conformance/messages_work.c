@@ -1,0 +1,409 @@
+/* Messages with two sides (aqueduct_msg.h): every rank sends to every rank, and checks what it
+ * receives: order, wildcards, sizes, teams, probes, cancellation, persistent requests.
+ *
+ *     gasnetrun_smp -n 4 messages_work [ROUNDS]
+ */
+#include <gasnetex.h>
+
+#include <aqueduct_msg.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    EACH = 60, /* messages to each rank in a round */
+    TAGS = 3,
+    LONGEST = 300000, /* bytes of a message */
+    REVERSE = 1000,   /* unexpected messages that are received in reverse order */
+    HUGE_BYTES = 5000001,
+    THREAD_MESSAGES = 100, /* of each thread, of which every tenth has so many bytes: */
+    LONG_BYTES = 150000,
+};
+
+static gex_TM_t team;
+static gex_Rank_t me, size;
+static uint64_t random_state = 1;
+
+static void check(int holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "messages_work: rank %u: %s\n", (unsigned)me, what);
+    gasnet_exit(1);
+}
+
+static uint32_t random_below(uint32_t limit)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(random_state >> 33) % limit;
+}
+
+static void barrier(void)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+}
+
+/* ---- what a message has in it ---- */
+
+typedef struct head {
+    uint32_t from, to, number, tag;
+} head_t;
+
+static unsigned char byte_at(const head_t *head, size_t i)
+{
+    return (unsigned char)(head->from * 31 + head->number * 7 + head->tag + i * 13 + (i >> 8));
+}
+
+static void message_fill(unsigned char *to, const head_t *head, size_t bytes)
+{
+    memcpy(to, head, sizeof *head);
+    for (size_t i = sizeof *head; i < bytes; i++)
+        to[i] = byte_at(head, i);
+}
+
+static head_t message_check(const unsigned char *from, size_t bytes, size_t received)
+{
+    head_t head;
+    check(received >= sizeof head, "a message is too short");
+    memcpy(&head, from, sizeof head);
+    check(head.to == me, "a message is not for this rank");
+    for (size_t i = sizeof head; i < received; i++)
+        check(from[i] == byte_at(&head, i), "a byte of a message is wrong");
+    (void)bytes;
+    return head;
+}
+
+static size_t bytes_choose(void)
+{
+    const uint32_t kind = random_below(20);
+    if (kind == 0)
+        return sizeof(head_t) + random_below(LONGEST);
+    if (kind < 6)
+        return sizeof(head_t) + random_below(20000);
+    return sizeof(head_t) + random_below(200);
+}
+
+/* ---- all to all ---- */
+
+typedef struct sent {
+    unsigned char *bytes;
+    gasnetx_Request_t request;
+} sent_t;
+
+static void send_all(sent_t *sent)
+{
+    for (uint32_t number = 0; number < EACH; number++)
+        for (gex_Rank_t to = 0; to < size; to++) {
+            const head_t head = {me, to, number, random_below(TAGS)};
+            const size_t bytes = bytes_choose();
+            sent_t *one = &sent[number * size + to];
+            one->bytes = malloc(bytes);
+            message_fill(one->bytes, &head, bytes);
+            check(gasnetx_Msg_SendNB(team, to, head.tag, one->bytes, bytes, &one->request) ==
+                      GASNET_OK,
+                  "a send is refused");
+        }
+}
+
+static void sends_end(sent_t *sent)
+{
+    for (uint32_t i = 0; i < EACH * size; i++) {
+        gasnetx_Request_Wait(&sent[i].request, NULL);
+        check(sent[i].request == GASNETX_REQUEST_NULL, "a wait leaves its request");
+        free(sent[i].bytes);
+    }
+}
+
+/* Receives of one kind accept the messages of a source in order: the first of the source number
+ * `expected`, the next one a later one. */
+static void order_check(const head_t *head, const gasnetx_msg_status_t *status, int64_t *last)
+{
+    check(status->rank == head->from && status->tag == head->tag, "the status is wrong");
+    check((int64_t)head->number > last[head->from], "a message has overtaken another one");
+    last[head->from] = head->number;
+}
+
+static void round_by_any(int late)
+{
+    const uint32_t count = EACH * size;
+    sent_t *sent = calloc(count, sizeof *sent);
+    unsigned char **memory = calloc(count, sizeof *memory);
+    gasnetx_Request_t *requests = calloc(count, sizeof *requests);
+    int64_t *last = malloc(size * sizeof *last);
+    for (gex_Rank_t i = 0; i < size; i++)
+        last[i] = -1;
+    if (late) {
+        send_all(sent);
+        barrier();
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        memory[i] = malloc(LONGEST + sizeof(head_t));
+        gasnetx_Msg_RecvNB(i % 2 ? team : GEX_TM_INVALID, GASNETX_ANY_RANK, GASNETX_ANY_TAG,
+                           memory[i], LONGEST + sizeof(head_t), &requests[i]);
+    }
+    if (!late)
+        send_all(sent);
+    for (uint32_t i = 0; i < count; i++) {
+        gasnetx_msg_status_t status;
+        while (gasnetx_Request_Test(&requests[i], &status) == GASNET_ERR_NOT_READY) {
+        }
+        check(status.flags == 0 && status.received == status.nbytes, "a message is cut");
+        const head_t head = message_check(memory[i], status.nbytes, status.received);
+        order_check(&head, &status, last);
+        free(memory[i]);
+    }
+    sends_end(sent);
+    for (gex_Rank_t i = 0; i < size; i++)
+        check(last[i] == EACH - 1, "a message is missing");
+    free(sent);
+    free(memory);
+    free(requests);
+    free(last);
+    barrier();
+}
+
+/* The same with receives that name source and tag, as probes announce them. */
+static void round_by_probe(void)
+{
+    sent_t *sent = calloc(EACH * size, sizeof *sent);
+    int64_t *last = malloc(size * sizeof *last);
+    unsigned char *memory = malloc(LONGEST + sizeof(head_t));
+    for (gex_Rank_t i = 0; i < size; i++)
+        last[i] = -1;
+    send_all(sent);
+    for (uint32_t i = 0; i < EACH * size; i++) {
+        gasnetx_msg_status_t seen, got;
+        while (gasnetx_Msg_Probe(team, GASNETX_ANY_RANK, GASNETX_ANY_TAG, &seen) != GASNET_OK) {
+        }
+        check(gasnetx_Msg_Recv(team, seen.rank, seen.tag, memory, seen.nbytes, &got) == GASNET_OK,
+              "a receive is refused");
+        check(got.rank == seen.rank && got.tag == seen.tag && got.nbytes == seen.nbytes,
+              "a receive gets another message than the probe has announced");
+        const head_t head = message_check(memory, got.nbytes, got.received);
+        order_check(&head, &got, last);
+    }
+    sends_end(sent);
+    free(sent);
+    free(last);
+    free(memory);
+    barrier();
+}
+
+/* ---- single rules ---- */
+
+static void test_reverse(void)
+{
+    const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
+    static uint32_t values[REVERSE];
+    static gasnetx_Request_t sends[REVERSE];
+    for (uint32_t i = 0; i < REVERSE; i++) {
+        values[i] = i;
+        check(gasnetx_Msg_SendNB(team, to, i, &values[i], sizeof i, &sends[i]) == GASNET_OK,
+              "a send is refused");
+    }
+    for (uint32_t i = REVERSE; i-- > 0;) {
+        uint32_t value = 0;
+        gasnetx_msg_status_t status;
+        gasnetx_Msg_Recv(team, from, i, &value, sizeof value, &status);
+        check(value == i && status.tag == i && status.received == 4, "a tag has another message");
+    }
+    gasnetx_Request_WaitAll(sends, REVERSE, NULL);
+    barrier();
+}
+
+static void test_huge(void)
+{
+    const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
+    const head_t head = {me, to, 1, 2};
+    unsigned char *out = malloc(HUGE_BYTES), *in = malloc(HUGE_BYTES);
+    gasnetx_Request_t send;
+    gasnetx_msg_status_t status;
+    message_fill(out, &head, HUGE_BYTES);
+    gasnetx_Msg_SendNB(team, to, 2, out, HUGE_BYTES, &send);
+    gasnetx_Msg_Recv(team, from, 2, in, HUGE_BYTES, &status);
+    check(status.received == HUGE_BYTES, "a long message is cut");
+    message_check(in, HUGE_BYTES, HUGE_BYTES);
+    gasnetx_Request_Wait(&send, NULL);
+    free(out);
+    free(in);
+    barrier();
+}
+
+/* A message that is too long for its receive is cut, and the ones behind it are whole. */
+static void test_truncation(size_t bytes, size_t capacity)
+{
+    const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
+    unsigned char *out = malloc(bytes), *in = malloc(bytes + 1);
+    const head_t head = {me, to, 5, 1};
+    gasnetx_Request_t sends[2];
+    gasnetx_msg_status_t status;
+    message_fill(out, &head, bytes);
+    for (int i = 0; i < 2; i++)
+        gasnetx_Msg_SendNB(team, to, 1, out, bytes, &sends[i]);
+    memset(in, 0xee, bytes + 1);
+    gasnetx_Msg_Recv(team, from, 1, in, capacity, &status);
+    check(status.flags == GASNETX_MSG_TRUNCATED && status.nbytes == bytes &&
+              status.received == capacity,
+          "a message that is too long is not cut");
+    check(in[capacity] == 0xee, "more was stored than the memory holds");
+    gasnetx_Msg_Recv(team, from, 1, in, bytes, &status);
+    check(status.flags == 0 && status.received == bytes, "the next message is cut, too");
+    message_check(in, bytes, bytes);
+    gasnetx_Request_WaitAll(sends, 2, NULL);
+    free(out);
+    free(in);
+    barrier();
+}
+
+static void test_cancel(void)
+{
+    gasnetx_Request_t request, taken;
+    gasnetx_msg_status_t status;
+    uint32_t value = 0;
+    gasnetx_Msg_RecvNB(team, me, 77, &value, sizeof value, &request);
+    check(gasnetx_Request_Test(&request, &status) == GASNET_ERR_NOT_READY, "nothing was sent");
+    check(gasnetx_Request_Cancel(request) == GASNET_OK, "a receive cannot be cancelled");
+    check(gasnetx_Request_Cancel(request) == GASNET_ERR_NOT_READY, "it is cancelled twice");
+    gasnetx_Request_Wait(&request, &status);
+    check(status.flags == GASNETX_MSG_CANCELLED && !request, "it was not cancelled");
+    gasnetx_Msg_RecvNB(team, me, 77, &value, sizeof value, &taken);
+    const uint32_t twelve = 12;
+    gasnetx_Msg_Send(team, me, 77, &twelve, sizeof twelve);
+    while (gasnetx_Request_Test(&taken, &status) == GASNET_ERR_NOT_READY) {
+    }
+    check(value == 12 && status.flags == 0, "the next receive has not got the message");
+    check(gasnetx_Request_Cancel(GASNETX_REQUEST_NULL) == GASNET_ERR_NOT_READY, "null");
+    barrier();
+}
+
+static void test_persistent(void)
+{
+    const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
+    static uint32_t out[5000], in[5000];
+    gasnetx_Request_t send, receive;
+    for (size_t bytes = 4; bytes <= sizeof out; bytes = bytes == 4 ? sizeof out : sizeof out + 1) {
+        check(gasnetx_Msg_SendInit(team, to, 3, out, bytes, &send) == GASNET_OK, "refused");
+        check(gasnetx_Msg_RecvInit(team, from, 3, in, sizeof in, &receive) == GASNET_OK, "refused");
+        check(gasnetx_Request_Test(&receive, NULL) == GASNET_OK, "it has not begun");
+        for (uint32_t i = 1; i < 20; i++) {
+            gasnetx_msg_status_t status;
+            out[0] = out[bytes / 4 - 1] = i;
+            gasnetx_Request_Start(receive);
+            gasnetx_Request_Start(send);
+            check(gasnetx_Request_Start(receive) == GASNET_ERR_BAD_ARG, "it has begun");
+            check(gasnetx_Request_Free(&receive) == GASNET_ERR_BAD_ARG, "it has begun");
+            gasnetx_Request_Wait(&receive, &status);
+            gasnetx_Request_Wait(&send, NULL);
+            check(in[0] == i && in[bytes / 4 - 1] == i && status.received == bytes, "wrong data");
+        }
+        check(gasnetx_Request_Free(&receive) == GASNET_OK && !receive, "not freed");
+        check(gasnetx_Request_Free(&send) == GASNET_OK && !send, "not freed");
+    }
+    barrier();
+}
+
+static void test_teams(void)
+{
+    gex_TM_t half = GEX_TM_INVALID;
+    const uint32_t mine = me + 100;
+    uint32_t got = 0;
+    gasnetx_msg_status_t status;
+    gex_TM_Split(&half, team, (int)(me % 2), (int)(size - me), NULL, 0, 0);
+    const gex_Rank_t rank = gex_TM_QueryRank(half), members = gex_TM_QuerySize(half);
+    const gex_Rank_t to = (rank + 1) % members, from = (rank + members - 1) % members;
+    gasnetx_Request_t sends[2];
+    gasnetx_Msg_SendNB(team, gex_TM_TranslateRankToJobrank(half, to), 9, &me, sizeof me, &sends[0]);
+    gasnetx_Msg_SendNB(half, to, 9, &mine, sizeof mine, &sends[1]);
+    gasnetx_Msg_Recv(half, GASNETX_ANY_RANK, 9, &got, sizeof got, &status);
+    check(status.rank == from && got == gex_TM_TranslateRankToJobrank(half, from) + 100,
+          "a message of another team was received");
+    gasnetx_Msg_Recv(GEX_TM_INVALID, GASNETX_ANY_RANK, 9, &got, sizeof got, &status);
+    check(status.rank == got && got == gex_TM_TranslateRankToJobrank(half, from),
+          "a receive of any team got something else");
+    gasnetx_Request_WaitAll(sends, 2, NULL);
+    barrier();
+}
+
+/* Threads with a tag each: what one sends, its partner in the next rank receives in order. */
+static void *thread_run(void *argument)
+{
+    const uint32_t tag = *(const uint32_t *)argument;
+    const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
+    unsigned char *out = malloc(LONG_BYTES), *in = malloc(LONG_BYTES);
+    for (uint32_t i = 0; i < THREAD_MESSAGES; i++) {
+        const head_t head = {me, to, i, tag};
+        const size_t bytes = i % 10 ? sizeof head + i : LONG_BYTES;
+        gasnetx_Request_t send;
+        gasnetx_msg_status_t status;
+        message_fill(out, &head, bytes);
+        gasnetx_Msg_SendNB(team, to, tag, out, bytes, &send);
+        gasnetx_Msg_Recv(team, from, tag, in, LONG_BYTES, &status);
+        const head_t got = message_check(in, status.nbytes, status.received);
+        check(got.number == i && got.tag == tag && got.from == from && status.received == bytes,
+              "a thread has got the message of another one");
+        gasnetx_Request_Wait(&send, NULL);
+    }
+    free(out);
+    free(in);
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    static const uint32_t tags[] = {20, 21, 22};
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        check(pthread_create(&threads[i], NULL, thread_run, (void *)(uintptr_t)&tags[i]) == 0,
+              "no thread");
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    barrier();
+}
+
+static void test_refusals(void)
+{
+    gasnetx_Request_t request = GASNETX_REQUEST_NULL;
+    char byte = 0;
+    check(gasnetx_Msg_Send(team, size, 0, &byte, 1) == GASNET_ERR_BAD_ARG, "no such rank");
+    check(gasnetx_Msg_Send(team, GASNETX_ANY_RANK, 0, &byte, 1) == GASNET_ERR_BAD_ARG, "any rank");
+    check(gasnetx_Msg_Send(team, me, GASNETX_ANY_TAG, &byte, 1) == GASNET_ERR_BAD_ARG, "any tag");
+    check(gasnetx_Msg_Send(GEX_TM_INVALID, me, 0, &byte, 1) == GASNET_ERR_BAD_ARG, "any team");
+    check(gasnetx_Msg_Send(team, me, GASNETX_TAG_MAX + 1, &byte, 1) == GASNET_ERR_BAD_ARG, "tag");
+    check(gasnetx_Msg_RecvNB(team, size, 0, &byte, 1, &request) == GASNET_ERR_BAD_ARG, "rank");
+    check(gasnetx_Request_Start(request) == GASNET_ERR_BAD_ARG, "there is no request");
+    check(gasnetx_Request_Wait(&request, NULL) == GASNET_OK, "null is complete");
+}
+
+int main(int argc, char **argv)
+{
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_Segment_t segment;
+    gex_Client_Init(&client, &ep, &team, "messages_work", &argc, &argv, 0);
+    gex_Segment_Attach(&segment, team, 65536);
+    me = gex_TM_QueryRank(team);
+    size = gex_TM_QuerySize(team);
+    gex_System_SetVerboseErrors(0); /* what is refused is refused on purpose */
+    const int rounds = argc > 1 ? atoi(argv[1]) : 3;
+    for (int i = 0; i < rounds; i++) {
+        random_state = (uint64_t)i * 1000 + me + 1;
+        round_by_any(i % 2);
+        round_by_probe();
+    }
+    test_reverse();
+    test_huge();
+    test_truncation(200, 17);
+    test_truncation(100000, 70000);
+    test_truncation(100000, 0);
+    test_cancel();
+    test_persistent();
+    test_teams();
+    test_refusals();
+    test_threads();
+    barrier();
+    if (me == 0)
+        printf("messages_work: %d rounds, all messages are right\n", rounds);
+    gasnet_exit(0);
+}
