@@ -185,11 +185,11 @@ bool aq_ibv_connect_adopt(const aq_ibv_connector_t *connector, aq_ibv_end_t *end
 bool aq_ibv_connect_make_pair(const aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 {
     aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
-    struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);
     if (link->first_port) {
         link->pair = aq_ibv_rail_first_make(end->bonds->rails, link->first_port);
         return queue_pair_count(end, link->pair ? 0 : errno);
     }
+    struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);
     struct ibv_qp *qp = ibv_create_qp(connector->device->pd, &attr);
     if (!aq_ibv_connect_adopt(connector, end, qp))
         return false;
