@@ -53,16 +53,21 @@ typedef struct aq_msg_kept {
     uint8_t bytes[];
 } aq_msg_kept_t;
 
-struct gasnetx_request {
-    aq_match_entry_t entry; // of a receive
-    atomic_bool complete;
-    bool is_send, persistent;
-    bool begun; // and not waited for
+// The arguments of a send or receive.
+typedef struct aq_msg_call {
     gex_TM_t tm;
     gex_Rank_t rank;
     uint32_t tag;
-    uint8_t *memory;
-    size_t bytes; // of the memory
+    bool is_send, persistent;
+    void *memory;
+    size_t bytes;
+} aq_msg_call_t;
+
+struct gasnetx_request {
+    aq_match_entry_t entry; // of a receive
+    atomic_bool complete;
+    bool begun; // and not waited for
+    aq_msg_call_t call;
     gasnetx_msg_status_t status;
     aq_cookie_t cookie; // of a send that was offered, or of a receive that pulls; 0: none
     // Of a receive that pulls `want` bytes of an offer.
@@ -75,6 +80,7 @@ typedef struct aq_msg_peer {
     aq_match_source_t source;
     uint32_t sent, expected; // numbers of the next messages
     aq_msg_kept_t *early;
+    _Atomic int32_t process; // whose memory this process can read; 0: not known yet
 } aq_msg_peer_t;
 
 typedef struct aq_msg {
@@ -91,9 +97,21 @@ aq_msg_peer_t *aq_msg_peer(uint32_t jobrank);
 
 // ---- requests ----
 
-gasnetx_Request_t aq_request_new(void); // ends the job if memory is out
+// Fills in a request that has not begun. Members that only some requests need are set later.
+static inline void aq_request_init(gasnetx_Request_t request, const aq_msg_call_t *call)
+{
+    atomic_init(&request->complete, false);
+    request->entry.list[AQ_MATCH_OF_SOURCE] = request->entry.list[AQ_MATCH_OF_ALL] = NULL;
+    request->call = *call;
+    request->begun = false;
+    request->status = (gasnetx_msg_status_t){0};
+    request->cookie = 0;
+}
+
+gasnetx_Request_t aq_request_new(const aq_msg_call_t *call); // ends the job if memory is out
 void aq_request_free(gasnetx_Request_t request);
 void aq_request_complete(gasnetx_Request_t request);
+void aq_request_await(gasnetx_Request_t request); // polls until it is complete
 
 // Checks the arguments of a call. GASNET_ERR_BAD_ARG: logged if the client wants that.
 int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive);

@@ -109,7 +109,7 @@ static bool pieces_ask(gasnetx_Request_t receive)
 static bool pull_go_on(gasnetx_Request_t receive)
 {
     if (!receive->cookie && receive->moved < receive->want &&
-        aq_msg_read(&receive->offer, receive->memory, receive->want))
+        aq_msg_read(&receive->offer, receive->call.memory, receive->want))
         receive->moved = receive->want;
     if (!receive->cookie && receive->moved == receive->want) {
         if (!done_send(&receive->offer))
@@ -155,7 +155,8 @@ static gasnetx_Request_t piece_place(uint32_t source, aq_cookie_t cookie, uint64
     const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, source);
     gasnetx_Request_t receive = op ? op->context : NULL;
     aq_lock_drop(&aq_msg.lock);
-    if (!receive || receive->is_send || offset > receive->want || nbytes > receive->want - offset)
+    if (!receive || receive->call.is_send || offset > receive->want ||
+        nbytes > receive->want - offset)
         aq_fatal("rank %u has sent a piece of a message for which no receive waits", source);
     return receive;
 }
@@ -179,7 +180,7 @@ static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t co
     const uint64_t offset = aq_join(offset_high, offset_low);
     gasnetx_Request_t receive =
         piece_place(source, aq_join(cookie_high, cookie_low), offset, nbytes);
-    memcpy(receive->memory + offset, payload, nbytes);
+    memcpy((uint8_t *)receive->call.memory + offset, payload, nbytes);
     if (piece_count(receive, source, nbytes))
         aq_request_complete(receive);
 }

@@ -50,12 +50,20 @@ static bool process_read(int32_t process, uint64_t from, void *to, size_t nbytes
     return true;
 }
 
+// Whether a process is the source of an offer. It is asked once.
 static bool process_holds(const aq_msg_head_t *offer)
 {
+    _Atomic int32_t *known = &aq_msg.peers[offer->source].process;
     uint64_t found = 0;
-    return offer->process > 0 && offer->proof &&
-           process_read(offer->process, offer->proof_address, &found, sizeof found) &&
-           found == offer->proof;
+    if (offer->process <= 0 || !offer->proof)
+        return false;
+    if (atomic_load_explicit(known, memory_order_relaxed) == offer->process)
+        return true;
+    if (!process_read(offer->process, offer->proof_address, &found, sizeof found) ||
+        found != offer->proof)
+        return false;
+    atomic_store_explicit(known, offer->process, memory_order_relaxed);
+    return true;
 }
 
 // The address of the bytes in this process, if the segment of the source is mapped and has them.

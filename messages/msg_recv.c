@@ -37,14 +37,14 @@ static gasnetx_msg_status_t status_of(gex_TM_t tm, const aq_msg_head_t *head, si
 // A receive has taken a message.
 static void message_deliver(gasnetx_Request_t receive, const aq_msg_head_t *head, const void *bytes)
 {
-    receive->status = status_of(receive->tm, head, receive->bytes);
+    receive->status = status_of(receive->call.tm, head, receive->call.bytes);
     if (head->cookie) {
         receive->offer = *head;
         aq_msg_pull(receive);
         return;
     }
     if (receive->status.received)
-        memcpy(receive->memory, bytes, receive->status.received);
+        memcpy(receive->call.memory, bytes, receive->status.received);
     aq_request_complete(receive);
 }
 
@@ -198,7 +198,7 @@ static aq_match_source_t *source_of(const aq_match_key_t *key)
 
 void aq_msg_receive(gasnetx_Request_t receive)
 {
-    const aq_match_key_t key = key_of(receive->tm, receive->rank, receive->tag);
+    const aq_match_key_t key = key_of(receive->call.tm, receive->call.rank, receive->call.tag);
     receive->begun = true;
     atomic_store_explicit(&receive->complete, false, memory_order_relaxed);
     aq_lock_take(&aq_msg.lock);
@@ -212,16 +212,10 @@ void aq_msg_receive(gasnetx_Request_t receive)
     aq_msg_pulls_turn();
 }
 
-static gasnetx_Request_t receive_make(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,
-                                      size_t capacity)
+static aq_msg_call_t receive_call(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,
+                                  size_t capacity, bool persistent)
 {
-    gasnetx_Request_t receive = aq_request_new();
-    receive->tm = tm;
-    receive->rank = rank;
-    receive->tag = tag;
-    receive->memory = dest;
-    receive->bytes = capacity;
-    return receive;
+    return (aq_msg_call_t){tm, rank, tag, false, persistent, dest, capacity};
 }
 
 int gasnetx_Msg_RecvNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, size_t capacity,
@@ -230,7 +224,8 @@ int gasnetx_Msg_RecvNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, s
     const int error = aq_msg_check("gasnetx_Msg_RecvNB", tm, rank, tag, true);
     if (error)
         return error;
-    *request = receive_make(tm, rank, tag, dest, capacity);
+    const aq_msg_call_t call = receive_call(tm, rank, tag, dest, capacity, false);
+    *request = aq_request_new(&call);
     aq_msg_receive(*request);
     return GASNET_OK;
 }
@@ -238,9 +233,17 @@ int gasnetx_Msg_RecvNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, s
 int gasnetx_Msg_Recv(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, size_t capacity,
                      gasnetx_msg_status_t *status)
 {
-    gasnetx_Request_t request;
-    const int error = gasnetx_Msg_RecvNB(tm, rank, tag, dest, capacity, &request);
-    return error ? error : gasnetx_Request_Wait(&request, status);
+    struct gasnetx_request request;
+    const int error = aq_msg_check("gasnetx_Msg_Recv", tm, rank, tag, true);
+    if (error)
+        return error;
+    const aq_msg_call_t call = receive_call(tm, rank, tag, dest, capacity, false);
+    aq_request_init(&request, &call);
+    aq_msg_receive(&request);
+    aq_request_await(&request);
+    if (status)
+        *status = request.status;
+    return GASNET_OK;
 }
 
 int gasnetx_Msg_RecvInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, size_t capacity,
@@ -249,8 +252,8 @@ int gasnetx_Msg_RecvInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,
     const int error = aq_msg_check("gasnetx_Msg_RecvInit", tm, rank, tag, true);
     if (error)
         return error;
-    *request = receive_make(tm, rank, tag, dest, capacity);
-    (*request)->persistent = true;
+    const aq_msg_call_t call = receive_call(tm, rank, tag, dest, capacity, true);
+    *request = aq_request_new(&call);
     return GASNET_OK;
 }
 
@@ -273,7 +276,7 @@ int gasnetx_Msg_Probe(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, gasnetx_msg_st
 int gasnetx_Request_Cancel(gasnetx_Request_t request)
 {
     aq_job_need("gasnetx_Request_Cancel");
-    if (!request || request->is_send || !request->begun)
+    if (!request || request->call.is_send || !request->begun)
         return GASNET_ERR_NOT_READY;
     aq_lock_take(&aq_msg.lock);
     const bool removed = aq_match_remove(&request->entry);

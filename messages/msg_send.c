@@ -48,18 +48,18 @@ static aq_cookie_t cookie_make(gasnetx_Request_t send, uint32_t jobrank)
 
 static void offer_send(gasnetx_Request_t send)
 {
-    const uint32_t jobrank = aq_tm_jobrank(send->tm, send->rank);
-    const uint64_t team = aq_team_of(send->tm)->id, at = (uintptr_t)send->memory;
+    const uint32_t jobrank = aq_tm_jobrank(send->call.tm, send->call.rank);
+    const uint64_t team = aq_team_of(send->call.tm)->id, at = (uintptr_t)send->call.memory;
     aq_msg_head_t head = {0};
     aq_msg_read_offer(jobrank, &head);
     send->moved = 0;
     const aq_cookie_t cookie = cookie_make(send, jobrank);
     const int32_t args[] = {(int32_t)number_take(jobrank),
-                            (int32_t)send->tag,
+                            (int32_t)send->call.tag,
                             aq_high(team),
                             aq_low(team),
-                            aq_high(send->bytes),
-                            aq_low(send->bytes),
+                            aq_high(send->call.bytes),
+                            aq_low(send->call.bytes),
                             aq_high(cookie),
                             aq_low(cookie),
                             aq_high(at),
@@ -78,11 +78,11 @@ void aq_msg_send(gasnetx_Request_t send)
 {
     send->begun = true;
     atomic_store_explicit(&send->complete, false, memory_order_relaxed);
-    if (send->bytes > aq_msg.eager) {
+    if (send->call.bytes > aq_msg.eager) {
         offer_send(send);
         return;
     }
-    eager_send(send->tm, send->rank, send->tag, send->memory, send->bytes);
+    eager_send(send->call.tm, send->call.rank, send->call.tag, send->call.memory, send->call.bytes);
     aq_request_complete(send);
 }
 
@@ -95,7 +95,7 @@ static gasnetx_Request_t offered_find(uint32_t source, aq_cookie_t cookie)
     const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, source);
     gasnetx_Request_t send = op ? op->context : NULL;
     aq_lock_drop(&aq_msg.lock);
-    if (!send || !send->is_send)
+    if (!send || !send->call.is_send)
         aq_fatal("rank %u asks for a message that it was not offered (cookie 0x%llx)", source,
                  (unsigned long long)cookie);
     return send;
@@ -120,11 +120,12 @@ static void on_pull(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, 
     const uint64_t offset = aq_join(offset_high, offset_low), want = aq_join(want_high, want_low);
     const uint32_t bytes = (uint32_t)size;
     gasnetx_Request_t send = offered_find(source, cookie);
-    if (want > send->bytes || offset > want || bytes > want - offset || bytes > aq_job.max_medium)
+    if (want > send->call.bytes || offset > want || bytes > want - offset ||
+        bytes > aq_job.max_medium)
         aq_fatal("rank %u asks for bytes that a message to it does not have (%u at %llu of %zu)",
-                 source, bytes, (unsigned long long)offset, send->bytes);
-    gex_AM_ReplyMedium4(token, AQ_HANDLER_MSG_PIECE, send->memory + offset, bytes, GEX_EVENT_NOW, 0,
-                        answer_high, answer_low, offset_high, offset_low);
+                 source, bytes, (unsigned long long)offset, send->call.bytes);
+    gex_AM_ReplyMedium4(token, AQ_HANDLER_MSG_PIECE, (uint8_t *)send->call.memory + offset, bytes,
+                        GEX_EVENT_NOW, 0, answer_high, answer_low, offset_high, offset_low);
     aq_lock_take(&aq_msg.lock);
     send->moved += bytes;
     const bool all = send->moved == want;
@@ -153,16 +154,10 @@ void aq_msg_send_register(void)
 // ---- calls ----
 
 static gasnetx_Request_t send_make(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
-                                   size_t nbytes)
+                                   size_t nbytes, bool persistent)
 {
-    gasnetx_Request_t send = aq_request_new();
-    send->is_send = true;
-    send->tm = tm;
-    send->rank = rank;
-    send->tag = tag;
-    send->memory = (uint8_t *)(uintptr_t)src;
-    send->bytes = nbytes;
-    return send;
+    const aq_msg_call_t call = {tm, rank, tag, true, persistent, (void *)(uintptr_t)src, nbytes};
+    return aq_request_new(&call);
 }
 
 int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes,
@@ -176,7 +171,7 @@ int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *s
         eager_send(tm, rank, tag, src, nbytes);
         return GASNET_OK;
     }
-    *request = send_make(tm, rank, tag, src, nbytes);
+    *request = send_make(tm, rank, tag, src, nbytes, false);
     aq_msg_send(*request);
     return GASNET_OK;
 }
@@ -194,7 +189,6 @@ int gasnetx_Msg_SendInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void 
     const int error = aq_msg_check("gasnetx_Msg_SendInit", tm, rank, tag, false);
     if (error)
         return error;
-    *request = send_make(tm, rank, tag, src, nbytes);
-    (*request)->persistent = true;
+    *request = send_make(tm, rank, tag, src, nbytes, true);
     return GASNET_OK;
 }

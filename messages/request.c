@@ -1,14 +1,15 @@
 // Requests: their life, and the calls that wait for them.
 #include <stdlib.h>
-#include <string.h>
 
 #include "../core/fatal.h"
 #include "../core/progress.h"
 #include "msg.h"
 
+enum { BRIEF_POLLS = 4 }; // before a wait
+
 static gasnetx_Request_t free_requests; // under aq_msg.lock
 
-gasnetx_Request_t aq_request_new(void)
+gasnetx_Request_t aq_request_new(const aq_msg_call_t *call)
 {
     aq_lock_take(&aq_msg.lock);
     gasnetx_Request_t request = free_requests;
@@ -17,7 +18,7 @@ gasnetx_Request_t aq_request_new(void)
     aq_lock_drop(&aq_msg.lock);
     if (!request && !(request = malloc(sizeof *request)))
         aq_fatal("out of memory for a request of a message");
-    memset(request, 0, sizeof *request);
+    aq_request_init(request, call);
     return request;
 }
 
@@ -42,6 +43,15 @@ static bool is_complete(void *context)
     return atomic_load_explicit(&request->complete, memory_order_acquire);
 }
 
+// Most messages are there after a poll or two; only others pay for what a wait does in each turn.
+void aq_request_await(gasnetx_Request_t request)
+{
+    for (unsigned i = 0; i < BRIEF_POLLS && !is_complete(request); i++)
+        (void)aq_progress_poll();
+    if (!is_complete(request))
+        aq_progress_wait_until(is_complete, request, NULL, -1);
+}
+
 // Whether a request needs no wait: there is none, or it is a persistent one that has not begun.
 static bool is_idle(gasnetx_Request_t request)
 {
@@ -55,7 +65,7 @@ static void request_end(gasnetx_Request_t *request, gasnetx_msg_status_t *status
     if (status)
         *status = done->status;
     done->begun = false;
-    if (done->persistent)
+    if (done->call.persistent)
         return;
     *request = GASNETX_REQUEST_NULL;
     aq_request_free(done);
@@ -73,8 +83,7 @@ int gasnetx_Request_Wait(gasnetx_Request_t *request, gasnetx_msg_status_t *statu
     aq_job_need("gasnetx_Request_Wait");
     if (is_idle(*request))
         return idle_end(status);
-    if (!is_complete(*request))
-        aq_progress_wait_until(is_complete, *request, NULL, -1);
+    aq_request_await(*request);
     request_end(request, status);
     return GASNET_OK;
 }
@@ -102,12 +111,12 @@ int gasnetx_Request_WaitAll(gasnetx_Request_t *requests, size_t count, gasnetx_m
 int gasnetx_Request_Start(gasnetx_Request_t request)
 {
     aq_job_need("gasnetx_Request_Start");
-    if (!request || !request->persistent)
+    if (!request || !request->call.persistent)
         return aq_msg_refuse("gasnetx_Request_Start", "the request is not persistent");
     if (request->begun)
         return aq_msg_refuse("gasnetx_Request_Start",
                              "the request has begun, and was not waited for");
-    if (request->is_send)
+    if (request->call.is_send)
         aq_msg_send(request);
     else
         aq_msg_receive(request);
@@ -117,7 +126,7 @@ int gasnetx_Request_Start(gasnetx_Request_t request)
 int gasnetx_Request_Free(gasnetx_Request_t *request)
 {
     aq_job_need("gasnetx_Request_Free");
-    if (!*request || !(*request)->persistent)
+    if (!*request || !(*request)->call.persistent)
         return aq_msg_refuse("gasnetx_Request_Free", "the request is not persistent");
     if ((*request)->begun)
         return aq_msg_refuse("gasnetx_Request_Free",
