@@ -115,6 +115,18 @@ AQ_API int gasnetx_Request_WaitAll(gasnetx_Request_t *requests, size_t count,
 // is a send. Does not block.
 AQ_API int gasnetx_Request_Cancel(gasnetx_Request_t request);
 
+// ---- requests of the client ----
+
+// Makes a request for `count` operations of the client's own, for example the answers to as many
+// active messages. It is complete when gasnetx_Request_Complete was called that often, and once
+// more for each gasnetx_Request_Add; then it is waited for like others. Does not block.
+AQ_API int gasnetx_Request_Make(uint32_t count, gasnetx_Request_t *request);
+
+// One operation more, or one that is complete. Any thread, also in a handler; do not block.
+// GASNET_ERR_BAD_ARG: the request is not one of gasnetx_Request_Make, or is complete.
+AQ_API int gasnetx_Request_Add(gasnetx_Request_t request);
+AQ_API int gasnetx_Request_Complete(gasnetx_Request_t request);
+
 #ifdef __cplusplus
 }
 #endif

@@ -66,7 +66,9 @@ typedef struct aq_msg_call {
 struct gasnetx_request {
     aq_match_entry_t entry; // of a receive
     atomic_bool complete;
-    bool begun; // and not waited for
+    bool begun;          // and not waited for
+    bool counts;         // operations of the client; then `call` has no meaning
+    atomic_uint pending; // of these
     aq_msg_call_t call;
     gasnetx_msg_status_t status;
     aq_cookie_t cookie; // of a send that was offered, or of a receive that pulls; 0: none
@@ -103,7 +105,7 @@ static inline void aq_request_init(gasnetx_Request_t request, const aq_msg_call_
     atomic_init(&request->complete, false);
     request->entry.list[AQ_MATCH_OF_SOURCE] = request->entry.list[AQ_MATCH_OF_ALL] = NULL;
     request->call = *call;
-    request->begun = false;
+    request->begun = request->counts = false;
     request->status = (gasnetx_msg_status_t){0};
     request->cookie = 0;
 }

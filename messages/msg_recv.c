@@ -276,7 +276,7 @@ int gasnetx_Msg_Probe(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, gasnetx_msg_st
 int gasnetx_Request_Cancel(gasnetx_Request_t request)
 {
     aq_job_need("gasnetx_Request_Cancel");
-    if (!request || request->call.is_send || !request->begun)
+    if (!request || request->counts || request->call.is_send || !request->begun)
         return GASNET_ERR_NOT_READY;
     aq_lock_take(&aq_msg.lock);
     const bool removed = aq_match_remove(&request->entry);

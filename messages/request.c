@@ -1,4 +1,5 @@
 // Requests: their life, and the calls that wait for them.
+#include <limits.h>
 #include <stdlib.h>
 
 #include "../core/fatal.h"
@@ -100,6 +101,56 @@ int gasnetx_Request_Test(gasnetx_Request_t *request, gasnetx_msg_status_t *statu
     request_end(request, status);
     return GASNET_OK;
 }
+
+// ---- requests of the client ----
+
+int gasnetx_Request_Make(uint32_t count, gasnetx_Request_t *request)
+{
+    static const aq_msg_call_t none = {.tm = GEX_TM_INVALID};
+    aq_job_need("gasnetx_Request_Make");
+    *request = aq_request_new(&none);
+    (*request)->begun = (*request)->counts = true;
+    atomic_init(&(*request)->pending, count);
+    if (!count)
+        aq_request_complete(*request);
+    return GASNET_OK;
+}
+
+// Changes the number of operations, unless the request is complete. Returns the new number, or
+// UINT_MAX: it is complete, or not one of the client's.
+static unsigned pending_change(gasnetx_Request_t request, int change)
+{
+    if (!request || !request->counts)
+        return UINT_MAX;
+    unsigned pending = atomic_load_explicit(&request->pending, memory_order_relaxed);
+    do
+        if (!pending)
+            return UINT_MAX;
+    while (!atomic_compare_exchange_weak_explicit(&request->pending, &pending,
+                                                  pending + (unsigned)change, memory_order_acq_rel,
+                                                  memory_order_relaxed));
+    return pending + (unsigned)change;
+}
+
+int gasnetx_Request_Add(gasnetx_Request_t request)
+{
+    return pending_change(request, 1) == UINT_MAX
+               ? aq_msg_refuse("gasnetx_Request_Add", "the request is complete, or of another kind")
+               : GASNET_OK;
+}
+
+int gasnetx_Request_Complete(gasnetx_Request_t request)
+{
+    const unsigned left = pending_change(request, -1);
+    if (left == UINT_MAX)
+        return aq_msg_refuse("gasnetx_Request_Complete",
+                             "the request is complete, or of another kind");
+    if (!left)
+        aq_request_complete(request);
+    return GASNET_OK;
+}
+
+// ---- several, and persistent ones ----
 
 int gasnetx_Request_WaitAll(gasnetx_Request_t *requests, size_t count, gasnetx_msg_status_t *status)
 {

@@ -362,6 +362,49 @@ static void test_threads(void)
     barrier();
 }
 
+/* ---- requests of the client: a handler completes them ---- */
+
+enum { ASK = GEX_AM_INDEX_BASE, ANSWER, ASKS = 500 };
+
+static gasnetx_Request_t asked;
+
+static void on_ask(gex_Token_t token)
+{
+    gex_AM_ReplyShort0(token, ANSWER, 0);
+}
+
+static void on_answer(gex_Token_t token)
+{
+    (void)token;
+    check(gasnetx_Request_Complete(asked) == GASNET_OK, "an answer is one too many");
+}
+
+static void handlers_register(gex_EP_t ep)
+{
+    gex_AM_Entry_t entries[] = {
+        {ASK, (gex_AM_Fn_t)on_ask, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, "ask"},
+        {ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL, "answer"}};
+    gex_EP_RegisterHandlers(ep, entries, 2);
+}
+
+static void test_client_requests(void)
+{
+    gasnetx_Request_Make(1, &asked);
+    for (uint32_t i = 0; i < ASKS; i++) {
+        check(gasnetx_Request_Add(asked) == GASNET_OK, "an operation cannot be added");
+        gex_AM_RequestShort0(team, i % size, ASK, 0);
+    }
+    check(gasnetx_Request_Test(&asked, NULL) == GASNET_ERR_NOT_READY, "one is missing");
+    check(gasnetx_Request_Cancel(asked) == GASNET_ERR_NOT_READY, "it is no receive");
+    check(gasnetx_Request_Complete(asked) == GASNET_OK, "one is left");
+    gasnetx_Request_Wait(&asked, NULL);
+    gasnetx_Request_Make(0, &asked);
+    check(gasnetx_Request_Add(asked) == GASNET_ERR_BAD_ARG, "it is complete");
+    check(gasnetx_Request_Complete(asked) == GASNET_ERR_BAD_ARG, "it is complete");
+    check(gasnetx_Request_Test(&asked, NULL) == GASNET_OK && !asked, "it is complete");
+    barrier();
+}
+
 static void test_refusals(void)
 {
     gasnetx_Request_t request = GASNETX_REQUEST_NULL;
@@ -383,6 +426,8 @@ int main(int argc, char **argv)
     gex_Segment_t segment;
     gex_Client_Init(&client, &ep, &team, "messages_work", &argc, &argv, 0);
     gex_Segment_Attach(&segment, team, 65536);
+    handlers_register(ep);
+    barrier();
     me = gex_TM_QueryRank(team);
     size = gex_TM_QuerySize(team);
     gex_System_SetVerboseErrors(0); /* what is refused is refused on purpose */
@@ -401,6 +446,7 @@ int main(int argc, char **argv)
     test_persistent();
     test_teams();
     test_refusals();
+    test_client_requests();
     test_threads();
     barrier();
     if (me == 0)
