@@ -11,7 +11,8 @@
  *   perf_together.c  tests in which every rank takes part
  *   perf_threads.c   tests by several threads (--threads)
  *   perf_thread.c    what one thread of such a test does, and its endpoint
- *   perf_am.c perf_rma.c perf_vis.c perf_atomic.c perf_barrier.c perf_coll.c perf_raw.c   the tests
+ *   perf_am.c perf_rma.c perf_msg.c perf_vis.c perf_atomic.c perf_barrier.c perf_coll.c perf_raw.c
+ * the tests
  *
  * Rank 0 measures, and its peer is rank 1 (itself in a job of one rank). A phase is one test with
  * all its sizes. Ranks without a part in a phase sleep between polls, so that they take no
@@ -23,6 +24,9 @@
 #include <gasnetex.h>
 #if __has_include(<aqueduct.h>)
 #include <aqueduct.h>
+#endif
+#if __has_include(<aqueduct_msg.h>)
+#include <aqueduct_msg.h>
 #endif
 #include <sched.h>
 #include <stdatomic.h>
@@ -200,6 +204,13 @@ void aq_perf_put_rate(size_t bytes);
 void aq_perf_get_rate(size_t bytes);
 void aq_perf_put_bw(size_t bytes);
 void aq_perf_get_bw(size_t bytes);
+
+/* perf_msg.c, if GASNETX_MSG is defined */
+void aq_perf_msg_set_up(void);
+void aq_perf_msg(size_t bytes);
+void aq_perf_msg_follow(unsigned phase);
+void aq_perf_msg_rate(size_t bytes);
+void aq_perf_msg_rate_follow(unsigned phase);
 
 /* perf_vis.c */
 size_t aq_perf_blocks_room(size_t bytes);
