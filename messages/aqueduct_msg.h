@@ -99,8 +99,8 @@ AQ_API int gasnetx_Request_Free(gasnetx_Request_t *request);
 
 // ---- completion ----
 
-// Blocks until a request is complete; status may be NULL, and that of a send has its arguments. The
-// null handle, and a persistent request that has not begun, are complete.
+// Blocks until a request is complete; status may be NULL, and that of a send is 0. The null
+// handle, and a persistent request that has not begun, are complete.
 AQ_API int gasnetx_Request_Wait(gasnetx_Request_t *request, gasnetx_msg_status_t *status);
 
 // Polls, and does the same if the request is complete. GASNET_ERR_NOT_READY: it is not.

@@ -15,9 +15,9 @@
 // What is always true:
 // - aq_msg.lock guards the matching engine, the numbers of messages, the cookies and the list of
 //   pulls. No message is sent, and no byte of a client is copied, while it is held.
-// - The messages of a rank to another one are numbered; those that arrive early wait for the
-// others,
-//   so the engine gets them in the order in which they were sent.
+// - The messages of a rank to another one are numbered, and those that arrive early wait: the
+// engine
+//   gets them in the order in which they were sent.
 // - No address travels back from a receiver: a pull names the cookie of its offer, an offset and a
 //   length, which the sender checks.
 #ifndef AQ_MSG_H
@@ -114,6 +114,10 @@ gasnetx_Request_t aq_request_new(const aq_msg_call_t *call); // ends the job if 
 void aq_request_free(gasnetx_Request_t request);
 void aq_request_complete(gasnetx_Request_t request);
 void aq_request_await(gasnetx_Request_t request); // polls until it is complete
+
+// The cookie of a request for messages of a peer, and the request behind one. NULL: there is none.
+aq_cookie_t aq_request_cookie(gasnetx_Request_t request, uint32_t jobrank); // or ends the job
+gasnetx_Request_t aq_request_of_cookie(uint32_t jobrank, aq_cookie_t cookie);
 
 // Checks the arguments of a call. GASNET_ERR_BAD_ARG: logged if the client wants that.
 int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive);

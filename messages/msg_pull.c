@@ -16,16 +16,21 @@ enum { PIECES = 4 }; // of a message that are under way at a time
 static gasnetx_Request_t first, *last = &first; // under aq_msg.lock
 static atomic_bool turning;
 
-void aq_msg_pull(gasnetx_Request_t receive)
+static void pulls_append(gasnetx_Request_t receive)
 {
-    receive->want = receive->status.received;
-    receive->asked = receive->moved = 0;
-    receive->cookie = 0;
     receive->next = NULL;
     aq_lock_take(&aq_msg.lock);
     *last = receive;
     last = &receive->next;
     aq_lock_drop(&aq_msg.lock);
+}
+
+void aq_msg_pull(gasnetx_Request_t receive)
+{
+    receive->want = receive->status.received;
+    receive->asked = receive->moved = 0;
+    receive->cookie = 0;
+    pulls_append(receive);
     aq_progress_busy(1);
 }
 
@@ -39,15 +44,6 @@ static gasnetx_Request_t pulls_take(void)
     return all;
 }
 
-static void pulls_put_back(gasnetx_Request_t receive)
-{
-    receive->next = NULL;
-    aq_lock_take(&aq_msg.lock);
-    *last = receive;
-    last = &receive->next;
-    aq_lock_drop(&aq_msg.lock);
-}
-
 // Tells the sender that the message was received. False: there is no room now.
 static bool done_send(const aq_msg_head_t *offer)
 {
@@ -55,16 +51,6 @@ static bool done_send(const aq_msg_head_t *offer)
     const aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_DONE, .nargs = 2};
     return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
-}
-
-static void cookie_make(gasnetx_Request_t receive)
-{
-    const aq_pending_op_t op = {.context = receive, .rank = receive->offer.source};
-    aq_lock_take(&aq_msg.lock);
-    receive->cookie = aq_cookies_add(&aq_msg.cookies, &op);
-    aq_lock_drop(&aq_msg.lock);
-    if (!receive->cookie)
-        aq_fatal("out of memory for a message of rank %u", receive->offer.source);
 }
 
 // Asks for the next piece. False: there is no room now.
@@ -118,7 +104,7 @@ static bool pull_go_on(gasnetx_Request_t receive)
         return true;
     }
     if (!receive->cookie)
-        cookie_make(receive);
+        receive->cookie = aq_request_cookie(receive, receive->offer.source);
     return pieces_ask(receive);
 }
 
@@ -132,7 +118,7 @@ void aq_msg_pulls_turn(void)
         if (pull_go_on(receive))
             aq_progress_busy(-1);
         else
-            pulls_put_back(receive);
+            pulls_append(receive);
     }
     atomic_store_explicit(&turning, false, memory_order_release);
 }
@@ -146,15 +132,12 @@ static bool task_turn(aq_task_t *task)
 
 // ---- pieces that arrive ----
 
-// The receive that waits for a piece; *all: whether this is the last one. Ends the job if the piece
+// The receive that waits for a piece. Ends the job if the piece
 // is not one that was asked for.
 static gasnetx_Request_t piece_place(uint32_t source, aq_cookie_t cookie, uint64_t offset,
                                      size_t nbytes)
 {
-    aq_lock_take(&aq_msg.lock);
-    const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, source);
-    gasnetx_Request_t receive = op ? op->context : NULL;
-    aq_lock_drop(&aq_msg.lock);
+    gasnetx_Request_t receive = aq_request_of_cookie(source, cookie);
     if (!receive || receive->call.is_send || offset > receive->want ||
         nbytes > receive->want - offset)
         aq_fatal("rank %u has sent a piece of a message for which no receive waits", source);

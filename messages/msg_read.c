@@ -10,14 +10,6 @@
 
 static uint64_t own_proof;
 
-static bool is_of_host(uint32_t jobrank)
-{
-    for (uint32_t i = 0; i < aq_job.nbrhd.size; i++)
-        if (aq_job.nbrhd.members[i].gex_jobrank == jobrank)
-            return true;
-    return false;
-}
-
 // 0: the system has no random bytes, and offers say nothing.
 static uint64_t proof_get(void)
 {
@@ -28,7 +20,7 @@ static uint64_t proof_get(void)
 
 void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head)
 {
-    if (!is_of_host(jobrank) || !proof_get())
+    if (aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX || !proof_get())
         return;
     head->process = getpid();
     head->proof = own_proof;

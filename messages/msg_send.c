@@ -34,18 +34,6 @@ static void eager_send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *s
     aq_am_request(jobrank, &am, 0);
 }
 
-// Ends the job if memory is out.
-static aq_cookie_t cookie_make(gasnetx_Request_t send, uint32_t jobrank)
-{
-    const aq_pending_op_t op = {.context = send, .rank = jobrank};
-    aq_lock_take(&aq_msg.lock);
-    const aq_cookie_t cookie = aq_cookies_add(&aq_msg.cookies, &op);
-    aq_lock_drop(&aq_msg.lock);
-    if (!cookie)
-        aq_fatal("out of memory for a message to rank %u", jobrank);
-    return cookie;
-}
-
 static void offer_send(gasnetx_Request_t send)
 {
     const uint32_t jobrank = aq_tm_jobrank(send->call.tm, send->call.rank);
@@ -53,7 +41,7 @@ static void offer_send(gasnetx_Request_t send)
     aq_msg_head_t head = {0};
     aq_msg_read_offer(jobrank, &head);
     send->moved = 0;
-    const aq_cookie_t cookie = cookie_make(send, jobrank);
+    const aq_cookie_t cookie = aq_request_cookie(send, jobrank);
     const int32_t args[] = {(int32_t)number_take(jobrank),
                             (int32_t)send->call.tag,
                             aq_high(team),
@@ -91,10 +79,7 @@ void aq_msg_send(gasnetx_Request_t send)
 // The request behind a cookie of a peer. Ends the job if there is none.
 static gasnetx_Request_t offered_find(uint32_t source, aq_cookie_t cookie)
 {
-    aq_lock_take(&aq_msg.lock);
-    const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, source);
-    gasnetx_Request_t send = op ? op->context : NULL;
-    aq_lock_drop(&aq_msg.lock);
+    gasnetx_Request_t send = aq_request_of_cookie(source, cookie);
     if (!send || !send->call.is_send)
         aq_fatal("rank %u asks for a message that it was not offered (cookie 0x%llx)", source,
                  (unsigned long long)cookie);

@@ -31,6 +31,26 @@ void aq_request_free(gasnetx_Request_t request)
     aq_lock_drop(&aq_msg.lock);
 }
 
+aq_cookie_t aq_request_cookie(gasnetx_Request_t request, uint32_t jobrank)
+{
+    const aq_pending_op_t op = {.context = request, .rank = jobrank};
+    aq_lock_take(&aq_msg.lock);
+    const aq_cookie_t cookie = aq_cookies_add(&aq_msg.cookies, &op);
+    aq_lock_drop(&aq_msg.lock);
+    if (!cookie)
+        aq_fatal("out of memory for a message between this rank and rank %u", jobrank);
+    return cookie;
+}
+
+gasnetx_Request_t aq_request_of_cookie(uint32_t jobrank, aq_cookie_t cookie)
+{
+    aq_lock_take(&aq_msg.lock);
+    const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, jobrank);
+    gasnetx_Request_t request = op ? op->context : NULL;
+    aq_lock_drop(&aq_msg.lock);
+    return request;
+}
+
 void aq_request_complete(gasnetx_Request_t request)
 {
     atomic_store_explicit(&request->complete, true, memory_order_release);
