@@ -90,6 +90,7 @@ typedef struct aq_msg {
     aq_match_t match;
     aq_msg_peer_t *peers; // by job rank; NULL before the first message
     aq_cookies_t cookies;
+    gasnetx_Request_t free_requests;
     size_t eager; // bytes of the longest message that is sent at once
 } aq_msg_t;
 extern aq_msg_t aq_msg;
@@ -110,7 +111,21 @@ static inline void aq_request_init(gasnetx_Request_t request, const aq_msg_call_
     request->cookie = 0;
 }
 
-gasnetx_Request_t aq_request_new(const aq_msg_call_t *call); // ends the job if memory is out
+// A request that is not initialized, and a request that has not begun. Ends the job if memory is
+// out.
+gasnetx_Request_t aq_request_allocate(void);
+static inline gasnetx_Request_t aq_request_new(const aq_msg_call_t *call)
+{
+    aq_lock_take(&aq_msg.lock);
+    gasnetx_Request_t request = aq_msg.free_requests;
+    if (request)
+        aq_msg.free_requests = request->next;
+    aq_lock_drop(&aq_msg.lock);
+    if (!request)
+        request = aq_request_allocate();
+    aq_request_init(request, call);
+    return request;
+}
 void aq_request_free(gasnetx_Request_t request);
 void aq_request_complete(gasnetx_Request_t request);
 void aq_request_await(gasnetx_Request_t request); // polls until it is complete
@@ -130,8 +145,8 @@ int aq_msg_refuse(const char *call, const char *why);
 void aq_msg_send(gasnetx_Request_t request);
 void aq_msg_receive(gasnetx_Request_t request);
 
-// Begins to fetch the bytes of the offer of a receive, as many as its memory holds. In a handler,
-// too.
+// Begins to fetch the bytes of the offer of a receive, as many as its memory holds; also in a
+// handler.
 void aq_msg_pull(gasnetx_Request_t receive);
 
 // Goes on with all pulls. Not in a handler.

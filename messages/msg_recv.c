@@ -22,22 +22,25 @@ aq_msg_peer_t *aq_msg_peer(uint32_t jobrank)
 
 // ---- what a receive has got ----
 
-static gasnetx_msg_status_t status_of(gex_TM_t tm, const aq_msg_head_t *head, size_t capacity)
+// rank: of the source, as the receive has named it.
+static void status_fill(gasnetx_msg_status_t *status, gex_TM_t tm, gex_Rank_t rank,
+                        const aq_msg_head_t *head, size_t capacity)
 {
-    const size_t received = aq_min(head->nbytes, capacity);
-    return (gasnetx_msg_status_t){.rank = tm == GEX_TM_INVALID
-                                              ? head->source
-                                              : gex_TM_TranslateJobrankToRank(tm, head->source),
-                                  .tag = head->tag,
-                                  .nbytes = head->nbytes,
-                                  .received = received,
-                                  .flags = received < head->nbytes ? GASNETX_MSG_TRUNCATED : 0};
+    const bool any = rank == GASNETX_ANY_RANK;
+    status->rank = !any                   ? rank
+                   : tm == GEX_TM_INVALID ? head->source
+                                          : gex_TM_TranslateJobrankToRank(tm, head->source);
+    status->tag = head->tag;
+    status->nbytes = head->nbytes;
+    status->received = aq_min(head->nbytes, capacity);
+    status->flags = capacity < head->nbytes ? GASNETX_MSG_TRUNCATED : 0;
+    status->reserved = 0;
 }
 
 // A receive has taken a message.
 static void message_deliver(gasnetx_Request_t receive, const aq_msg_head_t *head, const void *bytes)
 {
-    receive->status = status_of(receive->call.tm, head, receive->call.bytes);
+    status_fill(&receive->status, receive->call.tm, receive->call.rank, head, receive->call.bytes);
     if (head->cookie) {
         receive->offer = *head;
         aq_msg_pull(receive);
@@ -268,7 +271,7 @@ int gasnetx_Msg_Probe(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, gasnetx_msg_st
     const aq_msg_kept_t *kept =
         (aq_msg_kept_t *)(void *)aq_match_probe(&aq_msg.match, source_of(&key), &key);
     if (kept && status)
-        *status = status_of(tm, &kept->head, SIZE_MAX);
+        status_fill(status, tm, rank, &kept->head, SIZE_MAX);
     aq_lock_drop(&aq_msg.lock);
     return kept ? GASNET_OK : GASNET_ERR_NOT_READY;
 }

@@ -8,26 +8,19 @@
 
 enum { BRIEF_POLLS = 4 }; // before a wait
 
-static gasnetx_Request_t free_requests; // under aq_msg.lock
-
-gasnetx_Request_t aq_request_new(const aq_msg_call_t *call)
+gasnetx_Request_t aq_request_allocate(void)
 {
-    aq_lock_take(&aq_msg.lock);
-    gasnetx_Request_t request = free_requests;
-    if (request)
-        free_requests = request->next;
-    aq_lock_drop(&aq_msg.lock);
-    if (!request && !(request = malloc(sizeof *request)))
+    gasnetx_Request_t request = malloc(sizeof *request);
+    if (!request)
         aq_fatal("out of memory for a request of a message");
-    aq_request_init(request, call);
     return request;
 }
 
 void aq_request_free(gasnetx_Request_t request)
 {
     aq_lock_take(&aq_msg.lock);
-    request->next = free_requests;
-    free_requests = request;
+    request->next = aq_msg.free_requests;
+    aq_msg.free_requests = request;
     aq_lock_drop(&aq_msg.lock);
 }
 
