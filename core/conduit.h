@@ -350,7 +350,7 @@ typedef struct aq_conduit_ops {
     // of another before all ranks have returned. May block.
     aq_status_t (*attach)(aq_conduit_t *conduit, void *segment, size_t size);
     // Returns memory that all processes of the neighbourhood share: AQ_SCRATCH_BYTES * nbrhd_size
-    // bytes, zero at first, aligned to 64, valid until the process ends. Barriers use it. Any
+    // bytes, zero at first, aligned to 64, valid until the process ends (core/scratch.h). Any
     // thread; does not block.
     void *(*shared_scratch)(aq_conduit_t *conduit);
 

@@ -5,6 +5,7 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/job_groups.h"
+#include "../core/scratch.h"
 #include "coll.h"
 #include "layer_table.h"
 
@@ -15,7 +16,7 @@ enum {
     SLOT_TEAM = 0,  // of the primordial team
     SLOT_NAMED = 1, // of the split-phase barrier of GASNet-1
     SLOT_FIRST = 2, // for further teams
-    SLOTS = AQ_SCRATCH_BYTES / AQ_SHARED_BARRIER_BYTES,
+    SLOTS = AQ_SCRATCH_BARRIERS / AQ_SHARED_BARRIER_BYTES,
 };
 
 static bool slot_taken[SLOTS];
@@ -23,9 +24,7 @@ static aq_lock_t slot_lock;
 
 static void *area_of(uint32_t nbrhd_index, uint32_t slot)
 {
-    aq_conduit_t *conduit = aq_job.conduits[0];
-    return (char *)conduit->ops->shared_scratch(conduit) + (size_t)nbrhd_index * AQ_SCRATCH_BYTES +
-           (size_t)slot * AQ_SHARED_BARRIER_BYTES;
+    return aq_scratch_of(nbrhd_index) + (size_t)slot * AQ_SHARED_BARRIER_BYTES;
 }
 
 uint32_t aq_coll_slot_take(void)

@@ -30,7 +30,8 @@ enum {
     AQ_HANDLER_COLL_CALL,   // coll_check.c, in debug builds only
     AQ_HANDLER_MEMSET = 40, // gasnet1.c
     AQ_HANDLER_MEMSET_DONE,
-    AQ_HANDLER_MSG_EAGER = 44, // messages/msg_recv.c
+    AQ_HANDLER_MSG_SHARE = 43, // messages/msg_share.c
+    AQ_HANDLER_MSG_EAGER,      // messages/msg_recv.c
     AQ_HANDLER_MSG_OFFER,
     AQ_HANDLER_MSG_PULL, // messages/msg_send.c
     AQ_HANDLER_MSG_DONE,

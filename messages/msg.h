@@ -3,6 +3,7 @@
 //      msg_send.c   the sender: eager messages and offers; serves pulls of what it has offered
 //      msg_recv.c   the receiver: receives, probes; puts arrivals in order and matches them
 //      msg_pull.c   the receiver: fetches the bytes of an offered message
+//      msg_share.c  both sides copy a long message at the same time
 //      request.c    requests and their completion
 //
 //      eager:  Medium with the bytes ---------------------------> matched: copied
@@ -18,8 +19,9 @@
 // - The messages of a rank to another one are numbered, and those that arrive early wait: the
 // engine
 //   gets them in the order in which they were sent.
-// - No address travels back from a receiver: a pull names the cookie of its offer, an offset and a
-//   length, which the sender checks.
+// - A pull names the cookie of its offer, an offset and a length, which the sender checks. An
+// address
+//   of the receiver is used only by calls of the system that write the receiver's memory.
 #ifndef AQ_MSG_H
 #define AQ_MSG_H
 
@@ -63,6 +65,15 @@ typedef struct aq_msg_call {
     size_t bytes;
 } aq_msg_call_t;
 
+// How a receive gets the bytes of an offer: not known yet; both sides copy; they are here; in
+// pieces.
+typedef enum aq_pull_way {
+    AQ_PULL_NEW,
+    AQ_PULL_SHARED,
+    AQ_PULL_OVER,
+    AQ_PULL_PIECES
+} aq_pull_way_t;
+
 struct gasnetx_request {
     aq_match_entry_t entry; // of a receive
     atomic_bool complete;
@@ -73,8 +84,15 @@ struct gasnetx_request {
     gasnetx_msg_status_t status;
     aq_cookie_t cookie; // of a send that was offered, or of a receive that pulls; 0: none
     // Of a receive that pulls `want` bytes of an offer.
-    aq_msg_head_t offer;
+    aq_pull_way_t way;
+    aq_msg_head_t offer;       // of a send whose receiver shares the copy: what that has said
     size_t want, asked, moved; // moved: of a send, bytes that were served
+    // Of a copy that both sides share; NULL: of none.
+    struct aq_msg_claims *claims;
+    size_t piece;        // bytes of a claim
+    uint32_t generation; // of a send: of the claims
+    bool received;       // of a send: it is complete when its part of the copy has ended
+    bool unreadable;     // of a receive: the system does not allow to read all
     struct gasnetx_request *next;
 };
 
@@ -109,6 +127,8 @@ static inline void aq_request_init(gasnetx_Request_t request, const aq_msg_call_
     request->begun = request->counts = false;
     request->status = (gasnetx_msg_status_t){0};
     request->cookie = 0;
+    request->claims = NULL;
+    request->unreadable = false;
 }
 
 // A request that is not initialized, and a request that has not begun. Ends the job if memory is
@@ -155,5 +175,6 @@ void aq_msg_pulls_turn(void);
 void aq_msg_send_register(void);
 void aq_msg_recv_register(void);
 void aq_msg_pull_register(void);
+void aq_msg_share_register(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "msg_read.h"
+#include "msg_share.h"
 
 enum { PIECES = 4 }; // of a message that are under way at a time
 
@@ -30,6 +31,7 @@ void aq_msg_pull(gasnetx_Request_t receive)
     receive->want = receive->status.received;
     receive->asked = receive->moved = 0;
     receive->cookie = 0;
+    receive->way = AQ_PULL_NEW;
     pulls_append(receive);
     aq_progress_busy(1);
 }
@@ -91,18 +93,49 @@ static bool pieces_ask(gasnetx_Request_t receive)
     return asked == want;
 }
 
+// The message is here: tells the sender, and completes the receive.
+static bool pull_end(gasnetx_Request_t receive)
+{
+    if (!done_send(&receive->offer))
+        return false;
+    aq_request_complete(receive);
+    return true;
+}
+
+// The ways of a pull, the best one first.
+static aq_pull_way_t way_choose(gasnetx_Request_t receive)
+{
+    if (!receive->want)
+        return AQ_PULL_OVER;
+    if (aq_msg_share_begin(receive))
+        return AQ_PULL_SHARED;
+    return aq_msg_read(&receive->offer, receive->call.memory, receive->want) ? AQ_PULL_OVER
+                                                                             : AQ_PULL_PIECES;
+}
+
+static aq_pull_way_t share_go_on(gasnetx_Request_t receive)
+{
+    switch (aq_msg_share_turn(receive)) {
+    case AQ_SHARE_UNDER_WAY:
+        return AQ_PULL_SHARED;
+    case AQ_SHARE_DONE:
+        return AQ_PULL_OVER;
+    default:
+        return AQ_PULL_PIECES;
+    }
+}
+
 // Goes on with a pull. Returns whether there is nothing left to be sent.
 static bool pull_go_on(gasnetx_Request_t receive)
 {
-    if (!receive->cookie && receive->moved < receive->want &&
-        aq_msg_read(&receive->offer, receive->call.memory, receive->want))
-        receive->moved = receive->want;
-    if (!receive->cookie && receive->moved == receive->want) {
-        if (!done_send(&receive->offer))
-            return false;
-        aq_request_complete(receive);
-        return true;
-    }
+    if (receive->way == AQ_PULL_NEW)
+        receive->way = way_choose(receive);
+    if (receive->way == AQ_PULL_SHARED)
+        receive->way = share_go_on(receive);
+    if (receive->way == AQ_PULL_OVER)
+        return pull_end(receive);
+    if (receive->way == AQ_PULL_SHARED)
+        return false;
     if (!receive->cookie)
         receive->cookie = aq_request_cookie(receive, receive->offer.source);
     return pieces_ask(receive);

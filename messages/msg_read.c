@@ -27,17 +27,23 @@ void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head)
     head->proof_address = (uintptr_t)&own_proof;
 }
 
-static bool process_read(int32_t process, uint64_t from, void *to, size_t nbytes)
+typedef ssize_t copy_call_t(pid_t process, const struct iovec *here, unsigned long here_count,
+                            const struct iovec *there, unsigned long there_count,
+                            unsigned long flags);
+
+// Copies between this process and another one, by process_vm_readv or process_vm_writev.
+static bool process_copy(copy_call_t *call, int32_t process, uint64_t there, void *here,
+                         size_t nbytes)
 {
     while (nbytes) {
-        const struct iovec here = {to, nbytes};
-        const struct iovec there = {(void *)(uintptr_t)from, nbytes};
-        const ssize_t read = process_vm_readv(process, &here, 1, &there, 1, 0);
-        if (read <= 0)
+        const struct iovec own = {here, nbytes};
+        const struct iovec others = {(void *)(uintptr_t)there, nbytes};
+        const ssize_t copied = call(process, &own, 1, &others, 1, 0);
+        if (copied <= 0)
             return false;
-        to = (char *)to + read;
-        from += (uint64_t)read;
-        nbytes -= (size_t)read;
+        here = (char *)here + copied;
+        there += (uint64_t)copied;
+        nbytes -= (size_t)copied;
     }
     return true;
 }
@@ -51,7 +57,8 @@ static bool process_holds(const aq_msg_head_t *offer)
         return false;
     if (atomic_load_explicit(known, memory_order_relaxed) == offer->process)
         return true;
-    if (!process_read(offer->process, offer->proof_address, &found, sizeof found) ||
+    if (!process_copy(process_vm_readv, offer->process, offer->proof_address, &found,
+                      sizeof found) ||
         found != offer->proof)
         return false;
     atomic_store_explicit(known, offer->process, memory_order_relaxed);
@@ -72,6 +79,22 @@ static const void *mapped_at(const aq_msg_head_t *offer)
     return (void *)((uintptr_t)offer->address + (uintptr_t)shift);
 }
 
+bool aq_msg_reads_by_calls(const aq_msg_head_t *offer)
+{
+    return !mapped_at(offer) && process_holds(offer);
+}
+
+bool aq_msg_read_at(const aq_msg_head_t *offer, size_t offset, void *dest, size_t nbytes)
+{
+    return process_copy(process_vm_readv, offer->process, offer->address + offset, dest, nbytes);
+}
+
+bool aq_msg_write_at(const aq_msg_head_t *offer, size_t offset, const void *src, size_t nbytes)
+{
+    return process_copy(process_vm_writev, offer->process, offer->address + offset,
+                        (void *)(uintptr_t)src, nbytes);
+}
+
 bool aq_msg_read(const aq_msg_head_t *offer, void *dest, size_t nbytes)
 {
     const void *mapped = mapped_at(offer);
@@ -79,5 +102,5 @@ bool aq_msg_read(const aq_msg_head_t *offer, void *dest, size_t nbytes)
         memcpy(dest, mapped, nbytes);
         return true;
     }
-    return process_holds(offer) && process_read(offer->process, offer->address, dest, nbytes);
+    return process_holds(offer) && aq_msg_read_at(offer, 0, dest, nbytes);
 }

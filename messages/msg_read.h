@@ -15,4 +15,13 @@ void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head);
 // Copies the first nbytes of an offered message. False: that is not possible, and nothing is lost.
 bool aq_msg_read(const aq_msg_head_t *offer, void *dest, size_t nbytes);
 
+// Whether the memory is not mapped here, but this process may read it, and write it, by calls of
+// the system.
+bool aq_msg_reads_by_calls(const aq_msg_head_t *offer);
+
+// Reads or writes nbytes at an offset in that memory. False: the system does not allow it, or there
+// is no such memory in one of the processes.
+bool aq_msg_read_at(const aq_msg_head_t *offer, size_t offset, void *dest, size_t nbytes);
+bool aq_msg_write_at(const aq_msg_head_t *offer, size_t offset, const void *src, size_t nbytes);
+
 #endif

@@ -6,4 +6,5 @@ void aq_msg_register(void)
     aq_msg_send_register();
     aq_msg_recv_register();
     aq_msg_pull_register();
+    aq_msg_share_register();
 }

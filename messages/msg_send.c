@@ -91,8 +91,10 @@ static void offered_end(uint32_t source, aq_cookie_t cookie, gasnetx_Request_t s
     aq_pending_op_t op;
     aq_lock_take(&aq_msg.lock);
     const bool taken = aq_cookies_take(&aq_msg.cookies, cookie, source, &op);
+    const bool ends = taken && !send->claims;
+    send->received = true;
     aq_lock_drop(&aq_msg.lock);
-    if (taken)
+    if (ends)
         aq_request_complete(send);
 }
 

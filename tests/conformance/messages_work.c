@@ -2,12 +2,16 @@
  * receives: order, wildcards, sizes, teams, probes, cancellation, persistent requests.
  *
  *     gasnetrun_smp -n 4 messages_work [ROUNDS]
+ *     gasnetrun_smp -n 2 messages_work share      long messages that both sides copy
  */
 #include <gasnetex.h>
 
+#include <aqueduct.h>
 #include <aqueduct_msg.h>
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +57,8 @@ typedef struct head {
 
 static unsigned char byte_at(const head_t *head, size_t i)
 {
-    return (unsigned char)(head->from * 31 + head->number * 7 + head->tag + i * 13 + (i >> 8));
+    return (unsigned char)(head->from * 31 + head->number * 7 + head->tag + i * 13 + (i >> 8) +
+                           (i >> 16) * 5);
 }
 
 static void message_fill(unsigned char *to, const head_t *head, size_t bytes)
@@ -419,6 +424,99 @@ static void test_refusals(void)
     check(gasnetx_Request_Wait(&request, NULL) == GASNET_OK, "null is complete");
 }
 
+/* ---- copies that both sides share, for two ranks of a host ---- */
+
+enum { SHARED = 40, SHARED_LEAST = 32 << 10 }; /* messages, more than may be shared at a time */
+
+static size_t shared_bytes(int i)
+{
+    static const size_t sizes[] = {SHARED_LEAST - 1, SHARED_LEAST, SHARED_LEAST + 1, 262145,
+                                   1u << 20,         1048579,      3000001,          9u << 19};
+    return sizes[(size_t)i % (sizeof sizes / sizeof *sizes)];
+}
+
+/* All are under way at the same time. */
+static void shared_send(void)
+{
+    gasnetx_Request_t sends[SHARED];
+    unsigned char *out[SHARED];
+    for (int i = 0; i < SHARED; i++) {
+        const head_t head = {0, 1, (uint32_t)i, 1};
+        message_fill(out[i] = malloc(shared_bytes(i)), &head, shared_bytes(i));
+        gasnetx_Msg_SendNB(team, 1, 1, out[i], shared_bytes(i), &sends[i]);
+    }
+    gasnetx_Request_WaitAll(sends, SHARED, NULL);
+    for (int i = 0; i < SHARED; i++)
+        free(out[i]);
+}
+
+static void shared_receive(void)
+{
+    gasnetx_Request_t receives[SHARED];
+    unsigned char *in[SHARED];
+    for (int i = 0; i < SHARED; i++) {
+        in[i] = malloc(shared_bytes(i));
+        gasnetx_Msg_RecvNB(team, 0, 1, in[i], shared_bytes(i), &receives[i]);
+    }
+    gasnetx_Request_WaitAll(receives, SHARED, NULL);
+    for (int i = 0; i < SHARED; i++) {
+        const head_t head = message_check(in[i], shared_bytes(i), shared_bytes(i));
+        check(head.number == (uint32_t)i, "a message is another one");
+        free(in[i]);
+    }
+}
+
+/* Each long message that is shared costs its sender one message more than its end. */
+static void test_shared(gex_EP_t ep)
+{
+    const volatile gasnetx_counters_t *counters = gasnetx_Counters(ep);
+    barrier();
+    gasnetx_Counters_Update();
+    const uint64_t before = counters->frames_received;
+    if (me == 0)
+        shared_send();
+    else
+        shared_receive();
+    gasnetx_Counters_Update();
+    if (me == 0)
+        check(counters->frames_received - before > SHARED, "no receiver has asked for help");
+    barrier();
+}
+
+/* A receiver does not need a sender that does not poll: rank 0 only looks at its memory. */
+static void test_sender_away(_Atomic uint32_t *mine)
+{
+    const head_t head = {0, 1, 7, 3};
+    unsigned char *memory = malloc(HUGE_BYTES);
+    const uint32_t one = 1;
+    gasnetx_Request_t send;
+    void *there;
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, 0, &there, NULL, NULL, 0));
+    if (me == 0) {
+        message_fill(memory, &head, HUGE_BYTES);
+        gasnetx_Msg_SendNB(team, 1, 3, memory, HUGE_BYTES, &send);
+        while (!atomic_load(mine))
+            sched_yield();
+        gasnetx_Request_Wait(&send, NULL);
+    } else {
+        gasnetx_Msg_Recv(team, 0, 3, memory, HUGE_BYTES, NULL);
+        message_check(memory, HUGE_BYTES, HUGE_BYTES);
+        gex_RMA_PutBlocking(team, 0, there, (void *)(uintptr_t)&one, sizeof one, 0);
+    }
+    free(memory);
+    barrier();
+}
+
+static void share_work(gex_EP_t ep, gex_Segment_t segment)
+{
+    for (int i = 0; i < 10; i++)
+        test_shared(ep);
+    test_sender_away(gex_Segment_QueryAddr(segment));
+    if (me == 0)
+        printf("messages_work: all shared messages are right\n");
+    gasnet_exit(0);
+}
+
 int main(int argc, char **argv)
 {
     gex_Client_t client;
@@ -431,6 +529,8 @@ int main(int argc, char **argv)
     me = gex_TM_QueryRank(team);
     size = gex_TM_QuerySize(team);
     gex_System_SetVerboseErrors(0); /* what is refused is refused on purpose */
+    if (argc > 1 && !strcmp(argv[1], "share"))
+        share_work(ep, segment);
     const int rounds = argc > 1 ? atoi(argv[1]) : 3;
     for (int i = 0; i < rounds; i++) {
         random_state = (uint64_t)i * 1000 + me + 1;

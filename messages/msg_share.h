@@ -1,0 +1,27 @@
+// A long copy between two processes of a host that both of them make, so that both processors work.
+//
+//                 front                                back
+//     message     [ receiver reads -->  | left | <-- sender writes ]
+//
+// - What is left is a word in shared memory, from which both sides claim pieces. A sender that does
+//   not poll keeps nobody waiting: the receiver claims the rest.
+// - A piece that the sender has claimed is a piece of a message that is not complete, so the memory
+//   at both sides stays valid until it is written.
+// - Claims have a generation: a sender that comes late finds none of its own.
+#ifndef AQ_MSG_SHARE_H
+#define AQ_MSG_SHARE_H
+
+#include "msg.h"
+
+typedef enum aq_msg_share { AQ_SHARE_UNDER_WAY, AQ_SHARE_DONE, AQ_SHARE_FAILED } aq_msg_share_t;
+
+// The receiver: asks the sender of a long message to share the copy. False: it has to be made some
+// other way, because the message is short, claims or room are used up, or the system does not allow
+// it.
+bool aq_msg_share_begin(gasnetx_Request_t receive);
+
+// The receiver: copies what is left. Under way: the sender has still to write what it has claimed.
+// Failed: some bytes are not there; the system does not allow this copy.
+aq_msg_share_t aq_msg_share_turn(gasnetx_Request_t receive);
+
+#endif
