@@ -38,6 +38,8 @@ enum {
     AQ_HANDLER_MSG_PIECE,  // messages/msg_pull.c
     AQ_HANDLER_PROBE = 52, // rma_probe.c
     AQ_HANDLER_PROBED,
+    AQ_HANDLER_STREAM_MESSAGE = 54, // messages/stream_receive.c
+    AQ_HANDLER_STREAM_CONTROL,
 };
 
 // Register the handlers and tasks of a layer. Called once, at init, before the first message can
@@ -53,6 +55,7 @@ void aq_barrier_am_register(void);
 void aq_coll_mail_register(void);
 void aq_coll_check_register(void);
 void aq_msg_register(void);
+void aq_stream_register(void);
 // As above. These also prepare GASNet-1 calls, and the barriers and collectives of the primordial
 // team.
 void aq_gasnet1_start(void);

@@ -1,0 +1,15 @@
+// The handlers of a stream at this rank.
+#ifndef AQ_STREAM_ENTRIES_H
+#define AQ_STREAM_ENTRIES_H
+
+#include "stream.h"
+
+// Returns NULL, or what is wrong with the entries of a client.
+const char *aq_stream_entries_check(const gasnetx_stream_entry_t *entries, size_t count);
+
+// Makes the tables of a stream from its spec, with the rounds of synchronizing handlers; the edges
+// and the inbox are there. Ends the job if memory is out.
+void aq_stream_entries_make(gasnetx_Stream_t stream);
+void aq_stream_entries_free(gasnetx_Stream_t stream);
+
+#endif
