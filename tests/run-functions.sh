@@ -203,6 +203,13 @@ on_mpi_tsan()
     on_mpi openmpi "$@"
 }
 
+# Whether the file `out` has these lines, in any order, and no others.
+stacks_are()
+{
+    cat out
+    diff <(printf '%s\n' "$@" | sort) <(sort out)
+}
+
 # As on_udp, over a bad network: it drops $1 percent of the datagrams, duplicates 5 and reorders 20;
 # the seed is $2.
 on_bad_udp()
