@@ -305,9 +305,12 @@ static void turning_drop(void)
     atomic_store_explicit(&aq_streams_turning, false, memory_order_release);
 }
 
-// From here on this rank sends no credits. BYE counts itself.
+// From here on this rank sends no credits. BYE counts itself. No task runs, so messages that the
+// core had no room for before are sent here.
 static void byes_exchange(gasnetx_Stream_t stream)
 {
+    for (uint32_t i = 0; i < stream->edge_count; i++)
+        (void)aq_stream_flush(stream, i, 0);
     for (uint32_t i = 0; i < stream->edge_count; i++)
         if (!aq_stream_is_own(stream, i))
             aq_stream_control(stream, i, AQ_STREAM_BYE, stream->edges[i].controls_sent + 1u, 0);

@@ -8,10 +8,12 @@
  * without debug checks sends whatever the client asks for, so that this client can play a peer that
  * is wrong.
  */
+#include <gasnetex.h>
+
+#include <aqueduct_stream.h>
 #include <fcntl.h>
 #include <gasnet_coll.h>
 #include <gasnet_ratomic.h>
-#include <gasnetex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +55,8 @@ enum {
     H_COLL_READY,
     H_MEMSET = 40,
     H_MEMSET_DONE,
+    H_STREAM_MESSAGE = 54,
+    H_STREAM_CONTROL,
     H_WINDOW = 57, // core/window_connect.h
     H_LONG_PIECE,  // core/long_push.h
     H_LONG_PIECE_DONE,
@@ -65,6 +69,7 @@ typedef struct wrong_mode {
     const char *pattern;           // an extended regular expression that the sentence matches
     void (*request)(void);         // by rank 1; or
     void (*reply)(gex_Token_t to); // in the handler of a request of rank 0
+    void (*both)(void);            // by both ranks, first
     void (*before)(void);          // by rank 0, first
     void (*after)(void);           // by rank 0, when the message is there
 } wrong_mode_t;
@@ -569,6 +574,107 @@ static void piece_done_forged(gex_Token_t to)
     gex_AM_ReplyShort2(to, H_LONG_PIECE_DONE, 0, BOTH(guard));
 }
 
+static void stop(const char *why)
+{
+    printf("wrong_peer: %s\n", why);
+    fflush(stdout);
+    gasnet_exit(3);
+}
+
+// ---- streams ----
+
+// Rank 0 keeps one message of rank 1, its child.
+static void stream_create(gex_Rank_t parent_of_0, gex_Rank_t parent_of_1)
+{
+    gasnetx_Stream_t stream;
+    const gasnetx_stream_spec_t spec = {.parent = me ? parent_of_1 : parent_of_0,
+                                        .flags = GASNETX_STREAM_ORDERED,
+                                        .keep_messages = 1};
+    if (gasnetx_Stream_Create(tm, &spec, &stream) != GASNET_OK)
+        stop("the stream is refused");
+}
+
+static void stream_of_0(void)
+{
+    stream_create(GASNETX_STREAM_ROOT, 0);
+}
+
+static void stream_of_1(void)
+{
+    stream_create(1, GASNETX_STREAM_ROOT);
+}
+
+static void stream_without_1(void)
+{
+    stream_create(GASNETX_STREAM_ROOT, GASNETX_STREAM_ABSENT);
+}
+
+// Rank 0 has chosen the id of the stream: 1, 1.
+static void stream_message(int number, int source, int handler, int params_bytes)
+{
+    gex_AM_RequestMedium7(tm, 0, H_STREAM_MESSAGE, bytes, 8, GEX_EVENT_NOW, 0, 1, 1, number, source,
+                          handler, params_bytes, 0);
+}
+
+static void stream_control(int kind, int count)
+{
+    gex_AM_RequestShort7(tm, 0, H_STREAM_CONTROL, 0, 1, 1, kind, 0, count, 0, 0);
+}
+
+static void stream_right(void)
+{
+    stream_message(0, 1, 7, 0);
+}
+
+static void stream_source(void)
+{
+    stream_message(0, 2, 7, 0);
+}
+
+static void stream_handler(void)
+{
+    stream_message(0, 1, 0x8007, 0);
+}
+
+static void stream_parameters(void)
+{
+    stream_message(0, 1, 7, 9);
+}
+
+static void stream_twice(void)
+{
+    stream_right();
+    stream_right();
+}
+
+// What is ahead of its turn waits, so the first one stays.
+static void stream_too_many(void)
+{
+    stream_message(5, 1, 7, 0);
+    stream_message(6, 1, 7, 0);
+}
+
+static void stream_credit(void)
+{
+    stream_control(0, 1);
+}
+
+static void stream_kind(void)
+{
+    stream_control(9, 0);
+}
+
+static void stream_after_end(void)
+{
+    stream_control(2, 0);
+    stream_right();
+}
+
+static void stream_result(void)
+{
+    stream_message(0, 1, GASNETX_STREAM_BARRIER, 0);
+}
+
 // ---- the table ----
 
 #define HELLO "a message of rank 1 about the window of endpoint [0-9]+ is none"
@@ -577,6 +683,7 @@ static void piece_done_forged(gex_Token_t to)
 #define LONG                                                                                       \
     "(a Long of rank 1 .64 bytes to 0x[0-9a-f]+. is not inside a segment|rank 1 names 64 bytes "   \
     "at 0x[0-9a-f]+ of segment key [0-9]+ of rank 0, which are not in a segment)"
+#define STREAM "a message of rank 1 on a stream is wrong"
 #define FORGED "for which no operation waits"
 
 static const wrong_mode_t modes[] = {
@@ -677,6 +784,28 @@ static const wrong_mode_t modes[] = {
      .request = memset_across},
     {"memset-cut-off", "a memset of rank 1 has 8 bytes of arguments", .request = memset_cut_off},
     {"memset-done-forged", "rank 1 has answered a memset " FORGED, .reply = memset_done_forged},
+    {"stream-unknown", "rank 1 has sent a message of a stream that this rank does not have",
+     .request = stream_right},
+    {"stream-unknown-control", "rank 1 has sent a message of a stream that this rank does not have",
+     .request = stream_credit},
+    {"stream-stranger", "rank 1 has sent a message of a stream in which it is no neighbour",
+     .both = stream_without_1, .request = stream_right},
+    {"stream-source", STREAM, .both = stream_of_0, .request = stream_source},
+    {"stream-handler", STREAM, .both = stream_of_0, .request = stream_handler},
+    {"stream-parameters", STREAM, .both = stream_of_0, .request = stream_parameters},
+    {"stream-twice",
+     "rank 1 (has sent message 0 of a stream twice|sends more messages on a stream than there is)",
+     .both = stream_of_0, .request = stream_twice},
+    {"stream-too-many", "rank 1 sends more messages on a stream than there is room for",
+     .both = stream_of_0, .request = stream_too_many},
+    {"stream-credit", "a control message of rank 1 on a stream is wrong .kind 0",
+     .both = stream_of_0, .request = stream_credit},
+    {"stream-kind", "a control message of rank 1 on a stream is wrong .kind 9", .both = stream_of_0,
+     .request = stream_kind},
+    {"stream-after-end", "rank 1 sends more messages on a stream than it has announced",
+     .both = stream_of_0, .request = stream_after_end},
+    {"stream-result", "rank 1 of a stream has sent the result of group communication",
+     .both = stream_of_1, .request = stream_result},
     {"route-missing", "a message of rank 1 to a further endpoint is none",
      .request = route_missing},
     {"route-twice", "a message from endpoint 1 of rank 1 has two routes", .request = route_twice},
@@ -712,13 +841,6 @@ static const wrong_mode_t modes[] = {
 enum { MODES = sizeof modes / sizeof modes[0] };
 
 // ---- the job ----
-
-static void stop(const char *why)
-{
-    printf("wrong_peer: %s\n", why);
-    fflush(stdout);
-    gasnet_exit(3);
-}
 
 static void on_guard(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low)
 {
@@ -801,6 +923,8 @@ static void linger(void)
 
 static void run(const char *file)
 {
+    if (mode->both)
+        mode->both();
     if (me == 0) {
         map_guard(file);
         if (mode->before)
