@@ -24,8 +24,9 @@
 // - On an ordered stream the handlers for the messages from one rank to a neighbour are called in
 //   the order of the sends.
 // - Calls that return int return GASNET_OK or GASNET_ERR_..., and have then had no effect; with
-//   gex_System_SetVerboseErrors(1) the library also logs the reason. All need a job. Any thread may
-//   call them, in mode seq one at a time; not in a handler of an active message.
+//   gex_System_SetVerboseErrors(1) the library also logs the reason; GASNET_ERR_BAD_ARG: also for
+//   the null handle. All need a job. Any thread may call them, in mode seq one at a time; not in a
+//   handler of an active message.
 #ifndef AQUEDUCT_STREAM_H
 #define AQUEDUCT_STREAM_H
 

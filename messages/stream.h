@@ -159,6 +159,11 @@ aq_stream_handler_t *aq_stream_handler(gasnetx_Stream_t stream, unsigned directi
 // Whether this thread runs a function of the client for a stream.
 extern _Thread_local bool aq_stream_in_handler __attribute__((tls_model("initial-exec")));
 
+// Checks that a call may be made: there is a job, and the stream is not the null handle, which
+// ranks without a part in a stream have. sends: not in a handler of an active message (debug
+// builds). Returns GASNET_OK or GASNET_ERR_BAD_ARG (logged).
+int aq_stream_check(const char *call, gasnetx_Stream_t stream, bool sends);
+
 // Logs, and returns `error`.
 int aq_stream_refuse(int error, const char *call, const char *why);
 

@@ -376,14 +376,16 @@ int gasnetx_Stream_Free(gasnetx_Stream_t *handle)
 
 int gasnetx_Stream_Query(gasnetx_Stream_t stream, gasnetx_stream_info_t *info)
 {
-    aq_job_need("gasnetx_Stream_Query");
+    if (aq_stream_check("gasnetx_Stream_Query", stream, false))
+        return GASNET_ERR_BAD_ARG;
     *info = stream->info;
     return GASNET_OK;
 }
 
 int gasnetx_Stream_Counts(gasnetx_Stream_t stream, gasnetx_stream_counts_t *counts)
 {
-    aq_job_need("gasnetx_Stream_Counts");
+    if (aq_stream_check("gasnetx_Stream_Counts", stream, false))
+        return GASNET_ERR_BAD_ARG;
     aq_lock_take(&stream->lock);
     *counts = stream->counts;
     for (uint32_t i = 0; i < stream->edge_count; i++)

@@ -386,7 +386,8 @@ static int call_cancel(gasnetx_Stream_t stream, aq_stream_call_t *call, int erro
 int gasnetx_Stream_SendRecv(gasnetx_Stream_t stream, const gasnetx_stream_group_t *group,
                             const void *params, size_t params_bytes, gasnetx_Request_t *request)
 {
-    aq_job_need(CALL);
+    if (aq_stream_check(CALL, stream, true))
+        return GASNET_ERR_BAD_ARG;
     gasnetx_stream_group_t own = *group;
     if (own.id == GASNETX_STREAM_BARRIER)
         own.nbytes = 0;

@@ -279,7 +279,8 @@ void aq_stream_receive_register(void)
 // Tells all neighbours. Own handlers stop or start at once.
 static int receiving_set(const char *call, gasnetx_Stream_t stream, bool stopped)
 {
-    aq_job_need(call);
+    if (aq_stream_check(call, stream, true))
+        return GASNET_ERR_BAD_ARG;
     aq_lock_take(&stream->lock);
     const bool changes = stream->stopped != stopped;
     stream->stopped = stopped;

@@ -12,6 +12,14 @@
 
 _Thread_local bool aq_stream_in_handler __attribute__((tls_model("initial-exec")));
 
+int aq_stream_check(const char *call, gasnetx_Stream_t stream, bool sends)
+{
+    aq_job_need(call);
+    if (AQ_CHECKS && sends)
+        aq_thread_check_context(call, "");
+    return stream ? GASNET_OK : aq_msg_refuse(call, "this rank has no part in the stream");
+}
+
 int aq_stream_refuse(int error, const char *call, const char *why)
 {
     (void)aq_msg_refuse(call, why);
@@ -291,7 +299,8 @@ int gasnetx_Stream_Send(gasnetx_Stream_t stream, unsigned direction, uint32_t id
                         size_t nbytes, const void *params, size_t params_bytes, gex_Flags_t flags)
 {
     static const char call[] = "gasnetx_Stream_Send";
-    aq_job_need(call);
+    if (aq_stream_check(call, stream, true))
+        return GASNET_ERR_BAD_ARG;
     const aq_stream_parcel_t parcel = {id, stream->rank, 0, data, params, nbytes, params_bytes};
     if (direction == GASNETX_UP && id == GASNETX_STREAM_BARRIER) {
         const gasnetx_stream_group_t barrier = {.id = id};
@@ -309,7 +318,8 @@ int gasnetx_Stream_SendTo(gasnetx_Stream_t stream, gex_Rank_t neighbour, uint32_
                           gex_Flags_t flags)
 {
     static const char call[] = "gasnetx_Stream_SendTo";
-    aq_job_need(call);
+    if (aq_stream_check(call, stream, true))
+        return GASNET_ERR_BAD_ARG;
     const aq_stream_parcel_t parcel = {id, stream->rank, 0, data, params, nbytes, params_bytes};
     aq_stream_span_t span = {0, 0};
     for (uint32_t i = 0; i < stream->edge_count; i++)

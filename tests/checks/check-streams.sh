@@ -28,6 +28,7 @@ sentences()
     told 1 'rank 2 .*gasnetx_Stream_Create: only messages from children can synchronize'
     told 9 'gasnetx_Stream_Send: the message is too long; gasnetx_Stream_Query says how long'
     told 3 'gasnetx_Stream_SendRecv: group communication needs an ordered stream'
+    told 3 'gasnetx_Stream_Send: this rank has no part in the stream'
     told 1 'rank 0 .*: a stream drops messages of rank [12] for handler 1, which this rank does not have'
 }
 

@@ -84,7 +84,9 @@ static void sends_refused(void)
     check(gasnetx_Stream_SendRecv(stream, &barrier_group, NULL, 0, NULL) == GASNET_ERR_BAD_ARG,
           "group communication on a stream without order");
     gasnetx_Stream_Free(&stream);
-    check(gasnetx_Stream_Free(&stream) == GASNET_OK, "the null handle is freed");
+    check(gasnetx_Stream_Free(&stream) == GASNET_OK, "the null handle cannot be freed");
+    check(gasnetx_Stream_Send(stream, along, 1, bytes, 1, NULL, 0, 0) == GASNET_ERR_BAD_ARG,
+          "the null handle can send");
 }
 
 static void groups_refused(void)
