@@ -175,15 +175,19 @@ static void parts_reduce(const gasnetx_stream_group_t *group, const gasnetx_stre
     output->nbytes = group->nbytes;
 }
 
-// Only the root has brought data.
-static void parts_choose(const gasnetx_stream_message_t *parts, size_t count,
+// Only the root brings data.
+static void parts_choose(gasnetx_Stream_t stream, const gasnetx_stream_group_t *group,
+                         const gasnetx_stream_message_t *parts, size_t count,
                          gasnetx_stream_output_t *output)
 {
-    for (size_t i = 0; i < count; i++)
-        if (parts[i].nbytes) {
-            memcpy(output->data, parts[i].data, parts[i].nbytes);
-            output->nbytes = parts[i].nbytes;
-        }
+    for (size_t i = 0; i < count; i++) {
+        const bool of_root = is_root(stream) && parts[i].source == stream->rank;
+        part_check(&parts[i], of_root ? group->nbytes : 0);
+        if (!parts[i].nbytes)
+            continue;
+        memcpy(output->data, parts[i].data, parts[i].nbytes);
+        output->nbytes = parts[i].nbytes;
+    }
 }
 
 static void parts_join(gasnetx_Stream_t stream, const gasnetx_stream_group_t *group,
@@ -195,7 +199,7 @@ static void parts_join(gasnetx_Stream_t stream, const gasnetx_stream_group_t *gr
     else if (has_operator(group->id))
         parts_reduce(group, parts, count, output);
     else
-        parts_choose(parts, count, output);
+        parts_choose(stream, group, parts, count, output);
 }
 
 static int record_compare(const void *a, const void *b)
