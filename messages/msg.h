@@ -32,6 +32,7 @@
 #include "../core/team.h"
 #include "aqueduct_msg.h"
 #include "match.h"
+#include "order.h"
 
 // The envelope of a message.
 typedef struct aq_msg_head {
@@ -50,8 +51,8 @@ typedef struct aq_msg_head {
 // A message that arrived early, or that no receive has taken.
 typedef struct aq_msg_kept {
     aq_match_entry_t entry;
+    aq_order_entry_t order;
     aq_msg_head_t head;
-    struct aq_msg_kept *next; // early ones of a source
     uint8_t bytes[];
 } aq_msg_kept_t;
 
@@ -98,8 +99,8 @@ struct gasnetx_request {
 
 typedef struct aq_msg_peer {
     aq_match_source_t source;
-    uint32_t sent, expected; // numbers of the next messages
-    aq_msg_kept_t *early;
+    aq_order_t order;        // of its messages
+    uint32_t sent;           // the number of the next message to it
     _Atomic int32_t process; // whose memory this process can read; 0: not known yet
 } aq_msg_peer_t;
 

@@ -67,7 +67,7 @@ static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
         aq_fatal("out of memory for a message of rank %u (%zu bytes) that no receive has taken",
                  arrival->head->source, bytes);
     kept->head = *arrival->head;
-    kept->next = NULL;
+    kept->order.number = kept->head.number;
     if (bytes)
         memcpy(kept->bytes, arrival->bytes, bytes);
     return kept;
@@ -85,19 +85,14 @@ static gasnetx_Request_t arrival_match(aq_msg_peer_t *peer, arrival_t *arrival)
 {
     const aq_msg_head_t *head = arrival->head;
     const aq_match_key_t key = {head->team, head->source, head->tag};
-    peer->expected++;
+    aq_order_pass(&peer->order);
     return (gasnetx_Request_t)(void *)aq_match_arrive(&aq_msg.match, &peer->source, &key,
                                                       unexpected_make, arrival);
 }
 
-// With the lock: keeps a message that has overtaken others. They are in the order of their numbers.
-static void early_add(aq_msg_peer_t *peer, const arrival_t *arrival)
+static aq_msg_kept_t *kept_of(aq_order_entry_t *early)
 {
-    aq_msg_kept_t *kept = arrival_keep(arrival), **at = &peer->early;
-    while (*at && (int32_t)((*at)->head.number - kept->head.number) < 0)
-        at = &(*at)->next;
-    kept->next = *at;
-    *at = kept;
+    return (aq_msg_kept_t *)(void *)((char *)early - offsetof(aq_msg_kept_t, order));
 }
 
 // Matches the early message that is the next one now, if there is one. Returns whether there was.
@@ -105,11 +100,11 @@ static bool early_match(aq_msg_peer_t *peer)
 {
     gasnetx_Request_t receive = NULL;
     aq_lock_take(&aq_msg.lock);
-    aq_msg_kept_t *kept = peer->early;
-    const bool found = kept && kept->head.number == peer->expected;
+    aq_order_entry_t *early = aq_order_take(&peer->order);
+    aq_msg_kept_t *kept = early ? kept_of(early) : NULL;
+    const bool found = kept;
     if (found) {
         arrival_t arrival = {&kept->head, kept->bytes, kept};
-        peer->early = kept->next;
         receive = arrival_match(peer, &arrival);
     }
     aq_lock_drop(&aq_msg.lock);
@@ -128,12 +123,12 @@ static void message_arrive(const aq_msg_head_t *head, const void *bytes)
         aq_fatal("a message of rank %u is wrong: its tag is 0x%x", head->source, head->tag);
     aq_lock_take(&aq_msg.lock);
     aq_msg_peer_t *peer = aq_msg_peer(head->source);
-    const bool is_next = head->number == peer->expected;
+    const bool is_next = aq_order_is_next(&peer->order, head->number);
     if (is_next)
         receive = arrival_match(peer, &arrival);
     else
-        early_add(peer, &arrival);
-    const bool more = is_next && peer->early;
+        aq_order_keep(&peer->order, &arrival_keep(&arrival)->order);
+    const bool more = is_next && peer->order.early;
     aq_lock_drop(&aq_msg.lock);
     if (receive)
         message_deliver(receive, head, bytes);
