@@ -43,7 +43,7 @@ typedef struct aq_msg_head {
     size_t nbytes;
     // Of an offer; cookie 0: the bytes are with the envelope.
     aq_cookie_t cookie;
-    uint64_t address;              // of the bytes, in the source
+    uint64_t address;              // of the bytes, in the source; 0: they are nowhere as a whole
     uint64_t proof_address, proof; // see msg_read.h; 0: none
     int32_t process;
 } aq_msg_head_t;
@@ -75,6 +75,23 @@ typedef enum aq_pull_way {
     AQ_PULL_PIECES
 } aq_pull_way_t;
 
+// What a receiver asks for: a piece of the `want` bytes that it asks for in all.
+typedef struct aq_msg_pull {
+    uint64_t offset, want;
+    uint32_t bytes;
+    aq_cookie_t answer; // of the receiver
+} aq_msg_pull_t;
+
+// What a large message (large.h) does in place of a message with two sides. Called with no lock
+// held, in a handler too.
+typedef struct aq_request_hooks {
+    void (*complete)(gasnetx_Request_t request);
+    // Of a send whose bytes are not all there; NULL: they are in memory. The pull is within them.
+    void (*pulled)(gasnetx_Request_t send, const aq_msg_pull_t *pull);
+    // Of a receive that divides its bytes; NULL: they go to memory. The piece is within them.
+    void (*arrived)(gasnetx_Request_t receive, uint64_t offset, const void *piece, size_t bytes);
+} aq_request_hooks_t;
+
 struct gasnetx_request {
     aq_match_entry_t entry; // of a receive
     atomic_bool complete;
@@ -95,6 +112,8 @@ struct gasnetx_request {
     bool received;       // of a send: it is complete when its part of the copy has ended
     bool unreadable;     // of a receive: the system does not allow to read all
     struct gasnetx_request *next;
+    const aq_request_hooks_t *hooks; // of a large message; NULL: another one
+    void *context;                   // of the hooks
 };
 
 typedef struct aq_msg_peer {
@@ -130,6 +149,7 @@ static inline void aq_request_init(gasnetx_Request_t request, const aq_msg_call_
     request->cookie = 0;
     request->claims = NULL;
     request->unreadable = false;
+    request->hooks = NULL;
 }
 
 // A request that is not initialized, and a request that has not begun. Ends the job if memory is
@@ -155,6 +175,9 @@ void aq_request_await(gasnetx_Request_t request); // polls until it is complete
 aq_cookie_t aq_request_cookie(gasnetx_Request_t request, uint32_t jobrank); // or ends the job
 gasnetx_Request_t aq_request_of_cookie(uint32_t jobrank, aq_cookie_t cookie);
 
+// Ends a cookie. False: there is none.
+bool aq_request_cookie_take(uint32_t jobrank, aq_cookie_t cookie);
+
 // Checks the arguments of a call. GASNET_ERR_BAD_ARG: logged if the client wants that.
 int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive);
 
@@ -166,12 +189,23 @@ int aq_msg_refuse(const char *call, const char *why);
 void aq_msg_send(gasnetx_Request_t request);
 void aq_msg_receive(gasnetx_Request_t request);
 
+// A peer has all that it wants of what a send has offered with a cookie. In a handler, too.
+void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send);
+
 // Begins to fetch the bytes of the offer of a receive, as many as its memory holds; also in a
 // handler.
 void aq_msg_pull(gasnetx_Request_t receive);
 
+// Asks for some bytes of the offer of a receive that has a cookie; and tells the sender that no
+// more will be asked for. False: there is no room now. Not in a handler.
+bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes);
+bool aq_msg_pull_end(const aq_msg_head_t *offer);
+
 // Goes on with all pulls. Not in a handler.
 void aq_msg_pulls_turn(void);
+
+// Registers a handler of pieces that have arrived: replies to pulls, or requests.
+void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name);
 
 void aq_msg_send_register(void);
 void aq_msg_recv_register(void);

@@ -46,8 +46,7 @@ static gasnetx_Request_t pulls_take(void)
     return all;
 }
 
-// Tells the sender that the message was received. False: there is no room now.
-static bool done_send(const aq_msg_head_t *offer)
+bool aq_msg_pull_end(const aq_msg_head_t *offer)
 {
     const int32_t args[] = {aq_high(offer->cookie), aq_low(offer->cookie)};
     const aq_am_t am = {
@@ -55,13 +54,12 @@ static bool done_send(const aq_msg_head_t *offer)
     return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
-// Asks for the next piece. False: there is no room now.
-static bool piece_ask(gasnetx_Request_t receive, size_t bytes)
+bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes)
 {
     const aq_msg_head_t *offer = &receive->offer;
     const int32_t args[] = {
-        aq_high(offer->cookie), aq_low(offer->cookie),    aq_high(receive->asked),
-        aq_low(receive->asked), (int32_t)bytes,           aq_high(receive->want),
+        aq_high(offer->cookie), aq_low(offer->cookie),    aq_high(offset),
+        aq_low(offset),         (int32_t)bytes,           aq_high(receive->want),
         aq_low(receive->want),  aq_high(receive->cookie), aq_low(receive->cookie)};
     const aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_PULL, .nargs = 9};
@@ -84,7 +82,7 @@ static bool pieces_ask(gasnetx_Request_t receive)
     size_t asked = receive->asked;
     while (asked < want && bytes_under_way(receive) < PIECES * piece) {
         const size_t bytes = aq_min(want - asked, piece);
-        if (!piece_ask(receive, bytes))
+        if (!aq_msg_pull_ask(receive, asked, bytes))
             return false;
         asked += bytes;
         if (asked < want)
@@ -94,9 +92,9 @@ static bool pieces_ask(gasnetx_Request_t receive)
 }
 
 // The message is here: tells the sender, and completes the receive.
-static bool pull_end(gasnetx_Request_t receive)
+static bool receive_end(gasnetx_Request_t receive)
 {
-    if (!done_send(&receive->offer))
+    if (!aq_msg_pull_end(&receive->offer))
         return false;
     aq_request_complete(receive);
     return true;
@@ -109,8 +107,8 @@ static aq_pull_way_t way_choose(gasnetx_Request_t receive)
         return AQ_PULL_OVER;
     if (aq_msg_share_begin(receive))
         return AQ_PULL_SHARED;
-    return aq_msg_read(&receive->offer, receive->call.memory, receive->want) ? AQ_PULL_OVER
-                                                                             : AQ_PULL_PIECES;
+    return aq_msg_read(&receive->offer, 0, receive->call.memory, receive->want) ? AQ_PULL_OVER
+                                                                                : AQ_PULL_PIECES;
 }
 
 static aq_pull_way_t share_go_on(gasnetx_Request_t receive)
@@ -133,7 +131,7 @@ static bool pull_go_on(gasnetx_Request_t receive)
     if (receive->way == AQ_PULL_SHARED)
         receive->way = share_go_on(receive);
     if (receive->way == AQ_PULL_OVER)
-        return pull_end(receive);
+        return receive_end(receive);
     if (receive->way == AQ_PULL_SHARED)
         return false;
     if (!receive->cookie)
@@ -196,15 +194,23 @@ static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t co
     const uint64_t offset = aq_join(offset_high, offset_low);
     gasnetx_Request_t receive =
         piece_place(source, aq_join(cookie_high, cookie_low), offset, nbytes);
+    if (receive->hooks && receive->hooks->arrived) {
+        receive->hooks->arrived(receive, offset, payload, nbytes);
+        return;
+    }
     memcpy((uint8_t *)receive->call.memory + offset, payload, nbytes);
     if (piece_count(receive, source, nbytes))
         aq_request_complete(receive);
+}
+
+void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name)
+{
+    aq_endpoint_internal(handler, (gex_AM_Fn_t)on_piece, GEX_FLAG_AM_MEDIUM | kind, 4, name);
 }
 
 void aq_msg_pull_register(void)
 {
     static aq_task_t task = {.turn = task_turn};
     aq_progress_add(&task);
-    aq_endpoint_internal(AQ_HANDLER_MSG_PIECE, (gex_AM_Fn_t)on_piece,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 4, "piece of a message");
+    aq_msg_piece_register(AQ_HANDLER_MSG_PIECE, GEX_FLAG_AM_REPLY, "piece of a message");
 }

@@ -48,10 +48,19 @@ static bool process_copy(copy_call_t *call, int32_t process, uint64_t there, voi
     return true;
 }
 
+// Large messages offer, too: there may have been no message with two sides.
+static _Atomic int32_t *process_known(uint32_t jobrank)
+{
+    aq_lock_take(&aq_msg.lock);
+    _Atomic int32_t *known = &aq_msg_peer(jobrank)->process;
+    aq_lock_drop(&aq_msg.lock);
+    return known;
+}
+
 // Whether a process is the source of an offer. It is asked once.
 static bool process_holds(const aq_msg_head_t *offer)
 {
-    _Atomic int32_t *known = &aq_msg.peers[offer->source].process;
+    _Atomic int32_t *known = process_known(offer->source);
     uint64_t found = 0;
     if (offer->process <= 0 || !offer->proof)
         return false;
@@ -81,7 +90,7 @@ static const void *mapped_at(const aq_msg_head_t *offer)
 
 bool aq_msg_reads_by_calls(const aq_msg_head_t *offer)
 {
-    return !mapped_at(offer) && process_holds(offer);
+    return offer->address && !mapped_at(offer) && process_holds(offer);
 }
 
 bool aq_msg_read_at(const aq_msg_head_t *offer, size_t offset, void *dest, size_t nbytes)
@@ -95,12 +104,12 @@ bool aq_msg_write_at(const aq_msg_head_t *offer, size_t offset, const void *src,
                         (void *)(uintptr_t)src, nbytes);
 }
 
-bool aq_msg_read(const aq_msg_head_t *offer, void *dest, size_t nbytes)
+bool aq_msg_read(const aq_msg_head_t *offer, uint64_t offset, void *dest, size_t nbytes)
 {
-    const void *mapped = mapped_at(offer);
+    const char *mapped = offer->address ? mapped_at(offer) : NULL;
     if (mapped) {
-        memcpy(dest, mapped, nbytes);
+        memcpy(dest, mapped + offset, nbytes);
         return true;
     }
-    return process_holds(offer) && aq_msg_read_at(offer, 0, dest, nbytes);
+    return aq_msg_reads_by_calls(offer) && aq_msg_read_at(offer, offset, dest, nbytes);
 }

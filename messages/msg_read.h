@@ -12,8 +12,9 @@
 // host.
 void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head);
 
-// Copies the first nbytes of an offered message. False: that is not possible, and nothing is lost.
-bool aq_msg_read(const aq_msg_head_t *offer, void *dest, size_t nbytes);
+// Copies nbytes of an offered message, from an offset on. False: that is not possible, and nothing
+// is lost.
+bool aq_msg_read(const aq_msg_head_t *offer, uint64_t offset, void *dest, size_t nbytes);
 
 // Whether the memory is not mapped here, but this process may read it, and write it, by calls of
 // the system.

@@ -86,16 +86,30 @@ static gasnetx_Request_t offered_find(uint32_t source, aq_cookie_t cookie)
     return send;
 }
 
-static void offered_end(uint32_t source, aq_cookie_t cookie, gasnetx_Request_t send)
+void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send)
 {
     aq_pending_op_t op;
     aq_lock_take(&aq_msg.lock);
-    const bool taken = aq_cookies_take(&aq_msg.cookies, cookie, source, &op);
+    const bool taken = aq_cookies_take(&aq_msg.cookies, cookie, jobrank, &op);
     const bool ends = taken && !send->claims;
     send->received = true;
     aq_lock_drop(&aq_msg.lock);
     if (ends)
         aq_request_complete(send);
+}
+
+static void piece_serve(gex_Token_t token, aq_cookie_t cookie, gasnetx_Request_t send,
+                        const aq_msg_pull_t *pull)
+{
+    gex_AM_ReplyMedium4(token, AQ_HANDLER_MSG_PIECE, (uint8_t *)send->call.memory + pull->offset,
+                        pull->bytes, GEX_EVENT_NOW, 0, aq_high(pull->answer), aq_low(pull->answer),
+                        aq_high(pull->offset), aq_low(pull->offset));
+    aq_lock_take(&aq_msg.lock);
+    send->moved += pull->bytes;
+    const bool all = send->moved == pull->want;
+    aq_lock_drop(&aq_msg.lock);
+    if (all)
+        aq_msg_offered_end(token->arrival->source, cookie, send);
 }
 
 static void on_pull(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, int32_t offset_high,
@@ -104,28 +118,26 @@ static void on_pull(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, 
 {
     const uint32_t source = token->arrival->source;
     const aq_cookie_t cookie = aq_join(cookie_high, cookie_low);
-    const uint64_t offset = aq_join(offset_high, offset_low), want = aq_join(want_high, want_low);
-    const uint32_t bytes = (uint32_t)size;
+    const aq_msg_pull_t pull = {.offset = aq_join(offset_high, offset_low),
+                                .want = aq_join(want_high, want_low),
+                                .bytes = (uint32_t)size,
+                                .answer = aq_join(answer_high, answer_low)};
     gasnetx_Request_t send = offered_find(source, cookie);
-    if (want > send->call.bytes || offset > want || bytes > want - offset ||
-        bytes > aq_job.max_medium)
+    if (pull.want > send->call.bytes || pull.offset > pull.want ||
+        pull.bytes > pull.want - pull.offset || pull.bytes > aq_job.max_medium)
         aq_fatal("rank %u asks for bytes that a message to it does not have (%u at %llu of %zu)",
-                 source, bytes, (unsigned long long)offset, send->call.bytes);
-    gex_AM_ReplyMedium4(token, AQ_HANDLER_MSG_PIECE, (uint8_t *)send->call.memory + offset, bytes,
-                        GEX_EVENT_NOW, 0, answer_high, answer_low, offset_high, offset_low);
-    aq_lock_take(&aq_msg.lock);
-    send->moved += bytes;
-    const bool all = send->moved == want;
-    aq_lock_drop(&aq_msg.lock);
-    if (all)
-        offered_end(source, cookie, send);
+                 source, pull.bytes, (unsigned long long)pull.offset, send->call.bytes);
+    if (send->hooks && send->hooks->pulled)
+        send->hooks->pulled(send, &pull);
+    else
+        piece_serve(token, cookie, send, &pull);
 }
 
 static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
 {
     const uint32_t source = token->arrival->source;
     const aq_cookie_t cookie = aq_join(cookie_high, cookie_low);
-    offered_end(source, cookie, offered_find(source, cookie));
+    aq_msg_offered_end(source, cookie, offered_find(source, cookie));
 }
 
 void aq_msg_send_register(void)

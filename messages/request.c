@@ -44,8 +44,21 @@ gasnetx_Request_t aq_request_of_cookie(uint32_t jobrank, aq_cookie_t cookie)
     return request;
 }
 
+bool aq_request_cookie_take(uint32_t jobrank, aq_cookie_t cookie)
+{
+    aq_pending_op_t op;
+    aq_lock_take(&aq_msg.lock);
+    const bool taken = aq_cookies_take(&aq_msg.cookies, cookie, jobrank, &op);
+    aq_lock_drop(&aq_msg.lock);
+    return taken;
+}
+
 void aq_request_complete(gasnetx_Request_t request)
 {
+    if (request->hooks) {
+        request->hooks->complete(request);
+        return;
+    }
     atomic_store_explicit(&request->complete, true, memory_order_release);
     if (aq_threads)
         aq_progress_wake();
