@@ -35,8 +35,10 @@ enum {
     AQ_HANDLER_MSG_OFFER,
     AQ_HANDLER_MSG_PULL, // messages/msg_send.c
     AQ_HANDLER_MSG_DONE,
-    AQ_HANDLER_MSG_PIECE,  // messages/msg_pull.c
-    AQ_HANDLER_PROBE = 52, // rma_probe.c
+    AQ_HANDLER_MSG_PIECE,        // messages/msg_pull.c
+    AQ_HANDLER_LARGE_PIECE = 49, // messages/large_forward.c
+    AQ_HANDLER_LARGE_HEADER,     // messages/large_header.c
+    AQ_HANDLER_PROBE = 52,       // rma_probe.c
     AQ_HANDLER_PROBED,
     AQ_HANDLER_STREAM_MESSAGE = 54, // messages/stream_receive.c
     AQ_HANDLER_STREAM_CONTROL,
@@ -55,6 +57,7 @@ void aq_barrier_am_register(void);
 void aq_coll_mail_register(void);
 void aq_coll_check_register(void);
 void aq_msg_register(void);
+void aq_large_register(void);
 void aq_stream_register(void);
 // As above. These also prepare GASNet-1 calls, and the barriers and collectives of the primordial
 // team.

@@ -131,4 +131,6 @@ AQ_API int gasnetx_Request_Complete(gasnetx_Request_t request);
 }
 #endif
 
+#include "aqueduct_large.h"
+
 #endif

@@ -228,7 +228,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_MSG_EAGER] = {"GASNET_MSG_EAGER", AQ_TYPE_BYTES, "8KB", 0, 1e9, NULL,
                           "Longest message with two sides (gasnetx_Msg_Send) that is sent at once "
                           "and kept at the receiver until a receive takes it; at most one Medium. "
-                          "Of a longer one the receiver fetches the bytes then."},
+                          "Of a longer one the receiver fetches the bytes then. Also the longest "
+                          "large message (gasnetx_Large_Send) whose data go with its header."},
     [AQ_SET_EXITTIMEOUT] = {"GASNET_EXITTIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,
                             "Seconds that an exiting process waits for the others before it ends "
                             "the job by force. 0: the smaller of GASNET_EXITTIMEOUT_MAX and "

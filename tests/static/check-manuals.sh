@@ -4,7 +4,7 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
-pages="man3/aqueduct.3 man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man1/gasnet_recon.1 man1/gasnet_wipe.1 man7/gasnet.7"
+pages="man3/aqueduct.3 man3/aqueduct_large.3 man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man1/gasnet_recon.1 man1/gasnet_wipe.1 man7/gasnet.7"
 
 faults()
 {
@@ -34,7 +34,7 @@ unnamed_variables()
 extensions_without_text()
 {
     local name header
-    for header in aqueduct aqueduct_msg aqueduct_stream; do
+    for header in aqueduct aqueduct_large aqueduct_msg aqueduct_stream; do
         for name in $(grep -oE '\bgasnetx_[A-Za-z_]+(\(|_t\b)' "$prefix/include/$header.h" | tr -d '(' | sort -u); do
             grep -q "\b$name\b" "man3/$header.3" || echo "$header(3) does not describe $name."
         done

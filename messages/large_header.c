@@ -1,0 +1,200 @@
+// Headers of large messages: their bytes, and the order in which they are handled.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/am.h"
+#include "../core/endpoint.h"
+#include "../core/fatal.h"
+#include "../extended/layer_table.h"
+#include "../other/base/minmax.h"
+#include "large.h"
+#include "params.h"
+
+// A header as it travels; types, parameters and data follow, without gaps.
+typedef struct wire {
+    aq_msg_head_t head;
+    uint64_t types_bytes;
+} wire_t;
+
+// What a process keeps for another one.
+typedef struct peer {
+    aq_order_t order;        // of its messages
+    gasnetx_Large_t waiting; // the first of those that wait for their team
+    uint32_t sent;           // the number of the next message to it
+} peer_t;
+static peer_t *peers; // by job rank; NULL before the first message; under aq_large.lock
+
+// With the lock.
+static peer_t *peer_of(uint32_t jobrank)
+{
+    if (!peers && !(peers = calloc(aq_job.size, sizeof *peers)))
+        aq_fatal("out of memory for the large messages of %u ranks", aq_job.size);
+    return &peers[jobrank];
+}
+
+// ---- headers that leave ----
+
+static size_t types_bytes(const gasnetx_params_t *params)
+{
+    return params->types ? strlen(params->types) : 0;
+}
+
+// Of a header without its data: of these parameters, and of any.
+static size_t header_bytes(const gasnetx_params_t *params)
+{
+    return sizeof(wire_t) + types_bytes(params) + params->bytes;
+}
+
+enum { HEADER_MOST = sizeof(wire_t) + GASNETX_TYPES_MAX + GASNETX_PARAMS_MAX };
+_Static_assert(HEADER_MOST <= 512, "each conduit has Mediums of 512 bytes");
+
+// Whatever the parameters are, so that the data can go on with other ones.
+static size_t data_most(void)
+{
+    return aq_job.max_medium - HEADER_MOST;
+}
+
+bool aq_large_is_eager(size_t nbytes)
+{
+    return nbytes <= aq_min(aq_msg.eager, data_most());
+}
+
+static uint32_t number_take(uint32_t jobrank)
+{
+    aq_lock_take(&aq_large.lock);
+    const uint32_t number = peer_of(jobrank)->sent++;
+    aq_lock_drop(&aq_large.lock);
+    return number;
+}
+
+static uint8_t *bytes_append(uint8_t *to, const void *bytes, size_t count)
+{
+    if (count)
+        memcpy(to, bytes, count);
+    return to + count;
+}
+
+static void wire_fill(uint8_t *to, const aq_msg_head_t *head, const gasnetx_params_t *params,
+                      const void *data, size_t data_bytes)
+{
+    const wire_t wire = {*head, types_bytes(params)};
+    to = bytes_append(to, &wire, sizeof wire);
+    to = bytes_append(to, params->types, wire.types_bytes);
+    to = bytes_append(to, params->block, params->bytes);
+    bytes_append(to, data, data_bytes);
+}
+
+void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_params_t *params,
+                          const void *bytes)
+{
+    const size_t data_bytes = head->cookie ? 0 : head->nbytes;
+    const size_t total = header_bytes(params) + data_bytes;
+    uint8_t *payload = malloc(total);
+    if (!payload)
+        aq_fatal("out of memory for a large message (%zu bytes of it)", total);
+    head->number = number_take(jobrank);
+    wire_fill(payload, head, params, bytes, data_bytes);
+    const aq_am_t am = {.payload = payload,
+                        .nbytes = total,
+                        .category = AQ_AM_MEDIUM,
+                        .handler = AQ_HANDLER_LARGE_HEADER};
+    aq_am_request(jobrank, &am, 0);
+    free(payload);
+}
+
+// ---- headers that arrive ----
+
+static __attribute__((noreturn)) void header_refuse(uint32_t source, const char *why)
+{
+    aq_fatal("a large message of rank %u is wrong: %s", source, why);
+}
+
+// The types of a header, with a 0 at their end; params_bytes: of the parameters that they describe.
+static void types_read(uint32_t source, const uint8_t *from, uint64_t bytes, size_t rest,
+                       char types[GASNETX_TYPES_MAX + 1], size_t *params_bytes)
+{
+    if (bytes > GASNETX_TYPES_MAX || bytes > rest)
+        header_refuse(source, "it is shorter than it says");
+    memcpy(types, from, bytes);
+    types[bytes] = 0;
+    if (strlen(types) != bytes || !aq_params_size(types, params_bytes))
+        header_refuse(source, "the types of its parameters are no description");
+    if (*params_bytes > rest - bytes)
+        header_refuse(source, "it is shorter than its parameters");
+}
+
+// Parameters first, for their alignment.
+static gasnetx_Large_t message_make(const aq_msg_head_t *head, const char *types,
+                                    const uint8_t *params, size_t params_bytes, size_t data_bytes)
+{
+    const size_t types_size = strlen(types) + 1;
+    gasnetx_Large_t message = malloc(sizeof *message + params_bytes + types_size + data_bytes);
+    if (!message)
+        aq_fatal("out of memory for a large message of rank %u", head->source);
+    *message = (struct gasnetx_large){
+        .work = {.run = aq_large_handle}, .order = {.number = head->number}, .head = *head};
+    uint8_t *at = bytes_append(message->memory, params, params_bytes);
+    message->params = (gasnetx_params_t){message->memory, params_bytes, (const char *)at};
+    at = bytes_append(at, types, types_size);
+    message->bytes = at;
+    bytes_append(at, params + params_bytes, data_bytes);
+    return message;
+}
+
+static gasnetx_Large_t message_read(uint32_t source, const uint8_t *payload, size_t nbytes)
+{
+    wire_t wire;
+    char types[GASNETX_TYPES_MAX + 1];
+    size_t params_bytes;
+    if (nbytes < sizeof wire)
+        header_refuse(source, "it is shorter than a header");
+    memcpy(&wire, payload, sizeof wire);
+    wire.head.source = source;
+    payload += sizeof wire;
+    nbytes -= sizeof wire;
+    types_read(source, payload, wire.types_bytes, nbytes, types, &params_bytes);
+    payload += wire.types_bytes;
+    nbytes -= wire.types_bytes + params_bytes;
+    if (nbytes != (wire.head.cookie ? 0 : wire.head.nbytes) || nbytes > data_most())
+        header_refuse(source, "it has not the data that it says");
+    return message_make(&wire.head, types, payload, params_bytes, nbytes);
+}
+
+static aq_large_work_t *work_of(aq_order_entry_t *entry)
+{
+    return (aq_large_work_t *)(void *)((char *)entry - offsetof(struct gasnetx_large, order));
+}
+
+static void on_header(gex_Token_t token, void *payload, size_t nbytes)
+{
+    const uint32_t source = token->arrival->source;
+    aq_order_entry_t *entry = &message_read(source, payload, nbytes)->order;
+    aq_lock_take(&aq_large.lock);
+    aq_order_t *order = &peer_of(source)->order;
+    if (!aq_order_is_next(order, entry->number)) {
+        aq_order_keep(order, entry);
+        entry = NULL;
+    }
+    for (; entry; entry = aq_order_take(order)) {
+        aq_order_pass(order);
+        aq_large_append(work_of(entry));
+    }
+    aq_lock_drop(&aq_large.lock);
+}
+
+bool aq_large_is_behind(gasnetx_Large_t message, bool waits)
+{
+    aq_lock_take(&aq_large.lock);
+    peer_t *peer = peer_of(message->head.source);
+    const bool behind = peer->waiting && peer->waiting != message;
+    if (!behind)
+        peer->waiting = waits ? message : NULL;
+    aq_lock_drop(&aq_large.lock);
+    return behind;
+}
+
+void aq_large_header_register(void)
+{
+    aq_endpoint_internal(AQ_HANDLER_LARGE_HEADER, (gex_AM_Fn_t)on_header,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, "large message");
+}

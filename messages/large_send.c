@@ -1,0 +1,141 @@
+// The sender of large messages.
+#include <stdlib.h>
+
+#include "../core/fatal.h"
+#include "large.h"
+#include "msg_read.h"
+#include "params.h"
+
+// ---- completion ----
+
+typedef struct sent {
+    aq_large_work_t work;
+    gasnetx_Large_SentFn_t fn;
+    void *arg;
+} sent_t;
+
+static aq_large_turn_t sent_run(aq_large_work_t *work)
+{
+    sent_t *sent = (sent_t *)(void *)work;
+    sent->fn(sent->arg);
+    free(sent);
+    return AQ_LARGE_OVER;
+}
+
+// NULL: there is no function.
+static sent_t *sent_make(gasnetx_Large_SentFn_t fn, void *arg)
+{
+    if (!fn)
+        return NULL;
+    sent_t *sent = malloc(sizeof *sent);
+    if (!sent)
+        aq_fatal("out of memory for a large message");
+    *sent = (sent_t){.work = {.run = sent_run}, .fn = fn, .arg = arg};
+    return sent;
+}
+
+static void send_complete(gasnetx_Request_t send)
+{
+    sent_t *sent = send->context;
+    send->hooks = NULL;
+    aq_request_complete(send);
+    aq_large_add(&sent->work);
+}
+
+// As send_complete, for a request of which the client has no handle.
+static void send_complete_alone(gasnetx_Request_t send)
+{
+    sent_t *sent = send->context;
+    aq_request_free(send);
+    aq_large_add(&sent->work);
+}
+
+// ---- sends ----
+
+int aq_large_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const gasnetx_params_t **params)
+{
+    static const gasnetx_params_t none = {NULL, 0, NULL};
+    const int error = aq_msg_check(call, tm, rank, 0, false);
+    if (error)
+        return error;
+    if (!*params)
+        *params = &none;
+    const char *wrong = aq_params_wrong(*params);
+    return wrong ? aq_msg_refuse(call, wrong) : GASNET_OK;
+}
+
+static void eager_send(uint32_t jobrank, aq_msg_head_t *head, const void *src,
+                       const gasnetx_params_t *params, sent_t *sent)
+{
+    aq_large_header_send(jobrank, head, params, src);
+    if (sent)
+        aq_large_add(&sent->work);
+}
+
+// has_handle: the client waits for the request.
+static gasnetx_Request_t offer_make(const aq_msg_call_t *call, sent_t *sent, bool has_handle)
+{
+    static const aq_request_hooks_t hooks = {.complete = send_complete},
+                                    alone = {.complete = send_complete_alone};
+    gasnetx_Request_t send = aq_request_new(call);
+    send->begun = true;
+    send->moved = 0;
+    if (sent)
+        send->hooks = has_handle ? &hooks : &alone;
+    send->context = sent;
+    return send;
+}
+
+static void offer_send(uint32_t jobrank, aq_msg_head_t *head, gasnetx_Request_t send,
+                       const gasnetx_params_t *params)
+{
+    head->address = (uintptr_t)send->call.memory;
+    head->cookie = aq_request_cookie(send, jobrank);
+    aq_msg_read_offer(jobrank, head);
+    aq_large_header_send(jobrank, head, params, NULL);
+}
+
+static void message_send(const aq_msg_call_t *call, const gasnetx_params_t *params, sent_t *sent,
+                         gasnetx_Request_t *request)
+{
+    const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
+    aq_msg_head_t head = {
+        .team = aq_team_of(call->tm)->id, .tag = call->tag, .nbytes = call->bytes};
+    if (request)
+        *request = GASNETX_REQUEST_NULL;
+    if (aq_large_is_eager(call->bytes)) {
+        eager_send(jobrank, &head, call->memory, params, sent);
+        return;
+    }
+    gasnetx_Request_t send = offer_make(call, sent, request);
+    if (request)
+        *request = send;
+    offer_send(jobrank, &head, send, params);
+}
+
+int gasnetx_Large_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *src, size_t nbytes,
+                         const gasnetx_params_t *params, gasnetx_Large_SentFn_t fn, void *arg,
+                         gasnetx_Request_t *request)
+{
+    const aq_msg_call_t call = {tm, rank, id, true, false, (void *)(uintptr_t)src, nbytes};
+    const int error = aq_large_check("gasnetx_Large_SendNB", tm, rank, &params);
+    if (error)
+        return error;
+    if (!fn && !request)
+        return aq_msg_refuse("gasnetx_Large_SendNB", "a function or a request has to tell the end");
+    if (nbytes && !src)
+        return aq_msg_refuse("gasnetx_Large_SendNB", "the data are NULL");
+    message_send(&call, params, sent_make(fn, arg), request);
+    return GASNET_OK;
+}
+
+int gasnetx_Large_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *src, size_t nbytes,
+                       const gasnetx_params_t *params)
+{
+    gasnetx_Request_t request;
+    if (aq_large_inside())
+        return aq_msg_refuse("gasnetx_Large_Send", "functions of large messages must not wait; use "
+                                                   "gasnetx_Large_SendNB there");
+    const int error = gasnetx_Large_SendNB(tm, rank, id, src, nbytes, params, NULL, NULL, &request);
+    return error ? error : gasnetx_Request_Wait(&request, NULL);
+}
