@@ -136,6 +136,15 @@ fences()
     "conform-$1" --list | awk '$1 ~ /^(fence|notice)_/ { print $1 }'
 }
 
+# Rank 1 of large_work sends what rank 0 has not registered: the job ends with this sentence of rank 0.
+large_ends()
+{
+    local code=0
+    gasnetrun_smp -n 2 large_work "$1" >messages 2>&1 || code=$?
+    cat messages
+    [ "$code" != 0 ] && grep -F "rank 0 of 2" messages | grep -qF -- "fatal: $2"
+}
+
 # Runs the program $2 with $1 ranks over conduit udp; no ranks share memory unless
 # GASNET_SUPERNODE_MAXSIZE is set.
 on_udp()
