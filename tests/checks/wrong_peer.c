@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <gasnet_coll.h>
 #include <gasnet_ratomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,11 @@ enum {
     H_COLL_READY,
     H_MEMSET = 40,
     H_MEMSET_DONE,
+    H_MSG_PULL = 46,
+    H_MSG_DONE,
+    H_MSG_PIECE,
+    H_LARGE_PIECE,
+    H_LARGE_HEADER,
     H_STREAM_MESSAGE = 54,
     H_STREAM_CONTROL,
     H_WINDOW = 57, // core/window_connect.h
@@ -71,6 +77,7 @@ typedef struct wrong_mode {
     void (*reply)(gex_Token_t to); // in the handler of a request of rank 0
     void (*both)(void);            // by both ranks, first
     void (*before)(void);          // by rank 0, first
+    void (*handler)(void);         // by rank 1, in the handler of a large message
     void (*after)(void);           // by rank 0, when the message is there
 } wrong_mode_t;
 
@@ -675,6 +682,124 @@ static void stream_result(void)
     stream_message(0, 1, GASNETX_STREAM_BARRIER, 0);
 }
 
+// ---- large messages ----
+
+// messages/large_header.c
+typedef struct header {
+    uint64_t team;
+    uint32_t source, id, number;
+    uint64_t nbytes, cookie, address, proof_address, proof;
+    int32_t process;
+    uint64_t types_bytes;
+    char types[8];
+} header_t;
+
+enum { LARGE_PULLED = 1, LARGE_FORWARDED }; // ids, registered by both ranks
+
+static void send_header(header_t header, size_t nbytes)
+{
+    gex_AM_RequestMedium0(tm, 0, H_LARGE_HEADER, &header, nbytes, GEX_EVENT_NOW, 0);
+}
+
+#define HEADER_BYTES offsetof(header_t, types)
+
+static void large_cut_off(void)
+{
+    send_header((header_t){.id = LARGE_PULLED}, 8);
+}
+
+static void large_types_long(void)
+{
+    send_header((header_t){.id = LARGE_PULLED, .types_bytes = 1 << 20}, HEADER_BYTES);
+}
+
+static void large_types_none(void)
+{
+    send_header((header_t){.id = LARGE_PULLED, .types_bytes = 1, .types = "z"}, HEADER_BYTES + 1);
+}
+
+static void large_params(void)
+{
+    send_header((header_t){.id = LARGE_PULLED, .types_bytes = 1, .types = "d"}, HEADER_BYTES + 1);
+}
+
+static void large_data(void)
+{
+    send_header((header_t){.id = LARGE_PULLED, .nbytes = 100}, HEADER_BYTES + 8);
+}
+
+static void large_id(void)
+{
+    send_header((header_t){.id = 77}, HEADER_BYTES);
+}
+
+static void large_piece(void)
+{
+    gex_AM_RequestMedium4(tm, 0, H_LARGE_PIECE, bytes, 64, GEX_EVENT_NOW, 0, BOTH(FIRST), BOTH(0));
+}
+
+static void large_pull(uint64_t cookie, uint64_t offset, int32_t size, uint64_t want)
+{
+    gex_AM_RequestShort9(tm, 0, H_MSG_PULL, 0, BOTH(cookie), BOTH(offset), size, BOTH(want),
+                         BOTH(1));
+}
+
+static void large_pull_none(void)
+{
+    large_pull(FIRST, 0, 64, 64);
+}
+
+// Rank 0 sends a message, whose handler at rank 1 acts, and never returns.
+static void large_send(void)
+{
+    static gasnetx_Request_t request;
+    gasnetx_Large_SendNB(tm, 1, LARGE_PULLED, bytes, sizeof bytes, NULL, NULL, NULL, &request);
+}
+
+// The same, through rank 0.
+static void large_forward(void)
+{
+    static gasnetx_Request_t request;
+    gasnetx_Large_SendNB(tm, 0, LARGE_FORWARDED, bytes, sizeof bytes, NULL, NULL, NULL, &request);
+}
+
+static void large_pull_beyond(void)
+{
+    large_pull(FIRST, sizeof bytes, 64, sizeof bytes);
+}
+
+static void large_pull_huge(void)
+{
+    large_pull(FIRST, UINT64_MAX - 8, 64, UINT64_MAX);
+}
+
+// Rank 0 gives the first cookie to itself.
+static void large_pull_twice(void)
+{
+    large_pull(FIRST + 1, 0, 64, 100);
+    large_pull(FIRST + 1, 0, 64, 100);
+}
+
+static void large_pull_other(void)
+{
+    large_pull(FIRST + 1, 0, 64, 200);
+    large_pull(FIRST + 1, 64, 64, 300);
+}
+
+static void on_large_pulled(gasnetx_Large_t message, const gasnetx_large_info_t *info)
+{
+    (void)message, (void)info;
+    mode->handler();
+    for (;;)
+        gasnet_AMPoll();
+}
+
+static void on_large_forwarded(gasnetx_Large_t message, const gasnetx_large_info_t *info)
+{
+    (void)info;
+    gasnetx_Large_Forward(message, tm, 1, LARGE_PULLED, NULL);
+}
+
 // ---- the table ----
 
 #define HELLO "a message of rank 1 about the window of endpoint [0-9]+ is none"
@@ -834,6 +959,30 @@ static const wrong_mode_t modes[] = {
     {"piece-outside", LONG, .request = piece_outside},
     {"piece-done-forged", "rank 1 has acknowledged a piece of a Long that was not sent",
      .reply = piece_done_forged},
+    {"large-cut-off", "a large message of rank 1 is wrong: it is shorter than a header",
+     .request = large_cut_off},
+    {"large-types-long", "a large message of rank 1 is wrong: it is shorter than it says",
+     .request = large_types_long},
+    {"large-types-none", "a large message of rank 1 is wrong: the types of its parameters are no",
+     .request = large_types_none},
+    {"large-params", "a large message of rank 1 is wrong: it is shorter than its parameters",
+     .request = large_params},
+    {"large-data", "a large message of rank 1 is wrong: it has not the data that it says",
+     .request = large_data},
+    {"large-id", "rank 1 has sent a large message to id 77, which this rank has not registered",
+     .request = large_id},
+    {"large-piece", "rank 1 has sent a piece of a message for which no receive waits",
+     .request = large_piece},
+    {"large-pull-none", "rank 1 asks for a message that it was not offered",
+     .request = large_pull_none},
+    {"large-pull-beyond", "rank 1 asks for bytes that a message to it does not have",
+     .before = large_send, .handler = large_pull_beyond},
+    {"large-pull-huge", "rank 1 asks for bytes that a message to it does not have",
+     .before = large_send, .handler = large_pull_huge},
+    {"large-pull-twice", "rank 1 asks for bytes of a large message twice", .before = large_forward,
+     .handler = large_pull_twice},
+    {"large-pull-other", "rank 1 asks for bytes of a large message twice, or for others",
+     .before = large_forward, .handler = large_pull_other},
     {"memset-done-cut-off", "the answer of rank 1 to a memset has 0 bytes",
      .reply = memset_done_cut_off},
 };
@@ -881,6 +1030,8 @@ static void start(int *argc, char ***argv)
         {H_MEDIUM, (gex_AM_Fn_t)on_payload, GEX_FLAG_AM_MEDIUM | request, 0, NULL, "medium"},
         {H_LONG, (gex_AM_Fn_t)on_payload, GEX_FLAG_AM_LONG | request | reply, 0, NULL, "long"},
         {H_REPLY, (gex_AM_Fn_t)on_reply, GEX_FLAG_AM_SHORT | reply, 0, NULL, "reply"}};
+    static const gasnetx_large_entry_t large[] = {{LARGE_PULLED, on_large_pulled, NULL},
+                                                  {LARGE_FORWARDED, on_large_forwarded, NULL}};
     gex_EP_t ep;
     gex_Segment_t mine;
     void *address;
@@ -890,6 +1041,7 @@ static void start(int *argc, char ***argv)
         stop("no job of 2 ranks");
     me = gex_TM_QueryRank(tm);
     if (gex_EP_RegisterHandlers(ep, table, sizeof table / sizeof table[0]) != GASNET_OK ||
+        gasnetx_Large_Register(large, sizeof large / sizeof large[0]) != GASNET_OK ||
         gex_Segment_Attach(&mine, tm, SEGMENT) != GASNET_OK ||
         gex_Segment_QueryBound(tm, 0, &address, NULL, NULL) != GASNET_OK)
         stop("the handlers or the segment are refused");
