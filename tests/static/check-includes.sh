@@ -29,7 +29,7 @@ tests/perf: public
 tests/plugin: public
 tests/tools: public
 tests/unit: other/* firehose spawner core extended messages conduits/*
-tests/fuzz: other/* firehose spawner core extended conduits/*
+tests/fuzz: other/* firehose spawner core extended messages conduits/*
 tests/beds: other/base
 '
 
