@@ -1,0 +1,89 @@
+// Order: numbers that arrive in any order leave in theirs, also across the largest number.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../../messages/order.h"
+
+enum { MANY = 500, SCHEDULES = 200 };
+
+static aq_order_entry_t entries[MANY];
+static uint64_t random_state = 1;
+
+static unsigned random_below(unsigned n)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(random_state >> 33) % n;
+}
+
+static void entry_pass(aq_order_t *order, const aq_order_entry_t *entry, unsigned *passed)
+{
+    assert_ptr_equal(entry, &entries[*passed]);
+    aq_order_pass(order);
+    ++*passed;
+}
+
+static void entry_arrive(aq_order_t *order, aq_order_entry_t *entry, unsigned *passed)
+{
+    if (!aq_order_is_next(order, entry->number)) {
+        aq_order_keep(order, entry);
+        assert_null(aq_order_take(order));
+        return;
+    }
+    for (; entry; entry = aq_order_take(order))
+        entry_pass(order, entry, passed);
+}
+
+// Each entry moves up to `distance` places.
+static void schedule_run(uint32_t first, unsigned distance)
+{
+    unsigned at[MANY], passed = 0;
+    aq_order_t order = {.expected = first};
+    for (unsigned i = 0; i < MANY; i++) {
+        at[i] = i;
+        entries[i].number = first + i;
+    }
+    for (unsigned i = 0; i < MANY; i++) {
+        const unsigned other = i + random_below(distance < MANY - i ? distance : MANY - i);
+        const unsigned kept = at[i];
+        at[i] = at[other];
+        at[other] = kept;
+    }
+    for (unsigned i = 0; i < MANY; i++)
+        entry_arrive(&order, &entries[at[i]], &passed);
+    assert_int_equal(passed, MANY);
+    assert_null(order.early);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < SCHEDULES; i++)
+        schedule_run(i % 2 ? UINT32_MAX - random_below(MANY) : i, 1 + random_below(MANY));
+}
+
+static void test_reverse(void **state)
+{
+    (void)state;
+    aq_order_t order = {0};
+    unsigned passed = 0;
+    for (unsigned i = MANY; i-- > 0;) {
+        entries[i].number = i;
+        entry_arrive(&order, &entries[i], &passed);
+        assert_int_equal(passed, i ? 0 : MANY);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_reverse),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
