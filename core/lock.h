@@ -39,4 +39,24 @@ static inline void aq_lock_drop(aq_lock_t *lock)
         atomic_store_explicit(&lock->held, 0, memory_order_release);
 }
 
+// Add to a counter that no thread but those of the client changes, or threads that exist only with
+// aq_threads. Then other threads see one step, ordered as the release of a lock; a single thread
+// does not pay for that. n may be negative, modulo the range. Any thread; do not block.
+static inline void aq_counter_add(atomic_uint *counter, unsigned n)
+{
+    if (aq_threads)
+        atomic_fetch_add_explicit(counter, n, memory_order_release);
+    else
+        atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+                              memory_order_relaxed);
+}
+static inline void aq_counter_add_long(atomic_ulong *counter, unsigned long n)
+{
+    if (aq_threads)
+        atomic_fetch_add_explicit(counter, n, memory_order_release);
+    else
+        atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+                              memory_order_relaxed);
+}
+
 #endif
