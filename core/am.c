@@ -77,13 +77,14 @@ static bool is_zero(void *pending)
 static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq_am_t *am)
 {
     atomic_uint pending = 0;
-    const aq_rma_t put = {.remote = am->dest,
-                          .local = (void *)(uintptr_t)am->payload,
-                          .nbytes = am->nbytes,
-                          .kind = AQ_RMA_PUT,
-                          .flags = AQ_RMA_STABLE};
+    aq_rma_t put = {.remote = am->dest,
+                    .local = (void *)(uintptr_t)am->payload,
+                    .nbytes = am->nbytes,
+                    .pending = &pending,
+                    .kind = AQ_RMA_PUT,
+                    .flags = AQ_RMA_STABLE};
     const aq_am_route_t route = aq_am_request_route(jobrank);
-    if (aq_native_rma(route.conduit, route.link, jobrank, &put, &pending, AQ_RETRY_POLL) != AQ_OK)
+    if (aq_native_rma(route.conduit, route.link, jobrank, &put, AQ_RETRY_POLL) != AQ_OK)
         aq_fatal("a Long of %zu bytes to %p of rank %u is not in its attached segment, where "
                  "%zu are the most",
                  am->nbytes, am->dest, jobrank, route.conduit->max_long_unmapped);

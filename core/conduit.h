@@ -47,7 +47,7 @@
 // Version of this contract: major * AQ_CONDUIT_MAJOR + minor. A module works with the library that
 // has the same number only. Modules of version 1 have numbers below AQ_CONDUIT_MAJOR.
 #define AQ_CONDUIT_MAJOR 256u
-#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 3)
+#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 4)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 // Arguments of a message: three more than a client's, for the route and the tag of a message
 // between further endpoints (core/am_route.h).
@@ -228,8 +228,9 @@ typedef struct aq_rma {
     void *remote; // in the peer's memory, as the peer sees it
     void *local;  // in this process; a put only reads it
     size_t nbytes;
-    uint8_t kind;  // aq_rma_kind_t
-    uint8_t flags; // AQ_RMA_STABLE
+    atomic_uint *pending; // counts the pieces that have begun and are not complete
+    uint8_t kind;         // aq_rma_kind_t
+    uint8_t flags;        // AQ_RMA_STABLE
 } aq_rma_t;
 
 // Removes the first bytes, which have begun, from an operation.
@@ -357,16 +358,15 @@ typedef struct aq_conduit_ops {
     // Begins a put or get between any local address and memory in the peer's segment, which with
     // AQ_SEGMENT_EVERYTHING is all memory of the peer. Any thread; does not block, runs no
     // handlers.
-    // - AQ_OK: *begun bytes, at least one, have begun from the front; the core calls again for the
-    //   rest. *pending has grown by one for each piece, and shrinks (release) when the piece is
-    //   complete: at the target (put) or here (get). Local memory stays in use until then for a get
-    //   and for AQ_RMA_STABLE; *pending stays valid until then.
+    // - AQ_OK: the front, at least one byte, has begun and is removed from *rma (aq_rma_advance);
+    //   the core calls again for the rest. *pending has grown by one for each piece, and shrinks
+    //   (release) when the piece is complete: at the target (put) or here (get). Local memory stays
+    //   in use until then for a get and for AQ_RMA_STABLE; *pending stays valid until then.
     // - AQ_AGAIN: there is no room now, and nothing was done.
     // - AQ_ERR_ABSENT, unlogged: the conduit cannot reach this memory of the peer, and nothing was
     //   done; the core uses active messages.
     // Default: active messages.
-    aq_status_t (*rma)(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
-                       size_t *begun);
+    aq_status_t (*rma)(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
 
     // Begins a remote atomic; memory, statuses and *pending are as with rma. result, if not NULL,
     // stays in use until the operation is complete. Any thread; does not block. Other ranks may

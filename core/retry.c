@@ -38,41 +38,34 @@ aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
 typedef struct rma_attempt {
     aq_conduit_t *conduit;
     void *link;
-    atomic_uint *pending;
-    aq_rma_t rest;
+    aq_rma_t *rest;
 } rma_attempt_t;
 
 static aq_status_t rma_attempt_piece(void *context)
 {
-    rma_attempt_t *attempt = context;
-    size_t begun = 0;
-    const aq_status_t status = attempt->conduit->ops->rma(attempt->conduit, attempt->link,
-                                                          &attempt->rest, attempt->pending, &begun);
-    aq_rma_advance(&attempt->rest, begun);
-    return status;
+    const rma_attempt_t *attempt = context;
+    return attempt->conduit->ops->rma(attempt->conduit, attempt->link, attempt->rest);
 }
 
 static __attribute__((noreturn, cold)) void rma_failed(uint32_t jobrank, const aq_rma_t *rma,
                                                        aq_status_t status)
 {
-    aq_fatal("a %s of %zu bytes with rank %u failed: %s", rma->kind == AQ_RMA_GET ? "get" : "put",
-             rma->nbytes, jobrank, aq_status_name(status));
+    aq_fatal("a %s with rank %u failed, %zu bytes before its end: %s",
+             rma->kind == AQ_RMA_GET ? "get" : "put", jobrank, rma->nbytes, aq_status_name(status));
 }
 
-aq_status_t aq_native_rma(aq_conduit_t *conduit, void *link, uint32_t jobrank, const aq_rma_t *rma,
-                          atomic_uint *pending, aq_retry_mode_t mode)
+aq_status_t aq_native_rma_rest(aq_conduit_t *conduit, void *link, uint32_t jobrank, aq_rma_t *rma,
+                               aq_retry_mode_t mode, aq_status_t status)
 {
-    rma_attempt_t attempt = {conduit, link, pending, *rma};
-    while (attempt.rest.nbytes) {
-        const bool first = attempt.rest.nbytes == rma->nbytes;
-        const aq_status_t status =
-            aq_try(rma_attempt_piece, &attempt, mode, attempt.conduit->endpoint, jobrank);
-        if (__builtin_expect(status != AQ_OK, 0)) {
-            if (first && (status == AQ_AGAIN || status == AQ_ERR_ABSENT))
-                return status;
-            rma_failed(jobrank, rma, status);
-        }
-        mode = AQ_RETRY_POLL; // the operation has begun and can no longer be refused
-    }
+    rma_attempt_t attempt = {conduit, link, rma};
+    if (status == AQ_AGAIN)
+        status = aq_retry(rma_attempt_piece, &attempt, mode, conduit->endpoint, jobrank);
+    if (status == AQ_AGAIN || status == AQ_ERR_ABSENT)
+        return status;
+    // The operation has begun and can no longer be refused.
+    while (status == AQ_OK && rma->nbytes)
+        status = aq_try(rma_attempt_piece, &attempt, AQ_RETRY_POLL, conduit->endpoint, jobrank);
+    if (status != AQ_OK)
+        rma_failed(jobrank, rma, status);
     return AQ_OK;
 }

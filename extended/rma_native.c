@@ -31,8 +31,10 @@ int aq_rma_native(const aq_rma_op_t *op, aq_am_route_t way, gex_Event_t part)
     // put_waits_from 0 wraps to the largest size.
     if (__builtin_expect(op->access.nbytes > way.conduit->put_waits_from - 1, 0) && has_to_wait(op))
         return put_and_wait(op, way);
-    const aq_status_t status = aq_native_rma(way.conduit, way.link, op->rank, &op->access,
-                                             &part->pending, aq_retry_mode(op->flags, false));
+    aq_rma_t rest = op->access;
+    rest.pending = &part->pending;
+    const aq_status_t status =
+        aq_native_rma(way.conduit, way.link, op->rank, &rest, aq_retry_mode(op->flags, false));
     if (__builtin_expect(status != AQ_OK, 0))
         return status == AQ_AGAIN ? 1 : aq_rma_over_am(op, part);
     // A client that only puts and gets still serves the requests of other ranks.

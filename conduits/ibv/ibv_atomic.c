@@ -31,19 +31,16 @@ aq_status_t aq_ibv_atomic(aq_ibv_atomic_path_t *path, aq_ibv_peer_t *link,
     op->pending = pending;
     op->into = atomic->result;
     op->nbytes = BYTES;
-    const aq_ibv_work_t work = {.op = op,
-                                .opcode = atomic->kind == AQ_ATOMIC_CAS
-                                              ? IBV_WR_ATOMIC_CMP_AND_SWP
-                                              : IBV_WR_ATOMIC_FETCH_AND_ADD,
-                                .local = op->buffer->bytes,
-                                .nbytes = BYTES,
-                                .local_key = path->buffers->slab_mr->lkey,
-                                .remote = (uintptr_t)atomic->dest,
-                                .remote_key = there.key,
-                                .operand1 = atomic->operand1,
-                                .operand2 = atomic->operand2};
+    aq_ibv_work_t *work = &op->work;
+    aq_ibv_work_local(work, op->buffer->bytes, BYTES, path->buffers->slab_mr->lkey);
+    work->wr.opcode =
+        atomic->kind == AQ_ATOMIC_CAS ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
+    work->wr.wr.atomic.remote_addr = (uintptr_t)atomic->dest;
+    work->wr.wr.atomic.rkey = there.key;
+    work->wr.wr.atomic.compare_add = atomic->operand1;
+    work->wr.wr.atomic.swap = atomic->operand2;
     atomic_fetch_add_explicit(pending, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&path->begun, 1, memory_order_relaxed);
-    aq_ibv_post(path->queue, link, &work, 1);
+    aq_ibv_post(path->queue, op);
     return AQ_OK;
 }

@@ -292,23 +292,16 @@ aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t by
                               aq_ibv_hold_t *hold)
 {
     uintptr_t address = (uintptr_t)memory;
-    const aq_ibv_segment_t *segment = &keys->segment;
     aq_firehose_region_t *region;
-    bool inside = in_segment(keys, address, bytes);
-    if (segment->count > 0 && inside) {
-        uint32_t piece = aq_ibv_segment_piece(segment->bytes, segment->cut,
-                                              address - segment->start, bytes, &hold->bytes);
-        hold->key = segment->pieces[piece]->lkey;
-        hold->region = NULL;
+    hold->region = NULL;
+    if (aq_ibv_keys_own(keys, memory, bytes, hold))
         return AQ_OK;
-    }
     hold->key = aq_ibv_whole_key(&keys->whole, 0);
     if (hold->key) {
         hold->bytes = bytes;
-        hold->region = NULL;
         return AQ_OK;
     }
-    if (!inside && !keys->stays)
+    if (!in_segment(keys, address, bytes) && !keys->stays)
         return AQ_ERR_ABSENT;
     aq_status_t status = aq_firehose_pin(keys->firehose, memory, bytes, write, &region);
     if (status == AQ_OK)
@@ -359,16 +352,11 @@ static aq_ibv_reached_t firehose_look(const aq_ibv_keys_t *keys, uint32_t peer, 
     return AQ_IBV_REACHED;
 }
 
-aq_ibv_reached_t aq_ibv_keys_look(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
-                                  size_t bytes, bool write, aq_ibv_hold_t *hold)
+aq_ibv_reached_t aq_ibv_keys_look_further(const aq_ibv_keys_t *keys, uint32_t peer,
+                                          uintptr_t address, size_t bytes, bool write,
+                                          aq_ibv_hold_t *hold)
 {
-    if (keys->setup.mode == AQ_SEGMENT_FAST) {
-        hold->region = NULL;
-        return aq_ibv_segments_key(&keys->segments, peer, address, bytes, &hold->key, &hold->bytes)
-                   ? AQ_IBV_REACHED
-                   : AQ_IBV_MESSAGES;
-    }
-    if (!is_open(keys, peer, address, bytes))
+    if (keys->setup.mode == AQ_SEGMENT_FAST || !is_open(keys, peer, address, bytes))
         return AQ_IBV_MESSAGES;
     const uint32_t key = aq_ibv_whole_key_of(&keys->whole, peer, 0);
     if (!key)

@@ -91,6 +91,21 @@ aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segme
 
 // ---- memory of this process ----
 
+// The key of memory in the segment of this process, if that is registered as a whole; it needs no
+// release. False: it is not, or not all bytes are in it. Leaves hold->region as it is.
+static inline bool aq_ibv_keys_own(const aq_ibv_keys_t *keys, const void *memory, size_t bytes,
+                                   aq_ibv_hold_t *hold)
+{
+    const aq_ibv_segment_t *segment = &keys->segment;
+    const uintptr_t offset = (uintptr_t)memory - keys->start;
+    if (!segment->count || offset >= keys->bytes || bytes > keys->bytes - offset)
+        return false;
+    const uint32_t piece =
+        aq_ibv_segment_piece(keys->bytes, segment->cut, offset, bytes, &hold->bytes);
+    hold->key = segment->pieces[piece]->lkey;
+    return true;
+}
+
 // A key with which the device reads or (write) writes memory here. AQ_AGAIN: everything that may be
 // pinned is in use: use a buffer, or poll and ask again. AQ_ERR_ABSENT: the memory may not be
 // pinned, or a limit refuses it: use a buffer. AQ_ERR_ARG: there is no such memory.
@@ -145,8 +160,17 @@ typedef struct aq_ibv_wait {
 
 // The key with which the device reads or (write) writes memory of a peer, if it is known here:
 // REACHED, MISSED or MESSAGES. Takes no lock.
-aq_ibv_reached_t aq_ibv_keys_look(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
-                                  size_t bytes, bool write, aq_ibv_hold_t *hold);
+aq_ibv_reached_t aq_ibv_keys_look_further(const aq_ibv_keys_t *keys, uint32_t peer,
+                                          uintptr_t address, size_t bytes, bool write,
+                                          aq_ibv_hold_t *hold);
+static inline aq_ibv_reached_t aq_ibv_keys_look(const aq_ibv_keys_t *keys, uint32_t peer,
+                                                uintptr_t address, size_t bytes, bool write,
+                                                aq_ibv_hold_t *hold)
+{
+    return aq_ibv_keys_attached(keys, peer, (const void *)address, bytes, hold)
+               ? AQ_IBV_REACHED
+               : aq_ibv_keys_look_further(keys, peer, address, bytes, write, hold);
+}
 
 // The same, and asks the peer for a key that is not known: never returns MISSED. data: what a put
 // writes; if it is small, it travels with the request. The caller sets wait->done. May send a

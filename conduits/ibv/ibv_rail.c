@@ -108,10 +108,12 @@ bool aq_ibv_rails_open(aq_ibv_rails_t *rails)
 // The first queue pair does the operation; False: it has no free entry now.
 static bool op_move(aq_ibv_rails_t *rails, aq_ibv_op_t *op)
 {
-    const aq_ibv_work_t *work = &rails->works[op - rails->queue->ops].again;
+    const aq_ibv_rail_work_t *record = &rails->works[op - rails->queue->ops];
     if (!aq_ibv_entry_take(op->link))
         return false;
-    aq_ibv_post(rails->queue, op->link, work, 1);
+    op->work.piece.lkey = record->local_key;
+    op->work.wr.wr.rdma.rkey = record->remote_key;
+    aq_ibv_post(rails->queue, op);
     return true;
 }
 
@@ -382,108 +384,94 @@ static uint32_t slab_key(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail)
     return (rail->port ? rails->queues[rail->port].slab : rails->buffers->slab_mr)->lkey;
 }
 
-// The keys of both sides on a rail. False: some memory is not registered there.
-static bool keys_find(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail,
-                      const aq_ibv_rma_t *rma, const aq_ibv_piece_t *piece,
-                      const aq_ibv_hold_t *there, aq_ibv_work_t *work)
+// Gives an operation that is described for the first queue pair the keys of a rail, where `there`
+// is the hold of the peer's memory. False: some memory is not registered there.
+static bool op_aim(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const aq_ibv_hold_t *there,
+                   aq_ibv_op_t *op)
 {
-    work->local_key = piece->pool
-                          ? slab_key(rails, rail)
-                          : aq_ibv_keys_local_at(rails->keys, rail->port, rma->local, &piece->hold);
-    work->remote_key =
-        aq_ibv_keys_remote_at(rails->keys, rail->port_there, rma->link->rank, rma->remote, there);
-    return work->local_key && work->remote_key;
+    struct ibv_sge *piece = &op->work.piece;
+    struct ibv_send_wr *wr = &op->work.wr;
+    rails->works[op - rails->queue->ops] =
+        (aq_ibv_rail_work_t){rail, piece->lkey, wr->wr.rdma.rkey};
+    piece->lkey = op->buffer ? slab_key(rails, rail)
+                             : aq_ibv_keys_local_at(rails->keys, rail->port,
+                                                    (void *)(uintptr_t)piece->addr, &op->hold);
+    wr->wr.rdma.rkey = aq_ibv_keys_remote_at(rails->keys, rail->port_there, op->link->rank,
+                                             wr->wr.rdma.remote_addr, there);
+    return piece->lkey && wr->wr.rdma.rkey;
 }
 
-static aq_ibv_op_t *op_take(const aq_ibv_rails_t *rails, aq_ibv_rail_t *rail,
-                            const aq_ibv_piece_t *piece)
-{
-    aq_ibv_op_t *op = aq_ibv_op_take_beside(rails->queue, rail->peer, &rail->slots);
-    if (op && piece->pool && !(op->buffer = aq_ibv_buffer_take(piece->pool))) {
-        aq_ibv_op_put_beside(rails->queue, op, &rail->slots);
-        op = NULL;
-    }
-    return op;
-}
-
-static void work_post(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const aq_ibv_work_t *work)
+static void op_post(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, aq_ibv_op_t *op)
 {
     aq_ibv_rail_queue_t *queue = &rails->queues[rail->port];
     atomic_fetch_add_explicit(&queue->outstanding, 1, memory_order_relaxed);
-    const int error = aq_ibv_post_beside(rails->queue, rail->qp, rail->peer, work);
+    const int error = aq_ibv_post_beside(rails->queue, rail->qp, op);
     if (!error)
         return;
     atomic_fetch_sub_explicit(&queue->outstanding, 1, memory_order_relaxed);
-    op_fail(rails, rail, work->op, strerror(error));
+    op_fail(rails, rail, op, strerror(error));
 }
 
 // Begins the front of a put or get on a rail; returns how many bytes. 0: it has no room.
-static size_t begin_on(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail, const aq_ibv_rma_t *rma,
+static size_t begin_on(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail, const aq_rma_t *rma,
                        const aq_ibv_hold_t *there)
 {
     aq_ibv_rails_t *rails = path->rails;
-    const aq_ibv_piece_t piece = aq_ibv_piece_plan(path, rma, there->bytes, false);
-    aq_ibv_work_t work = {.opcode = rma->is_get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
-                          .remote = rma->remote};
-    if (keys_find(rails, rail, rma, &piece, there, &work))
-        work.op = op_take(rails, rail, &piece);
-    if (!work.op) {
-        aq_ibv_keys_release(&piece.hold);
+    aq_ibv_op_t *op = aq_ibv_op_take_beside(rails->queue, rail->peer, &rail->slots);
+    if (!op)
+        return 0;
+    const size_t begun = aq_ibv_op_describe(path, rma, there, false, op);
+    if (!begun || !op_aim(rails, rail, there, op)) {
+        aq_ibv_op_put_beside(rails->queue, op, &rail->slots);
         return 0;
     }
-    aq_ibv_piece_begin(path, &piece, rma, there, &work);
-    aq_ibv_rail_work_t *record = &rails->works[work.op - rails->queue->ops];
-    *record = (aq_ibv_rail_work_t){rail, work};
-    record->again.local_key = piece.pool ? path->buffers->slab_mr->lkey : piece.hold.key;
-    record->again.remote_key = there->key;
-    work_post(rails, rail, &work);
-    return piece.nbytes;
+    aq_ibv_op_begin(path, rma, there, op);
+    op_post(rails, rail, op);
+    return begun;
 }
 
-size_t aq_ibv_rma_begin_on_rails(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+size_t aq_ibv_rma_begin_on_rails(aq_ibv_rma_path_t *path, aq_ibv_peer_t *link, const aq_rma_t *rma,
                                  const aq_ibv_hold_t *there)
 {
     const bool is_long = there->bytes > AQ_IBV_BUFFER_BYTES;
     aq_ibv_hold_t front = *there;
-    front.bytes = aq_min(there->bytes, path->limits->stripe[rma->is_get]);
-    aq_ibv_rail_t *rail = is_long ? rail_pick(path->rails, rma->link) : NULL;
+    front.bytes = aq_min(there->bytes, path->limits->stripe[rma->kind == AQ_RMA_GET]);
+    aq_ibv_rail_t *rail = is_long ? rail_pick(path->rails, link) : NULL;
     size_t begun = rail ? begin_on(path, rail, rma, &front) : 0;
     if (!begun)
-        begun = aq_ibv_rma_begin(path, rma, &front);
-    if (begun || is_long || !atomic_load_explicit(&rma->link->rails, memory_order_acquire))
+        begun = aq_ibv_rma_begin(path, link, rma, &front);
+    if (begun || is_long || !atomic_load_explicit(&link->rails, memory_order_acquire))
         return begun;
-    rail = rail_pick(path->rails, rma->link);
+    rail = rail_pick(path->rails, link);
     return rail ? begin_on(path, rail, rma, &front) : 0;
 }
 
 // ---- fenced puts ----
 
-// Posts the read that ends a fenced put on a rail.
-static void fence_post_on(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail, aq_ibv_op_t *op,
-                          uint64_t remote)
+// An operation of a rail with a buffer. NULL: none is free.
+static aq_ibv_op_t *fence_take(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail)
 {
-    aq_ibv_rails_t *rails = path->rails;
-    aq_ibv_rail_work_t *record = &rails->works[op - rails->queue->ops];
-    aq_ibv_work_t work = aq_ibv_fence_work(path, op, remote);
-    *record = (aq_ibv_rail_work_t){rail, work};
-    work.local_key = slab_key(rails, rail);
-    work.remote_key =
-        aq_ibv_keys_remote_at(rails->keys, rail->port_there, rail->peer->rank, remote, &op->there);
-    work_post(rails, rail, &work);
+    aq_ibv_op_t *fence = aq_ibv_op_take_beside(path->queue, rail->peer, &rail->slots);
+    if (fence && !(fence->buffer = aq_ibv_buffer_take(&path->buffers->bounces))) {
+        aq_ibv_op_put_beside(path->queue, fence, &rail->slots);
+        fence = NULL;
+    }
+    return fence;
 }
 
 // As begin_on(), fenced.
-static size_t begin_fenced_on(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail, const aq_ibv_rma_t *rma,
+static size_t begin_fenced_on(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail, const aq_rma_t *rma,
                               const aq_ibv_hold_t *there)
 {
-    const aq_ibv_piece_t piece = {.pool = &path->buffers->bounces};
-    aq_ibv_op_t *fence = op_take(path->rails, rail, &piece);
+    aq_ibv_op_t *fence = fence_take(path, rail);
     if (!fence)
         return 0;
     const aq_ibv_hold_t lent = aq_ibv_fence_hold(fence, there, rma->pending);
     const size_t begun = begin_on(path, rail, rma, &lent);
     if (begun) {
-        fence_post_on(path, rail, fence, rma->remote + begun - 1);
+        aq_ibv_fence_describe(path, fence, (uintptr_t)rma->remote + begun - 1);
+        (void)op_aim(path->rails, rail, &fence->there, fence); // begin_on has found all keys
+        op_post(path->rails, rail, fence);
         return begun;
     }
     aq_ibv_fence_drop(fence);
@@ -491,15 +479,14 @@ static size_t begin_fenced_on(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail, cons
     return 0;
 }
 
-size_t aq_ibv_rma_begin_fenced_on_rails(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
-                                        const aq_ibv_hold_t *there)
+size_t aq_ibv_rma_begin_fenced_on_rails(aq_ibv_rma_path_t *path, aq_ibv_peer_t *link,
+                                        const aq_rma_t *rma, const aq_ibv_hold_t *there)
 {
-    if (rma->is_get)
-        return aq_ibv_rma_begin_on_rails(path, rma, there);
+    if (rma->kind == AQ_RMA_GET)
+        return aq_ibv_rma_begin_on_rails(path, link, rma, there);
     aq_ibv_hold_t front = *there;
     front.bytes = aq_min(there->bytes, path->limits->stripe[0]);
-    aq_ibv_rail_t *rail =
-        front.bytes > AQ_IBV_BUFFER_BYTES ? rail_pick(path->rails, rma->link) : NULL;
+    aq_ibv_rail_t *rail = front.bytes > AQ_IBV_BUFFER_BYTES ? rail_pick(path->rails, link) : NULL;
     const size_t begun = rail ? begin_fenced_on(path, rail, rma, &front) : 0;
-    return begun ? begun : aq_ibv_rma_begin_fenced(path, rma, &front);
+    return begun ? begun : aq_ibv_rma_begin_fenced(path, link, rma, &front);
 }

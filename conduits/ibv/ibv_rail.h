@@ -71,10 +71,10 @@ typedef struct aq_ibv_rail_queue {
     aq_lock_t reaping; // only tried by threads of the client
 } aq_ibv_rail_queue_t;
 
-// An operation on a rail, and how the first queue pair would do it.
+// Of an operation on a rail; the keys are those with which the first queue pair would do it.
 typedef struct aq_ibv_rail_work {
     aq_ibv_rail_t *rail;
-    aq_ibv_work_t again;
+    uint32_t local_key, remote_key;
 } aq_ibv_rail_work_t;
 
 typedef struct aq_ibv_rails {

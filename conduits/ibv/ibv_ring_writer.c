@@ -14,10 +14,10 @@ void aq_ibv_ring_use(aq_ibv_peer_t *link, uint8_t *message, size_t bytes, aq_ibv
     memset(message + bytes, 0, at - bytes);
     memcpy(message + at, &footer, sizeof footer);
     out->free_slots--;
-    work->opcode = IBV_WR_RDMA_WRITE;
-    work->nbytes = (uint32_t)total;
-    work->remote = out->at + ((position - 1) % out->depth + 1) * AQ_IBV_BUFFER_BYTES - total;
-    work->remote_key = out->key;
+    work->piece.length = (uint32_t)total;
+    aq_ibv_work_rdma(work, IBV_WR_RDMA_WRITE,
+                     out->at + ((position - 1) % out->depth + 1) * AQ_IBV_BUFFER_BYTES - total,
+                     out->key);
 }
 
 // Declines the ring if there are no buffers for the replies to what would go there.

@@ -16,40 +16,21 @@ typedef struct aq_ibv_rma_path {
     atomic_ulong by_device;     // puts and gets that the device has done
 } aq_ibv_rma_path_t;
 
-// A put or get, or what is left of it.
-typedef struct aq_ibv_rma {
-    aq_ibv_peer_t *link;
-    uintptr_t remote;
-    char *local; // not written by a put
-    size_t nbytes;
-    bool is_get;
-    bool stable; // the source of a put does not change before it is complete
-    atomic_uint *pending;
-} aq_ibv_rma_t;
-
-// How the next piece of an operation reaches local memory.
-typedef struct aq_ibv_piece {
-    size_t nbytes;
-    bool in_line;
-    aq_ibv_hold_t hold;  // of local memory that is used in place
-    aq_ibv_pool_t *pool; // NULL: no buffer is needed
-} aq_ibv_piece_t;
-
-// For ibv_rail.c. Plans the first piece of at most so many bytes; it may travel inline if
-// `in_line`.
-aq_ibv_piece_t aq_ibv_piece_plan(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma, size_t nbytes,
-                                 bool in_line);
-
-// Then, with the operation of the work: fills in both, except the keys of the work, copies a put
-// into its buffer, and counts it as begun. The caller posts the work.
-void aq_ibv_piece_begin(aq_ibv_rma_path_t *path, const aq_ibv_piece_t *piece,
-                        const aq_ibv_rma_t *rma, const aq_ibv_hold_t *there, aq_ibv_work_t *work);
-
 // Begins a put or get at its front, with a key for the first bytes of the peer's memory. Returns
 // how many bytes were begun; 0: there is no room now. Otherwise the hold belongs to the operation.
-typedef size_t aq_ibv_rma_begin_t(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+typedef size_t aq_ibv_rma_begin_t(aq_ibv_rma_path_t *path, aq_ibv_peer_t *link, const aq_rma_t *rma,
                                   const aq_ibv_hold_t *there);
 aq_ibv_rma_begin_t aq_ibv_rma_begin;
+
+// For ibv_rail.c. Describes in an operation the first piece of a put or get, of at most so many
+// bytes as `there` has; it may travel inline if `in_line`. A put goes into its buffer, if it needs
+// one. Returns how many bytes; 0: no buffer is free.
+size_t aq_ibv_op_describe(aq_ibv_rma_path_t *path, const aq_rma_t *rma, const aq_ibv_hold_t *there,
+                          bool in_line, aq_ibv_op_t *op);
+
+// Then: counts the piece as begun, and gives the hold to the operation. The caller posts it.
+void aq_ibv_op_begin(aq_ibv_rma_path_t *path, const aq_rma_t *rma, const aq_ibv_hold_t *there,
+                     aq_ibv_op_t *op);
 
 // ---- fenced puts (GASNET_USE_FENCED_PUTS) ----
 //
@@ -66,7 +47,7 @@ aq_ibv_hold_t aq_ibv_fence_hold(aq_ibv_op_t *fence, const aq_ibv_hold_t *there,
                                 atomic_uint *pending);
 // The put was not begun: undoes that. The caller gives the operation back.
 void aq_ibv_fence_drop(aq_ibv_op_t *fence);
-// The read of one byte, on the first queue pair.
-aq_ibv_work_t aq_ibv_fence_work(aq_ibv_rma_path_t *path, aq_ibv_op_t *fence, uint64_t remote);
+// Describes in the fence the read of one byte, on the first queue pair.
+void aq_ibv_fence_describe(aq_ibv_rma_path_t *path, aq_ibv_op_t *fence, uint64_t remote);
 
 #endif

@@ -9,7 +9,8 @@
 typedef struct aq_ibv_transfer {
     struct aq_ibv_transfer *next;
     aq_ibv_ondemand_t *owner;
-    aq_ibv_rma_t rma; // what is left
+    aq_ibv_peer_t *link;
+    aq_rma_t rma; // what is left
     aq_ibv_wait_t wait;
     aq_ibv_hold_t hold; // bytes 0: none
     bool by_peer;       // the peer cannot pin the memory, and copies
@@ -125,13 +126,6 @@ void aq_ibv_ondemand_say(void *context, aq_ibv_peer_t *link, const void *message
 
 // ---- transfers ----
 
-static void rma_advance(aq_ibv_rma_t *rma, size_t bytes)
-{
-    rma->remote += bytes;
-    rma->local += bytes;
-    rma->nbytes -= bytes;
-}
-
 static void transfer_keep(aq_ibv_transfer_t *transfer)
 {
     aq_ibv_ondemand_t *ondemand = transfer->owner;
@@ -153,9 +147,10 @@ static void transfer_end(aq_ibv_transfer_t *transfer)
 // REACHED: the transfer has its hold. ASKED: the caller no longer owns the transfer.
 static aq_ibv_reached_t transfer_ask(aq_ibv_transfer_t *transfer)
 {
-    const aq_ibv_rma_t *rma = &transfer->rma;
-    return aq_ibv_keys_remote(transfer->owner->keys, rma->link->rank, rma->remote, rma->nbytes,
-                              !rma->is_get, rma->is_get ? NULL : rma->local, &transfer->wait,
+    const aq_rma_t *rma = &transfer->rma;
+    const bool is_get = rma->kind == AQ_RMA_GET;
+    return aq_ibv_keys_remote(transfer->owner->keys, transfer->link->rank, (uintptr_t)rma->remote,
+                              rma->nbytes, !is_get, is_get ? NULL : rma->local, &transfer->wait,
                               &transfer->hold);
 }
 
@@ -163,8 +158,7 @@ static aq_ibv_reached_t transfer_ask(aq_ibv_transfer_t *transfer)
 static aq_cookie_t copy_add(aq_ibv_transfer_t *transfer, size_t bytes)
 {
     aq_ibv_ondemand_t *ondemand = transfer->owner;
-    const aq_pending_op_t op = {
-        .context = transfer, .nbytes = bytes, .rank = transfer->rma.link->rank};
+    const aq_pending_op_t op = {.context = transfer, .nbytes = bytes, .rank = transfer->link->rank};
     aq_lock_take(&ondemand->copies_lock);
     const aq_cookie_t cookie = aq_cookies_add(&ondemand->copies, &op);
     aq_lock_drop(&ondemand->copies_lock);
@@ -185,22 +179,24 @@ static bool copy_take(aq_ibv_ondemand_t *ondemand, aq_cookie_t cookie, uint32_t 
 // True: the caller no longer owns the transfer. False: there is no room.
 static bool transfer_ask_for_copy(aq_ibv_transfer_t *transfer)
 {
-    const aq_ibv_rma_t *rma = &transfer->rma;
+    const aq_rma_t *rma = &transfer->rma;
+    aq_ibv_peer_t *link = transfer->link;
+    const bool is_get = rma->kind == AQ_RMA_GET;
     const size_t most = AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_IBV_COPY, COPY_ARGS);
     const size_t bytes = aq_min(rma->nbytes, most);
-    const copy_t copy = {.address = rma->remote,
+    const copy_t copy = {.address = (uintptr_t)rma->remote,
                          .transfer = copy_add(transfer, bytes),
                          .bytes = (uint32_t)bytes,
-                         .is_get = rma->is_get};
+                         .is_get = is_get};
     const aq_am_t am = {.args = (const int32_t *)(const void *)&copy,
                         .payload = rma->local,
-                        .nbytes = rma->is_get ? 0 : copy.bytes,
+                        .nbytes = is_get ? 0 : copy.bytes,
                         .category = AQ_IBV_COPY,
                         .nargs = COPY_ARGS};
-    if (message_send(transfer->owner, rma->link, &am))
+    if (message_send(transfer->owner, link, &am))
         return true;
     aq_pending_op_t op;
-    (void)copy_take(transfer->owner, copy.transfer, rma->link->rank, &op);
+    (void)copy_take(transfer->owner, copy.transfer, link->rank, &op);
     return false;
 }
 
@@ -219,13 +215,13 @@ static bool transfer_step(aq_ibv_transfer_t *transfer)
         return reached == AQ_IBV_REACHED;
     }
     const aq_ibv_ondemand_t *owner = transfer->owner;
-    size_t begun = owner->begin(owner->path, &transfer->rma, &transfer->hold);
+    size_t begun = owner->begin(owner->path, transfer->link, &transfer->rma, &transfer->hold);
     if (!begun) {
         transfer_keep(transfer);
         return false;
     }
     transfer->hold.bytes = 0;
-    rma_advance(&transfer->rma, begun);
+    aq_rma_advance(&transfer->rma, begun);
     return true;
 }
 
@@ -245,24 +241,26 @@ static void transfer_answered(aq_ibv_wait_t *wait, aq_status_t status, const aq_
     if (hold)
         transfer->hold = *hold;
     else if (status == AQ_OK)
-        rma_advance(&transfer->rma, transfer->rma.nbytes);
+        aq_rma_advance(&transfer->rma, transfer->rma.nbytes);
     else
         transfer->by_peer = status != AQ_AGAIN;
     transfer_go_on(transfer);
 }
 
 // A transfer of as much of a put or get as one firehose may cover.
-static aq_ibv_transfer_t *transfer_make(aq_ibv_ondemand_t *ondemand, const aq_ibv_rma_t *rma)
+static aq_ibv_transfer_t *transfer_make(aq_ibv_ondemand_t *ondemand, aq_ibv_peer_t *link,
+                                        const aq_rma_t *rma)
 {
     const uint64_t region = ondemand->keys->region_bytes;
-    const bool copied = !rma->is_get && !rma->stable;
-    size_t nbytes = aq_min(rma->nbytes, region - rma->remote % region);
+    const bool copied = rma->kind == AQ_RMA_PUT && !(rma->flags & AQ_RMA_STABLE);
+    size_t nbytes = aq_min(rma->nbytes, region - (uintptr_t)rma->remote % region);
     if (copied)
         nbytes = aq_min(nbytes, ondemand->limits->bounce_bytes);
     aq_ibv_transfer_t *transfer = malloc(sizeof *transfer + (copied ? nbytes : 0));
     if (!transfer)
         fail_no_memory(ondemand, sizeof *transfer + nbytes);
-    *transfer = (aq_ibv_transfer_t){.owner = ondemand, .rma = *rma, .wait.done = transfer_answered};
+    *transfer = (aq_ibv_transfer_t){
+        .owner = ondemand, .link = link, .rma = *rma, .wait.done = transfer_answered};
     transfer->rma.nbytes = nbytes;
     if (copied)
         transfer->rma.local = memcpy(transfer->source, rma->local, nbytes);
@@ -271,13 +269,12 @@ static aq_ibv_transfer_t *transfer_make(aq_ibv_ondemand_t *ondemand, const aq_ib
     return transfer;
 }
 
-aq_status_t aq_ibv_ondemand_begin(aq_ibv_ondemand_t *ondemand, const aq_ibv_rma_t *rma,
-                                  size_t *begun)
+aq_status_t aq_ibv_ondemand_begin(aq_ibv_ondemand_t *ondemand, aq_ibv_peer_t *link, aq_rma_t *rma)
 {
     if (atomic_load_explicit(&ondemand->begun, memory_order_relaxed) >=
         ondemand->limits->depth_total)
         return AQ_AGAIN;
-    aq_ibv_transfer_t *transfer = transfer_make(ondemand, rma);
+    aq_ibv_transfer_t *transfer = transfer_make(ondemand, link, rma);
     const size_t nbytes = transfer->rma.nbytes;
     aq_ibv_reached_t reached = transfer_ask(transfer);
     if (reached == AQ_IBV_FULL) {
@@ -286,7 +283,7 @@ aq_status_t aq_ibv_ondemand_begin(aq_ibv_ondemand_t *ondemand, const aq_ibv_rma_
     }
     if (reached == AQ_IBV_REACHED)
         transfer_go_on(transfer);
-    *begun = nbytes;
+    aq_rma_advance(rma, nbytes);
     return AQ_OK;
 }
 
@@ -329,12 +326,13 @@ static void copy_answered(aq_ibv_ondemand_t *ondemand, const aq_ibv_peer_t *link
     if (!copy_take(ondemand, copy->transfer, link->rank, &op))
         message_refuse(ondemand, link, "it answers a copy for which no transfer waits");
     aq_ibv_transfer_t *transfer = op.context;
-    if (in->nbytes != (transfer->rma.is_get ? op.nbytes : 0))
+    const bool is_get = transfer->rma.kind == AQ_RMA_GET;
+    if (in->nbytes != (is_get ? op.nbytes : 0))
         message_refuse(ondemand, link, "it carries another length of a copy than was requested");
     atomic_fetch_add_explicit(&ondemand->by_peer, 1, memory_order_relaxed);
-    if (transfer->rma.is_get)
+    if (is_get)
         memcpy(transfer->rma.local, in->payload, op.nbytes);
-    rma_advance(&transfer->rma, op.nbytes);
+    aq_rma_advance(&transfer->rma, op.nbytes);
     transfer_go_on(transfer);
 }
 

@@ -46,10 +46,9 @@ typedef struct aq_ibv_ondemand {
     atomic_ulong by_peer; // pieces that the peer has copied
 } aq_ibv_ondemand_t;
 
-// Begins a put or get that has to ask the peer for a key first; *begun: how many of its bytes.
-// AQ_AGAIN: too many are outstanding.
-aq_status_t aq_ibv_ondemand_begin(aq_ibv_ondemand_t *ondemand, const aq_ibv_rma_t *rma,
-                                  size_t *begun);
+// Begins a put or get that has to ask the peer for a key first, and removes what has begun from
+// *rma. AQ_AGAIN: too many are outstanding.
+aq_status_t aq_ibv_ondemand_begin(aq_ibv_ondemand_t *ondemand, aq_ibv_peer_t *link, aq_rma_t *rma);
 
 // Sends a request of firehose to a peer; see aq_ibv_keys_setup_t. The context is an
 // aq_ibv_ondemand_t.

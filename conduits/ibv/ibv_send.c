@@ -103,40 +103,45 @@ static void message_write(aq_ibv_peer_t *link, const outgoing_t *out, uint8_t *t
 
 // The payload of a Long, posted ahead of its message: a message that is sent behind a write also
 // arrives behind it.
-static aq_ibv_work_t payload_work(const aq_ibv_sender_t *sender, const outgoing_t *out,
-                                  uint32_t key)
+static void payload_describe(const aq_ibv_sender_t *sender, const outgoing_t *out, uint32_t key)
 {
     const aq_am_t *am = out->am;
-    memcpy(out->long_op->buffer->bytes, am->payload, am->nbytes);
-    return (aq_ibv_work_t){.op = out->long_op,
-                           .opcode = IBV_WR_RDMA_WRITE,
-                           .local = out->long_op->buffer->bytes,
-                           .nbytes = (uint32_t)am->nbytes,
-                           .local_key = sender->buffers->slab_mr->lkey,
-                           .remote = (uintptr_t)am->dest,
-                           .remote_key = key};
+    aq_ibv_op_t *op = out->long_op;
+    memcpy(op->buffer->bytes, am->payload, am->nbytes);
+    aq_ibv_work_local(&op->work, op->buffer->bytes, am->nbytes, sender->buffers->slab_mr->lkey);
+    aq_ibv_work_rdma(&op->work, IBV_WR_RDMA_WRITE, (uintptr_t)am->dest, key);
+}
+
+// buffer: that has the message; NULL: the message travels inline.
+static void message_describe(const aq_ibv_sender_t *sender, aq_ibv_work_t *work,
+                             const uint8_t *message, size_t bytes, const aq_ibv_buffer_t *buffer)
+{
+    work->wr.opcode = IBV_WR_SEND;
+    aq_ibv_work_local(work, message, bytes, sender->buffers->slab_mr->lkey);
+    if (!buffer)
+        aq_ibv_work_in_line(work);
 }
 
 static void message_post(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, const outgoing_t *out,
                          uint32_t key)
 {
     uint8_t in_line[AQ_IBV_BUFFER_BYTES];
-    aq_ibv_buffer_t *buffer = out->op ? out->op->buffer : NULL;
+    aq_ibv_op_t *op = out->op, *long_op = out->long_op;
+    aq_ibv_buffer_t *buffer = op ? op->buffer : NULL;
     uint8_t *message = buffer ? buffer->bytes : in_line;
-    aq_ibv_work_t work[2];
-    unsigned count = 0;
-    if (out->written)
-        work[count++] = payload_work(sender, out, key);
+    aq_ibv_work_t bare, *work = op ? &op->work : aq_ibv_work_unsignaled(&bare, link);
     message_write(link, out, message);
-    work[count++] = (aq_ibv_work_t){.op = out->op,
-                                    .opcode = IBV_WR_SEND,
-                                    .local = message,
-                                    .nbytes = (uint32_t)out->bytes,
-                                    .local_key = sender->buffers->slab_mr->lkey,
-                                    .in_line = !buffer};
+    message_describe(sender, work, message, out->bytes, buffer);
     if (out->for_ring)
         aq_ibv_ring_use(link, message, out->bytes, work);
-    aq_ibv_post(sender->queue, link, work, count);
+    if (long_op) {
+        payload_describe(sender, out, key);
+        long_op->work.wr.next = &work->wr;
+    }
+    if (op)
+        aq_ibv_post(sender->queue, long_op ? long_op : op);
+    else
+        aq_ibv_post_unsignaled(sender->queue, link, work);
 }
 
 // Holds one lock from the look for a slot to the post, so that writes are posted in the order of
@@ -214,13 +219,8 @@ static bool send_hidden(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, uint8_t ki
     aq_ibv_ring_say(link, &head);
     if (op->buffer)
         message = memcpy(op->buffer->bytes, &head, sizeof head);
-    const aq_ibv_work_t work = {.op = op,
-                                .opcode = IBV_WR_SEND,
-                                .local = message,
-                                .nbytes = sizeof head,
-                                .local_key = sender->buffers->slab_mr->lkey,
-                                .in_line = !op->buffer};
-    aq_ibv_post(sender->queue, link, &work, 1);
+    message_describe(sender, &op->work, message, sizeof head, op->buffer);
+    aq_ibv_post(sender->queue, op);
     return true;
 }
 

@@ -22,58 +22,18 @@ bool aq_ibv_send_queue_open(aq_ibv_send_queue_t *queue)
     if (!queue->ops)
         return false;
     for (unsigned i = 0; i < queue->limits->depth_total; i++) {
-        queue->ops[i].next = queue->free_ops;
-        queue->free_ops = &queue->ops[i];
+        aq_ibv_op_t *op = &queue->ops[i];
+        op->work.wr.wr_id = (uintptr_t)op;
+        op->work.wr.sg_list = &op->work.piece;
+        op->next = queue->free_ops;
+        queue->free_ops = op;
     }
     return true;
-}
-
-// Decrements a counter unless it is 0.
-static bool counter_take(atomic_uint *counter)
-{
-    unsigned left = atomic_load_explicit(counter, memory_order_relaxed);
-    do
-        if (!left)
-            return false;
-    while (!atomic_compare_exchange_weak_explicit(counter, &left, left - 1, memory_order_acquire,
-                                                  memory_order_relaxed));
-    return true;
-}
-
-// slots: free entries of the send queue of the link that the operation takes.
-static inline aq_ibv_op_t *op_take_of(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
-                                      atomic_uint *slots)
-{
-    if (!counter_take(slots))
-        return NULL;
-    aq_lock_take(&queue->op_lock);
-    aq_ibv_op_t *op = queue->free_ops;
-    if (op) {
-        queue->free_ops = op->next;
-        atomic_fetch_add_explicit(&queue->ops_used, 1, memory_order_relaxed);
-    }
-    aq_lock_drop(&queue->op_lock);
-    if (op)
-        *op = (aq_ibv_op_t){.link = link};
-    else
-        atomic_fetch_add_explicit(slots, 1, memory_order_release);
-    return op;
-}
-
-aq_ibv_op_t *aq_ibv_op_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
-{
-    return op_take_of(queue, link, &link->entries->slots);
 }
 
 bool aq_ibv_entry_take(aq_ibv_peer_t *link)
 {
-    return counter_take(&link->entries->slots);
-}
-
-aq_ibv_op_t *aq_ibv_op_take_beside(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
-                                   atomic_uint *slots)
-{
-    return op_take_of(queue, link, slots);
+    return aq_ibv_slot_take(&link->entries->slots);
 }
 
 aq_ibv_op_t *aq_ibv_op_take_with(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
@@ -93,13 +53,13 @@ static inline void op_put_of(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic
         aq_ibv_buffer_put(op->buffer);
     aq_ibv_keys_release(&op->hold);
     aq_ibv_keys_release(&op->there);
-    atomic_fetch_add_explicit(slots, 1 + op->covers, memory_order_release);
+    aq_counter_add(slots, 1 + op->covers);
     if (op->covers)
-        atomic_fetch_sub_explicit(&queue->unsignaled, op->covers, memory_order_relaxed);
+        aq_counter_add(&queue->unsignaled, -op->covers);
     aq_lock_take(&queue->op_lock);
     op->next = queue->free_ops;
     queue->free_ops = op;
-    atomic_fetch_sub_explicit(&queue->ops_used, 1, memory_order_relaxed);
+    aq_counter_add(&queue->ops_used, -1u);
     aq_lock_drop(&queue->op_lock);
 }
 
@@ -123,7 +83,7 @@ bool aq_ibv_unsignaled_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
         return false;
     if (atomic_fetch_add_explicit(&queue->unsignaled, 1, memory_order_relaxed) <
             limits->unsignaled_total &&
-        counter_take(&link->entries->slots))
+        aq_ibv_slot_take(&link->entries->slots))
         return true;
     atomic_fetch_sub_explicit(&queue->unsignaled, 1, memory_order_relaxed);
     return false;
@@ -136,47 +96,30 @@ aq_ibv_op_t *aq_ibv_op_of_id(uint64_t id)
     return id & UNSIGNALED ? NULL : (aq_ibv_op_t *)(uintptr_t)id;
 }
 
-static inline void work_describe(aq_ibv_peer_t *link, const aq_ibv_work_t *work,
-                                 struct ibv_send_wr *wr, struct ibv_sge *piece)
+aq_ibv_work_t *aq_ibv_work_unsignaled(aq_ibv_work_t *work, aq_ibv_peer_t *link)
 {
-    *piece = (struct ibv_sge){
-        .addr = (uintptr_t)work->local, .length = work->nbytes, .lkey = work->local_key};
-    *wr = (struct ibv_send_wr){
-        .wr_id = work->op ? (uintptr_t)work->op : (uintptr_t)link | UNSIGNALED,
-        .sg_list = piece,
-        .num_sge = work->nbytes ? 1 : 0,
-        .opcode = work->opcode,
-        .send_flags =
-            (work->op ? IBV_SEND_SIGNALED : 0) | (work->in_line ? (unsigned)IBV_SEND_INLINE : 0),
-        .wr.rdma = {.remote_addr = work->remote, .rkey = work->remote_key},
-        .qp_type.xrc.remote_srqn = link->srq_there, // other queue pairs than those of XRC ignore it
-    };
-    if (work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
-        wr->wr.atomic.remote_addr = work->remote;
-        wr->wr.atomic.rkey = work->remote_key;
-        wr->wr.atomic.compare_add = work->operand1;
-        wr->wr.atomic.swap = work->operand2;
-    }
+    work->wr = (struct ibv_send_wr){.wr_id = (uintptr_t)link | UNSIGNALED,
+                                    .sg_list = &work->piece,
+                                    .num_sge = 1,
+                                    .qp_type.xrc.remote_srqn = link->srq_there};
+    return work;
 }
 
-static void chain_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, struct ibv_send_wr *wr,
-                       unsigned count)
+static inline void chain_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
+                              struct ibv_send_wr *wr, unsigned count)
 {
     struct ibv_send_wr *bad;
-    atomic_fetch_add_explicit(&queue->posted, count, memory_order_relaxed);
+    aq_counter_add_long(&queue->posted, count);
     int error = ibv_post_send(link->qp, wr, &bad);
-    if (error)
+    if (__builtin_expect(error, 0))
         aq_ibv_peer_lost(queue->losses, link, strerror(error));
 }
 
-int aq_ibv_post_beside(aq_ibv_send_queue_t *queue, struct ibv_qp *qp, aq_ibv_peer_t *link,
-                       const aq_ibv_work_t *work)
+int aq_ibv_post_beside(aq_ibv_send_queue_t *queue, struct ibv_qp *qp, aq_ibv_op_t *op)
 {
-    struct ibv_send_wr wr, *bad;
-    struct ibv_sge piece;
-    work_describe(link, work, &wr, &piece);
-    atomic_fetch_add_explicit(&queue->posted, 1, memory_order_relaxed);
-    return ibv_post_send(qp, &wr, &bad);
+    struct ibv_send_wr *bad;
+    aq_counter_add_long(&queue->posted, 1);
+    return ibv_post_send(qp, &op->work.wr, &bad);
 }
 
 // The completion of this operation covers all unsignaled entries posted before it.
@@ -196,57 +139,64 @@ static void list_post_locked(aq_ibv_send_queue_t *queue)
     if (!count)
         return;
     for (unsigned i = 0; i + 1 < count; i++) {
-        list->wr[i].next = &list->wr[i + 1];
-        list->wr[i].send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
+        list->ops[i]->work.wr.next = &list->ops[i + 1]->work.wr;
+        list->ops[i]->work.wr.send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
         list->ops[i]->unsignaled = true;
         list->ops[i + 1]->before = list->ops[i];
     }
     op_cover_unsignaled(list->link, list->ops[count - 1]);
-    chain_post(queue, list->link, list->wr, count);
+    chain_post(queue, list->link, &list->ops[0]->work.wr, count);
 }
 
-static void list_post(aq_ibv_send_queue_t *queue)
+static __attribute__((noinline)) void list_post_all(aq_ibv_send_queue_t *queue)
 {
-    if (!queue->list.count)
-        return;
     aq_lock_take(&queue->list.lock);
     list_post_locked(queue);
     aq_lock_drop(&queue->list.lock);
 }
 
-void aq_ibv_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
-                 unsigned count)
+static inline void list_post(aq_ibv_send_queue_t *queue)
+{
+    if (__builtin_expect(queue->list.count, 0))
+        list_post_all(queue);
+}
+
+static inline void op_post(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
 {
     list_post(queue); // what was listed before must not wait behind this
-    struct ibv_send_wr wr[2];
-    struct ibv_sge piece[2];
-    for (unsigned i = 0; i < count; i++) {
-        work_describe(link, &work[i], &wr[i], &piece[i]);
-        if (i)
-            wr[i - 1].next = &wr[i];
-    }
-    if (work->op)
-        op_cover_unsignaled(link, work->op);
-    chain_post(queue, link, wr, count);
-    if (!work->op) // not before: an operation that covers it may be posted ahead of it
-        atomic_fetch_add_explicit(&link->entries->unsignaled, 1, memory_order_release);
+    op_cover_unsignaled(op->link, op);
+    chain_post(queue, op->link, &op->work.wr, op->work.wr.next ? 2 : 1);
+}
+
+void aq_ibv_post(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
+{
+    op_post(queue, op);
+}
+
+void aq_ibv_post_unsignaled(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, aq_ibv_work_t *work)
+{
+    list_post(queue);
+    chain_post(queue, link, &work->wr, 1);
+    // Not before: an operation that covers the message may be posted ahead of it.
+    atomic_fetch_add_explicit(&link->entries->unsignaled, 1, memory_order_release);
 }
 
 // ---- the list: short puts and gets to one peer, posted by one call of the device ----
 
 static unsigned reap_posted(aq_ibv_send_queue_t *queue);
 
-static void list_add(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work)
+static void list_add(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
 {
     aq_ibv_list_t *list = &queue->list;
-    if (list->link != link)
+    struct ibv_sge *piece = &op->work.piece;
+    if (list->link != op->link)
         list_post_locked(queue);
     const unsigned place = list->count++;
-    list->link = link;
-    list->ops[place] = work->op;
-    work_describe(link, work, &list->wr[place], &list->pieces[place]);
-    if (work->in_line) // the source may change before it is posted
-        list->pieces[place].addr = (uintptr_t)memcpy(list->bytes[place], work->local, work->nbytes);
+    list->link = op->link;
+    list->ops[place] = op;
+    if (op->work.wr.send_flags & IBV_SEND_INLINE) // the source may change before it is posted
+        piece->addr = (uintptr_t)memcpy(list->bytes[place], (const void *)(uintptr_t)piece->addr,
+                                        piece->length);
 }
 
 // How many operations with a peer are outstanding, as far as completions were reaped, the new one
@@ -281,11 +231,10 @@ static bool list_is_all(const aq_ibv_send_queue_t *queue)
     return atomic_load(&queue->ops_used) == queue->list.count;
 }
 
-static void post_in_list(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
-                         bool crowded)
+static void post_in_list(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, bool crowded)
 {
     aq_lock_take(&queue->list.lock);
-    list_add(queue, link, work);
+    list_add(queue, op);
     if (queue->list.count == AQ_IBV_LIST_MOST || crowded || list_is_all(queue))
         list_post_locked(queue);
     aq_lock_drop(&queue->list.lock);
@@ -294,13 +243,13 @@ static void post_in_list(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const 
 }
 
 // A device that has little to do gets the operation at once; a busy one would not begin it earlier.
-void aq_ibv_post_later(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work)
+void aq_ibv_post_later(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
 {
-    const unsigned busy = busy_with(queue, link), depth = queue->limits->depth_each;
-    if (work->nbytes > AQ_IBV_BUFFER_BYTES || busy <= KEEP_BUSY)
-        aq_ibv_post(queue, link, work, 1);
+    const unsigned busy = busy_with(queue, op->link), depth = queue->limits->depth_each;
+    if (op->work.piece.length > AQ_IBV_BUFFER_BYTES || busy <= KEEP_BUSY)
+        op_post(queue, op);
     else
-        post_in_list(queue, link, work, busy >= depth - depth / 4);
+        post_in_list(queue, op, busy >= depth - depth / 4);
 }
 
 // ---- completions ----
@@ -314,7 +263,7 @@ static inline void op_finish(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic
     if (!pending)
         return;
     atomic_store_explicit(&queue->transferred, true, memory_order_relaxed);
-    atomic_fetch_sub_explicit(pending, 1, memory_order_release);
+    aq_counter_add(pending, -1u);
 }
 
 void aq_ibv_op_finish_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots)
@@ -411,8 +360,9 @@ static void link_flush(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
         atomic_load_explicit(&link->entries->dead, memory_order_relaxed) ||
         !(op = aq_ibv_op_take(queue, link)))
         return;
-    const aq_ibv_work_t work = {.op = op, .opcode = IBV_WR_RDMA_WRITE};
-    aq_ibv_post(queue, link, &work, 1);
+    aq_ibv_work_rdma(&op->work, IBV_WR_RDMA_WRITE, 0, 0);
+    op->work.wr.num_sge = 0;
+    aq_ibv_post(queue, op);
 }
 
 // Ranks that still poll receive these messages meanwhile. Gives up on a device that does not

@@ -21,8 +21,15 @@ enum {
     AQ_IBV_LIST_MOST = 16, // operations that are posted together
 };
 
+// A work request, and the local memory that it reads or writes; wr.sg_list leads to `piece`.
+typedef struct aq_ibv_work {
+    struct ibv_send_wr wr;
+    struct ibv_sge piece;
+} aq_ibv_work_t;
+
 // An entry of a send queue, from its posting to its completion.
 typedef struct aq_ibv_op {
+    aq_ibv_work_t work; // signaled; completes with the address of the operation as its id
     struct aq_ibv_op *next;
     struct aq_ibv_op *before; // completes together with this one; NULL: none
     aq_ibv_peer_t *link;
@@ -43,8 +50,6 @@ typedef struct aq_ibv_list {
     _Atomic uint64_t last; // when an operation was last posted or listed
     aq_ibv_peer_t *link;
     aq_ibv_op_t *ops[AQ_IBV_LIST_MOST];
-    struct ibv_send_wr wr[AQ_IBV_LIST_MOST];
-    struct ibv_sge pieces[AQ_IBV_LIST_MOST];
     uint8_t bytes[AQ_IBV_LIST_MOST][AQ_IBV_INLINE_MOST]; // of those that travel inline
 } aq_ibv_list_t;
 
@@ -68,8 +73,63 @@ typedef struct aq_ibv_send_queue {
 // Allocates limits->depth_total operations. False: no memory.
 bool aq_ibv_send_queue_open(aq_ibv_send_queue_t *queue);
 
-// An operation, with one entry of the link's send queue. NULL: none is free now. Any thread.
-aq_ibv_op_t *aq_ibv_op_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link);
+// Takes one of the free entries that a counter counts. False: there is none. Any thread.
+static inline bool aq_ibv_slot_take(atomic_uint *slots)
+{
+    unsigned left = atomic_load_explicit(slots, memory_order_relaxed);
+    if (!aq_threads) {
+        atomic_store_explicit(slots, left - !!left, memory_order_relaxed);
+        return left;
+    }
+    while (left && !atomic_compare_exchange_weak_explicit(
+                       slots, &left, left - 1, memory_order_acquire, memory_order_relaxed))
+        ;
+    return left;
+}
+
+// Clears what the last use of an operation may have left.
+static inline void aq_ibv_op_init(aq_ibv_op_t *op, aq_ibv_peer_t *link)
+{
+    struct ibv_send_wr *wr = &op->work.wr;
+    wr->next = NULL;
+    wr->num_sge = 1;
+    wr->send_flags = IBV_SEND_SIGNALED;
+    wr->qp_type.xrc.remote_srqn = link->srq_there; // other queue pairs than those of XRC ignore it
+    op->before = NULL;
+    op->link = link;
+    op->buffer = NULL;
+    op->pending = NULL;
+    op->hold.region = op->there.region = NULL;
+    op->into = NULL;
+    op->covers = 0;
+    op->unsignaled = false;
+}
+
+// An operation to a link, with one of the free entries that `slots` counts: of the link's first
+// queue pair (link->entries), or of one beside it (ibv_rail.h). Its work request needs memory and
+// opcode. NULL: no entry or operation is free now. Any thread.
+static inline aq_ibv_op_t *aq_ibv_op_take_beside(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
+                                                 atomic_uint *slots)
+{
+    if (!aq_ibv_slot_take(slots))
+        return NULL;
+    aq_lock_take(&queue->op_lock);
+    aq_ibv_op_t *op = queue->free_ops;
+    if (op) {
+        queue->free_ops = op->next;
+        aq_counter_add(&queue->ops_used, 1);
+    }
+    aq_lock_drop(&queue->op_lock);
+    if (op)
+        aq_ibv_op_init(op, link);
+    else
+        aq_counter_add(slots, 1);
+    return op;
+}
+static inline aq_ibv_op_t *aq_ibv_op_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
+{
+    return aq_ibv_op_take_beside(queue, link, &link->entries->slots);
+}
 // The same with a buffer of the pool.
 aq_ibv_op_t *aq_ibv_op_take_with(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
                                  aq_ibv_pool_t *pool);
@@ -82,10 +142,8 @@ void aq_ibv_op_put(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op);
 // One entry of the link's send queue, for an operation that has none there. False: none is free.
 bool aq_ibv_entry_take(aq_ibv_peer_t *link);
 
-// For queue pairs of a link beside its first one (ibv_rail.h), of which `slots` counts the free
-// entries: the same two, and the end of an operation that has succeeded.
-aq_ibv_op_t *aq_ibv_op_take_beside(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
-                                   atomic_uint *slots);
+// For queue pairs of a link beside its first one, of which `slots` counts the free entries: gives
+// an operation back, and ends one that has succeeded.
 void aq_ibv_op_put_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots);
 void aq_ibv_op_finish_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots);
 
@@ -93,35 +151,45 @@ void aq_ibv_op_finish_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic
 // operation now.
 bool aq_ibv_unsignaled_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link);
 
-// One work request. It is signaled if it has an operation; without one the caller must have called
-// aq_ibv_unsignaled_take.
-typedef struct aq_ibv_work {
-    aq_ibv_op_t *op; // or NULL
-    enum ibv_wr_opcode opcode;
-    const void *local;
-    uint32_t nbytes, local_key;
-    bool in_line; // the call itself copies the bytes
-    uint64_t remote;
-    uint32_t remote_key;
-    uint64_t operand1, operand2; // of an atomic
-} aq_ibv_work_t;
+// The parts of a work request that the caller sets, whatever its opcode: the local memory, the
+// opcode with the memory of the peer, and whether the call that posts it copies the bytes.
+static inline void aq_ibv_work_local(aq_ibv_work_t *work, const void *local, size_t nbytes,
+                                     uint32_t key)
+{
+    work->piece =
+        (struct ibv_sge){.addr = (uintptr_t)local, .length = (uint32_t)nbytes, .lkey = key};
+}
+static inline void aq_ibv_work_rdma(aq_ibv_work_t *work, enum ibv_wr_opcode opcode, uint64_t remote,
+                                    uint32_t key)
+{
+    work->wr.opcode = opcode;
+    work->wr.wr.rdma.remote_addr = remote;
+    work->wr.wr.rdma.rkey = key;
+}
+static inline void aq_ibv_work_in_line(aq_ibv_work_t *work)
+{
+    work->wr.send_flags |= IBV_SEND_INLINE;
+}
+
+// The work request of an unsignaled message, which the caller owns; returns it. It needs memory and
+// opcode.
+aq_ibv_work_t *aq_ibv_work_unsignaled(aq_ibv_work_t *work, aq_ibv_peer_t *link);
 
 // The operation that the id of a work request names. NULL: it is an unsignaled message.
 aq_ibv_op_t *aq_ibv_op_of_id(uint64_t id);
 
-// Posts up to 2 work requests, in their order. aq_ibv_reap handles their completion, and their
-// failure.
-void aq_ibv_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
-                 unsigned count);
+// Posts the work request of an operation, and a second one if that is chained to it (wr.next).
+// aq_ibv_reap handles their completion, and their failure.
+void aq_ibv_post(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op);
+// The same for an unsignaled message; the caller has called aq_ibv_unsignaled_take.
+void aq_ibv_post_unsignaled(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, aq_ibv_work_t *work);
 
-// Posts one work request, which has an operation, to a queue pair beside the first one of the link.
-// Returns an errno, or 0.
-int aq_ibv_post_beside(aq_ibv_send_queue_t *queue, struct ibv_qp *qp, aq_ibv_peer_t *link,
-                       const aq_ibv_work_t *work);
+// Posts an operation to a queue pair beside the first one of its link. Returns an errno, or 0.
+int aq_ibv_post_beside(aq_ibv_send_queue_t *queue, struct ibv_qp *qp, aq_ibv_op_t *op);
 
 // Posts a put or get, at once or together with later ones; the next aq_ibv_post or aq_ibv_reap
 // posts it at the latest.
-void aq_ibv_post_later(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work);
+void aq_ibv_post_later(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op);
 
 // Posts the list, then takes out completions and gives their resources back. Returns how many
 // operations completed. Any thread.

@@ -14,8 +14,7 @@
 // fenced: so other processes do not test for that.
 static aq_conduit_ops_t ops_beside;
 
-static aq_status_t rma_as_chosen(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
-                                 atomic_uint *pending, size_t *begun);
+static aq_status_t rma_as_chosen(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
 
 static unsigned poll_over_rails(aq_conduit_t *conduit, unsigned what)
 {
@@ -142,50 +141,34 @@ static aq_status_t ibv_attach(aq_conduit_t *conduit, void *segment, size_t size)
     return aq_ibv_conduit_attach(aq_ibv_of(conduit), segment, size);
 }
 
-static inline aq_status_t rma_start(aq_conduit_t *conduit, const aq_ibv_rma_t *rma,
-                                    aq_ibv_rma_begin_t *begin, size_t *begun)
+static inline aq_status_t rma_start(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, aq_rma_t *rma,
+                                    aq_ibv_rma_begin_t *begin)
 {
-    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     aq_ibv_hold_t there;
-    *begun = 0;
-    switch (aq_ibv_keys_look(&ibv->shared->keys, rma->link->rank, rma->remote, rma->nbytes,
-                             !rma->is_get, &there)) {
+    size_t begun;
+    switch (aq_ibv_keys_look(&ibv->shared->keys, link->rank, (uintptr_t)rma->remote, rma->nbytes,
+                             rma->kind == AQ_RMA_PUT, &there)) {
     case AQ_IBV_REACHED:
-        *begun = begin(&ibv->rma, rma, &there);
-        if (*begun)
-            return AQ_OK;
-        aq_ibv_keys_release(&there);
-        return AQ_AGAIN;
+        begun = begin(&ibv->rma, link, rma, &there);
+        if (!begun)
+            aq_ibv_keys_release(&there);
+        aq_rma_advance(rma, begun);
+        return begun ? AQ_OK : AQ_AGAIN;
     case AQ_IBV_MISSED:
-        return aq_ibv_ondemand_begin(&ibv->ondemand, rma, begun);
+        return aq_ibv_ondemand_begin(&ibv->ondemand, link, rma);
     default:
         return AQ_ERR_ABSENT;
     }
 }
 
-static inline aq_ibv_rma_t transfer_of(void *link, const aq_rma_t *rma, atomic_uint *pending)
+static aq_status_t ibv_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma)
 {
-    return (aq_ibv_rma_t){.link = link,
-                          .remote = (uintptr_t)rma->remote,
-                          .local = rma->local,
-                          .nbytes = rma->nbytes,
-                          .is_get = rma->kind == AQ_RMA_GET,
-                          .stable = rma->flags & AQ_RMA_STABLE,
-                          .pending = pending};
+    return rma_start(aq_ibv_of(conduit), link, rma, aq_ibv_rma_begin);
 }
 
-static aq_status_t ibv_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
-                           atomic_uint *pending, size_t *begun)
+static aq_status_t rma_as_chosen(aq_conduit_t *conduit, void *link, aq_rma_t *rma)
 {
-    const aq_ibv_rma_t transfer = transfer_of(link, rma, pending);
-    return rma_start(conduit, &transfer, aq_ibv_rma_begin, begun);
-}
-
-static aq_status_t rma_as_chosen(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
-                                 atomic_uint *pending, size_t *begun)
-{
-    const aq_ibv_rma_t transfer = transfer_of(link, rma, pending);
-    return rma_start(conduit, &transfer, aq_ibv_of(conduit)->ondemand.begin, begun);
+    return rma_start(aq_ibv_of(conduit), link, rma, aq_ibv_of(conduit)->ondemand.begin);
 }
 
 static aq_status_t ibv_atomic(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,

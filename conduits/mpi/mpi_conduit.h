@@ -303,8 +303,7 @@ aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, vo
 aq_status_t mpi_agree(const mpi_conduit_t *mpi, bool yes, bool *all);
 
 aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size);
-aq_status_t mpi_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
-                    size_t *begun);
+aq_status_t mpi_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
 // Closes the windows. Collective.
 void mpi_rma_end(mpi_conduit_t *mpi);
 // Completes outstanding puts and gets; returns their number. Under the lock.

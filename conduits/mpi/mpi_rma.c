@@ -152,9 +152,8 @@ static void access_record(mpi_conduit_t *mpi, uint32_t rank, atomic_uint *pendin
 }
 
 static aq_status_t access_begin(mpi_conduit_t *mpi, const mpi_link_t *link, const void *remote,
-                                size_t nbytes, size_t *at, size_t *begun)
+                                size_t nbytes, size_t *at)
 {
-    *begun = 0;
     if (!mpi->main->window || !find_place(link, remote, nbytes, at))
         return AQ_ERR_ABSENT;
     mpi_enter(mpi);
@@ -164,7 +163,6 @@ static aq_status_t access_begin(mpi_conduit_t *mpi, const mpi_link_t *link, cons
         mpi_leave(mpi);
         return AQ_AGAIN;
     }
-    *begun = aq_min(nbytes, PIECE_MOST);
     return AQ_OK; // with the lock held
 }
 
@@ -183,22 +181,23 @@ static void put_begin(mpi_conduit_t *mpi, uint32_t rank, const aq_rma_t *put, si
         call_check(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->main->window, rank));
 }
 
-aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, const aq_rma_t *rma, atomic_uint *pending,
-                    size_t *begun)
+aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, aq_rma_t *rma)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
     const mpi_link_t *link = pointer;
+    const size_t piece = aq_min(rma->nbytes, PIECE_MOST);
     size_t at;
-    aq_status_t status = access_begin(mpi, link, rma->remote, rma->nbytes, &at, begun);
+    aq_status_t status = access_begin(mpi, link, rma->remote, rma->nbytes, &at);
     if (status != AQ_OK)
         return status;
     if (rma->kind == AQ_RMA_PUT)
-        put_begin(mpi, link->rank, rma, *begun, at);
+        put_begin(mpi, link->rank, rma, piece, at);
     else
         call_check(mpi, "MPI_Get",
-                   mpi->mpi->get(mpi->main->window, rma->local, (int)*begun, link->rank, at));
-    access_record(mpi, link->rank, pending);
+                   mpi->mpi->get(mpi->main->window, rma->local, (int)piece, link->rank, at));
+    access_record(mpi, link->rank, rma->pending);
     mpi_leave(mpi);
+    aq_rma_advance(rma, piece);
     return AQ_OK;
 }
 

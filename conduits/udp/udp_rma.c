@@ -116,20 +116,19 @@ static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, u
     return begun;
 }
 
-static size_t put_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *put,
-                        atomic_uint *pending)
+static size_t put_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *put)
 {
     udp_rma_t rma = {.type = UDP_FRAME_PUT,
                      .nbytes = put->nbytes,
                      .payload = put->local,
                      .place = udp_place_of(udp, link->rank, put->remote)};
-    const udp_alone_t how = {.in_place = put->flags & AQ_RMA_STABLE, .pending = pending};
+    const udp_alone_t how = {.in_place = put->flags & AQ_RMA_STABLE, .pending = put->pending};
     size_t begun;
     aq_lock_take(&link->lock);
     if (put->nbytes >= aq_min(ALONE_LEAST, largest_piece(link)))
         begun = put_pieces(udp, link, &rma, how);
     else
-        begun = add_frame(udp, link, &rma, pending) ? put->nbytes : 0;
+        begun = add_frame(udp, link, &rma, put->pending) ? put->nbytes : 0;
     aq_lock_drop(&link->lock);
     return begun;
 }
@@ -162,28 +161,27 @@ static bool get_ask(udp_conduit_t *udp, udp_link_t *link, void *dest, udp_rma_t 
     return add_frame(udp, link, rma, NULL);
 }
 
-static size_t get_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *get,
-                        atomic_uint *pending)
+static size_t get_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *get)
 {
     udp_rma_t rma = {.type = UDP_FRAME_GET, .place = udp_place_of(udp, link->rank, get->remote)};
-    atomic_fetch_add_explicit(pending, 1, memory_order_release);
+    atomic_fetch_add_explicit(get->pending, 1, memory_order_release);
     aq_lock_take(&link->lock);
     rma.nbytes = aq_min(get->nbytes, largest_piece(link));
-    const bool asked = get_ask(udp, link, get->local, &rma, pending);
+    const bool asked = get_ask(udp, link, get->local, &rma, get->pending);
     aq_lock_drop(&link->lock);
     if (asked)
         return rma.nbytes;
-    atomic_fetch_sub_explicit(pending, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(get->pending, 1, memory_order_relaxed);
     return 0;
 }
 
-aq_status_t udp_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
-                    size_t *begun)
+aq_status_t udp_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma)
 {
     udp_conduit_t *udp = udp_of(conduit);
-    *begun = rma->kind == AQ_RMA_GET ? get_begin(udp, link, rma, pending)
-                                     : put_begin(udp, link, rma, pending);
-    return *begun ? AQ_OK : AQ_AGAIN;
+    const size_t begun =
+        rma->kind == AQ_RMA_GET ? get_begin(udp, link, rma) : put_begin(udp, link, rma);
+    aq_rma_advance(rma, begun);
+    return begun ? AQ_OK : AQ_AGAIN;
 }
 
 static bool answer_one(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get,

@@ -346,8 +346,7 @@ void udp_send_epoch(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsig
 // ---- udp_rma.c ----
 
 // See aq_conduit_ops_t.
-aq_status_t udp_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
-                    size_t *begun);
+aq_status_t udp_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
 
 // Answers the get that was read last and those right behind it; adds their number to *done. False:
 // there is no room now for the reply to the get at frames->at.

@@ -70,21 +70,20 @@ static unsigned post_poll(aq_conduit_t *conduit, unsigned what)
     return 0;
 }
 
-static aq_status_t post_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
-                            atomic_uint *pending, size_t *begun)
+static aq_status_t post_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma)
 {
     (void)conduit;
     assert_int_equal(rma->kind, AQ_RMA_PUT);
     assert_ptr_equal(link, (void *)(uintptr_t)((FAR + 1) * LINK_UNIT));
-    *begun = 0;
     if (put_ahead.refusals) {
         put_ahead.refusals--;
         return AQ_AGAIN;
     }
-    *begun = rma->nbytes < PUT_MOST ? rma->nbytes : PUT_MOST;
-    memcpy(put_ahead.segment + ((uintptr_t)rma->remote - SEGMENT), rma->local, *begun);
-    atomic_fetch_add(pending, 1);
-    put_ahead.pending = pending;
+    const size_t begun = rma->nbytes < PUT_MOST ? rma->nbytes : PUT_MOST;
+    memcpy(put_ahead.segment + ((uintptr_t)rma->remote - SEGMENT), rma->local, begun);
+    atomic_fetch_add(rma->pending, 1);
+    put_ahead.pending = rma->pending;
+    aq_rma_advance(rma, begun);
     put_ahead.calls++;
     return AQ_OK;
 }

@@ -27,7 +27,6 @@ static aq_ibv_keys_t keys;
 static aq_ibv_atomic_path_t path;
 static aq_ibv_peer_t peer;
 static struct ibv_mr slab_mr;
-static aq_ibv_op_t ops[OPS];
 static aq_ibv_buffer_t buffers[OPS];
 static aq_ibv_segment_t segment;
 static uintptr_t starts[2], lengths[2]; // of the segments, by rank
@@ -97,7 +96,9 @@ static int start(void **state)
     lengths[PEER] = segment.bytes;
     segment_keys[PEER] = segment.pieces[0]->rkey;
     slab_mr.lkey = 77;
+    limits.depth_total = OPS;
     queue = (aq_ibv_send_queue_t){.limits = &limits, .cq = &cq};
+    assert_true(aq_ibv_send_queue_open(&queue));
     pools = (aq_ibv_buffers_t){.slab_mr = &slab_mr};
     path = (aq_ibv_atomic_path_t){.buffers = &pools, .keys = &keys, .queue = &queue};
     keys.segments = (aq_ibv_segments_t){
@@ -108,8 +109,6 @@ static int start(void **state)
     for (int i = 0; i < OPS; i++) {
         buffers[i] = (aq_ibv_buffer_t){.bytes = slab[i], .home = &pools.bounces};
         aq_ibv_buffer_put(&buffers[i]);
-        ops[i].next = queue.free_ops;
-        queue.free_ops = &ops[i];
     }
     return 0;
 }
@@ -117,6 +116,7 @@ static int start(void **state)
 static int stop(void **state)
 {
     (void)state;
+    free(queue.ops);
     aq_ibv_segment_release(&memory, &segment);
     assert_int_equal(fake_verbs.regions, 0);
     return 0;

@@ -427,13 +427,10 @@ static void begin_put(unsigned from, aq_ibv_peer_t *link, unsigned place, atomic
     assert_non_null(op);
     op->pending = pending;
     atomic_fetch_add(pending, 1);
-    const aq_ibv_work_t work = {.op = op,
-                                .opcode = IBV_WR_RDMA_WRITE,
-                                .local = &from_memory[place],
-                                .nbytes = sizeof from_memory[place],
-                                .in_line = true,
-                                .remote = (uintptr_t)&to_memory[place]};
-    aq_ibv_post_later(&ibv->send_queue, link, &work);
+    aq_ibv_work_local(&op->work, &from_memory[place], sizeof from_memory[place], 0);
+    aq_ibv_work_rdma(&op->work, IBV_WR_RDMA_WRITE, (uintptr_t)&to_memory[place], 0);
+    aq_ibv_work_in_line(&op->work);
+    aq_ibv_post_later(&ibv->send_queue, op);
 }
 
 static void poll_sending(unsigned node)

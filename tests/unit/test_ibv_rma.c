@@ -150,15 +150,14 @@ static void set(const char *name, const char *value)
 static size_t begin(aq_ibv_rma_begin_t *how, bool is_get, bool stable, size_t nbytes,
                     atomic_uint *pending)
 {
-    const aq_ibv_rma_t rma = {.link = &peer,
-                              .remote = (uintptr_t)target,
-                              .local = outside,
-                              .nbytes = nbytes,
-                              .is_get = is_get,
-                              .stable = stable,
-                              .pending = pending};
+    const aq_rma_t rma = {.remote = target,
+                          .local = outside,
+                          .nbytes = nbytes,
+                          .pending = pending,
+                          .kind = is_get ? AQ_RMA_GET : AQ_RMA_PUT,
+                          .flags = stable ? AQ_RMA_STABLE : 0};
     const aq_ibv_hold_t there = {.bytes = nbytes, .key = PEER_KEY};
-    return how(&path, &rma, &there);
+    return how(&path, &peer, &rma, &there);
 }
 
 // Does a put or get as a whole. Returns whether the device used the memory of the client itself.
@@ -249,6 +248,34 @@ static void test_fence_without_room(void **state)
     end_job();
 }
 
+// A put or get that finds no entry or no buffer goes on with those of operations that are complete.
+static void test_reaps_for_room(void **state)
+{
+    atomic_uint pending = 0;
+    (void)state;
+    begin_job();
+    limits.apart_ns = UINT64_MAX; // nothing is reaped because time has passed
+    atomic_store(&peer.own.slots, 1);
+    assert_int_equal(begin(aq_ibv_rma_begin, false, true, 8, &pending), 8);
+    assert_int_equal(begin(aq_ibv_rma_begin, true, true, 100, &pending), 100);
+    assert_int_equal(pending, 1);
+    assert_int_equal(aq_ibv_reap(&queue), 1);
+    atomic_store(&peer.own.slots, limits.depth_each);
+    for (unsigned i = 0; i < OPS; i++)
+        assert_int_equal(begin(aq_ibv_rma_begin, true, true, 100, &pending), 100);
+    assert_int_equal(pending, OPS);
+    assert_int_equal(begin(aq_ibv_rma_begin, true, true, 100, &pending), 100);
+    assert_int_equal(pending, OPS);
+    while (pending)
+        assert_int_equal(aq_ibv_reap(&queue), 1);
+    polled_count = posted_count; // nothing is left to complete
+    atomic_store(&peer.own.slots, 0);
+    assert_int_equal(begin(aq_ibv_rma_begin, true, true, 100, &pending), 0);
+    assert_int_equal(pending, 0);
+    atomic_store(&peer.own.slots, limits.depth_each);
+    end_job();
+}
+
 // GASNET_PUT_STRIPE_SZ and GASNET_GET_STRIPE_SZ, in KB.
 static void test_stripes(void **state)
 {
@@ -280,6 +307,7 @@ int main(void)
         cmocka_unit_test_setup(test_bounce_limit, start),
         cmocka_unit_test_setup(test_fenced, start),
         cmocka_unit_test_setup(test_fence_without_room, start),
+        cmocka_unit_test_setup(test_reaps_for_room, start),
         cmocka_unit_test_setup(test_stripes, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

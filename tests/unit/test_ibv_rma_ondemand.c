@@ -104,19 +104,18 @@ enum { BUSY = 64 };
 static aq_ibv_hold_t busy[BUSY];
 static unsigned busy_count, device_room, begun_count;
 
-static size_t device_begin(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+static size_t device_begin(aq_ibv_rma_path_t *path, aq_ibv_peer_t *link, const aq_rma_t *rma,
                            const aq_ibv_hold_t *there)
 {
-    (void)path;
+    const bool is_get = rma->kind == AQ_RMA_GET;
+    (void)path, (void)link;
     assert_ptr_equal(rma->pending, &pending);
     if (device_room == 0 || busy_count == BUSY)
         return 0;
     device_room--;
     begun_count++;
-    fake_verbs_use(there->key, rma->remote, there->bytes, !rma->is_get, false);
-    void *remote = (void *)rma->remote;
-    memcpy(rma->is_get ? (void *)rma->local : remote, rma->is_get ? remote : rma->local,
-           there->bytes);
+    fake_verbs_use(there->key, (uintptr_t)rma->remote, there->bytes, !is_get, false);
+    memcpy(is_get ? rma->local : rma->remote, is_get ? rma->remote : rma->local, there->bytes);
     atomic_fetch_add(rma->pending, 1);
     busy[busy_count++] = *there;
     return there->bytes;
@@ -213,15 +212,15 @@ static void fill_bytes(char *at, size_t length, unsigned seed)
 static aq_status_t begin_transfer(size_t there, char *local, size_t length, bool is_get,
                                   bool stable, size_t *begun)
 {
-    const aq_ibv_rma_t rma = {.link = &links[0],
-                              .remote = (uintptr_t)bytes[1] + there,
-                              .local = local,
-                              .nbytes = length,
-                              .is_get = is_get,
-                              .stable = stable,
-                              .pending = &pending};
-    *begun = 0;
-    return aq_ibv_ondemand_begin(&ondemands[0], &rma, begun);
+    aq_rma_t rma = {.remote = bytes[1] + there,
+                    .local = local,
+                    .nbytes = length,
+                    .pending = &pending,
+                    .kind = is_get ? AQ_RMA_GET : AQ_RMA_PUT,
+                    .flags = stable ? AQ_RMA_STABLE : 0};
+    const aq_status_t status = aq_ibv_ondemand_begin(&ondemands[0], &links[0], &rma);
+    *begun = length - rma.nbytes;
+    return status;
 }
 
 // Puts or gets all of it, piece by piece.

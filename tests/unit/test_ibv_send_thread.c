@@ -153,15 +153,12 @@ static void test_list_is_posted(void **state)
     ibv->limits.apart_ns = UINT64_MAX;
     while (!ibv->send_queue.list.count) {
         aq_ibv_op_t *op = aq_ibv_op_take(&ibv->send_queue, fake_fabric_link(0, 1));
-        const aq_ibv_work_t work = {.op = op,
-                                    .opcode = IBV_WR_RDMA_WRITE,
-                                    .local = &from,
-                                    .nbytes = sizeof from,
-                                    .in_line = true,
-                                    .remote = (uintptr_t)&to};
+        aq_ibv_work_local(&op->work, &from, sizeof from, 0);
+        aq_ibv_work_rdma(&op->work, IBV_WR_RDMA_WRITE, (uintptr_t)&to, 0);
+        aq_ibv_work_in_line(&op->work);
         op->pending = &pending;
         pending = ++puts;
-        aq_ibv_post_later(&ibv->send_queue, op->link, &work);
+        aq_ibv_post_later(&ibv->send_queue, op);
     }
     while (aq_ibv_reap_by_thread(&ibv->sleeper))
         ;
@@ -178,16 +175,13 @@ static void test_list_does_not_wait(void **state)
     (void)state;
     aq_ibv_peer_t *link = fake_fabric_link(0, 1);
     aq_ibv_op_t *op = aq_ibv_op_take(&ibv->send_queue, link);
-    const aq_ibv_work_t work = {.op = op,
-                                .opcode = IBV_WR_RDMA_WRITE,
-                                .local = &from,
-                                .nbytes = sizeof from,
-                                .in_line = true,
-                                .remote = (uintptr_t)&to};
+    aq_ibv_work_local(&op->work, &from, sizeof from, 0);
+    aq_ibv_work_rdma(&op->work, IBV_WR_RDMA_WRITE, (uintptr_t)&to, 0);
+    aq_ibv_work_in_line(&op->work);
     ibv->limits.apart_ns = UINT64_MAX;
     assert_int_equal(outstanding(), 1);
     atomic_fetch_sub(&link->entries->slots, BUSY);
-    aq_ibv_post_later(&ibv->send_queue, link, &work);
+    aq_ibv_post_later(&ibv->send_queue, op);
     assert_int_equal(to, 7);
     atomic_fetch_add(&link->entries->slots, BUSY);
 }

@@ -85,12 +85,17 @@ static bool message_send(uint32_t from, uint32_t to, uint32_t value, bool unsign
 {
     aq_ibv_send_queue_t *queue = &fake_nodes[from].send_queue;
     aq_ibv_peer_t *link = link_of(from, to);
-    aq_ibv_work_t work = {
-        .opcode = IBV_WR_SEND, .local = &value, .nbytes = sizeof value, .in_line = true};
-    if (unsignaled ? !aq_ibv_unsignaled_take(queue, link)
-                   : !(work.op = aq_ibv_op_take(queue, link)))
+    aq_ibv_op_t *op = unsignaled ? NULL : aq_ibv_op_take(queue, link);
+    if (unsignaled ? !aq_ibv_unsignaled_take(queue, link) : !op)
         return false;
-    aq_ibv_post(queue, link, &work, 1);
+    aq_ibv_work_t bare, *work = op ? &op->work : aq_ibv_work_unsignaled(&bare, link);
+    work->wr.opcode = IBV_WR_SEND;
+    aq_ibv_work_local(work, &value, sizeof value, 0);
+    aq_ibv_work_in_line(work);
+    if (op)
+        aq_ibv_post(queue, op);
+    else
+        aq_ibv_post_unsignaled(queue, link, work);
     return true;
 }
 
@@ -175,12 +180,11 @@ static void test_list(void **state)
     for (uint32_t i = 0; i < PUTS; i++) {
         aq_ibv_peer_t *link = link_of(0, FAKE_EACH + i / 2 % FAKE_EACH);
         values[i] = i;
-        const aq_ibv_work_t work = {.op = aq_ibv_op_take(queue, link),
-                                    .opcode = IBV_WR_RDMA_WRITE,
-                                    .local = &values[i],
-                                    .nbytes = sizeof values[i]};
-        assert_non_null(work.op);
-        aq_ibv_post_later(queue, link, &work);
+        aq_ibv_op_t *op = aq_ibv_op_take(queue, link);
+        assert_non_null(op);
+        aq_ibv_work_local(&op->work, &values[i], sizeof values[i], 0);
+        aq_ibv_work_rdma(&op->work, IBV_WR_RDMA_WRITE, 0, 0);
+        aq_ibv_post_later(queue, op);
     }
     fake_xrc_release(&fake_nodes[0]);
     while (atomic_load(&queue->ops_used))

@@ -19,17 +19,16 @@ static uint8_t last_flags;
 static atomic_uint *pending_put; // completed by the next poll; NULL: none
 static bool has_no_room;
 
-static aq_status_t waits_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
-                             atomic_uint *pending, size_t *bytes)
+static aq_status_t waits_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma)
 {
     (void)conduit, (void)link;
     if (has_no_room)
         return AQ_AGAIN;
     begun++;
     last_flags = rma->flags;
-    pending_put = pending;
-    atomic_fetch_add(pending, 1);
-    *bytes = rma->nbytes;
+    pending_put = rma->pending;
+    atomic_fetch_add(rma->pending, 1);
+    aq_rma_advance(rma, rma->nbytes);
     return AQ_OK;
 }
 
@@ -69,7 +68,7 @@ static bool start_put(size_t nbytes, uint8_t flags, gex_Flags_t call_flags, int 
 {
     static char from[256], to[256];
     const aq_rma_op_t op = {
-        .call = "put", .access = {to, from, nbytes, AQ_RMA_PUT, flags}, .flags = call_flags};
+        .call = "put", .access = {to, from, nbytes, NULL, AQ_RMA_PUT, flags}, .flags = call_flags};
     aq_event_t *event = aq_event_new();
     const gex_Event_t part = aq_event_part(event, AQ_PART_PUT);
     begun = 0;

@@ -208,11 +208,13 @@ static uint64_t get_begin(void)
 {
     static atomic_uint pending;
     udp_link_t *link = udp_link_get(udp, 1);
-    size_t begun;
-    const aq_rma_t get = {
-        .remote = (void *)segment_addr[1], .local = memory, .nbytes = 8, .kind = AQ_RMA_GET};
-    assert_int_equal(udp_rma(&udp->base, link, &get, &pending, &begun), AQ_OK);
-    assert_int_equal(begun, 8);
+    aq_rma_t get = {.remote = (void *)segment_addr[1],
+                    .local = memory,
+                    .nbytes = 8,
+                    .pending = &pending,
+                    .kind = AQ_RMA_GET};
+    assert_int_equal(udp_rma(&udp->base, link, &get), AQ_OK);
+    assert_int_equal(get.nbytes, 0);
     return (uint64_t)link->gets.slots[0].generation << 32;
 }
 
