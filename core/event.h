@@ -9,6 +9,7 @@
 // (at most 128) and exchanges batches of them with a shared pool.
 // - The record of a root event goes back to the pool when that event is synchronized, by
 //   any thread.
+// - A blocking put or get has its record on the stack of the call.
 // - An access region (NBI) is also such a record; its thread owns it.
 #ifndef AQ_EVENT_H
 #define AQ_EVENT_H

@@ -68,7 +68,7 @@ static bool is_guarded(const aq_rma_op_t *op)
     return aq_route_tagged(op->route) || aq_segment_guarded(op->rank, op->route.to);
 }
 
-int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
+static inline int rma_start(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_rma_t *access = &op->access;
     intptr_t shift = 0;
@@ -87,18 +87,30 @@ int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
     return 0;
 }
 
-// Starts an operation of the client, or ends it if the target does not have this memory.
-static int rma_start_checked(const aq_rma_op_t *op, gex_Event_t part)
+int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
 {
-    const aq_rma_t *rma = &op->access;
-    const bool fits = aq_access_fits(op->rank, op->route.to, rma->remote, rma->nbytes);
-    if (__builtin_expect(fits && !aq_probe_needed(op->route.to), 1))
-        return aq_rma_start(op, part);
+    return rma_start(op, part);
+}
+
+// For an operation whose target may lack the memory: asks, or ends the operation.
+static __attribute__((noinline, cold)) int rma_start_doubtful(const aq_rma_op_t *op, bool fits,
+                                                              gex_Event_t part)
+{
     aq_access_t access = access_of(op, 0);
     if (fits && aq_probe(&access, !is_get(op)))
         return aq_rma_start(op, part);
     aq_access_refuse(&access, 0, part);
     return 0;
+}
+
+// Starts an operation of the client, or ends it if the target does not have this memory.
+static inline int rma_start_checked(const aq_rma_op_t *op, gex_Event_t part)
+{
+    const aq_rma_t *rma = &op->access;
+    const bool fits = aq_access_fits(op->rank, op->route.to, rma->remote, rma->nbytes);
+    if (__builtin_expect(fits && !aq_probe_needed(op->route.to), 1))
+        return rma_start(op, part);
+    return rma_start_doubtful(op, fits, part);
 }
 
 // The counter of an event for operations of this kind.
@@ -135,15 +147,16 @@ static void rma_await(gex_Event_t part)
         gex_Event_Wait(part);
 }
 
-static int rma_start_blocking(aq_rma_op_t *op)
+// The event is over when the call returns, and needs no place in the pool.
+static inline int rma_start_blocking(aq_rma_op_t *op)
 {
-    aq_event_t *event = aq_event_new();
-    const gex_Event_t part = part_for(op, event);
+    aq_event_t event = {.part[AQ_PART_GET].index = AQ_PART_GET,
+                        .part[AQ_PART_PUT].index = AQ_PART_PUT};
+    const gex_Event_t part = part_for(op, &event);
     op->waits = true;
     const int refused = rma_start_checked(op, part);
     if (!refused)
         rma_await(part);
-    aq_event_free(event);
     return refused;
 }
 
@@ -160,18 +173,6 @@ static unsigned stability_flags(const gex_Event_t *lc_opt)
     return lc_opt == GEX_EVENT_DEFER ? AQ_RMA_STABLE : 0;
 }
 
-static aq_rma_op_t describe_op(const char *call, gex_TM_t tm, gex_Rank_t rank, aq_rma_t access,
-                               gex_Flags_t flags)
-{
-    if (AQ_CHECKS)
-        check_call(call, tm, rank);
-    return (aq_rma_op_t){.call = call,
-                         .access = access,
-                         .rank = aq_tm_jobrank(tm, rank),
-                         .route = aq_team_route(aq_team_of(tm), rank),
-                         .flags = flags};
-}
-
 static aq_rma_t put_of(void *dest, const void *src, size_t nbytes, unsigned flags)
 {
     return (aq_rma_t){.remote = dest,
@@ -186,27 +187,42 @@ static aq_rma_t get_of(void *dest, void *src, size_t nbytes)
     return (aq_rma_t){.remote = src, .local = dest, .nbytes = nbytes, .kind = AQ_RMA_GET};
 }
 
+// Names the peer of an operation, which has everything else.
+static inline void op_aim(aq_rma_op_t *op, gex_TM_t tm, gex_Rank_t rank)
+{
+    if (AQ_CHECKS)
+        check_call(op->call, tm, rank);
+    op->rank = aq_tm_jobrank(tm, rank);
+    op->route = aq_team_route(aq_team_of(tm), rank);
+}
+
 int aq_api_put(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                gex_Flags_t flags)
 {
-    aq_rma_op_t op = describe_op("gex_RMA_PutBlocking", tm, rank,
-                                 put_of(dest, src, nbytes, AQ_RMA_STABLE), flags);
+    aq_rma_op_t op = {.call = "gex_RMA_PutBlocking",
+                      .access = put_of(dest, src, nbytes, AQ_RMA_STABLE),
+                      .flags = flags};
+    op_aim(&op, tm, rank);
     return rma_start_blocking(&op);
 }
 
 int aq_api_put_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                    gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    const aq_rma_op_t op = describe_op("gex_RMA_PutNBI", tm, rank,
-                                       put_of(dest, src, nbytes, stability_flags(lc_opt)), flags);
+    aq_rma_op_t op = {.call = "gex_RMA_PutNBI",
+                      .access = put_of(dest, src, nbytes, stability_flags(lc_opt)),
+                      .flags = flags};
+    op_aim(&op, tm, rank);
     return rma_start_nbi(tm, &op);
 }
 
 gex_Event_t aq_api_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                           gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    const aq_rma_op_t op = describe_op("gex_RMA_PutNB", tm, rank,
-                                       put_of(dest, src, nbytes, stability_flags(lc_opt)), flags);
+    aq_rma_op_t op = {.call = "gex_RMA_PutNB",
+                      .access = put_of(dest, src, nbytes, stability_flags(lc_opt)),
+                      .flags = flags};
+    op_aim(&op, tm, rank);
     gex_Event_t event = rma_start_nb(tm, &op);
     aq_api_lc_done(lc_opt);
     return event;
@@ -215,21 +231,25 @@ gex_Event_t aq_api_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *
 int aq_api_get(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                gex_Flags_t flags)
 {
-    aq_rma_op_t op = describe_op("gex_RMA_GetBlocking", tm, rank, get_of(dest, src, nbytes), flags);
+    aq_rma_op_t op = {
+        .call = "gex_RMA_GetBlocking", .access = get_of(dest, src, nbytes), .flags = flags};
+    op_aim(&op, tm, rank);
     return rma_start_blocking(&op);
 }
 
 int aq_api_get_nbi(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                    gex_Flags_t flags)
 {
-    const aq_rma_op_t op =
-        describe_op("gex_RMA_GetNBI", tm, rank, get_of(dest, src, nbytes), flags);
+    aq_rma_op_t op = {
+        .call = "gex_RMA_GetNBI", .access = get_of(dest, src, nbytes), .flags = flags};
+    op_aim(&op, tm, rank);
     return rma_start_nbi(tm, &op);
 }
 
 gex_Event_t aq_api_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                           gex_Flags_t flags)
 {
-    const aq_rma_op_t op = describe_op("gex_RMA_GetNB", tm, rank, get_of(dest, src, nbytes), flags);
+    aq_rma_op_t op = {.call = "gex_RMA_GetNB", .access = get_of(dest, src, nbytes), .flags = flags};
+    op_aim(&op, tm, rank);
     return rma_start_nb(tm, &op);
 }
