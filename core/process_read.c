@@ -1,0 +1,84 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "process_read.h"
+
+#include <sys/random.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "lock.h"
+#include "team.h"
+
+static uint64_t own_proof;
+static aq_lock_t proof_lock;
+
+// 0: the system has no random bytes.
+static uint64_t proof_get(void)
+{
+    aq_lock_take(&proof_lock);
+    if (!own_proof && getrandom(&own_proof, sizeof own_proof, 0) != sizeof own_proof)
+        own_proof = 0;
+    const uint64_t proof = own_proof;
+    aq_lock_drop(&proof_lock);
+    return proof;
+}
+
+aq_process_t aq_process_self(void)
+{
+    const uint64_t proof = proof_get();
+    if (!proof)
+        return (aq_process_t){0};
+    return (aq_process_t){
+        .proof = proof, .proof_address = (uintptr_t)&own_proof, .number = getpid()};
+}
+
+typedef ssize_t copy_call_t(pid_t process, const struct iovec *here, unsigned long here_count,
+                            const struct iovec *there, unsigned long there_count,
+                            unsigned long flags);
+
+static bool process_copy(copy_call_t *call, int32_t number, uint64_t there, void *here,
+                         size_t nbytes)
+{
+    while (nbytes) {
+        const struct iovec own = {here, nbytes};
+        const struct iovec others = {(void *)(uintptr_t)there, nbytes};
+        const ssize_t copied = call(number, &own, 1, &others, 1, 0);
+        if (copied <= 0)
+            return false;
+        here = (char *)here + copied;
+        there += (uint64_t)copied;
+        nbytes -= (size_t)copied;
+    }
+    return true;
+}
+
+bool aq_process_read(int32_t number, uint64_t from, void *to, size_t nbytes)
+{
+    return process_copy(process_vm_readv, number, from, to, nbytes);
+}
+
+bool aq_process_write(int32_t number, uint64_t to, const void *from, size_t nbytes)
+{
+    return process_copy(process_vm_writev, number, to, (void *)(uintptr_t)from, nbytes);
+}
+
+bool aq_process_holds(const aq_process_t *process)
+{
+    uint64_t found = 0;
+    return process->number > 0 && process->proof &&
+           aq_process_read(process->number, process->proof_address, &found, sizeof found) &&
+           found == process->proof;
+}
+
+const void *aq_process_mapped(uint32_t jobrank, uint64_t address, size_t nbytes)
+{
+    if (jobrank == aq_job.rank)
+        return (void *)(uintptr_t)address;
+    const intptr_t shift = aq_team_shift(jobrank, 0);
+    const uint64_t offset = address - aq_job.segment_addr[jobrank];
+    if (shift & 1 || offset > aq_job.segment_size[jobrank] ||
+        nbytes > aq_job.segment_size[jobrank] - offset)
+        return NULL;
+    return (void *)((uintptr_t)address + (uintptr_t)shift);
+}

@@ -1,0 +1,37 @@
+// Reads and writes the memory of another process of this host by one copy, if the system allows it.
+//
+// A process number may belong to another process: that of a rank in a container means another one
+// here. So each process has a random value at an address, and tells both to others; they believe
+// its number when they have read that value there.
+#ifndef AQ_PROCESS_READ_H
+#define AQ_PROCESS_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// What a process tells about itself.
+typedef struct aq_process {
+    uint64_t proof, proof_address; // proof 0: nothing
+    int32_t number;
+} aq_process_t;
+
+// Describes this process; all is 0 if the system has no random bytes. Any thread; does not block.
+aq_process_t aq_process_self(void);
+
+// Whether the process with that number on this host is the one described. Callers remember the
+// answer. Any thread; does not block.
+bool aq_process_holds(const aq_process_t *process);
+
+// Copies bytes at an address of a process that has proved its number. False: that is not possible,
+// and `to` may have been written. Any thread; does not block.
+bool aq_process_read(int32_t number, uint64_t from, void *to, size_t nbytes);
+
+// The same into the memory of that process.
+bool aq_process_write(int32_t number, uint64_t to, const void *from, size_t nbytes);
+
+// Returns where this process has mapped nbytes at an address of a rank, or NULL if these bytes are
+// not in the rank's segment, or the segment is not mapped. Any thread; does not block.
+const void *aq_process_mapped(uint32_t jobrank, uint64_t address, size_t nbytes);
+
+#endif
