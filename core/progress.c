@@ -16,6 +16,8 @@ enum {
     // Fruitless polls before a wait checks whether another rank is on this processor, before it
     // reads the clock, and before a loop of the client yields.
     SHARE_TURNS = 16,
+    // Yields to a rank on this processor before this thread goes to another processor.
+    SHARE_YIELDS = 64,
     SPIN_TURNS = 64,
     LOOP_TURNS = 16,
     // If the threads of a rank outnumber its processors, a wait polls this many times (some
@@ -296,6 +298,39 @@ static bool processor_is_shared(void)
     return here > 1;
 }
 
+// Moves this thread to a processor on which no rank of this host waits, if it may use one. The
+// kernel leaves two ranks that yield to each other where they are, also beside an idle processor.
+// Restores the affinity, so the kernel may move the thread again.
+static void processor_leave(void)
+{
+    cpu_set_t all, others;
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    others = all;
+    for (uint32_t i = 0; i < aq_job.host.size; i++) {
+        const uint16_t cpu = atomic_load_explicit(
+            &aq_job.boot->waiting_cpus[aq_job.host.members[i].gex_jobrank], memory_order_relaxed);
+        if (cpu && cpu <= CPU_SETSIZE)
+            CPU_CLR(cpu - 1u, &others);
+    }
+    if (CPU_COUNT(&others) && sched_setaffinity(0, sizeof others, &others) == 0)
+        sched_setaffinity(0, sizeof all, &all);
+}
+
+// Lets another rank on this processor run. If that goes on, there are processors enough for both.
+static void share_processor(void)
+{
+    static _Thread_local unsigned yields __attribute__((tls_model("initial-exec")));
+    if (!processor_is_shared()) {
+        yields = 0;
+        return;
+    }
+    if (++yields % SHARE_YIELDS == 0)
+        processor_leave();
+    else
+        sched_yield();
+}
+
 // The last steps of a wait. The first call announces the sleep; the caller then checks its
 // condition and polls once more. If that finds nothing, the next call sleeps.
 static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
@@ -404,8 +439,8 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
     wait->turns++;
     uint64_t spin = spin_time();
     if (spin) {
-        if (wait->turns % SHARE_TURNS == 0 && processor_is_shared())
-            sched_yield();
+        if (wait->turns % SHARE_TURNS == 0)
+            share_processor();
         if (wait->turns % SPIN_TURNS && !wait->armed)
             return;
         if (wait_mode == GASNET_WAIT_SPIN && crowding == 1)

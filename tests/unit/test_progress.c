@@ -146,9 +146,12 @@ static unsigned turn_until(aq_api_wait_t *wait, const unsigned *counter)
 
 static _Atomic uint16_t waiting_cpus[3];
 static unsigned yields;
-static int processor = -1; // the processor that this process runs on; -1: not known
+static int processor = -1;        // the processor that this process runs on; -1: not known
+static cpu_set_t allowed = {{3}}; // processors that this process may use
+static unsigned moves;            // to other processors
+static cpu_set_t moved_to;        // the processors that it could choose then
 
-// The next two functions replace those of the C library.
+// The next four functions replace those of the C library.
 int sched_yield(void)
 {
     yields++;
@@ -158,6 +161,26 @@ int sched_yield(void)
 int sched_getcpu(void)
 {
     return processor;
+}
+
+int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
+{
+    assert_int_equal(process, 0);
+    assert_in_range(size, sizeof allowed, SIZE_MAX);
+    memset(set, 0, size);
+    memcpy(set, &allowed, sizeof allowed);
+    return 0;
+}
+
+int sched_setaffinity(pid_t process, size_t size, const cpu_set_t *set)
+{
+    assert_int_equal(process, 0);
+    assert_int_equal(size, sizeof allowed);
+    if (!CPU_EQUAL(set, &allowed)) {
+        moves++;
+        moved_to = *set;
+    }
+    return 0;
 }
 
 // Takes this many turns of a wait that spins; returns how often the wait yielded the processor.
@@ -194,6 +217,43 @@ static void test_shared_processor(void **state)
     processor = -1;
     waiting_cpus[2] = 0;
     assert_int_equal(count_yields(160), 0);
+    unsetenv("GASNET_SPIN_US");
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+}
+
+// A thread that has yielded to a rank on its processor for long goes to a processor on which no
+// rank waits, if it may use one.
+static void test_leaves_processor(void **state)
+{
+    (void)state;
+    static gex_RankInfo_t here[] = {{0}, {1}, {2}};
+    enum { SHARED = 1, OTHER = 2, FREE = 3, TURNS = 16 * 64 };
+    setenv("GASNET_SPIN_US", "1000000", 1);
+    char err[512];
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK), GASNET_OK);
+    aq_job.host.members = here;
+    aq_job.host.size = 3;
+    aq_job.boot->waiting_cpus = waiting_cpus;
+    processor = SHARED;
+    waiting_cpus[1] = OTHER + 1;
+    waiting_cpus[2] = OTHER + 1;
+    count_yields(16); // not shared: counting begins
+    waiting_cpus[2] = SHARED + 1;
+    CPU_ZERO(&allowed);
+    CPU_SET(SHARED, &allowed);
+    CPU_SET(OTHER, &allowed);
+    assert_int_equal(count_yields(TURNS), 63);
+    assert_int_equal(moves, 0); // no rank may be displaced
+    CPU_SET(FREE, &allowed);
+    assert_int_equal(count_yields(TURNS), 63);
+    assert_int_equal(moves, 1);
+    assert_true(CPU_COUNT(&moved_to) == 1 && CPU_ISSET(FREE, &moved_to));
+    waiting_cpus[2] = FREE + 1;
+    assert_int_equal(count_yields(TURNS), 0);
+    assert_int_equal(moves, 1);
+    processor = -1;
+    allowed = (cpu_set_t){{3}};
     unsetenv("GASNET_SPIN_US");
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
 }
@@ -635,6 +695,7 @@ int main(void)
         cmocka_unit_test_setup(test_wakeup_conduit, clear_record),
         cmocka_unit_test_setup(test_modes, clear_record),
         cmocka_unit_test_setup_teardown(test_shared_processor, clear_record, remove_waiting_cpus),
+        cmocka_unit_test_setup_teardown(test_leaves_processor, clear_record, remove_waiting_cpus),
         cmocka_unit_test_setup(test_loop_of_polls, clear_record),
         cmocka_unit_test_setup_teardown(test_sleeper_waits_on_no_processor, clear_record,
                                         remove_waiting_cpus),
