@@ -1,15 +1,15 @@
 // The memory that the processes of a neighbourhood share, zero at first, and what it is used for.
 //
-//      of each process:  [ barriers of teams ....................... | claims of messages ]
+//      of each process:  [ barriers and boards of teams ............ | claims of messages ]
 #ifndef AQ_SCRATCH_H
 #define AQ_SCRATCH_H
 
 #include "job.h"
 
-#define AQ_SCRATCH_CLAIMS ((size_t)2 << 10)                        // bytes, messages/msg_share.c
-#define AQ_SCRATCH_BARRIERS (AQ_SCRATCH_BYTES - AQ_SCRATCH_CLAIMS) // bytes, extended/coll_team.c
+#define AQ_SCRATCH_CLAIMS ((size_t)2 << 10)                     // bytes, messages/msg_share.c
+#define AQ_SCRATCH_TEAMS (AQ_SCRATCH_BYTES - AQ_SCRATCH_CLAIMS) // bytes, extended/coll_team.c
 
-// The part of a process, by its index in the neighbourhood; it begins with the barriers. Valid
+// The part of a process, by its index in the neighbourhood; it begins with what teams use. Valid
 // until the process ends.
 static inline char *aq_scratch_of(uint32_t nbrhd_index)
 {

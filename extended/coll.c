@@ -10,7 +10,7 @@ static const char broadcast[] = "gex_Coll_BroadcastNB";
 static const char to_one[] = "gex_Coll_ReduceToOneNB";
 static const char to_all[] = "gex_Coll_ReduceToAllNB";
 
-static void check_team(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flags_t flags)
+void aq_coll_check_call(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flags_t flags)
 {
     aq_thread_check_context(name, "");
     AQ_CHECK(!aq_team_of(tm)->pair, "%s over a handle of gex_TM_Pair: it takes a team", name);
@@ -38,7 +38,7 @@ gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const 
     aq_job_need("gex_Coll_BroadcastNB");
     aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
     if (AQ_CHECKS) {
-        check_team(broadcast, tm, root, flags);
+        aq_coll_check_call(broadcast, tm, root, flags);
         aq_coll_check_same(
             coll, &(aq_coll_words_t){
                       .call = AQ_COLL_BROADCAST, .root = root, .unit = 1, .count = nbytes});
@@ -59,10 +59,8 @@ static bool is_user(gex_OP_t op)
     return op == GEX_OP_USER || op == GEX_OP_USER_NC;
 }
 
-// Returns the function of the client's operator, or of a built-in operator if it exists for the
-// type.
-static gex_Coll_ReduceFn_t find_operator(const char *name, gex_DT_t dt, gex_OP_t op,
-                                         gex_Coll_ReduceFn_t user_op)
+gex_Coll_ReduceFn_t aq_coll_find_operator(const char *name, gex_DT_t dt, gex_OP_t op,
+                                          gex_Coll_ReduceFn_t user_op)
 {
     char text[AQ_OP_NAMES_BYTES];
     gex_Coll_ReduceFn_t fn = is_user(op) ? user_op : aq_coll_operator(dt, op);
@@ -74,7 +72,7 @@ static gex_Coll_ReduceFn_t find_operator(const char *name, gex_DT_t dt, gex_OP_t
     return fn;
 }
 
-static void check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t dt_cnt)
+void aq_coll_check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t dt_cnt)
 {
     size_t size = aq_coll_type_size(dt);
     AQ_CHECK(size || dt == GEX_DT_USER, "%s: %#x is not a GEX_DT_* constant", name, dt);
@@ -92,10 +90,10 @@ gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, cons
 {
     aq_job_need("gex_Coll_ReduceToOneNB");
     aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
-    gex_Coll_ReduceFn_t fn = find_operator(to_one, dt, op, user_op);
+    gex_Coll_ReduceFn_t fn = aq_coll_find_operator(to_one, dt, op, user_op);
     if (AQ_CHECKS) {
-        check_team(to_one, tm, root, flags);
-        check_elements(to_one, dt, dt_sz, dt_cnt);
+        aq_coll_check_call(to_one, tm, root, flags);
+        aq_coll_check_elements(to_one, dt, dt_sz, dt_cnt);
         aq_coll_check_same(coll, &(aq_coll_words_t){AQ_COLL_TO_ONE, root, dt, op, dt_sz, dt_cnt});
     }
     const aq_coll_call_t call = {.kind = AQ_COLL_TO_ONE,
@@ -116,10 +114,10 @@ gex_Event_t gex_Coll_ReduceToAllNB(gex_TM_t tm, void *dst, const void *src, gex_
 {
     aq_job_need("gex_Coll_ReduceToAllNB");
     aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
-    gex_Coll_ReduceFn_t fn = find_operator(to_all, dt, op, user_op);
+    gex_Coll_ReduceFn_t fn = aq_coll_find_operator(to_all, dt, op, user_op);
     if (AQ_CHECKS) {
-        check_team(to_all, tm, 0, flags);
-        check_elements(to_all, dt, dt_sz, dt_cnt);
+        aq_coll_check_call(to_all, tm, 0, flags);
+        aq_coll_check_elements(to_all, dt, dt_sz, dt_cnt);
         aq_coll_check_same(coll, &(aq_coll_words_t){AQ_COLL_TO_ALL, 0, dt, op, dt_sz, dt_cnt});
     }
     const aq_coll_call_t call = {.kind = AQ_COLL_TO_ALL,

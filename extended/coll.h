@@ -1,10 +1,15 @@
-// Collectives over a team, by active messages along trees.
+// Collectives over a team.
 //
-//     public call -> coll.c: checks -> coll_engine.c: an operation, perhaps several -> coll_move.c
-//                                         |  numbers, early messages, events          |  pieces up
-//     message -> coll_mail.c -> its place in the operation                            v  and down
+//     public call -> coll.c: checks -> coll_engine.c: an operation, perhaps several -> its way
+//                                         |  numbers, early messages, events
+//     message -> coll_mail.c -> its place in the operation
 //
-// - The calls of GASNet-1 are in coll1.c. coll_flat.c moves the data of calls that need no tree.
+// - The calls of GASNet-1 are in coll1.c, those of aqueduct_coll.h in coll_calls.c.
+// - An operation moves its data by one of these ways, which is the same at all ranks (coll_way.c):
+//       coll_move.c    pieces go up and down a tree
+//       coll_flat.c    each rank sends blocks directly to the ranks that need them
+//       coll_rounds.c  one message of each rank in each of log2(ranks) rounds
+//       coll_board.c   ranks of one neighbourhood copy from each other's memory
 // - The id of a team and a number in the team identify an operation. If this process has not
 // created the team or started the operation yet, it keeps messages for them until then.
 // - Handlers record arrivals and send nothing. Initiators and a task advance operations, in one
@@ -86,6 +91,16 @@ uint32_t aq_coll_tree_most(const aq_coll_map_t *map, aq_coll_shape_t shape);
 void aq_coll_tree_make(const aq_coll_map_t *map, aq_coll_shape_t shape, uint32_t root,
                        uint32_t rank, aq_coll_tree_t *tree, uint32_t *child);
 
+// ---- arguments of calls: coll.c ----
+
+// Checks of debug builds that end the job with a message that names the call.
+void aq_coll_check_call(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flags_t flags);
+void aq_coll_check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t dt_cnt);
+// Returns the function of the client's operator, or of a built-in operator if it exists for the
+// type; else ends the job with a message.
+gex_Coll_ReduceFn_t aq_coll_find_operator(const char *name, gex_DT_t dt, gex_OP_t op,
+                                          gex_Coll_ReduceFn_t user_op);
+
 // ---- operators: coll_operators.c ----
 
 // Returns the function of a built-in operator, or NULL if the operator is illegal for the type.
@@ -100,16 +115,13 @@ typedef enum aq_coll_kind {
     AQ_COLL_BROADCAST,
     AQ_COLL_TO_ONE,
     AQ_COLL_TO_ALL,
-    AQ_COLL_SCATTER, // from here on: flat, see coll_flat.c
+    AQ_COLL_SCATTER,
     AQ_COLL_GATHER,
     AQ_COLL_GATHER_ALL,
-    AQ_COLL_EXCHANGE
+    AQ_COLL_EXCHANGE,
+    AQ_COLL_SCAN,
+    AQ_COLL_SCAN_EXCLUSIVE
 } aq_coll_kind_t;
-
-static inline bool aq_coll_is_flat(aq_coll_kind_t kind)
-{
-    return kind >= AQ_COLL_SCATTER;
-}
 
 // The request of the client.
 typedef struct aq_coll_call {
@@ -117,7 +129,7 @@ typedef struct aq_coll_call {
     gex_Rank_t root;
     void *dst;
     const void *src;
-    size_t unit, count; // bytes of an element, elements; of one block, if the operation is flat
+    size_t unit, count; // bytes of an element, elements; of one block, of operations with blocks
     gex_Coll_ReduceFn_t fn;
     const void *cdata;
     bool in_order; // fn does not commute
@@ -130,14 +142,20 @@ typedef struct aq_coll_slot {
 } aq_coll_slot_t;
 
 typedef struct aq_coll aq_coll_t;
+typedef struct aq_board aq_board_t;
+typedef struct aq_coll_way aq_coll_way_t;
 
 // Starts an operation and returns its event. sync asks for additional synchronization:
 #define AQ_COLL_SYNC_BEFORE 1u // no bytes move until all ranks have made the call
 #define AQ_COLL_SYNC_AFTER 2u  // the event completes only when the operation is complete everywhere
 gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync);
 
+// Ranks that have asked for their blocks by messages; 0: they have not.
+enum { AQ_COLL_ASKED = 1, AQ_COLL_ANSWERED };
+
 typedef struct aq_coll_op {
     aq_coll_call_t call; // the request of the client, or a share of that request
+    const aq_coll_way_t *way;
     aq_coll_t *coll;
     struct aq_coll_op *next; // of the team, in order
     uint32_t number;
@@ -149,6 +167,8 @@ typedef struct aq_coll_op {
     // Pieces are combined and forwarded as a whole; parts are the messages of a piece.
     size_t bytes, piece, part;
     uint32_t pieces, parts_of_piece;
+    // Limit on the bytes that other ranks may have to keep before they start the operation.
+    size_t unasked;
     bool rendezvous; // the sender waits until the receiver is ready
     bool invited;    // this rank has sent "ready" to its senders
     bool awaits_down;
@@ -160,46 +180,98 @@ typedef struct aq_coll_op {
     uint32_t *child;
     char *boxes; // bytes of each child, `stride` apart
     size_t stride;
-    // By row and piece; row 0: from the parent, 1 + c: from child c; flat: the row is the sending
-    // rank.
+    // By row and piece; row 0: from the parent, 1 + c: from child c. Without a tree the row is the
+    // sending rank or the round.
     aq_coll_slot_t *slots;
     atomic_uint ready; // number of receivers that are ready
+
+    char *work;  // of coll_rounds.c
+    bool posted; // the operation has begun to move its data, by rounds or boards
+
+    // Of coll_board.c.
+    uint32_t phase;          // among the operations on the team's boards
+    uint32_t answered;       // of `ready`
+    bool copied;             // the blocks of all ranks are here
+    _Atomic uint8_t *askers; // by rank: AQ_COLL_ASKED ...; NULL: of another way
+    uint8_t *taken;          // by rank: progress with its block
 
     size_t slots_at, boxes_at; // offsets from the record
     size_t block;              // bytes of this record with slots and boxes
 } aq_coll_op_t;
 
-// ---- moving: coll_move.c ----
+// ---- moving: coll_way.c ----
 
-// Plans an operation whose call and team are set; returns the size of its record in bytes.
-size_t aq_coll_op_plan(aq_coll_op_t *op);
-// Initializes a planned operation in a record of that size.
-void aq_coll_op_prepare(aq_coll_op_t *op);
-// Advances an operation as far as possible; returns true if the operation is complete.
-bool aq_coll_op_advance(aq_coll_op_t *op);
-// Returns the rank of the team that sends a row, or GEX_RANK_INVALID.
-uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row);
-// Whether the operation waits for a rank to report that it is ready to receive.
-bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank);
-// Finds a part of a row that a rank sends. Returns false if the row has no such part.
+// A part of a row that a rank sends.
 typedef struct aq_coll_part {
     aq_coll_slot_t *slot; // of the piece
     char *to;             // destination of the bytes
     size_t nbytes;
 } aq_coll_part_t;
-bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
-// Limit on the bytes of an operation that other ranks may have to keep before they start the
-// operation.
-size_t aq_coll_op_unasked(const aq_coll_call_t *call);
 
-// ---- moving without a tree: coll_flat.c; the same for the flat kinds ----
+// The functions of a way; the aq_coll_op functions below describe them.
+struct aq_coll_way {
+    size_t (*plan)(aq_coll_op_t *op);
+    void (*prepare)(aq_coll_op_t *op);
+    bool (*advance)(aq_coll_op_t *op);
+    uint32_t (*sender)(const aq_coll_op_t *op, uint32_t row);
+    bool (*awaits_ready)(const aq_coll_op_t *op, uint32_t rank);
+    bool (*part)(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
+};
+extern const aq_coll_way_t aq_coll_by_tree, aq_coll_by_blocks, aq_coll_by_rounds, aq_coll_by_board;
 
-size_t aq_coll_flat_plan(aq_coll_op_t *op, size_t limit); // limit: bytes of a part
-void aq_coll_flat_prepare(aq_coll_op_t *op);
-bool aq_coll_flat_advance(aq_coll_op_t *op);
-uint32_t aq_coll_flat_sender(const aq_coll_op_t *op, uint32_t row);
-bool aq_coll_flat_awaits_ready(const aq_coll_op_t *op, uint32_t rank);
-bool aq_coll_flat_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
+// Bytes of the largest part.
+size_t aq_coll_part_limit(void);
+// Chooses the way of an operation whose call and team are set; returns the size of its record in
+// bytes.
+size_t aq_coll_op_plan(aq_coll_op_t *op);
+// Initializes a planned operation in a record of that size. Called in the order of the operations.
+static inline void aq_coll_op_prepare(aq_coll_op_t *op)
+{
+    op->way->prepare(op);
+}
+// Advances an operation as far as possible; returns true if the operation is complete.
+static inline bool aq_coll_op_advance(aq_coll_op_t *op)
+{
+    return op->way->advance(op);
+}
+// Returns the rank of the team that sends a row, or GEX_RANK_INVALID.
+static inline uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row)
+{
+    return op->way->sender(op, row);
+}
+// Whether the operation waits for a rank to report that it is ready to receive.
+bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank);
+// Notes that report.
+void aq_coll_op_note_ready(aq_coll_op_t *op, uint32_t rank);
+// Finds a part of a row that a rank sends. Returns false if the row has no such part.
+static inline bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part,
+                                   aq_coll_part_t *found)
+{
+    return op->way->part(op, row, part, found);
+}
+
+// ---- blocks: coll_flat.c ----
+
+// The source of the block for a rank, and the destination of the block of a rank.
+const char *aq_coll_block_for(const aq_coll_op_t *op, uint32_t rank);
+char *aq_coll_block_place(const aq_coll_op_t *op, uint32_t rank);
+// Copies the block of this rank from src to dst, unless it is in place already.
+void aq_coll_block_keep(const aq_coll_op_t *op);
+void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank);
+// Finds a part of the block of a rank.
+bool aq_coll_block_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
+
+// ---- through the memory of the neighbourhood: coll_board.c ----
+
+// Bytes of a board, in the scratch of each process.
+#define AQ_BOARD_BYTES 3072
+// Makes this process's side of the boards of a team. areas: the boards of all members, in rank
+// order; the caller frees the array. Local.
+aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas);
+// From now on this process does not access the boards. board may be NULL.
+void aq_board_free(aq_board_t *board);
+// Makes a board ready for another team; returns false while other processes may still access it.
+bool aq_board_reset(void *area);
 
 // ---- messages: coll_mail.c ----
 
@@ -235,6 +307,7 @@ struct aq_coll {
     aq_team_t *team;
     aq_barrier_t barrier;
     uint32_t slot;
+    aq_board_t *board; // NULL: the members share no memory
     aq_coll_map_t map;
     uint32_t numbers;    // of operations so far; the first number is 1
     uint32_t fence;      // see coll_engine.c
@@ -270,7 +343,12 @@ typedef struct aq_coll_words {
     uint32_t root, dt, op; // op: the flags, of the calls of GASNet-1
     uint64_t unit, count;
 } aq_coll_words_t;
-enum { AQ_COLL_CALL_BARRIER = AQ_COLL_EXCHANGE + 1, AQ_COLL_CALL_BROADCAST1, AQ_COLL_CALLS };
+enum {
+    AQ_COLL_CALL_BARRIER = AQ_COLL_SCAN_EXCLUSIVE + 1,
+    AQ_COLL_CALL_BROADCAST1,
+    AQ_COLL_CALL_BLOCKS, // of aqueduct_coll.h, in the order of the kinds
+    AQ_COLL_CALLS = AQ_COLL_CALL_BLOCKS + AQ_COLL_EXCHANGE - AQ_COLL_SCATTER + 1
+};
 void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *words);
 void aq_coll_check_start(aq_coll_t *coll); // the caller holds aq_coll_lock
 void aq_coll_check_end(aq_coll_t *coll);

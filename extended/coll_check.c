@@ -34,29 +34,39 @@ struct aq_coll_check {
 static note_t *orphans; // for teams that this process has not created yet
 
 static const char *const names[] = {
-    "gex_Coll_BroadcastNB", "gex_Coll_ReduceToOneNB", "gex_Coll_ReduceToAllNB",
-    "gasnet_coll_scatter",  "gasnet_coll_gather",     "gasnet_coll_gather_all",
-    "gasnet_coll_exchange", "gex_Coll_BarrierNB",     "gasnet_coll_broadcast"};
+    "gex_Coll_BroadcastNB",  "gex_Coll_ReduceToOneNB",   "gex_Coll_ReduceToAllNB",
+    "gasnet_coll_scatter",   "gasnet_coll_gather",       "gasnet_coll_gather_all",
+    "gasnet_coll_exchange",  "gasnetx_Coll_ScanNB",      "gasnetx_Coll_ScanExclusiveNB",
+    "gex_Coll_BarrierNB",    "gasnet_coll_broadcast",    "gasnetx_Coll_ScatterNB",
+    "gasnetx_Coll_GatherNB", "gasnetx_Coll_AllgatherNB", "gasnetx_Coll_AlltoallNB"};
+_Static_assert(sizeof names / sizeof names[0] == AQ_COLL_CALLS, "each call has a name");
 
 static bool is_gasnet1(const aq_coll_words_t *w)
 {
-    return w->call >= AQ_COLL_SCATTER && w->call != AQ_COLL_CALL_BARRIER;
+    return (w->call >= AQ_COLL_SCATTER && w->call <= AQ_COLL_EXCHANGE) ||
+           w->call == AQ_COLL_CALL_BROADCAST1;
+}
+
+static bool has_elements(const aq_coll_words_t *w)
+{
+    return w->call == AQ_COLL_TO_ONE || w->call == AQ_COLL_TO_ALL || w->call == AQ_COLL_SCAN ||
+           w->call == AQ_COLL_SCAN_EXCLUSIVE;
 }
 
 static void describe_call(const aq_coll_words_t *w, char *text, size_t size)
 {
     char op[AQ_OP_NAMES_BYTES];
     int n = snprintf(text, size, "%s", names[w->call]);
-    if (w->call == AQ_COLL_BROADCAST)
+    if (w->call == AQ_COLL_BROADCAST || w->call >= AQ_COLL_CALL_BLOCKS)
         snprintf(text + n, size - (size_t)n, " (root %u, %" PRIu64 " bytes)", w->root, w->count);
     else if (is_gasnet1(w))
         snprintf(text + n, size - (size_t)n, " (root %u, %" PRIu64 " bytes, flags %#x)", w->root,
                  w->count, w->op);
     else if (w->call == AQ_COLL_TO_ONE)
         n += snprintf(text + n, size - (size_t)n, " (root %u,", w->root);
-    else if (w->call == AQ_COLL_TO_ALL)
+    else if (has_elements(w))
         n += snprintf(text + n, size - (size_t)n, " (");
-    if (w->call == AQ_COLL_TO_ONE || w->call == AQ_COLL_TO_ALL)
+    if (has_elements(w))
         snprintf(text + n, size - (size_t)n, "%s%" PRIu64 " elements %s of %" PRIu64 " bytes, %s)",
                  w->call == AQ_COLL_TO_ONE ? " " : "", w->count, aq_dt_name(w->dt), w->unit,
                  aq_op_names(w->op, op));

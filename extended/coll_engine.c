@@ -102,7 +102,7 @@ static aq_coll_op_t *append_op(aq_coll_t *coll, const aq_coll_call_t *call)
         coll->ops = op;
     coll->last = op;
     count_open(coll, 1);
-    coll->unasked += aq_coll_op_unasked(call);
+    coll->unasked += op->unasked;
     if (call->kind == AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES / 2) {
         coll->fence = op->number;
         coll->unasked = 0;

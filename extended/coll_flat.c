@@ -33,21 +33,22 @@ static bool awaits_from(const aq_coll_op_t *op, uint32_t rank)
 }
 
 // The source of the block for a rank, and the destination of the block of a rank.
-static const char *block_for(const aq_coll_op_t *op, uint32_t rank)
+const char *aq_coll_block_for(const aq_coll_op_t *op, uint32_t rank)
 {
     const bool of_many = op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_EXCHANGE;
     return (const char *)op->call.src + (of_many ? rank * op->bytes : 0);
 }
 
-static char *place_of(const aq_coll_op_t *op, uint32_t rank)
+char *aq_coll_block_place(const aq_coll_op_t *op, uint32_t rank)
 {
     return (char *)op->call.dst + (op->call.kind == AQ_COLL_SCATTER ? 0 : rank * op->bytes);
 }
 
 // ---- layout ----
 
-size_t aq_coll_flat_plan(aq_coll_op_t *op, size_t limit)
+static size_t plan_blocks(aq_coll_op_t *op)
 {
+    const size_t limit = aq_coll_part_limit();
     op->bytes = op->call.unit * op->call.count;
     op->piece = op->bytes;
     op->part = limit;
@@ -56,7 +57,7 @@ size_t aq_coll_flat_plan(aq_coll_op_t *op, size_t limit)
     return sizeof *op + op->coll->map.size * sizeof *op->slots;
 }
 
-void aq_coll_flat_prepare(aq_coll_op_t *op)
+static void prepare_blocks(aq_coll_op_t *op)
 {
     op->slots = (aq_coll_slot_t *)(op + 1);
     for (uint32_t r = 0; r < op->coll->map.size; r++) {
@@ -69,31 +70,32 @@ void aq_coll_flat_prepare(aq_coll_op_t *op)
 
 // ---- expected arrivals ----
 
-uint32_t aq_coll_flat_sender(const aq_coll_op_t *op, uint32_t row)
+static uint32_t block_sender(const aq_coll_op_t *op, uint32_t row)
 {
     return row < op->coll->map.size && awaits_from(op, row) ? row : GEX_RANK_INVALID;
 }
 
-bool aq_coll_flat_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+static bool block_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
     return sends_to(op, rank) && atomic_load(&op->ready) < op->down_count;
 }
 
-bool aq_coll_flat_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
+bool aq_coll_block_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
     if (part >= op->parts_of_piece)
         return false;
     const size_t at = part * op->part, rest = op->bytes - at;
-    *found = (aq_coll_part_t){
-        .slot = &op->slots[row], .to = place_of(op, row) + at, .nbytes = aq_min(rest, op->part)};
+    *found = (aq_coll_part_t){.slot = &op->slots[row],
+                              .to = aq_coll_block_place(op, row) + at,
+                              .nbytes = aq_min(rest, op->part)};
     return true;
 }
 
 // ---- moving ----
 
-static void send_block(const aq_coll_op_t *op, uint32_t rank)
+void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank)
 {
-    const char *from = block_for(op, rank);
+    const char *from = aq_coll_block_for(op, rank);
     uint32_t part = 0;
     for (size_t at = 0; at < op->bytes; at += op->part) {
         const size_t rest = op->bytes - at;
@@ -101,14 +103,13 @@ static void send_block(const aq_coll_op_t *op, uint32_t rank)
     }
 }
 
-// Copies the own block from src to dst, unless it is in place already.
-static void keep_own(const aq_coll_op_t *op)
+void aq_coll_block_keep(const aq_coll_op_t *op)
 {
     const bool rooted = op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_GATHER;
     if (rooted && op->call.root != my_rank(op))
         return;
-    const char *from = block_for(op, my_rank(op));
-    char *to = place_of(op, my_rank(op));
+    const char *from = aq_coll_block_for(op, my_rank(op));
+    char *to = aq_coll_block_place(op, my_rank(op));
     if (op->bytes && to != from)
         memcpy(to, from, op->bytes);
 }
@@ -117,11 +118,11 @@ static void keep_own(const aq_coll_op_t *op)
 static void send_all(const aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
-    keep_own(op);
+    aq_coll_block_keep(op);
     for (uint32_t i = 1; i < size; i++) {
         const uint32_t rank = (my_rank(op) + i) % size;
         if (sends_to(op, rank))
-            send_block(op, rank);
+            aq_coll_block_send(op, rank);
     }
 }
 
@@ -139,7 +140,7 @@ static bool can_send(const aq_coll_op_t *op)
            atomic_load_explicit(&op->ready, memory_order_acquire) == op->down_count;
 }
 
-bool aq_coll_flat_advance(aq_coll_op_t *op)
+static bool advance_blocks(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
     if (op->rendezvous && !op->invited)
@@ -153,3 +154,10 @@ bool aq_coll_flat_advance(aq_coll_op_t *op)
         op->down++;
     return op->up && op->down == size;
 }
+
+const aq_coll_way_t aq_coll_by_blocks = {.plan = plan_blocks,
+                                         .prepare = prepare_blocks,
+                                         .advance = advance_blocks,
+                                         .sender = block_sender,
+                                         .awaits_ready = block_awaits_ready,
+                                         .part = aq_coll_block_part};

@@ -69,7 +69,7 @@ static void note_ready(aq_coll_op_t *op, const aq_coll_mail_t *mail)
     if (!aq_coll_op_awaits_ready(op, rank))
         refuse_mail(mail, "no operation waits for this rank to be ready");
     else
-        atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
+        aq_coll_op_note_ready(op, rank);
 }
 
 const char *aq_coll_mail_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail,

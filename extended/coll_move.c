@@ -4,7 +4,7 @@
 //     reduction to one     up;  if the root of the tree is not the client's: down to that one rank
 //     reduction to all     up, then down
 //
-// Operations of other kinds use no tree (coll_flat.c).
+// Operations of other kinds use no tree (coll_way.c).
 //
 // Each piece moves as soon as possible. On the way up a piece is combined with the pieces of the
 // children in their order, left to right, in the buffer of the last child; no other copy is made.
@@ -15,14 +15,8 @@
 #include <string.h>
 
 #include "../core/fatal.h"
-#include "../core/job.h"
 #include "coll.h"
 #include "../other/base/minmax.h"
-
-enum {
-    PIECE_BYTES = 16 << 10,
-    UNASKED_BYTES = 64 << 10, // largest payload without rendezvous
-};
 
 static size_t bytes_of(const aq_coll_call_t *call)
 {
@@ -51,14 +45,9 @@ static const aq_coll_map_t *map_for(const aq_coll_t *coll, const aq_coll_call_t 
 
 // ---- layout ----
 
-static size_t largest_part(void)
-{
-    return aq_min(aq_job.max_medium, PIECE_BYTES);
-}
-
 static void find_pieces(aq_coll_op_t *op)
 {
-    const size_t limit = largest_part(), unit = op->call.unit;
+    const size_t limit = aq_coll_part_limit(), unit = op->call.unit;
     op->bytes = bytes_of(&op->call);
     if (op->bytes <=
         limit) { // the usual case; a division would cost as much as the rest of this function
@@ -104,18 +93,6 @@ static size_t plan_tree(aq_coll_op_t *op)
     return op->boxes_at + (has_up(op) ? children * op->stride : 0);
 }
 
-size_t aq_coll_op_plan(aq_coll_op_t *op)
-{
-    op->rendezvous = bytes_of(&op->call) > UNASKED_BYTES;
-    return aq_coll_is_flat(op->call.kind) ? aq_coll_flat_plan(op, largest_part()) : plan_tree(op);
-}
-
-size_t aq_coll_op_unasked(const aq_coll_call_t *call)
-{
-    size_t bytes = bytes_of(call);
-    return sizeof(aq_coll_mail_t) + (bytes <= UNASKED_BYTES ? bytes : 0);
-}
-
 // The directions in which this rank moves pieces.
 static void find_ways(aq_coll_op_t *op)
 {
@@ -144,9 +121,18 @@ static aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t row, uint32_t pi
     return &op->slots[(size_t)row * op->pieces + piece];
 }
 
+static uint32_t tree_sender(const aq_coll_op_t *op, uint32_t row)
+{
+    if (row > op->tree.children || (row && !has_up(op)) || (!row && !op->awaits_down))
+        return GEX_RANK_INVALID;
+    if (row)
+        return op->child[row - 1];
+    return op->call.kind == AQ_COLL_TO_ONE ? top_of(&op->call) : op->tree.parent;
+}
+
 static void prepare_row(const aq_coll_op_t *op, uint32_t row)
 {
-    const bool sent = aq_coll_op_sender(op, row) != GEX_RANK_INVALID;
+    const bool sent = tree_sender(op, row) != GEX_RANK_INVALID;
     for (uint32_t piece = 0; piece < op->pieces; piece++) {
         const uint32_t parts = sent ? parts_in(op, piece) : 0;
         aq_coll_slot_t *slot = slot_of(op, row, piece);
@@ -169,33 +155,10 @@ static void prepare_tree(aq_coll_op_t *op)
         prepare_row(op, row);
 }
 
-void aq_coll_op_prepare(aq_coll_op_t *op)
-{
-    if (aq_coll_is_flat(op->call.kind))
-        aq_coll_flat_prepare(op);
-    else
-        prepare_tree(op);
-}
-
 // ---- expected arrivals ----
 
-uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row)
+static bool tree_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
-    if (aq_coll_is_flat(op->call.kind))
-        return aq_coll_flat_sender(op, row);
-    if (row > op->tree.children || (row && !has_up(op)) || (!row && !op->awaits_down))
-        return GEX_RANK_INVALID;
-    if (row)
-        return op->child[row - 1];
-    return op->call.kind == AQ_COLL_TO_ONE ? top_of(&op->call) : op->tree.parent;
-}
-
-bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
-{
-    if (!op->rendezvous || rank == GEX_RANK_INVALID)
-        return false;
-    if (aq_coll_is_flat(op->call.kind))
-        return aq_coll_flat_awaits_ready(op, rank);
     if (has_up(op))
         return rank == op->tree.parent && atomic_load(&op->ready) == 0;
     uint32_t c = 0;
@@ -204,10 +167,8 @@ bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
     return c < op->tree.children && atomic_load(&op->ready) < op->tree.children;
 }
 
-bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
+static bool tree_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
-    if (aq_coll_is_flat(op->call.kind))
-        return aq_coll_flat_part(op, row, part, found);
     const uint32_t piece = op->pieces == 1 ? 0 : part / op->parts_of_piece; // rarely divides
     if (piece >= op->pieces)
         return false;
@@ -319,10 +280,8 @@ static void invite_senders(aq_coll_op_t *op)
         aq_coll_send_ready(op, op->child[c]);
 }
 
-bool aq_coll_op_advance(aq_coll_op_t *op)
+static bool advance_tree(aq_coll_op_t *op)
 {
-    if (aq_coll_is_flat(op->call.kind))
-        return aq_coll_flat_advance(op);
     if (op->rendezvous && !op->invited)
         invite_senders(op);
     for (; op->up < op->pieces && can_go_up(op, op->up); op->up++)
@@ -331,3 +290,10 @@ bool aq_coll_op_advance(aq_coll_op_t *op)
         go_down(op, op->down);
     return op->up == op->pieces && op->down == op->pieces;
 }
+
+const aq_coll_way_t aq_coll_by_tree = {.plan = plan_tree,
+                                       .prepare = prepare_tree,
+                                       .advance = advance_tree,
+                                       .sender = tree_sender,
+                                       .awaits_ready = tree_awaits_ready,
+                                       .part = tree_part};

@@ -9,14 +9,15 @@
 #include "coll.h"
 #include "layer_table.h"
 
-// Slots of this process's scratch, each for the barrier of one team. Other members may still access
-// the slot after the team has ended in this process; the slot is reused after the last member has
-// left.
+// Slots of this process's scratch, each for the barrier and the board of one team. Other members
+// may still access the slot after the team has ended in this process; the slot is reused after the
+// last member has left.
 enum {
-    SLOT_TEAM = 0,  // of the primordial team
-    SLOT_NAMED = 1, // of the split-phase barrier of GASNet-1
-    SLOT_FIRST = 2, // for further teams
-    SLOTS = AQ_SCRATCH_BARRIERS / AQ_SHARED_BARRIER_BYTES,
+    SLOT_TEAM = 0,                                         // of the primordial team
+    SLOT_NAMED = 1,                                        // of the split-phase barrier of GASNet-1
+    SLOT_FIRST = 2,                                        // for further teams
+    SLOT_BYTES = AQ_SHARED_BARRIER_BYTES + AQ_BOARD_BYTES, // in this order
+    SLOTS = AQ_SCRATCH_TEAMS / SLOT_BYTES,
 };
 
 static bool slot_taken[SLOTS];
@@ -24,15 +25,25 @@ static aq_lock_t slot_lock;
 
 static void *area_of(uint32_t nbrhd_index, uint32_t slot)
 {
-    return aq_scratch_of(nbrhd_index) + (size_t)slot * AQ_SHARED_BARRIER_BYTES;
+    return aq_scratch_of(nbrhd_index) + (size_t)slot * SLOT_BYTES;
+}
+
+static void *board_of(uint32_t nbrhd_index, uint32_t slot)
+{
+    return (char *)area_of(nbrhd_index, slot) + AQ_SHARED_BARRIER_BYTES;
+}
+
+static bool slot_reset(uint32_t slot)
+{
+    const uint32_t me = aq_job.nbrhd.my_index;
+    return aq_shared_reset(area_of(me, slot)) && aq_board_reset(board_of(me, slot));
 }
 
 uint32_t aq_coll_slot_take(void)
 {
     uint32_t slot = SLOT_FIRST;
     aq_lock_take(&slot_lock);
-    while (slot < SLOTS &&
-           (slot_taken[slot] || !aq_shared_reset(area_of(aq_job.nbrhd.my_index, slot))))
+    while (slot < SLOTS && (slot_taken[slot] || !slot_reset(slot)))
         slot++;
     if (slot < SLOTS)
         slot_taken[slot] = true;
@@ -94,6 +105,14 @@ static bool everybody_has_slot(const uint32_t *slots, uint32_t size)
     return r == size;
 }
 
+static uint32_t slot_check(const aq_team_t *team, const uint32_t *slots, uint32_t rank)
+{
+    if (slots[rank] >= SLOTS)
+        aq_fatal("rank %u offers slot %u for the collectives of a team, and there are %u",
+                 aq_team_jobrank(team, rank), slots[rank], (unsigned)SLOTS);
+    return slots[rank];
+}
+
 // Finds the shared memory for the barriers of a team. Without slots each member counts as a
 // neighbourhood.
 static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
@@ -117,14 +136,26 @@ static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
         place.index++;
     for (uint32_t i = 0; shared && i < place.size && i < AQ_SHARED_SMALL; i++) {
         uint32_t rank = aq_coll_map_rank(map, first + i);
-        if (slots && slots[rank] >= SLOTS)
-            aq_fatal("rank %u offers slot %u for the barriers of a team, and there are %u",
-                     aq_team_jobrank(team, rank), slots[rank], (unsigned)SLOTS);
-        place.areas[i] =
-            area_of(nbrhd_index(aq_team_jobrank(team, rank)), slots ? slots[rank] : slot);
+        place.areas[i] = area_of(nbrhd_index(aq_team_jobrank(team, rank)),
+                                 slots ? slot_check(team, slots, rank) : slot);
     }
     aq_barrier_start(barrier, &place);
     free(leaders);
+}
+
+// Finds the boards of a team whose members all share memory. slots: NULL for the primordial team.
+static void start_board(aq_coll_t *coll, const uint32_t *slots)
+{
+    const aq_team_t *team = coll->team;
+    const uint32_t size = team->head.size;
+    if (size == 1 || coll->map.groups > 1 || (slots && !everybody_has_slot(slots, size)))
+        return;
+    void **areas = allocate_coll(size, sizeof *areas);
+    for (uint32_t r = 0; r < size; r++)
+        areas[r] = board_of(nbrhd_index(aq_team_jobrank(team, r)),
+                            slots ? slot_check(team, slots, r) : SLOT_TEAM);
+    coll->board = aq_board_new(team, areas);
+    free(areas);
 }
 
 static aq_coll_t *new_coll(aq_team_t *team)
@@ -151,6 +182,7 @@ void aq_coll_team_start(aq_team_t *team, const uint32_t *slots)
     aq_coll_t *coll = new_coll(team);
     coll->slot = slots[team->head.rank];
     start_barrier(coll, &coll->barrier, team->id, slots, 0);
+    start_board(coll, slots);
     publish_coll(coll);
 }
 
@@ -159,6 +191,7 @@ void aq_coll_team_end(aq_team_t *team)
     aq_coll_t *coll = aq_coll_of(team);
     aq_barrier_end(&coll->barrier);
     aq_coll_engine_remove(coll);
+    aq_board_free(coll->board);
     aq_lock_take(&aq_coll_lock);
     team->coll = NULL;
     aq_coll_mail_free(coll);
@@ -199,6 +232,7 @@ void aq_coll_team_start_job(void)
     aq_coll_t *coll = new_coll(&aq_team);
     start_barrier(coll, &coll->barrier, aq_team.id, NULL, SLOT_TEAM);
     start_barrier(coll, &aq_barrier_named, AQ_BARRIER_NAMED_ID, NULL, SLOT_NAMED);
+    start_board(coll, NULL);
     coll->slot = AQ_COLL_NO_SLOT;
     publish_coll(coll);
 }

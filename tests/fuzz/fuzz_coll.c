@@ -40,10 +40,36 @@ static uint32_t read32(const uint8_t bytes[4])
     return read16(bytes) | read16(bytes + 2) << 16;
 }
 
-// Returns the address at which an operation without a tree keeps the block of a rank.
-static char *place_of_block(const aq_coll_op_t *op, uint32_t rank)
+// The memory in which an operation keeps what arrives in a row.
+typedef struct range {
+    char *start;
+    size_t nbytes;
+} range_t;
+
+static range_t range_of(const aq_coll_op_t *op, uint32_t row)
 {
-    return (char *)op->call.dst + (op->call.kind == AQ_COLL_SCATTER ? 0 : rank * op->bytes);
+    if (op->way == &aq_coll_by_rounds) // the rest of the record
+        return (range_t){op->boxes, op->block - op->boxes_at};
+    if (op->way == &aq_coll_by_blocks)
+        return (range_t){aq_coll_block_place(op, row), op->bytes};
+    return (range_t){row ? op->boxes + (row - 1) * op->stride : op->call.dst, op->bytes};
+}
+
+static uint32_t rows_of(const aq_coll_op_t *op)
+{
+    if (op->way == &aq_coll_by_tree)
+        return op->tree.children + 1;
+    return op->way == &aq_coll_by_rounds ? op->pieces : op->coll->map.size;
+}
+
+// The slot of a part: there is one for each round, and else one for each piece.
+static const aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t row, uint32_t part)
+{
+    if (op->way == &aq_coll_by_rounds)
+        return &op->slots[row];
+    const uint32_t piece = part / op->parts_of_piece;
+    require(piece < op->pieces);
+    return &op->slots[row * op->pieces + piece];
 }
 
 static void deliver_message(aq_coll_op_t *op, const message_input_t *message)
@@ -55,16 +81,13 @@ static void deliver_message(aq_coll_op_t *op, const message_input_t *message)
     aq_coll_part_t part;
     if (aq_coll_mail_part(op, &mail, &part))
         return;
-    const bool flat = aq_coll_is_flat(op->call.kind);
-    char *start = flat       ? place_of_block(op, mail.row)
-                  : mail.row ? op->boxes + (mail.row - 1) * op->stride
-                             : op->call.dst;
-    require(flat ? mail.row < op->coll->map.size : mail.row <= op->tree.children);
+    require(mail.row < rows_of(op));
+    const range_t range = range_of(op, mail.row);
     require(aq_coll_op_sender(op, mail.row) == mail.source);
-    require(part.to >= start && (size_t)(part.to - start) < op->bytes);
-    require(mail.nbytes == part.nbytes && part.nbytes <= op->bytes - (size_t)(part.to - start));
-    const uint32_t piece = mail.part / op->parts_of_piece;
-    require(piece < op->pieces && part.slot == &op->slots[mail.row * op->pieces + piece]);
+    require(part.to >= range.start && (size_t)(part.to - range.start) < range.nbytes);
+    require(mail.nbytes == part.nbytes &&
+            part.nbytes <= range.nbytes - (size_t)(part.to - range.start));
+    require(part.slot == slot_of(op, mail.row, mail.part));
     require(part.slot->unbegun-- > 0);
     memset(part.to, 7, part.nbytes); // the address sanitizer detects a wrong range
 }
@@ -73,7 +96,7 @@ static aq_coll_call_t call_of(const operation_input_t *operation, uint32_t ranks
 {
     const size_t unit = 1 + read16(operation->unit) % UNITS_MOST;
     const int kind = operation->kind < 128 ? operation->kind % AQ_COLL_SCATTER
-                                           : AQ_COLL_SCATTER + operation->kind % 4;
+                                           : AQ_COLL_SCATTER + operation->kind % 6;
     aq_coll_call_t call = {.kind = (aq_coll_kind_t)kind,
                            .root = operation->root % ranks,
                            .unit = unit,
@@ -94,10 +117,11 @@ static void run_operation(const operation_input_t *operation, const uint8_t *mes
     aq_coll_map_make(&coll.map, ranks, nbrhd, nbrhds);
     aq_job.max_medium = 1 + read16(operation->medium) % MESSAGE_MOST;
     aq_coll_call_t call = call_of(operation, ranks);
-    call.dst = malloc(call.unit * call.count * (aq_coll_is_flat(call.kind) ? ranks : 1) + 1);
+    call.dst = malloc(call.unit * call.count * (call.kind < AQ_COLL_SCATTER ? 1 : ranks) + 1);
     call.src = call.dst;
     aq_coll_op_t plan = {.call = call, .coll = &coll};
-    aq_coll_op_t *op = aligned_alloc(64, (aq_coll_op_plan(&plan) + 63) & ~(size_t)63);
+    plan.block = (aq_coll_op_plan(&plan) + 63) & ~(size_t)63;
+    aq_coll_op_t *op = aligned_alloc(64, plan.block);
     if (call.dst && op) {
         *op = plan;
         aq_coll_op_prepare(op);

@@ -1,0 +1,67 @@
+// The way by which an operation moves its data.
+#include "coll.h"
+
+#include "../core/job.h"
+#include "../other/base/minmax.h"
+
+enum {
+    PART_BYTES = 16 << 10,
+    UNASKED_BYTES = 64 << 10, // largest payload without rendezvous
+    // At least ROUNDS_FROM ranks exchange blocks in rounds if those of one rank have at most
+    // ROUNDS_BYTES.
+    ROUNDS_FROM = 5,
+    ROUNDS_BYTES = 8 << 10,
+};
+
+size_t aq_coll_part_limit(void)
+{
+    return aq_min(aq_job.max_medium, PART_BYTES);
+}
+
+static const aq_coll_way_t *choose_block_way(const aq_coll_t *coll, size_t bytes)
+{
+    const uint32_t size = coll->map.size;
+    if (coll->board && bytes)
+        return &aq_coll_by_board;
+    return size >= ROUNDS_FROM && bytes && bytes <= ROUNDS_BYTES / size ? &aq_coll_by_rounds
+                                                                        : &aq_coll_by_blocks;
+}
+
+// All ranks choose alike, because the choice depends only on the team and single-valued arguments.
+static const aq_coll_way_t *choose_way(const aq_coll_op_t *op)
+{
+    switch (op->call.kind) {
+    case AQ_COLL_SCATTER:
+    case AQ_COLL_GATHER:
+        return &aq_coll_by_blocks;
+    case AQ_COLL_GATHER_ALL:
+    case AQ_COLL_EXCHANGE:
+        return choose_block_way(op->coll, op->call.unit * op->call.count);
+    case AQ_COLL_SCAN:
+    case AQ_COLL_SCAN_EXCLUSIVE:
+        return &aq_coll_by_rounds;
+    default:
+        return &aq_coll_by_tree;
+    }
+}
+
+size_t aq_coll_op_plan(aq_coll_op_t *op)
+{
+    const size_t bytes = op->call.unit * op->call.count;
+    op->way = choose_way(op);
+    op->rendezvous = bytes > UNASKED_BYTES;
+    op->unasked = sizeof(aq_coll_mail_t) + (op->rendezvous ? 0 : bytes);
+    return op->way->plan(op);
+}
+
+bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+{
+    return op->rendezvous && rank != GEX_RANK_INVALID && op->way->awaits_ready(op, rank);
+}
+
+void aq_coll_op_note_ready(aq_coll_op_t *op, uint32_t rank)
+{
+    if (op->askers)
+        atomic_store_explicit(&op->askers[rank], AQ_COLL_ASKED, memory_order_relaxed);
+    atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
+}
