@@ -1,0 +1,68 @@
+// Collectives that GASNet-EX does not have: gather, scatter, all-to-all and scans over a team.
+//
+// Include this header after gasnetex.h; aqueduct_coll(3) describes the calls. They obey the rules
+// of gasnet_coll.h, with which they may be mixed: all members of the team make the same calls, in
+// the same order, with the same single-valued arguments, and no call waits for the other members,
+// but may send and run handlers. Any number of operations may be outstanding. Several threads may
+// make these calls at the same time over different teams, but not over one team; not in a handler.
+// The event completes when this rank's output is complete and its input may be reused;
+// GEX_EVENT_INVALID means that both are true at return. The library uses the buffers until then.
+// Buffers may be anywhere in memory and have any alignment. flags must be 0.
+//
+// nbytes is the size of one block, 0 or more; an array of blocks has one for each rank of the team,
+// in the order of the ranks. In a debug build (configure --enable-debug) illegal arguments, and
+// single-valued arguments that differ between ranks, end the job with a message.
+#ifndef AQUEDUCT_COLL_H
+#define AQUEDUCT_COLL_H
+
+#include "gasnet_coll.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GASNETX_COLL 1
+
+// Copies nbytes from src of rank r to block r at dst of rank root; dst of other ranks is ignored.
+// At the root src may be block `root` at dst; the buffers may not overlap otherwise. Single-valued:
+// root, nbytes.
+AQ_API gex_Event_t gasnetx_Coll_GatherNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
+                                         size_t nbytes, gex_Flags_t flags);
+
+// Copies nbytes from src of rank r to block r at dst of all ranks. At rank r src may be block r at
+// dst; the buffers may not overlap otherwise. Single-valued: nbytes.
+AQ_API gex_Event_t gasnetx_Coll_AllgatherNB(gex_TM_t tm, void *dst, const void *src, size_t nbytes,
+                                            gex_Flags_t flags);
+
+// Copies block r at src of rank root to dst of rank r; src of other ranks is ignored. At the root
+// dst may be block `root` at src; the buffers may not overlap otherwise. Single-valued: root,
+// nbytes.
+AQ_API gex_Event_t gasnetx_Coll_ScatterNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
+                                          size_t nbytes, gex_Flags_t flags);
+
+// Copies block r at src of rank s to block s at dst of rank r. src and dst may not overlap.
+// Single-valued: nbytes.
+AQ_API gex_Event_t gasnetx_Coll_AlltoallNB(gex_TM_t tm, void *dst, const void *src, size_t nbytes,
+                                           gex_Flags_t flags);
+
+// Combine the src arrays of the ranks 0 to r, element by element, to dst of rank r; the exclusive
+// scan leaves out that of rank r itself, and does not touch dst of rank 0. Types, operators and
+// their arguments are those of gex_Coll_ReduceToAllNB. The operator is always applied in the order
+// of the ranks, so it need not commute; how it is parenthesized depends only on the size of the
+// team. src and dst may be equal, but not overlap otherwise. Until it is complete, an operation
+// holds memory of this rank for log2(size) arrays. Single-valued: all arguments except dst, src,
+// user_op and user_cdata.
+AQ_API gex_Event_t gasnetx_Coll_ScanNB(gex_TM_t tm, void *dst, const void *src, gex_DT_t dt,
+                                       size_t dt_sz, size_t dt_cnt, gex_OP_t op,
+                                       gex_Coll_ReduceFn_t user_op, void *user_cdata,
+                                       gex_Flags_t flags);
+AQ_API gex_Event_t gasnetx_Coll_ScanExclusiveNB(gex_TM_t tm, void *dst, const void *src,
+                                                gex_DT_t dt, size_t dt_sz, size_t dt_cnt,
+                                                gex_OP_t op, gex_Coll_ReduceFn_t user_op,
+                                                void *user_cdata, gex_Flags_t flags);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
