@@ -145,6 +145,12 @@ large_ends()
     [ "$code" != 0 ] && grep -F "rank 0 of 2" messages | grep -qF -- "fatal: $2"
 }
 
+# Prints the subtests on the collectives of aqueduct_coll.h of conform-par.
+gathers()
+{
+    conform-par --list | awk '$1 ~ /^gather_/ { print $1 }'
+}
+
 # Runs the program $2 with $1 ranks over conduit udp; no ranks share memory unless
 # GASNET_SUPERNODE_MAXSIZE is set.
 on_udp()

@@ -34,7 +34,7 @@ unnamed_variables()
 extensions_without_text()
 {
     local name header
-    for header in aqueduct aqueduct_coll aqueduct_msg; aqueduct_large aqueduct_msg aqueduct_stream; do
+    for header in aqueduct aqueduct_coll aqueduct_large aqueduct_msg aqueduct_stream; do
         for name in $(grep -oE '\bgasnetx_[A-Za-z_]+(\(|_t\b)' "$prefix/include/$header.h" | tr -d '(' | sort -u); do
             grep -q "\b$name\b" "man3/$header.3" || echo "$header(3) does not describe $name."
         done
