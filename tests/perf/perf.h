@@ -25,6 +25,9 @@
 #if __has_include(<aqueduct.h>)
 #include <aqueduct.h>
 #endif
+#if __has_include(<aqueduct_coll.h>)
+#include <aqueduct_coll.h>
+#endif
 #if __has_include(<aqueduct_msg.h>)
 #include <aqueduct_msg.h>
 #endif
@@ -35,7 +38,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { AQ_PERF_MAX_SIZES = 32, AQ_PERF_MAX_TESTS = 32, AQ_PERF_MAX_THREADS = 1000 };
+enum { AQ_PERF_MAX_SIZES = 32, AQ_PERF_MAX_TESTS = 40, AQ_PERF_MAX_THREADS = 1000 };
 
 /* Runs a batch of n operations of so many bytes each; returns its seconds. */
 typedef double (*aq_perf_batch_t)(size_t bytes, unsigned long n);
@@ -236,6 +239,12 @@ void aq_perf_barrier_bound(size_t bytes);
 void aq_perf_broadcast(size_t bytes, unsigned long n);
 void aq_perf_reduce_one(size_t bytes, unsigned long n);
 void aq_perf_reduce_all(size_t bytes, unsigned long n);
+#ifdef GASNETX_COLL
+size_t aq_perf_all_limit(void);
+size_t aq_perf_all_room(size_t bytes);
+void aq_perf_allgather(size_t bytes, unsigned long n);
+void aq_perf_alltoall(size_t bytes, unsigned long n);
+#endif
 void aq_perf_team(size_t bytes, unsigned long n);
 void aq_perf_barrier_sub_set_up(void);
 void aq_perf_barrier_sub(size_t bytes, unsigned long n);

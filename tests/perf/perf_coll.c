@@ -81,3 +81,32 @@ void aq_perf_reduce_all(size_t bytes, unsigned long n)
                                               sizeof(uint64_t), element_count(bytes), GEX_OP_ADD,
                                               NULL, NULL, 0));
 }
+
+#ifdef GASNETX_COLL
+/* Half a segment holds a block for each rank. */
+size_t aq_perf_all_limit(void)
+{
+    return aq_perf_job.half / aq_perf_job.size;
+}
+
+size_t aq_perf_all_room(size_t bytes)
+{
+    return bytes * aq_perf_job.size;
+}
+
+void aq_perf_allgather(size_t bytes, unsigned long n)
+{
+    const aq_perf_job_t *job = &aq_perf_job;
+
+    for (unsigned long i = 0; i < n; i++)
+        gex_Event_Wait(gasnetx_Coll_AllgatherNB(job->tm, job->target, job->source, bytes, 0));
+}
+
+void aq_perf_alltoall(size_t bytes, unsigned long n)
+{
+    const aq_perf_job_t *job = &aq_perf_job;
+
+    for (unsigned long i = 0; i < n; i++)
+        gex_Event_Wait(gasnetx_Coll_AlltoallNB(job->tm, job->target, job->source, bytes, 0));
+}
+#endif
