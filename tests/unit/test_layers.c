@@ -68,7 +68,7 @@ static void test_indices(void **state)
             owner[i] = layer;
         }
     }
-    assert_int_equal(layers, 14);
+    assert_int_equal(layers, 15);
 }
 
 int main(void)
