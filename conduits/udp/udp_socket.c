@@ -284,8 +284,11 @@ static void log_opened(const udp_socket_t *socket, const udp_socket_setup_t *set
 aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setup,
                             struct udp_faults *faults)
 {
-    *socket = (udp_socket_t){
-        .fd = -1, .wake_fd = -1, .faults = faults, .fixed_ports = setup->port_low != 0};
+    *socket = (udp_socket_t){.fd = -1,
+                             .wake_fd = -1,
+                             .wakings.lock = PTHREAD_MUTEX_INITIALIZER,
+                             .faults = faults,
+                             .fixed_ports = setup->port_low != 0};
     aq_status_t status = use_interface(socket, setup);
     if (status == AQ_OK)
         status = make_socket(socket, !setup->beside);
@@ -762,21 +765,21 @@ bool udp_socket_take(udp_socket_t *socket, const struct iovec *pieces, unsigned 
 void udp_socket_wake(udp_socket_t *socket)
 {
     udp_wakings_t *wakings = &socket->wakings;
-    aq_lock_take(&wakings->lock);
+    pthread_mutex_lock(&wakings->lock);
     atomic_fetch_add(&wakings->count, 2);
     if (wakings->waiting && !wakings->late)
         (void)eventfd_write(socket->wake_fd, 1);
     wakings->late = wakings->waiting;
-    aq_lock_drop(&wakings->lock);
+    pthread_mutex_unlock(&wakings->lock);
 }
 
 // False: there was a wake-up that the caller has not seen.
 static bool wakings_begin_wait(udp_wakings_t *wakings, uint32_t known)
 {
-    aq_lock_take(&wakings->lock);
+    pthread_mutex_lock(&wakings->lock);
     const bool begun = atomic_load(&wakings->count) == known;
     wakings->waiting += begun;
-    aq_lock_drop(&wakings->lock);
+    pthread_mutex_unlock(&wakings->lock);
     return begun;
 }
 
@@ -784,11 +787,11 @@ static bool wakings_begin_wait(udp_wakings_t *wakings, uint32_t known)
 static void wakings_end_wait(udp_socket_t *socket, uint32_t known)
 {
     udp_wakings_t *wakings = &socket->wakings;
-    aq_lock_take(&wakings->lock);
+    pthread_mutex_lock(&wakings->lock);
     wakings->waiting--;
     if (atomic_load(&wakings->count) != known && --wakings->late == 0)
         (void)eventfd_read(socket->wake_fd, &(eventfd_t){0});
-    aq_lock_drop(&wakings->lock);
+    pthread_mutex_unlock(&wakings->lock);
 }
 
 static uint64_t earlier_of(uint64_t a, uint64_t b)

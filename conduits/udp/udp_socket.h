@@ -19,6 +19,7 @@
 #ifndef AQ_UDP_SOCKET_H
 #define AQ_UDP_SOCKET_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,11 +60,12 @@ typedef struct udp_socket_setup {
     uint32_t spread;                    // offset into the range of ports
 } udp_socket_setup_t;
 
-// Wake-ups of waiting threads. Under the lock:
+// Wake-ups of waiting threads. Under the lock, which is one of the C library, because a thread of
+// the library may wait also where a client has one thread:
 // - A thread is `late` if it waited at the last wake-up and has not returned since. While there is
 //   a late thread, wake_fd stays readable, so that each of them returns.
 typedef struct udp_wakings {
-    aq_lock_t lock;
+    pthread_mutex_t lock;
     _Atomic uint32_t count; // even; each wake-up adds 2
     unsigned waiting, late; // threads
 } udp_wakings_t;
