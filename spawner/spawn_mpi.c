@@ -82,6 +82,21 @@ static void pause_between_tests(unsigned looks)
         aq_clock_sleep_ns(PAUSE_NS);
 }
 
+// A turn in MPI, which threads of the library may call at the same time.
+static void turn_begin(void)
+{
+    if (aq_mpilib_turns)
+        aq_mpilib_turns->enter();
+    aq_mpilib_inside = true;
+}
+
+static void turn_end(void)
+{
+    aq_mpilib_inside = false;
+    if (aq_mpilib_turns)
+        aq_mpilib_turns->leave();
+}
+
 // Waits for a request. begun: what the call that made the request returned. If the job ends first,
 // the call is abandoned: MPI keeps the request and its buffers, which therefore never belong to the
 // caller.
@@ -90,9 +105,9 @@ static aq_status_t complete_call(mpi_boot_t *self, const char *call, int begun,
 {
     bool done = false;
     for (unsigned looks = 0; !begun && !done; looks++) {
-        aq_mpilib_inside = true;
+        turn_begin();
         begun = self->mpi->test(request, &done, NULL, NULL);
-        aq_mpilib_inside = false;
+        turn_end();
         if (begun || done)
             break;
         if (looks >= YIELDS && job_ended(self))
@@ -109,7 +124,10 @@ static aq_status_t mpi_boot_barrier(aq_boot_t *boot)
 {
     mpi_boot_t *self = mine_of(boot);
     aq_mpilib_request_t request;
-    return complete_call(self, "a barrier", self->mpi->barrier(self->comm, &request), &request);
+    turn_begin();
+    const int begun = self->mpi->barrier(self->comm, &request);
+    turn_end();
+    return complete_call(self, "a barrier", begun, &request);
 }
 
 static uint8_t *new_buffer(size_t bytes)
@@ -140,7 +158,9 @@ static aq_status_t mpi_boot_exchange(aq_boot_t *boot, const void *mine, size_t l
     for (size_t done = 0, part; status == AQ_OK && done < len; done += part) {
         part = len - done < PART ? len - done : PART;
         memcpy(own, (const uint8_t *)mine + done, part);
-        int begun = self->mpi->exchange(self->comm, own, (int)part, packed, &request);
+        turn_begin();
+        const int begun = self->mpi->exchange(self->comm, own, (int)part, packed, &request);
+        turn_end();
         status = complete_call(self, "an exchange", begun, &request);
         if (status == AQ_OK)
             scatter_part(all, packed, boot->size, len, done, part);
@@ -165,7 +185,9 @@ static aq_status_t mpi_boot_broadcast(aq_boot_t *boot, void *buf, size_t len, ui
     for (size_t done = 0, part; own && status == AQ_OK && done < len; done += part) {
         part = len - done < PART ? len - done : PART;
         memcpy(own, (uint8_t *)buf + done, part);
-        int begun = self->mpi->broadcast(self->comm, own, (int)part, root, &request);
+        turn_begin();
+        const int begun = self->mpi->broadcast(self->comm, own, (int)part, root, &request);
+        turn_end();
         status = complete_call(self, "a broadcast", begun, &request);
         if (status == AQ_OK)
             memcpy((uint8_t *)buf + done, own, part);

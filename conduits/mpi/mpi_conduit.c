@@ -123,8 +123,20 @@ static void mpi_is_ending(void)
         mpi_buffers_withdraw(window);
 }
 
+// The spawner calls MPI, too, while segments are attached.
+static void turn_enter(void)
+{
+    mpi_enter(opened);
+}
+
+static void turn_leave(void)
+{
+    mpi_leave(opened);
+}
+
 static aq_status_t open_comm(mpi_conduit_t *mpi)
 {
+    static const aq_mpilib_turns_t turns = {turn_enter, turn_leave};
     uint32_t rank, size;
     int error = mpi->mpi->open(&mpi->comm, &rank, &size);
     if (error)
@@ -139,6 +151,7 @@ static aq_status_t open_comm(mpi_conduit_t *mpi)
     if (status != AQ_OK)
         return status;
     opened = mpi;
+    aq_mpilib_turns = &turns;
     error = mpi->mpi->on_finish(mpi_is_ending);
     return error ? mpi_conduit_error(mpi, "MPI_Comm_set_attr", error) : AQ_OK;
 }

@@ -53,6 +53,8 @@ enum {
     MPI_RECEIVES_MOST = 256,   // most receives posted for each class
     MPI_ACCESSES = 128,        // most outstanding puts and gets
     MPI_SPARES = 4,            // most handlers of a class that run at the same time
+    MPI_NAPS = 20,             // a sleep that arrivals do not end is so many times shorter,
+    MPI_NAP_NS = 2500000,      // and at most so long
     MPI_PASSES = 8, // polls by a busy sender for each poll of MPI, if there are mailboxes
 
     // Of a window, whose buffers are made when it gets links.
@@ -173,8 +175,9 @@ typedef struct mpi_conduit {
     aq_mpilib_window_t *shared; // holds the segments of this host; NULL: they are not in a window
     // The first rank whose segment is not mapped here; size: all are mapped.
     uint32_t first_unmapped;
-    aq_mpilib_window_t *made;   // window on the segments; NULL: none
-    aq_mpilib_window_t *window; // window to use for puts and gets; NULL: none
+    aq_mpilib_window_t *made; // window on the segments; NULL: none
+    // The window to use for puts and gets; NULL: none. Threads that poll read it without the lock.
+    aq_mpilib_window_t *_Atomic window;
     mpi_access_t begun[MPI_ACCESSES];
     unsigned begun_count;
 } mpi_conduit_t;

@@ -312,5 +312,7 @@ unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
 void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
     const mpi_conduit_t *mpi = mpi_of(conduit);
-    aq_mail_sleep(conduit, armed, mpi->far || mpi->window ? limit_ns / 20 : limit_ns);
+    if (mpi->far || mpi->window) // nothing wakes this process
+        limit_ns = aq_min(limit_ns / MPI_NAPS, MPI_NAP_NS);
+    aq_mail_sleep(conduit, armed, limit_ns);
 }

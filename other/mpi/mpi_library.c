@@ -28,6 +28,7 @@ static const known_t pmis[] = {
 #define PMIS (sizeof pmis / sizeof pmis[0])
 
 bool aq_mpilib_one_thread;
+const aq_mpilib_turns_t *aq_mpilib_turns;
 
 _Thread_local volatile bool aq_mpilib_inside __attribute__((tls_model("initial-exec")));
 

@@ -37,6 +37,14 @@ extern bool aq_mpilib_one_thread;
 // Set while this thread is inside of MPI, where a signal handler may interrupt it.
 extern _Thread_local volatile bool aq_mpilib_inside __attribute__((tls_model("initial-exec")));
 
+// How threads take turns in calls of MPI, which may allow one at a time (MPI_THREAD_SERIALIZED):
+// set by the conduit that calls MPI, when it opens. NULL: no thread but the client's calls MPI.
+typedef struct aq_mpilib_turns {
+    void (*enter)(void); // blocks while another thread has its turn
+    void (*leave)(void);
+} aq_mpilib_turns_t;
+extern const aq_mpilib_turns_t *aq_mpilib_turns;
+
 // Iterates over the supported libraries (MPIs, PMIx, PMI-2), starting with *at = 0, and loads each
 // to get its version, for gasnet_info; false: no more. If there is no module, or it cannot be
 // loaded, usable is false and text says why.
