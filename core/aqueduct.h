@@ -276,6 +276,62 @@ AQ_API int gasnetx_RMA_PutNotifyNB(gex_TM_t tm, gex_Rank_t rank, void *dest, con
 AQ_API int gasnetx_RMA_PutNotifyNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
                                     size_t nbytes, const gasnetx_notice_t *notice,
                                     gex_Event_t *lc_opt, gex_Flags_t flags);
+// ---- waiting by a file descriptor ----
+
+// A client that sleeps in poll, epoll, select or io_uring includes the descriptor of this process
+// among those that it waits for. It becomes readable when there is work for a poll:
+//
+//     while (!done)
+//         if (gasnetx_Wait_Arm() == GASNET_OK) {
+//             if (!done)
+//                 poll(fds, nfds, -1);      // the descriptor is among them
+//             gasnetx_Wait_Disarm();
+//         }
+//
+// Clients that do not use it pay nothing. gasnetx_Request_WaitFds (aqueduct_msg.h) is such a loop.
+#define GASNETX_WAIT 1
+
+// Stores the descriptor, which is made at the first call, belongs to the library, and stays valid
+// until the process ends; it is closed on exec. A client neither reads nor closes it. Any thread;
+// not in a handler. GASNET_ERR_RESOURCE: there is none (ulimit -n).
+AQ_API int gasnetx_Wait_Descriptor(int *fd);
+
+// Announces that the calling thread is about to sleep on the descriptor, and polls (which runs
+// handlers). GASNET_OK: it may sleep, until gasnetx_Wait_Disarm. Messages, operations that
+// complete, retransmissions that are due, and what other threads handle make the descriptor
+// readable from now on. So does the end of a time of at most 50 ms (GASNET_WAKE_LIMIT), because
+// nothing tells of room at a peer or of the end of the job, and of at most 2.5 ms where arrivals
+// wake no sleeper: conduit mpi between hosts, and windows. A put of a neighbour, which is a store,
+// makes it readable only with a notice. Where other threads poll, look at what the thread waits for
+// between this call and the sleep.
+// GASNET_ERR_NOT_READY: work was done, or is there; the thread is not announced, and calls again.
+// GASNET_ERR_BAD_ARG: the thread is announced already. GASNET_ERR_RESOURCE: there is no descriptor
+// or thread (the first call starts a thread of the library for each conduit). Any thread; not in a
+// handler.
+AQ_API int gasnetx_Wait_Arm(void);
+
+// Ends the announcement of this thread, if there is one, and then polls (which runs handlers). The
+// descriptor is not readable any more, unless another thread sleeps on it. Returns GASNET_OK. Not
+// in a handler.
+AQ_API int gasnetx_Wait_Disarm(void);
+
+// ---- levels of progress ----
+
+// Who runs handlers and goes on with collectives: with GASNETX_PROGRESS_POLLING the client's
+// threads, in calls of the library; with GASNETX_PROGRESS_THREAD also threads of the library, one
+// for each conduit, which sleep while there is nothing. What a put or message that does not block
+// has left to send waits up to 10 ms for them.
+#define GASNETX_PROGRESS_POLLING 0u
+#define GASNETX_PROGRESS_THREAD 1u
+
+// Asks for a level from now on, and stores the one that is granted. THREAD is granted in thread
+// mode par, and in the others where GASNET_RCV_THREAD=1 has started these threads, which then go on
+// until the job ends; in mode seq it never is, since handlers may not run beside the client. When
+// POLLING is granted, no thread of the library runs a handler any more. GASNET_OK;
+// GASNET_ERR_BAD_ARG: no such level; GASNET_ERR_RESOURCE: a thread cannot be started (ulimit -u).
+// Any thread, but one at a time; may block for handlers that run; not in a handler.
+AQ_API int gasnetx_Progress_Level(unsigned wanted, unsigned *granted);
+
 // ---- a global address space ----
 
 // A location of the global address space is a rank and an address. All ranks reserve the same range

@@ -9,6 +9,7 @@
 #include "../other/tools/debug_aids.h"
 #include "../other/mpi/mpi_library.h"
 #include "../other/base/settings.h"
+#include "attendant.h"
 #include "exit.h"
 #include "exit_broadcast.h"
 #include "fatal.h"
@@ -165,6 +166,8 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     status = aq_segment_agree_on_limit(); // also the barrier at the end of init
     aq_boot_meanwhile(aq_progress_poll);
     aq_job.boot->leave = aq_exit_returning;
+    if (status == AQ_OK)
+        status = aq_attendants_start(); // the handlers of the library are registered
     return status;
 }
 

@@ -187,6 +187,8 @@ struct aq_conduit {
     const struct aq_conduit_ops *ops;
     const aq_conduit_env_t *env;
     uint16_t endpoint; // index of the endpoint of this process that receives here
+    // A thread of the conduit delivers what arrives, and wakes sleepers. Constant after open.
+    bool attended;
     // Payload limits in bytes for any number of arguments. Constant after open, except that attach
     // may lower the limits of Longs, at all ranks alike.
     size_t max_medium;
@@ -266,6 +268,10 @@ typedef struct aq_conduit_ops {
     // A request that arrives at endpoint 0 without a path must be answered between the receive
     // sides of endpoint 0, even if the windows of the two endpoints have connected meanwhile.
     bool replies_keep_way;
+    // A thread of the library may call arm, sleep, disarm and wake while the client's only thread
+    // is in other operations (env->threads is not set). Otherwise the core does not sleep in the
+    // conduit then, but at intervals.
+    bool sleeps_beside;
 
     // ---- mandatory ----
 

@@ -124,6 +124,7 @@ static int exit_head(int code)
         return code;
     if (first == gettid())
         exit_tail(code);
+    aq_attendant_retire();
     for (;;)
         pause();
 }
@@ -149,7 +150,7 @@ static int exit_body(int code)
     limit_step("closes its conduits; see that no handler of a signal calls gasnet_exit while MPI "
                "or a lock is "
                "in use");
-    aq_attendant_stop();
+    aq_attendants_stop();
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
         aq_job.conduits[i]->ops->close(aq_job.conduits[i]);
     limit_step("takes leave of its launcher; see whether a program that only calls MPI_Init and "

@@ -8,7 +8,6 @@
 #include "../other/base/profile.h"
 #include "../other/base/settings.h"
 #include "am.h"
-#include "attendant.h"
 #include "fatal.h"
 #include "job.h"
 #include "job_groups.h"
@@ -166,5 +165,5 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
     if (status != AQ_OK)
         return status;
     aq_progress_start(job->host.size);
-    return job->nbrhd.size > 1 ? aq_attendant_start(job->conduits[0], aq_progress_wake) : AQ_OK;
+    return AQ_OK;
 }

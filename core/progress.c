@@ -10,6 +10,7 @@
 #include "job.h"
 #include "report.h"
 #include "sleepers.h"
+#include "wake_fd.h"
 #include "window.h"
 
 enum {
@@ -140,6 +141,7 @@ void aq_progress_wake_sleepers(void)
         if (conduit->ops->wake)
             conduit->ops->wake(conduit, false);
     }
+    aq_wake_fd_ring();
 }
 
 void aq_progress_serve_windows(void)
@@ -214,6 +216,19 @@ unsigned aq_progress_poll_endpoint(const aq_window_t *window)
         aq_job_exit_requested();
     const unsigned done = window ? aq_window_poll(window, what) : poll_conduits(what);
     if (aq_threads && done)
+        aq_progress_wake();
+    return done;
+}
+
+unsigned aq_progress_serve(unsigned index)
+{
+    const unsigned what = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
+    aq_conduit_t *conduit = aq_job.conduits[index];
+    unsigned done = 0;
+    if (atomic_load_explicit(&busy_tasks, memory_order_relaxed) & ~WINDOWS_OPEN)
+        done += turn_tasks();
+    done += conduit->ops->poll(conduit, what) + aq_window_poll_conduit(index, what);
+    if (done)
         aq_progress_wake();
     return done;
 }

@@ -15,6 +15,10 @@ void aq_progress_start(uint32_t ranks_here);
 // nothing was done). Runs handlers; any thread.
 unsigned aq_progress_poll(void);
 
+// As aq_progress_poll, for a thread of the library (attendant.h): polls one conduit of the job and
+// its windows, and does not leave a job that has ended.
+unsigned aq_progress_serve(unsigned index);
+
 // As aq_progress_poll, for a loop that waits: yields the processor after several fruitless polls if
 // ranks or threads outnumber the processors.
 void aq_progress_poll_in_loop(void);

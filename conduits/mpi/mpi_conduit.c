@@ -299,6 +299,7 @@ const aq_conduit_ops_t aq_mpi_conduit = {
     .name = "mpi",
     .abi = AQ_CONDUIT_ABI,
     .replies_keep_way = true,
+    .sleeps_beside = true,
     .usable = mpi_usable,
     .open = mpi_open,
     .describe = mpi_describe,

@@ -117,6 +117,7 @@ static void *smp_shared_scratch(aq_conduit_t *conduit)
 const aq_conduit_ops_t aq_smp_conduit = {
     .name = "smp",
     .abi = AQ_CONDUIT_ABI,
+    .sleeps_beside = true,
     .profile = &aq_smp_profile,
     .description_bytes = 0,
     .usable = smp_usable,

@@ -311,6 +311,7 @@ static void udp_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
 const aq_conduit_ops_t aq_udp_conduit = {
     .name = "udp",
     .abi = AQ_CONDUIT_ABI,
+    .sleeps_beside = true,
     .usable = udp_usable,
     .open = udp_open,
     .describe = udp_describe,

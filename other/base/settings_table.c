@@ -135,13 +135,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                                 "network is not checked before the program runs."},
     [AQ_SET_RCV_THREAD] =
         {"GASNET_RCV_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-         "Whether a thread of the runtime sleeps until messages arrive and handles them while the "
-         "program computes, in programs of mode par or parsync: messages of ranks that share "
-         "memory, and those of conduit ibv, which then works without the rings of "
-         "GASNET_AMRDMA_LIMIT. Messages of further endpoints are handled too; over ibv each "
-         "endpoint "
-         "has a thread of its own. Without an idle processor the thread takes time from the "
-         "program."},
+         "Whether threads of the runtime sleep until messages arrive, and handle them while the "
+         "program computes, in programs of mode par or parsync: one thread for each conduit. "
+         "Conduit ibv then works without the rings of GASNET_AMRDMA_LIMIT. Messages of further "
+         "endpoints are handled too; over ibv each endpoint has a thread of its own. Without an "
+         "idle processor the threads take time from the program. See gasnetx_Progress_Level."},
     [AQ_SET_SND_THREAD] =
         {"GASNET_SND_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether a thread of the runtime sleeps until the device has completed "
@@ -230,6 +228,13 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                           "and kept at the receiver until a receive takes it; at most one Medium. "
                           "Of a longer one the receiver fetches the bytes then. Also the longest "
                           "large message (gasnetx_Large_Send) whose data go with its header."},
+    [AQ_SET_WAKE_LIMIT] =
+        {"GASNET_WAKE_LIMIT", AQ_TYPE_INT, "0", 0, 1e9, NULL,
+         "Milliseconds after which a client that sleeps on the descriptor of gasnetx_Wait_Arm is "
+         "woken although nothing has arrived, since it is not told of room at a peer, or of the "
+         "end of the job. 0: 1 ms after something was done, and up to 50 ms while nothing is. "
+         "Conduit mpi between hosts, and a process with further endpoints, divide it by 20, to 2.5 "
+         "ms at most: there arrivals do not wake."},
     [AQ_SET_EXITTIMEOUT] = {"GASNET_EXITTIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,
                             "Seconds that an exiting process waits for the others before it ends "
                             "the job by force. 0: the smaller of GASNET_EXITTIMEOUT_MAX and "
