@@ -21,6 +21,8 @@
 #ifndef AQUEDUCT_MSG_H
 #define AQUEDUCT_MSG_H
 
+#include <poll.h>
+
 #include "gasnetex_core.h"
 
 #ifdef __cplusplus
@@ -109,6 +111,18 @@ AQ_API int gasnetx_Request_Test(gasnetx_Request_t *request, gasnetx_msg_status_t
 // Waits for all requests of an array, in any order; status is an array or NULL.
 AQ_API int gasnetx_Request_WaitAll(gasnetx_Request_t *requests, size_t count,
                                    gasnetx_msg_status_t *status);
+
+// Waits until a request of an array is complete or a file descriptor has an event, and sleeps while
+// there is nothing. The rest is that of poll(2): fds, which gets the events in revents and may be
+// NULL if nfds is 0, and the time-out in milliseconds, without limit if it is negative. *first gets
+// the index of the first complete request, or count if there is none, and *ready the number of
+// descriptors with events; both may be NULL. A complete request stays so: gasnetx_Request_Wait ends
+// it. Null handles, and persistent requests that have not begun, are left out. A signal does not
+// end the wait. GASNET_ERR_NOT_READY: the time is over. GASNET_ERR_BAD_ARG: nothing can end the
+// wait, or poll(2) has refused fds. GASNET_ERR_RESOURCE: no memory or descriptor is left.
+AQ_API int gasnetx_Request_WaitFds(const gasnetx_Request_t *requests, size_t count,
+                                   struct pollfd *fds, nfds_t nfds, int timeout_ms, size_t *first,
+                                   size_t *ready);
 
 // Cancels a receive that no message has reached, which is then complete, with
 // GASNETX_MSG_CANCELLED; it still has to be waited for. GASNET_ERR_NOT_READY: it has a message, or

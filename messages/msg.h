@@ -169,6 +169,10 @@ static inline gasnetx_Request_t aq_request_new(const aq_msg_call_t *call)
 }
 void aq_request_free(gasnetx_Request_t request);
 void aq_request_complete(gasnetx_Request_t request);
+static inline bool aq_request_is_complete(const struct gasnetx_request *request)
+{
+    return atomic_load_explicit(&request->complete, memory_order_acquire);
+}
 void aq_request_await(gasnetx_Request_t request); // polls until it is complete
 
 // The cookie of a request for messages of a peer, and the request behind one. NULL: there is none.

@@ -66,8 +66,7 @@ void aq_request_complete(gasnetx_Request_t request)
 
 static bool is_complete(void *context)
 {
-    const struct gasnetx_request *request = context;
-    return atomic_load_explicit(&request->complete, memory_order_acquire);
+    return aq_request_is_complete(context);
 }
 
 // Most messages are there after a poll or two; only others pay for what a wait does in each turn.
