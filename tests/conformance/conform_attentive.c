@@ -1,7 +1,9 @@
 /*
- * conform_attentive: with GASNET_RCV_THREAD, handlers run while the program does not call the
- * library. Thread mode parsync. Rank 0 sends questions; the other ranks wait for them without a
- * call of the library. With the argument "window" the messages are those of a further endpoint.
+ * conform_attentive: with GASNET_RCV_THREAD, handlers and collectives go on while the program does
+ * not call the library. Thread mode parsync. Rank 0 sends questions; the other ranks wait for them
+ * without a call of the library, and then for the end of a barrier that they have begun. With the
+ * argument "window" the messages are those of a further endpoint. With "level" the program asks for
+ * the thread itself (gasnetx_Progress_Level), which mode par grants.
  */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
@@ -13,10 +15,18 @@
 #include <string.h>
 #include <time.h>
 
-enum { QUESTION = GEX_AM_INDEX_BASE, GREETING, ANSWER, QUESTIONS = 20, PATIENCE_MS = 60000 };
+enum {
+    QUESTION = GEX_AM_INDEX_BASE,
+    GREETING,
+    ANSWER,
+    RELEASE,
+    QUESTIONS = 20,
+    PATIENCE_MS = 60000
+};
 
 static gex_EP_t endpoint;
 static atomic_uint questions, answers;
+static atomic_bool released;
 static atomic_bool window_used; /* by the rank that answered last */
 
 static uint64_t frames_received(void)
@@ -42,6 +52,12 @@ static void on_answer(gex_Token_t token, gex_AM_Arg_t used)
     (void)token;
     atomic_store(&window_used, used);
     atomic_fetch_add(&answers, 1);
+}
+
+static void on_release(gex_Token_t token)
+{
+    (void)token;
+    atomic_store(&released, true);
 }
 
 /* Sends a message to a rank and waits for its answer. */
@@ -96,6 +112,14 @@ static bool wait_without_a_call(void)
     return atomic_load(&questions) == QUESTIONS;
 }
 
+/* The same for the release. */
+static bool wait_for_release(void)
+{
+    for (unsigned i = 0; i < PATIENCE_MS && !atomic_load(&released); i++)
+        pause_1ms();
+    return atomic_load(&released);
+}
+
 /* Creates an endpoint, and returns the pair of it with that of the same index of each rank. */
 static gex_TM_t open_window(gex_Client_t client)
 {
@@ -110,6 +134,31 @@ static void leave(gex_TM_t team, const char *reason)
     gasnet_exit(1);
 }
 
+/* Rank 0 releases the others when it has left a barrier, for which they only begin theirs. */
+static void pass_barrier(gex_TM_t team)
+{
+    gex_Event_t event = gex_Coll_BarrierNB(team, 0);
+
+    if (gex_TM_QueryRank(team) == 0) {
+        gex_Event_Wait(event);
+        for (gex_Rank_t rank = 1; rank < gex_TM_QuerySize(team); rank++)
+            gex_AM_RequestShort0(team, rank, RELEASE, 0);
+        return;
+    }
+    if (!wait_for_release())
+        leave(team, "no thread went on with a barrier while the program was away");
+    gex_Event_Wait(event);
+}
+
+static void ask_for_thread(gex_TM_t team)
+{
+    unsigned granted;
+
+    if (gasnetx_Progress_Level(GASNETX_PROGRESS_THREAD, &granted) != GASNET_OK ||
+        granted != GASNETX_PROGRESS_THREAD)
+        leave(team, "no thread of the library is granted");
+}
+
 int main(int argc, char **argv)
 {
     gex_Client_t client;
@@ -119,6 +168,8 @@ int main(int argc, char **argv)
          "question"},
         {GREETING, (gex_AM_Fn_t)on_greeting, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
          "greeting"},
+        {RELEASE, (gex_AM_Fn_t)on_release, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
+         "release"},
         {ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 1, NULL, "answer"}};
 
     if (gex_Client_Init(&client, &endpoint, &team, "conform_attentive", &argc, &argv, 0) !=
@@ -126,7 +177,9 @@ int main(int argc, char **argv)
         return 1;
     if (argc > 1 && strcmp(argv[1], "window") == 0)
         between = open_window(client);
-    gex_EP_RegisterHandlers(endpoint, handlers, 3);
+    gex_EP_RegisterHandlers(endpoint, handlers, 4);
+    if (argc > 1 && strcmp(argv[1], "level") == 0)
+        ask_for_thread(team);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     if (gex_TM_QueryRank(team) == 0) {
         if (between && !connect_windows(between, gex_TM_QuerySize(team)))
@@ -137,6 +190,8 @@ int main(int argc, char **argv)
     }
     if (between && gex_TM_QueryRank(team) && frames_received() < QUESTIONS)
         leave(team, "the messages did not go to the window of the endpoint");
+    if (!between)
+        pass_barrier(team);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     gasnet_exit(0);
 }
