@@ -8,93 +8,25 @@
  * without debug checks sends whatever the client asks for, so that this client can play a peer that
  * is wrong.
  */
-#include <gasnetex.h>
+#include "wrong_peer.h"
 
-#include <aqueduct_stream.h>
 #include <fcntl.h>
 #include <gasnet_coll.h>
 #include <gasnet_ratomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
-enum { SEGMENT = 65536, GUARD_BYTES = 65536, LINGER_SECONDS = 5 };
-
-// The handlers of this client, all but the first four at rank 0.
-enum {
-    H_GUARD = 100, // Short request: where the guard of rank 0 is
-    H_ACT,         // Short request: the wrong message, as a reply
-    H_SHORT,       // Short request with 1 argument
-    H_MEDIUM,      // Medium request without arguments
-    H_LONG,        // Long request without arguments
-    H_REPLY,       // Short reply without arguments
-    H_NONE = 250,  // not registered
-};
-
-// The library's own, see extended/layer_table.h.
-enum {
-    H_PUT = 1,
-    H_PUT_DONE,
-    H_GET,
-    H_GET_DONE,
-    H_BARRIER,
-    H_VIS_PUT = 16,
-    H_VIS_GET,
-    H_VIS_GET_DONE,
-    H_VIS_NOTICE,
-    H_NOTICE_COUNT,
-    H_NOTICE_COUNT_PUT,
-    H_NOTICE_RUN,
-    H_NOTICE_RUN_PUT,
-    H_ATOMIC = 24,
-    H_ATOMIC_DONE,
-    H_ATOMIC_FETCHED,
-    H_COLL_PART = 32,
-    H_COLL_READY,
-    H_MEMSET = 40,
-    H_MEMSET_DONE,
-    H_MSG_PULL = 46,
-    H_MSG_DONE,
-    H_MSG_PIECE,
-    H_LARGE_PIECE,
-    H_LARGE_HEADER,
-    H_STREAM_MESSAGE = 54,
-    H_STREAM_CONTROL,
-    H_WINDOW = 57, // core/window_connect.h
-    H_LONG_PIECE,  // core/long_push.h
-    H_LONG_PIECE_DONE,
-    H_LONG_PUSHED,
-    H_ROUTE, // core/am_route.h
-};
-
-typedef struct wrong_mode {
-    const char *name;
-    const char *pattern;           // an extended regular expression that the sentence matches
-    void (*request)(void);         // by rank 1; or
-    void (*reply)(gex_Token_t to); // in the handler of a request of rank 0
-    void (*both)(void);            // by both ranks, first
-    void (*before)(void);          // by rank 0, first
-    void (*handler)(void);         // by rank 1, in the handler of a large message
-    void (*after)(void);           // by rank 0, when the message is there
-} wrong_mode_t;
-
-static gex_TM_t tm;
-static gex_Rank_t me;
+gex_TM_t tm;
+gex_Rank_t me;
+const wrong_mode_t *mode;
+char bytes[GUARD_BYTES];
 static char *guard;   // of rank 0, in both ranks
 static char *segment; // of rank 0, in both ranks
-static const wrong_mode_t *mode;
-
-#define TEAM 0 // the id of the primordial team
-#define HIGH(p) ((gex_AM_Arg_t)((uint64_t)(uintptr_t)(p) >> 32))
-#define LOW(p) ((gex_AM_Arg_t)(uint32_t)(uintptr_t)(p))
-#define BOTH(p) HIGH(p), LOW(p)
 
 // ---- client messages ----
-
-static char bytes[GUARD_BYTES];
 
 static void am_unregistered(void)
 {
@@ -174,7 +106,6 @@ static void get_done_forged(gex_Token_t to)
 }
 
 // What the first operation of a process was given, and what it would be given next.
-#define FIRST ((uint64_t)1 << 32)
 #define SECOND ((uint64_t)2 << 32)
 
 static void get_first(void)
@@ -581,223 +512,11 @@ static void piece_done_forged(gex_Token_t to)
     gex_AM_ReplyShort2(to, H_LONG_PIECE_DONE, 0, BOTH(guard));
 }
 
-static void stop(const char *why)
+void wrong_peer_stop(const char *why)
 {
     printf("wrong_peer: %s\n", why);
     fflush(stdout);
     gasnet_exit(3);
-}
-
-// ---- streams ----
-
-// Rank 0 keeps one message of rank 1, its child.
-static void stream_create(gex_Rank_t parent_of_0, gex_Rank_t parent_of_1)
-{
-    gasnetx_Stream_t stream;
-    const gasnetx_stream_spec_t spec = {.parent = me ? parent_of_1 : parent_of_0,
-                                        .flags = GASNETX_STREAM_ORDERED,
-                                        .keep_messages = 1};
-    if (gasnetx_Stream_Create(tm, &spec, &stream) != GASNET_OK)
-        stop("the stream is refused");
-}
-
-static void stream_of_0(void)
-{
-    stream_create(GASNETX_STREAM_ROOT, 0);
-}
-
-static void stream_of_1(void)
-{
-    stream_create(1, GASNETX_STREAM_ROOT);
-}
-
-static void stream_without_1(void)
-{
-    stream_create(GASNETX_STREAM_ROOT, GASNETX_STREAM_ABSENT);
-}
-
-// Rank 0 has chosen the id of the stream: 1, 1.
-static void stream_message(int number, int source, int handler, int params_bytes)
-{
-    gex_AM_RequestMedium7(tm, 0, H_STREAM_MESSAGE, bytes, 8, GEX_EVENT_NOW, 0, 1, 1, number, source,
-                          handler, params_bytes, 0);
-}
-
-static void stream_control(int kind, int count)
-{
-    gex_AM_RequestShort7(tm, 0, H_STREAM_CONTROL, 0, 1, 1, kind, 0, count, 0, 0);
-}
-
-static void stream_right(void)
-{
-    stream_message(0, 1, 7, 0);
-}
-
-static void stream_source(void)
-{
-    stream_message(0, 2, 7, 0);
-}
-
-static void stream_handler(void)
-{
-    stream_message(0, 1, 0x8007, 0);
-}
-
-static void stream_parameters(void)
-{
-    stream_message(0, 1, 7, 9);
-}
-
-static void stream_twice(void)
-{
-    stream_right();
-    stream_right();
-}
-
-// What is ahead of its turn waits, so the first one stays.
-static void stream_too_many(void)
-{
-    stream_message(5, 1, 7, 0);
-    stream_message(6, 1, 7, 0);
-}
-
-static void stream_credit(void)
-{
-    stream_control(0, 1);
-}
-
-static void stream_kind(void)
-{
-    stream_control(9, 0);
-}
-
-static void stream_after_end(void)
-{
-    stream_control(2, 0);
-    stream_right();
-}
-
-static void stream_result(void)
-{
-    stream_message(0, 1, GASNETX_STREAM_BARRIER, 0);
-}
-
-// ---- large messages ----
-
-// messages/large_header.c
-typedef struct header {
-    uint64_t team;
-    uint32_t source, id, number;
-    uint64_t nbytes, cookie, address, proof_address, proof;
-    int32_t process;
-    uint64_t types_bytes;
-    char types[8];
-} header_t;
-
-enum { LARGE_PULLED = 1, LARGE_FORWARDED }; // ids, registered by both ranks
-
-static void send_header(header_t header, size_t nbytes)
-{
-    gex_AM_RequestMedium0(tm, 0, H_LARGE_HEADER, &header, nbytes, GEX_EVENT_NOW, 0);
-}
-
-#define HEADER_BYTES offsetof(header_t, types)
-
-static void large_cut_off(void)
-{
-    send_header((header_t){.id = LARGE_PULLED}, 8);
-}
-
-static void large_types_long(void)
-{
-    send_header((header_t){.id = LARGE_PULLED, .types_bytes = 1 << 20}, HEADER_BYTES);
-}
-
-static void large_types_none(void)
-{
-    send_header((header_t){.id = LARGE_PULLED, .types_bytes = 1, .types = "z"}, HEADER_BYTES + 1);
-}
-
-static void large_params(void)
-{
-    send_header((header_t){.id = LARGE_PULLED, .types_bytes = 1, .types = "d"}, HEADER_BYTES + 1);
-}
-
-static void large_data(void)
-{
-    send_header((header_t){.id = LARGE_PULLED, .nbytes = 100}, HEADER_BYTES + 8);
-}
-
-static void large_id(void)
-{
-    send_header((header_t){.id = 77}, HEADER_BYTES);
-}
-
-static void large_piece(void)
-{
-    gex_AM_RequestMedium4(tm, 0, H_LARGE_PIECE, bytes, 64, GEX_EVENT_NOW, 0, BOTH(FIRST), BOTH(0));
-}
-
-static void large_pull(uint64_t cookie, uint64_t offset, int32_t size, uint64_t want)
-{
-    gex_AM_RequestShort9(tm, 0, H_MSG_PULL, 0, BOTH(cookie), BOTH(offset), size, BOTH(want),
-                         BOTH(1));
-}
-
-static void large_pull_none(void)
-{
-    large_pull(FIRST, 0, 64, 64);
-}
-
-// Rank 0 sends a message, whose handler at rank 1 acts, and never returns.
-static void large_send(void)
-{
-    static gasnetx_Request_t request;
-    gasnetx_Large_SendNB(tm, 1, LARGE_PULLED, bytes, sizeof bytes, NULL, NULL, NULL, &request);
-}
-
-// The same, through rank 0.
-static void large_forward(void)
-{
-    static gasnetx_Request_t request;
-    gasnetx_Large_SendNB(tm, 0, LARGE_FORWARDED, bytes, sizeof bytes, NULL, NULL, NULL, &request);
-}
-
-static void large_pull_beyond(void)
-{
-    large_pull(FIRST, sizeof bytes, 64, sizeof bytes);
-}
-
-static void large_pull_huge(void)
-{
-    large_pull(FIRST, UINT64_MAX - 8, 64, UINT64_MAX);
-}
-
-// Rank 0 gives the first cookie to itself.
-static void large_pull_twice(void)
-{
-    large_pull(FIRST + 1, 0, 64, 100);
-    large_pull(FIRST + 1, 0, 64, 100);
-}
-
-static void large_pull_other(void)
-{
-    large_pull(FIRST + 1, 0, 64, 200);
-    large_pull(FIRST + 1, 64, 64, 300);
-}
-
-static void on_large_pulled(gasnetx_Large_t message, const gasnetx_large_info_t *info)
-{
-    (void)message, (void)info;
-    mode->handler();
-    for (;;)
-        gasnet_AMPoll();
-}
-
-static void on_large_forwarded(gasnetx_Large_t message, const gasnetx_large_info_t *info)
-{
-    (void)info;
-    gasnetx_Large_Forward(message, tm, 1, LARGE_PULLED, NULL);
 }
 
 // ---- the table ----
@@ -808,7 +527,6 @@ static void on_large_forwarded(gasnetx_Large_t message, const gasnetx_large_info
 #define LONG                                                                                       \
     "(a Long of rank 1 .64 bytes to 0x[0-9a-f]+. is not inside a segment|rank 1 names 64 bytes "   \
     "at 0x[0-9a-f]+ of segment key [0-9]+ of rank 0, which are not in a segment)"
-#define STREAM "a message of rank 1 on a stream is wrong"
 #define FORGED "for which no operation waits"
 
 static const wrong_mode_t modes[] = {
@@ -909,28 +627,6 @@ static const wrong_mode_t modes[] = {
      .request = memset_across},
     {"memset-cut-off", "a memset of rank 1 has 8 bytes of arguments", .request = memset_cut_off},
     {"memset-done-forged", "rank 1 has answered a memset " FORGED, .reply = memset_done_forged},
-    {"stream-unknown", "rank 1 has sent a message of a stream that this rank does not have",
-     .request = stream_right},
-    {"stream-unknown-control", "rank 1 has sent a message of a stream that this rank does not have",
-     .request = stream_credit},
-    {"stream-stranger", "rank 1 has sent a message of a stream in which it is no neighbour",
-     .both = stream_without_1, .request = stream_right},
-    {"stream-source", STREAM, .both = stream_of_0, .request = stream_source},
-    {"stream-handler", STREAM, .both = stream_of_0, .request = stream_handler},
-    {"stream-parameters", STREAM, .both = stream_of_0, .request = stream_parameters},
-    {"stream-twice",
-     "rank 1 (has sent message 0 of a stream twice|sends more messages on a stream than there is)",
-     .both = stream_of_0, .request = stream_twice},
-    {"stream-too-many", "rank 1 sends more messages on a stream than there is room for",
-     .both = stream_of_0, .request = stream_too_many},
-    {"stream-credit", "a control message of rank 1 on a stream is wrong .kind 0",
-     .both = stream_of_0, .request = stream_credit},
-    {"stream-kind", "a control message of rank 1 on a stream is wrong .kind 9", .both = stream_of_0,
-     .request = stream_kind},
-    {"stream-after-end", "rank 1 sends more messages on a stream than it has announced",
-     .both = stream_of_0, .request = stream_after_end},
-    {"stream-result", "rank 1 of a stream has sent the result of group communication",
-     .both = stream_of_1, .request = stream_result},
     {"route-missing", "a message of rank 1 to a further endpoint is none",
      .request = route_missing},
     {"route-twice", "a message from endpoint 1 of rank 1 has two routes", .request = route_twice},
@@ -959,30 +655,6 @@ static const wrong_mode_t modes[] = {
     {"piece-outside", LONG, .request = piece_outside},
     {"piece-done-forged", "rank 1 has acknowledged a piece of a Long that was not sent",
      .reply = piece_done_forged},
-    {"large-cut-off", "a large message of rank 1 is wrong: it is shorter than a header",
-     .request = large_cut_off},
-    {"large-types-long", "a large message of rank 1 is wrong: it is shorter than it says",
-     .request = large_types_long},
-    {"large-types-none", "a large message of rank 1 is wrong: the types of its parameters are no",
-     .request = large_types_none},
-    {"large-params", "a large message of rank 1 is wrong: it is shorter than its parameters",
-     .request = large_params},
-    {"large-data", "a large message of rank 1 is wrong: it has not the data that it says",
-     .request = large_data},
-    {"large-id", "rank 1 has sent a large message to id 77, which this rank has not registered",
-     .request = large_id},
-    {"large-piece", "rank 1 has sent a piece of a message for which no receive waits",
-     .request = large_piece},
-    {"large-pull-none", "rank 1 asks for a message that it was not offered",
-     .request = large_pull_none},
-    {"large-pull-beyond", "rank 1 asks for bytes that a message to it does not have",
-     .before = large_send, .handler = large_pull_beyond},
-    {"large-pull-huge", "rank 1 asks for bytes that a message to it does not have",
-     .before = large_send, .handler = large_pull_huge},
-    {"large-pull-twice", "rank 1 asks for bytes of a large message twice", .before = large_forward,
-     .handler = large_pull_twice},
-    {"large-pull-other", "rank 1 asks for bytes of a large message twice, or for others",
-     .before = large_forward, .handler = large_pull_other},
     {"memset-done-cut-off", "the answer of rank 1 to a memset has 0 bytes",
      .reply = memset_done_cut_off},
 };
@@ -1030,21 +702,18 @@ static void start(int *argc, char ***argv)
         {H_MEDIUM, (gex_AM_Fn_t)on_payload, GEX_FLAG_AM_MEDIUM | request, 0, NULL, "medium"},
         {H_LONG, (gex_AM_Fn_t)on_payload, GEX_FLAG_AM_LONG | request | reply, 0, NULL, "long"},
         {H_REPLY, (gex_AM_Fn_t)on_reply, GEX_FLAG_AM_SHORT | reply, 0, NULL, "reply"}};
-    static const gasnetx_large_entry_t large[] = {{LARGE_PULLED, on_large_pulled, NULL},
-                                                  {LARGE_FORWARDED, on_large_forwarded, NULL}};
     gex_EP_t ep;
     gex_Segment_t mine;
     void *address;
     if (gex_Client_Init(NULL, &ep, &tm, "WRONG_PEER", argc, argv, GEX_FLAG_USES_GASNET1) !=
             GASNET_OK ||
         gex_TM_QuerySize(tm) != 2)
-        stop("no job of 2 ranks");
+        wrong_peer_stop("no job of 2 ranks");
     me = gex_TM_QueryRank(tm);
     if (gex_EP_RegisterHandlers(ep, table, sizeof table / sizeof table[0]) != GASNET_OK ||
-        gasnetx_Large_Register(large, sizeof large / sizeof large[0]) != GASNET_OK ||
-        gex_Segment_Attach(&mine, tm, SEGMENT) != GASNET_OK ||
+        !wrong_message_register() || gex_Segment_Attach(&mine, tm, SEGMENT) != GASNET_OK ||
         gex_Segment_QueryBound(tm, 0, &address, NULL, NULL) != GASNET_OK)
-        stop("the handlers or the segment are refused");
+        wrong_peer_stop("the handlers or the segment are refused");
     segment = address;
 }
 
@@ -1054,7 +723,7 @@ static void map_guard(const char *file)
     void *at =
         fd < 0 ? MAP_FAILED : mmap(NULL, GUARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
-        stop("the file of the guard cannot be mapped");
+        wrong_peer_stop("the file of the guard cannot be mapped");
     guard = at;
 }
 
@@ -1092,17 +761,31 @@ static void run(const char *file)
     linger();
 }
 
+static void modes_list(const wrong_mode_t *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        printf("%s %s\n", all[i].name, all[i].pattern);
+}
+
+static const wrong_mode_t *mode_find(const wrong_mode_t *all, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, all[i].name) == 0)
+            return &all[i];
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--list") == 0) {
-        for (unsigned i = 0; i < MODES; i++)
-            printf("%s %s\n", modes[i].name, modes[i].pattern);
+        modes_list(modes, MODES);
+        modes_list(wrong_message_modes, wrong_message_mode_count);
         return 0;
     }
-    for (unsigned i = 0; i < MODES; i++)
-        if (strcmp(name, modes[i].name) == 0)
-            mode = &modes[i];
+    mode = mode_find(modes, MODES, name);
+    if (!mode)
+        mode = mode_find(wrong_message_modes, wrong_message_mode_count, name);
     if (!mode || argc != 3) {
         fprintf(stderr, "usage: wrong_peer MODE GUARD; wrong_peer --list prints the modes\n");
         return 2;
