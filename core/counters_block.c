@@ -151,7 +151,7 @@ static bool map_blocks(void)
     }
     blocks = memory;
     aq_progress_add(&task);
-    aq_progress_busy(1);
+    aq_progress_busy(&task, 1);
     return true;
 }
 

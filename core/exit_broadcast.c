@@ -19,6 +19,9 @@ static aq_lock_t lock;       // guards election
 static atomic_bool awake;    // the election has begun in this process
 static atomic_flag speaking; // a poll is sending
 
+static bool election_turn(aq_task_t *task);
+static aq_task_t election_task = {.turn = election_turn};
+
 // ---- messages ----
 
 static void fill_args(int32_t args[4], const aq_exit_message_t *message)
@@ -78,7 +81,7 @@ static bool election_turn(aq_task_t *task)
 static void wake_up(void)
 {
     if (!atomic_exchange(&awake, true))
-        aq_progress_busy(1);
+        aq_progress_busy(&election_task, 1);
 }
 
 // A rank that learns of the end notifies the ranks of its own host, which may not poll the network.
@@ -104,7 +107,6 @@ static void on_exit_message(gex_Token_t token, int32_t kind, int32_t elector, in
 
 void aq_exit_broadcast_start(void)
 {
-    static aq_task_t task = {election_turn, NULL};
     const uint64_t limit = aq_exit_timeout_ns(aq_job.size);
     const aq_election_timing_t timing = {
         .retry_ns = limit / (SILENT_PART * TRIES), .tries = TRIES, .limit_ns = limit};
@@ -115,7 +117,7 @@ void aq_exit_broadcast_start(void)
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, "exit");
     aq_endpoint_internal(AQ_HANDLER_EXIT_REPLY, (gex_AM_Fn_t)on_exit_message,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 4, "exit heard");
-    aq_progress_add(&task);
+    aq_progress_add(&election_task);
 }
 
 int aq_exit_broadcast_code(int code)

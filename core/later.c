@@ -8,6 +8,7 @@
 // In the order in which they were added, so that each gets its turn.
 static aq_later_t *waiting, **waiting_end = &waiting;
 static aq_lock_t lock; // guards the list
+static aq_task_t later_task;
 
 static aq_later_t *later_take(void)
 {
@@ -33,7 +34,7 @@ static bool later_turn(aq_task_t *task)
     aq_later_t *ready = later_take();
     if (!ready)
         return false;
-    aq_progress_busy(-1);
+    aq_progress_busy(&later_task, -1);
     const bool done = ready->run(ready);
     if (!done)
         aq_later_add(ready);
@@ -42,15 +43,14 @@ static bool later_turn(aq_task_t *task)
 
 void aq_later_add(aq_later_t *later)
 {
-    static aq_task_t task;
     aq_lock_take(&lock);
     later->next = NULL;
     *waiting_end = later;
     waiting_end = &later->next;
-    if (!task.turn) { // added on first use: all tasks get turns while a barrier is busy
-        task.turn = later_turn;
-        aq_progress_add(&task);
+    if (!later_task.turn) { // added on first use: most programs need no such work
+        later_task.turn = later_turn;
+        aq_progress_add(&later_task);
     }
     aq_lock_drop(&lock);
-    aq_progress_busy(1);
+    aq_progress_busy(&later_task, 1);
 }

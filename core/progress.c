@@ -109,9 +109,10 @@ void aq_progress_add(aq_task_t *task)
     aq_lock_drop(&task_lock);
 }
 
-void aq_progress_busy(int change)
+void aq_progress_busy(aq_task_t *task, int change)
 {
-    atomic_fetch_add_explicit(&busy_tasks, (unsigned)change, memory_order_relaxed);
+    aq_counter_add(&task->busy, (unsigned)change);
+    aq_counter_add(&busy_tasks, (unsigned)change);
 }
 
 static unsigned turn_tasks(void)
@@ -119,7 +120,8 @@ static unsigned turn_tasks(void)
     unsigned done = 0;
     for (aq_task_t *task = atomic_load_explicit(&tasks, memory_order_acquire); task;
          task = task->next)
-        done += task->turn(task);
+        if (atomic_load_explicit(&task->busy, memory_order_relaxed))
+            done += task->turn(task);
     return done;
 }
 

@@ -2,6 +2,7 @@
 #ifndef AQ_PROGRESS_H
 #define AQ_PROGRESS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -49,13 +50,14 @@ void aq_progress_wait_replies(unsigned turns);
 // it runs in one thread at a time and holds no lock but its own. Tasks are never removed.
 typedef struct aq_task {
     bool (*turn)(struct aq_task *task);
+    atomic_uint busy; // 0: the task gets no turns
     struct aq_task *next;
 } aq_task_t;
 void aq_progress_add(aq_task_t *task);
 
-// Polls give turns to tasks only while at least one task is active: +1 when a task becomes active,
-// -1 when it becomes idle.
-void aq_progress_busy(int change);
+// Polls give turns to a task only while it has something to do: +1 for each thing, -1 when that is
+// done. Any thread.
+void aq_progress_busy(aq_task_t *task, int change);
 
 // Wakes threads of this process that sleep in a wait, after a change that they may wait for.
 void aq_progress_wake_sleepers(void);

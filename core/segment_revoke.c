@@ -15,6 +15,9 @@ static due_t due[GASNET_MAXEPS];
 static unsigned due_count; // entries that are not 0
 static aq_lock_t due_lock;
 
+static bool revoke_turn(aq_task_t *task);
+static aq_task_t revoke_task = {.turn = revoke_turn};
+
 // Returns false if there is no room now.
 static bool notice_send(uint32_t jobrank, gex_EP_Index_t ep, uint64_t serial)
 {
@@ -36,7 +39,7 @@ static bool due_send(gex_EP_Index_t ep)
     if (entry->next == aq_job.env.nbrhd_size) {
         *entry = (due_t){0};
         due_count--;
-        aq_progress_busy(-1);
+        aq_progress_busy(&revoke_task, -1);
     }
     return sent;
 }
@@ -64,7 +67,7 @@ void aq_segment_revoke(gex_EP_t ep)
     aq_lock_take(&due_lock);
     if (!due[ep->index].serial) {
         due_count++;
-        aq_progress_busy(1);
+        aq_progress_busy(&revoke_task, 1);
     }
     due[ep->index] = (due_t){.serial = ep->bound_serial};
     (void)due_send(ep->index);
@@ -80,8 +83,7 @@ static void on_revoked(gex_Token_t token, int32_t ep, int32_t serial_high, int32
 
 void aq_segment_revoke_start(void)
 {
-    static aq_task_t task = {.turn = revoke_turn};
     aq_endpoint_internal(AQ_HANDLER_SEGMENT_REVOKED, (gex_AM_Fn_t)on_revoked,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 3, "ends a mapping");
-    aq_progress_add(&task);
+    aq_progress_add(&revoke_task);
 }

@@ -14,6 +14,9 @@ aq_barrier_t aq_barrier_named;
 static aq_barrier_t *barriers;
 static atomic_uint walking; // a thread is advancing the barriers
 
+static bool barrier_turn(aq_task_t *task);
+static aq_task_t barrier_task = {.turn = barrier_turn};
+
 static bool enter_next(aq_barrier_t *b)
 {
     if (b->entered != atomic_load_explicit(&b->completed, memory_order_relaxed) ||
@@ -46,7 +49,7 @@ static void complete_phase(aq_barrier_t *b, aq_vote_t result)
     aq_event_t *event = b->first;
     b->result = result;
     atomic_store_explicit(&b->completed, b->entered, memory_order_release);
-    aq_progress_busy(-1);
+    aq_progress_busy(&barrier_task, -1);
     if (event) {
         b->first = event->next;
         aq_event_end(aq_event_part(event, AQ_PART_OTHER));
@@ -111,7 +114,7 @@ gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
     hold_flag(&b->busy);
     b->initiated++;
     b->vote = vote;
-    aq_progress_busy(1);
+    aq_progress_busy(&barrier_task, 1);
     aq_event_t *event = NULL;
     if (b->initiated - atomic_load_explicit(&b->completed, memory_order_relaxed) > 1 ||
         !barrier_advance(b)) {
@@ -245,14 +248,13 @@ static void *own_area(void)
 
 void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place)
 {
-    static aq_task_t task = {.turn = barrier_turn};
     b->own = place->areas[0] ? NULL : own_area();
     aq_shared_start(&b->shared, b->own ? &b->own : place->areas, place->size, place->index,
                     place->groups == 1);
     aq_dissemination_start(&b->across, place->id, place->groups, place->my_group, place->leaders);
     hold_flag(&walking);
     if (!barriers) { // the first barrier belongs to the primordial team, which stays
-        aq_progress_add(&task);
+        aq_progress_add(&barrier_task);
         aq_report_add(barrier_report);
     }
     b->next = barriers;

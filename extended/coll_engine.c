@@ -31,6 +31,9 @@ aq_lock_t aq_coll_lock;
 static aq_coll_t *teams;
 static atomic_uint busy; // a thread is advancing operations
 
+static bool engine_turn(aq_task_t *task);
+static aq_task_t engine_task = {.turn = engine_turn};
+
 // ---- records ----
 
 // A record includes room for the bytes of the children. A few records are kept for reuse, because
@@ -107,7 +110,7 @@ static aq_coll_op_t *append_op(aq_coll_t *coll, const aq_coll_call_t *call)
         coll->fence = op->number;
         coll->unasked = 0;
     }
-    aq_progress_busy(1);
+    aq_progress_busy(&engine_task, 1);
     return op;
 }
 
@@ -173,7 +176,7 @@ static void unlink_op(aq_coll_t *coll, aq_coll_op_t *op)
 static void complete_op(aq_coll_op_t *op)
 {
     unlink_op(op->coll, op);
-    aq_progress_busy(-1);
+    aq_progress_busy(&engine_task, -1);
     op->complete = true;
     if (op->event)
         aq_event_end(aq_event_part(op->event, AQ_PART_OTHER));
@@ -241,10 +244,9 @@ static void hold_busy(void)
 
 void aq_coll_engine_add(aq_coll_t *coll)
 {
-    static aq_task_t task = {.turn = engine_turn};
     hold_busy();
     if (!teams && coll->team == &aq_team)
-        aq_progress_add(&task);
+        aq_progress_add(&engine_task);
     coll->next = teams;
     teams = coll;
     drop_busy();

@@ -10,6 +10,9 @@ aq_large_t aq_large;
 static atomic_bool turning;
 static _Thread_local bool inside;
 
+static bool task_turn(aq_task_t *task);
+static aq_task_t large_task = {.turn = task_turn};
+
 bool aq_large_inside(void)
 {
     return inside;
@@ -27,7 +30,7 @@ static void list_append(aq_large_list_t *list, aq_large_work_t *work)
 
 void aq_large_append(aq_large_work_t *work)
 {
-    aq_progress_busy(1);
+    aq_progress_busy(&large_task, 1);
     list_append(&aq_large.work, work);
 }
 
@@ -73,7 +76,7 @@ static bool works_run(void)
         const aq_large_turn_t turn = work->run(work);
         any |= turn != AQ_LARGE_WAITS;
         if (turn == AQ_LARGE_OVER)
-            aq_progress_busy(-1);
+            aq_progress_busy(&large_task, -1);
         else
             list_append(&again, work);
     }
@@ -105,8 +108,7 @@ int gasnetx_Large_QueryCounts(gasnetx_large_counts_t *counts)
 
 void aq_large_register(void)
 {
-    static aq_task_t task = {.turn = task_turn};
-    aq_progress_add(&task);
+    aq_progress_add(&large_task);
     aq_large_header_register();
     aq_large_forward_register();
 }

@@ -17,6 +17,9 @@ enum { PIECES = 4 }; // of a message that are under way at a time
 static gasnetx_Request_t first, *last = &first; // under aq_msg.lock
 static atomic_bool turning;
 
+static bool task_turn(aq_task_t *task);
+static aq_task_t pull_task = {.turn = task_turn};
+
 static void pulls_append(gasnetx_Request_t receive)
 {
     receive->next = NULL;
@@ -33,7 +36,7 @@ void aq_msg_pull(gasnetx_Request_t receive)
     receive->cookie = 0;
     receive->way = AQ_PULL_NEW;
     pulls_append(receive);
-    aq_progress_busy(1);
+    aq_progress_busy(&pull_task, 1);
 }
 
 static gasnetx_Request_t pulls_take(void)
@@ -147,7 +150,7 @@ void aq_msg_pulls_turn(void)
     for (gasnetx_Request_t receive = pulls_take(); receive; receive = next) {
         next = receive->next;
         if (pull_go_on(receive))
-            aq_progress_busy(-1);
+            aq_progress_busy(&pull_task, -1);
         else
             pulls_append(receive);
     }
@@ -210,7 +213,6 @@ void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name)
 
 void aq_msg_pull_register(void)
 {
-    static aq_task_t task = {.turn = task_turn};
-    aq_progress_add(&task);
+    aq_progress_add(&pull_task);
     aq_msg_piece_register(AQ_HANDLER_MSG_PIECE, GEX_FLAG_AM_REPLY, "piece of a message");
 }

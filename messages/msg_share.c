@@ -193,6 +193,9 @@ aq_msg_share_t aq_msg_share_turn(gasnetx_Request_t receive)
 static gasnetx_Request_t helps; // sends whose receivers have asked; under aq_msg.lock
 static atomic_bool helping;
 
+static bool help_turn(aq_task_t *task);
+static aq_task_t help_task = {.turn = help_turn};
+
 static void help_append(gasnetx_Request_t send)
 {
     send->next = helps;
@@ -230,7 +233,7 @@ static void help_end(gasnetx_Request_t send)
     send->claims = NULL;
     const bool received = send->received;
     aq_lock_drop(&aq_msg.lock);
-    aq_progress_busy(-1);
+    aq_progress_busy(&help_task, -1);
     if (received)
         aq_request_complete(send);
 }
@@ -310,13 +313,12 @@ static void on_share(gex_Token_t token, int32_t cookie_high, int32_t cookie_low,
         help_begin(send, &receiver, want, piece, (uint32_t)slot, (uint32_t)generation);
     aq_lock_drop(&aq_msg.lock);
     if (begun)
-        aq_progress_busy(1);
+        aq_progress_busy(&help_task, 1);
 }
 
 void aq_msg_share_register(void)
 {
-    static aq_task_t task = {.turn = help_turn};
-    aq_progress_add(&task);
+    aq_progress_add(&help_task);
     aq_endpoint_internal(AQ_HANDLER_MSG_SHARE, (gex_AM_Fn_t)on_share,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 15, "shared copy of a message");
 }

@@ -172,6 +172,7 @@ int aq_stream_refuse(int error, const char *call, const char *why);
 extern aq_lock_t aq_streams_lock;
 extern gasnetx_Stream_t aq_streams; // streams leave it only while aq_streams_turning is held, too
 extern atomic_bool aq_streams_turning;
+extern struct aq_task aq_stream_task; // busy: once for each active stream
 
 gasnetx_Stream_t aq_stream_find(uint64_t id); // NULL: there is none
 

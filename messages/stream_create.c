@@ -326,7 +326,7 @@ static void stream_hide(gasnetx_Stream_t stream)
     *at = stream->next;
     aq_lock_drop(&aq_streams_lock);
     if (atomic_load_explicit(&stream->active, memory_order_relaxed))
-        aq_progress_busy(-1);
+        aq_progress_busy(&aq_stream_task, -1);
 }
 
 static void stream_free(gasnetx_Stream_t stream)

@@ -8,13 +8,16 @@
 
 enum { BATCHES = 64 }; // of a stream in a turn, at most
 
+static bool task_turn(aq_task_t *task);
+aq_task_t aq_stream_task = {.turn = task_turn};
+
 // ---- what there is to do, all with the lock ----
 
 void aq_stream_activate(gasnetx_Stream_t stream)
 {
     if (!atomic_load_explicit(&stream->active, memory_order_relaxed)) {
         atomic_store_explicit(&stream->active, true, memory_order_relaxed);
-        aq_progress_busy(1);
+        aq_progress_busy(&aq_stream_task, 1);
     }
     if (aq_threads)
         aq_progress_wake();
@@ -308,7 +311,7 @@ static bool stream_turn(gasnetx_Stream_t stream)
     aq_lock_take(&stream->lock);
     if (!stream_has_work(stream)) {
         atomic_store_explicit(&stream->active, false, memory_order_relaxed);
-        aq_progress_busy(-1);
+        aq_progress_busy(&aq_stream_task, -1);
     }
     aq_lock_drop(&stream->lock);
     return done;
@@ -332,6 +335,5 @@ static bool task_turn(aq_task_t *task)
 
 void aq_stream_turn_register(void)
 {
-    static aq_task_t task = {.turn = task_turn};
-    aq_progress_add(&task);
+    aq_progress_add(&aq_stream_task);
 }

@@ -80,7 +80,7 @@ static int start_job(void **state)
     aq_job.boot = &boot;
     aq_job.size = 1;
     aq_progress_add(&task);
-    aq_progress_busy(1);
+    aq_progress_busy(&task, 1);
     return 0;
 }
 

@@ -317,10 +317,10 @@ static bool second_turn(aq_task_t *task)
     return false;
 }
 
-static void assert_turns(unsigned expected)
+static void assert_turns(unsigned of_first, unsigned of_second)
 {
-    assert_int_equal(turns[0], expected);
-    assert_int_equal(turns[1], expected);
+    assert_int_equal(turns[0], of_first);
+    assert_int_equal(turns[1], of_second);
 }
 
 static void test_tasks(void **state)
@@ -330,21 +330,23 @@ static void test_tasks(void **state)
     aq_progress_add(&first);
     aq_progress_add(&second);
     assert_int_equal(aq_progress_poll(), 0);
-    assert_turns(0);
-    aq_progress_busy(1);
-    aq_progress_busy(1);
+    assert_turns(0, 0);
+    aq_progress_busy(&first, 1);
+    aq_progress_busy(&first, 1);
     assert_int_equal(aq_progress_poll(), 0);
-    assert_turns(1);
-    aq_progress_busy(-1); // the other operation is still pending
+    assert_turns(1, 0);           // a task that has nothing to do gets no turn
+    aq_progress_busy(&first, -1); // the other operation is still pending
+    aq_progress_busy(&second, 1);
     first_makes_progress = true;
     seen.arrived = 3;
     assert_int_equal(aq_progress_poll(), 4);
-    assert_turns(2);
+    assert_turns(2, 1);
     aq_progress_poll_replies(); // a wait inside a handler runs no tasks
-    assert_turns(2);
-    aq_progress_busy(-1);
+    assert_turns(2, 1);
+    aq_progress_busy(&first, -1);
+    aq_progress_busy(&second, -1);
     assert_int_equal(aq_progress_poll(), 0);
-    assert_turns(2);
+    assert_turns(2, 1);
     assert_int_equal(seen.polls_of[AQ_POLL_REPLIES], 1);
     assert_int_equal(seen.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 4);
 }
