@@ -4,7 +4,7 @@
 #define AQ_LAYER_TABLE_H
 
 // Indices of the library's own handlers, which are below those that clients may use. All ranks of a
-// job have the same indices. The core has 62 and 63 (core/exit_broadcast.h).
+// job have the same indices. The core has 50, 51, 54 and those from 57 on.
 enum {
     AQ_HANDLER_PUT = 1, // rma_am.c
     AQ_HANDLER_PUT_DONE,
@@ -25,6 +25,10 @@ enum {
     AQ_HANDLER_RATOMIC_OP = 24, // ratomic_am.c
     AQ_HANDLER_RATOMIC_DONE,
     AQ_HANDLER_RATOMIC_FETCHED,
+    AQ_HANDLER_STREAM_MESSAGE, // messages/stream_receive.c
+    AQ_HANDLER_STREAM_CONTROL,
+    AQ_HANDLER_LARGE_PIECE,    // messages/large_forward.c
+    AQ_HANDLER_LARGE_HEADER,   // messages/large_header.c
     AQ_HANDLER_COLL_PART = 32, // coll_mail.c
     AQ_HANDLER_COLL_READY,
     AQ_HANDLER_COLL_CALL,   // coll_check.c, in debug builds only
@@ -35,13 +39,9 @@ enum {
     AQ_HANDLER_MSG_OFFER,
     AQ_HANDLER_MSG_PULL, // messages/msg_send.c
     AQ_HANDLER_MSG_DONE,
-    AQ_HANDLER_MSG_PIECE,        // messages/msg_pull.c
-    AQ_HANDLER_LARGE_PIECE = 49, // messages/large_forward.c
-    AQ_HANDLER_LARGE_HEADER,     // messages/large_header.c
-    AQ_HANDLER_PROBE = 52,       // rma_probe.c
+    AQ_HANDLER_MSG_PIECE,  // messages/msg_pull.c
+    AQ_HANDLER_PROBE = 52, // rma_probe.c
     AQ_HANDLER_PROBED,
-    AQ_HANDLER_STREAM_MESSAGE = 54, // messages/stream_receive.c
-    AQ_HANDLER_STREAM_CONTROL,
 };
 
 // Register the handlers and tasks of a layer. Called once, at init, before the first message can

@@ -38,6 +38,10 @@ enum {
     H_ATOMIC = 24,
     H_ATOMIC_DONE,
     H_ATOMIC_FETCHED,
+    H_STREAM_MESSAGE,
+    H_STREAM_CONTROL,
+    H_LARGE_PIECE,
+    H_LARGE_HEADER,
     H_COLL_PART = 32,
     H_COLL_READY,
     H_MEMSET = 40,
@@ -45,10 +49,6 @@ enum {
     H_MSG_PULL = 46,
     H_MSG_DONE,
     H_MSG_PIECE,
-    H_LARGE_PIECE,
-    H_LARGE_HEADER,
-    H_STREAM_MESSAGE = 54,
-    H_STREAM_CONTROL,
     H_WINDOW = 57, // core/window_connect.h
     H_LONG_PIECE,  // core/long_push.h
     H_LONG_PIECE_DONE,

@@ -11,6 +11,9 @@
 
 #include "../../core/exit_broadcast.h"
 #include "../../core/layers.h"
+#include "../../core/long_push.h"
+#include "../../core/segment_revoke.h"
+#include "../../core/window_connect.h"
 
 static unsigned start_order[3], count;
 
@@ -51,12 +54,16 @@ static void test_each_once(void **state)
     assert_int_equal(start_order[2], 2);
 }
 
-// Index 0 has no handler. Indices from AQ_HANDLER_EXIT_ASK upwards belong to the core and the
-// client.
+// Index 0 has no handler. Indices above AQ_HANDLER_EXIT_REPLY belong to the client.
 static void test_indices(void **state)
 {
     (void)state;
-    const aq_layer_t *owner[256] = {NULL};
+    static const aq_layer_t core = {.name = "core"};
+    const aq_layer_t *owner[256] = {[AQ_HANDLER_LONG_PIECE_TAGGED] = &core,
+                                    [AQ_HANDLER_ROUTE_TAGGED] = &core,
+                                    [AQ_HANDLER_SEGMENT_REVOKED] = &core};
+    for (unsigned i = AQ_HANDLER_WINDOW; i <= AQ_HANDLER_EXIT_REPLY; i++)
+        owner[i] = &core;
     unsigned layers = 0;
     for (const aq_layer_t *layer = aq_layer_table; layer->start; layer++) {
         layers++;
