@@ -92,7 +92,8 @@ void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t 
     aq_lock_take(&aq_msg.lock);
     const bool taken = aq_cookies_take(&aq_msg.cookies, cookie, jobrank, &op);
     const bool ends = taken && !send->claims;
-    send->received = true;
+    if (taken)
+        send->received = true;
     aq_lock_drop(&aq_msg.lock);
     if (ends)
         aq_request_complete(send);

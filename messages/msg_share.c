@@ -309,7 +309,8 @@ static void on_share(gex_Token_t token, int32_t cookie_high, int32_t cookie_low,
         aq_cookies_find(&aq_msg.cookies, aq_join(cookie_high, cookie_low), receiver.source);
     gasnetx_Request_t send = op ? op->context : NULL;
     const bool begun =
-        send && send->call.is_send && !send->hooks && want <= send->call.bytes &&
+        send && send->call.is_send && !(send->hooks && send->hooks->pulled) &&
+        want <= send->call.bytes &&
         help_begin(send, &receiver, want, piece, (uint32_t)slot, (uint32_t)generation);
     aq_lock_drop(&aq_msg.lock);
     if (begun)
