@@ -264,6 +264,7 @@ static void test_stop(void)
     if (is_root(stream)) {
         for (gex_Rank_t i = 1; i < size; i++)
             gasnetx_Stream_SendTo(stream, i, FLOOD, NULL, 0, NULL, 0, 0);
+        GASNET_BLOCKUNTIL(atomic_load(&flood.stops) == size - 1); /* else a start may overtake */
     } else {
         GASNET_BLOCKUNTIL(atomic_load(&flood.stops) == 1);
         uint64_t refused = 0;
