@@ -167,6 +167,10 @@ typedef struct aq_conduit_env {
     // Counts a frame that has left for an endpoint's peer (frames_sent of aqueduct.h), for a
     // conduit that does not count frames itself. Any thread; does not block.
     void (*count_frame)(uint16_t endpoint);
+    // Goes on with the core's own work (barriers, collectives), which may send. For a thread of the
+    // conduit that has delivered messages while no thread of the client polls; the conduit holds no
+    // lock. Only if threads is set.
+    void (*go_on)(void);
 } aq_conduit_env_t;
 
 // Returns the index of a job rank in the neighbourhood of this process, or UINT32_MAX.

@@ -222,13 +222,22 @@ unsigned aq_progress_poll_endpoint(const aq_window_t *window)
     return done;
 }
 
+static unsigned turn_busy_tasks(void)
+{
+    return atomic_load_explicit(&busy_tasks, memory_order_relaxed) & ~WINDOWS_OPEN ? turn_tasks()
+                                                                                   : 0;
+}
+
+void aq_progress_go_on(void)
+{
+    (void)turn_busy_tasks();
+}
+
 unsigned aq_progress_serve(unsigned index)
 {
     const unsigned what = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
     aq_conduit_t *conduit = aq_job.conduits[index];
-    unsigned done = 0;
-    if (atomic_load_explicit(&busy_tasks, memory_order_relaxed) & ~WINDOWS_OPEN)
-        done += turn_tasks();
+    unsigned done = turn_busy_tasks();
     done += conduit->ops->poll(conduit, what) + aq_window_poll_conduit(index, what);
     if (done)
         aq_progress_wake();

@@ -20,6 +20,9 @@ unsigned aq_progress_poll(void);
 // its windows, and does not leave a job that has ended.
 unsigned aq_progress_serve(unsigned index);
 
+// Gives turns to tasks that have work; for a thread of a conduit that has delivered messages.
+void aq_progress_go_on(void);
+
 // As aq_progress_poll, for a loop that waits: yields the processor after several fruitless polls if
 // ranks or threads outnumber the processors.
 void aq_progress_poll_in_loop(void);

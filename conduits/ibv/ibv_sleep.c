@@ -43,8 +43,10 @@ int aq_ibv_poll_by_thread(void *context)
     aq_ibv_receiver_t *receiver = sleeper->receiver;
     bool looked = aq_ibv_take_arrivals(receiver, false);
     unsigned delivered = aq_ibv_deliver_some(receiver, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
-    if (delivered)
+    if (delivered) {
+        receiver->env->go_on();
         aq_ibv_wake(sleeper); // threads of the client may wait for what handlers did
+    }
     // Nothing wakes this thread when there is room again for what it still has to send.
     if (!delivered && (!aq_ibv_ondemand_progress(receiver->ondemand) ||
                        atomic_load_explicit(&receiver->sender->credits_due, memory_order_relaxed)))

@@ -71,6 +71,8 @@ static uint16_t endpoint_of(unsigned node)
     return endpoints_each ? (uint16_t)(1 + node % endpoints_each) : 0;
 }
 
+static void no_other_work(void) {}
+
 static bool holds_all(const void *addr, size_t nbytes)
 {
     (void)addr, (void)nbytes;
@@ -295,7 +297,8 @@ static void start_device(unsigned number, bool threads)
                                      .nbrhd_size = ONLY,
                                      .threads = threads,
                                      .deliver = node_deliver,
-                                     .segment_holds = holds_all};
+                                     .segment_holds = holds_all,
+                                     .go_on = no_other_work};
 }
 
 static void start_conduit(unsigned number)
