@@ -317,10 +317,10 @@ AQ_API int gasnetx_Wait_Disarm(void);
 
 // ---- levels of progress ----
 
-// Who runs handlers and goes on with collectives: with GASNETX_PROGRESS_POLLING the client's
-// threads, in calls of the library; with GASNETX_PROGRESS_THREAD also threads of the library, one
-// for each conduit, which sleep while there is nothing. What a put or message that does not block
-// has left to send waits up to 10 ms for them.
+// Levels of progress. With GASNETX_PROGRESS_POLLING the client's threads run handlers and go on
+// with collectives, in calls of the library; with GASNETX_PROGRESS_THREAD threads of the library do
+// so, too, one for each conduit, which sleep while there is nothing. What a put or message that
+// does not block has left to send waits up to 10 ms for them.
 #define GASNETX_PROGRESS_POLLING 0u
 #define GASNETX_PROGRESS_THREAD 1u
 
