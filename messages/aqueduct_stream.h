@@ -7,10 +7,9 @@
 //              0                 up:    to the parent, towards the root
 //            /   \               down:  to all children, towards the leaves
 //           1     2
-//          / \   / \             A handler of a stream has an id, and is local: the same id may
-//          mean
-//         3   4 5   6            another function at another rank. Messages of an id for which an
-//                                inner rank has no handler pass through it.
+//          / \   / \             A handler of a stream has an id, and is local: the same id
+//         3   4 5   6            may mean another function at another rank. Messages of an id for
+//                                which an inner rank has no handler pass through it.
 //
 // - Handlers, filters and notices of streams run in polls, in one thread of a process at a time,
 //   with no lock held and not as handlers of active messages, so they may send. They may not wait

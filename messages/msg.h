@@ -16,12 +16,10 @@
 // What is always true:
 // - aq_msg.lock guards the matching engine, the numbers of messages, the cookies and the list of
 //   pulls. No message is sent, and no byte of a client is copied, while it is held.
-// - The messages of a rank to another one are numbered, and those that arrive early wait: the
-// engine
-//   gets them in the order in which they were sent.
-// - A pull names the cookie of its offer, an offset and a length, which the sender checks. An
-// address
-//   of the receiver is used only by calls of the system that write the receiver's memory.
+// - The messages of a rank to another one are numbered, and those that arrive early wait, so that
+//   the engine gets them in the order in which they were sent.
+// - A pull names the cookie of its offer, an offset and a length, which the sender checks. Only
+//   calls of the system that write the receiver's memory use an address of the receiver.
 #ifndef AQ_MSG_H
 #define AQ_MSG_H
 

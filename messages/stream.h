@@ -8,9 +8,8 @@
 //      stream_filter.c   the filters of the library
 //      stream_group.c    group communication, by handlers like those of clients
 //
-//      send -> outgoing of the edge -> (room at the neighbour) -> Medium -> inbox -> task ->
-//      handler
-//                                      `-- more room <------- Short: credit <-----------'
+//      send -> outgoing of the edge -> (room there) -> Medium -> inbox -> task -> handler
+//                                      `-- more room <-- Short: credit <----'
 //
 // What is always true:
 // - An edge is a neighbour in the tree: edges 0 to children - 1 are the children, ascending by job
