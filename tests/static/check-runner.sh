@@ -55,6 +55,9 @@ expect_line 'ok meets-there [0-9]+\.[0-9] s'
 expect_line 'FAIL fails-there [0-9]+\.[0-9] s: exit code 4'
 expect_line '    the reason of that failure'
 expect_last '7 passed, 7 failed, 2 skipped'
+sed -n '/^The failures again:$/,$p' out >again
+grep -q '^    the reason of the failure$' again || die "the reason of the first failure is not repeated"
+[ "$(grep '^FAIL' again | sort -u | wc -l)" = 7 ] || die "the names of the failures are not all repeated"
 
 run 'passes-*' late
 expect_code 0
