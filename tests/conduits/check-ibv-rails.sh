@@ -88,8 +88,8 @@ grep -qE '^ +rxe1 port 1 +used$' out || fail "rxe1 is not used"
 grep -qE '^ +rxe2 port 1 +not used: it is not needed, since enough ports before it are used' out ||
     fail "nothing says why rxe2 is not used"
 
-# Over two ports, which is the default, and over three, with one queue pair on each and with four: the
-# whole suite at both ends, and between them what goes by rails and by bonds.
+# Over two ports, which is the default, the whole suite; over two and three with more queue pairs, what
+# goes by rails and by bonds.
 by_rails='am_args am_medium am_long am_flood_mixed rma_heap rma_segment rma_nbi vis-strided atomic-count'
 spreads 2 "$both" -n 2 conform-seq all
 # shellcheck disable=SC2086
@@ -98,8 +98,9 @@ GASNET_IBV_PORTS=rxe0+rxe1 GASNET_NUM_QPS=8 \
 export GASNET_IBV_PORTS=rxe0+rxe1+rxe2 GASNET_IBV_CONNECT=ud
 # shellcheck disable=SC2086
 spreads 2 "3 ports, 3 queue pairs a peer; 2 of the further ones in use; $did 0 " -n 2 conform-seq $by_rails
+# shellcheck disable=SC2086
 GASNET_NUM_QPS=12 \
-    spreads 2 "3 ports, 12 queue pairs a peer; 11 of the further ones in use; $did 0 " -n 2 conform-seq all
+    spreads 2 "3 ports, 12 queue pairs a peer; 11 of the further ones in use; $did 0 " -n 2 conform-seq $by_rails
 unset GASNET_IBV_CONNECT
 spreads 3 "3 ports, 3 queue pairs a peer; 4 of the .* $did 0 " \
     -n 3 conform-par --threads 2 rma_segment rma_nbi
