@@ -293,7 +293,7 @@ on_netem()
 # to wait for a buffer.
 on_ibv()
 {
-    local options=(--rdma --time 540)
+    local options=(--rdma --time 840)
     [ "$1" != --rails ] || {
         options+=(--rails "$2")
         shift 2

@@ -21,7 +21,7 @@ spreads()
     local ranks=$1 pattern=$2
     shift 2
     echo "$*"
-    timeout 200 gasnetrun_ibv "$@" >out 2>&1 || fail "the job '$*' ends with exit code $?"
+    timeout 400 gasnetrun_ibv "$@" >out 2>&1 || fail "the job '$*' ends with exit code $?"
     [ "$(grep -cE -- "^ibv: rank [0-9]+ over rails: $pattern" out)" = "$ranks" ] ||
         fail "not $ranks lines of '$*' match '$pattern'"
 }
