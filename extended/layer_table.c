@@ -20,7 +20,7 @@ const aq_layer_t aq_layer_table[] = {
     {"collectives", aq_coll_mail_register, AQ_HANDLER_COLL_PART, AQ_HANDLER_COLL_READY},
     {"checks of collectives", aq_coll_check_register, AQ_HANDLER_COLL_CALL, AQ_HANDLER_COLL_CALL},
     {"GASNet-1", aq_gasnet1_start, AQ_HANDLER_MEMSET, AQ_HANDLER_MEMSET_DONE},
-    {"messages", aq_msg_register, AQ_HANDLER_MSG_SHARE, AQ_HANDLER_MSG_PIECE},
+    {"messages", aq_msg_register, AQ_HANDLER_MSG_SHARE, AQ_HANDLER_MSG_ROOM},
     {"large messages", aq_large_register, AQ_HANDLER_LARGE_PIECE, AQ_HANDLER_LARGE_HEADER},
     {"streams", aq_stream_register, AQ_HANDLER_STREAM_MESSAGE, AQ_HANDLER_STREAM_CONTROL},
     {"primordial team", aq_coll_team_start_job, 0, 0},

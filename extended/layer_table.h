@@ -40,6 +40,7 @@ enum {
     AQ_HANDLER_MSG_PULL, // messages/msg_send.c
     AQ_HANDLER_MSG_DONE,
     AQ_HANDLER_MSG_PIECE,  // messages/msg_pull.c
+    AQ_HANDLER_MSG_ROOM,   // messages/msg_room.c
     AQ_HANDLER_PROBE = 52, // rma_probe.c
     AQ_HANDLER_PROBED,
 };

@@ -87,7 +87,8 @@ AQ_API int gasnetx_Large_Register(const gasnetx_large_entry_t *table, size_t cou
 // Sends a message, and blocks until src may be changed: at once if the data went with the header
 // (nbytes is up to GASNET_MSG_EAGER), else when the receiver has fetched or dropped them. params
 // may be NULL. GASNET_ERR_BAD_ARG: no such rank; params are wrong; called in a handler or
-// completion function of a large message. Runs handlers.
+// completion function of a large message. Waits while the receiver has no room for the header
+// (GASNET_MSG_MEMORY). Runs handlers.
 AQ_API int gasnetx_Large_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *src,
                               size_t nbytes, const gasnetx_params_t *params);
 
@@ -96,8 +97,9 @@ typedef void (*gasnetx_Large_SentFn_t)(void *arg);
 
 // Begins such a send. src belongs to the library until the send is complete: until sent(arg) runs,
 // in a poll after this call, and the request is complete, for gasnetx_Request_Wait and the like.
-// Either may be NULL, not both (GASNET_ERR_BAD_ARG). May block for room, and runs handlers then.
-// Allowed in handlers and completion functions of large messages.
+// Either may be NULL, not both (GASNET_ERR_BAD_ARG). May block for room in the network, and runs
+// handlers then. GASNET_ERR_RESOURCE: the receiver has no room. Allowed in handlers and completion
+// functions of large messages.
 AQ_API int gasnetx_Large_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *src,
                                 size_t nbytes, const gasnetx_params_t *params,
                                 gasnetx_Large_SentFn_t sent, void *arg, gasnetx_Request_t *request);

@@ -60,12 +60,12 @@ typedef struct gasnetx_request *gasnetx_Request_t;
 
 // Sends nbytes to a rank of a team, and blocks until src may be changed: at once for a short
 // message, which does not mean that it was received, and when the message was received for a longer
-// one. GASNET_ERR_BAD_ARG: no such rank or tag.
+// one, or if the receiver has no room. GASNET_ERR_BAD_ARG: no such rank or tag.
 AQ_API int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
                             size_t nbytes);
 
-// Begins such a send. src belongs to the library until the request is complete. May block for room,
-// and runs handlers then.
+// Begins such a send. src belongs to the library until the request is complete. May block for room
+// in the network, and runs handlers then. GASNET_ERR_RESOURCE: the receiver has no room.
 AQ_API int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
                               size_t nbytes, gasnetx_Request_t *request);
 
@@ -93,7 +93,7 @@ AQ_API int gasnetx_Msg_RecvInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void
                                 size_t capacity, gasnetx_Request_t *request);
 
 // Begins a persistent request, once more. GASNET_ERR_BAD_ARG: it is not persistent, or has begun
-// and was not waited for. May block for room, and runs handlers then.
+// and was not waited for. Otherwise as gasnetx_Msg_SendNB or gasnetx_Msg_RecvNB.
 AQ_API int gasnetx_Request_Start(gasnetx_Request_t request);
 
 // Ends a persistent request that is not under way. GASNET_ERR_BAD_ARG: another one.
@@ -128,6 +128,47 @@ AQ_API int gasnetx_Request_WaitFds(const gasnetx_Request_t *requests, size_t cou
 // GASNETX_MSG_CANCELLED; it still has to be waited for. GASNET_ERR_NOT_READY: it has a message, or
 // is a send. Does not block.
 AQ_API int gasnetx_Request_Cancel(gasnetx_Request_t request);
+
+// ---- flow control ----
+//
+// A rank keeps what has arrived and was not taken in limited memory (GASNET_MSG_MEMORY), of which
+// each sender has an equal share. A sender whose share is used up keeps the bytes of short
+// messages, too, until a receive takes them. If there is no room for envelopes either, blocking
+// sends wait, and others return GASNET_ERR_RESOURCE. All of this holds for large messages
+// (aqueduct_large.h).
+
+// Stopped: what arrives from now on waits, within the limits: no receive takes it, and no handler
+// of a large message runs. What arrived before can still be received. Ranks that send are told
+// (gasnetx_Msg_OnStop).
+// Drops: a message with two sides is dropped and counted if no receive waits for it when it
+// arrives; while this rank has stopped, all messages are, and also those that have waited. For its
+// sender, a dropped message is complete.
+#define GASNETX_MSG_STOPPED 1u
+#define GASNETX_MSG_DROPS 2u
+
+// Sets the mode of this rank: 0, which is the first one, or a combination of these two.
+// GASNET_ERR_BAD_ARG: something else. Any thread; does not block.
+AQ_API int gasnetx_Msg_Mode(unsigned mode);
+
+// Tells the function which ranks, of those to which this rank has sent messages, have stopped
+// receiving (stopped is 1), now or later, and when they have started again (0). rank is a job rank.
+// It is called in polls, by one thread at a time; of several changes at once only the last one is
+// told. It must not block. NULL: none. Any thread; does not block.
+typedef void (*gasnetx_Msg_StopFn_t)(gex_Rank_t rank, int stopped, void *context);
+AQ_API int gasnetx_Msg_OnStop(gasnetx_Msg_StopFn_t fn, void *context);
+
+// What this rank has counted, of messages with two sides and large ones. Over all ranks, when
+// nothing is under way, sent = received + dropped + kept. Memory is in bytes, as GASNET_MSG_MEMORY
+// counts it. Any thread; does not block.
+typedef struct gasnetx_msg_counts {
+    uint64_t sent_messages, sent_bytes;
+    uint64_t received_messages, received_bytes; // that a receive or handler has taken
+    uint64_t dropped_messages, dropped_bytes;
+    uint64_t refused;                    // sends with GASNET_ERR_RESOURCE
+    uint64_t kept_messages, kept_memory; // now
+    uint64_t most_memory;                // at any time
+} gasnetx_msg_counts_t;
+AQ_API int gasnetx_Msg_Counts(gasnetx_msg_counts_t *counts);
 
 // ---- requests of the client ----
 

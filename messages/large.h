@@ -31,7 +31,7 @@
 #ifndef AQ_LARGE_H
 #define AQ_LARGE_H
 
-#include "msg.h"
+#include "msg_room.h"
 
 enum { AQ_LARGE_PIECES = GASNETX_LARGE_PIECES };
 
@@ -77,7 +77,8 @@ struct gasnetx_large {
     gasnetx_params_t params;
     const uint8_t *bytes; // the data, if they came with the header
     // What the handler asks for.
-    bool named; // memory for the data
+    bool dropped; // no handler runs
+    bool named;   // memory for the data
     uint8_t *dest;
     size_t stored; // bytes that go there
     gasnetx_Large_ReceivedFn_t received;
@@ -90,6 +91,9 @@ struct gasnetx_large {
 
 // Work: runs the handler of a message, and begins with its data.
 aq_large_turn_t aq_large_handle(aq_large_work_t *work);
+
+// The same for a message that is dropped: tells its sender.
+aq_large_turn_t aq_large_drop(aq_large_work_t *work);
 
 // Whether an earlier message of the same source waits for its team, so that this one has to wait,
 // too. Otherwise the message itself waits now, or does so no longer.
@@ -107,8 +111,17 @@ void aq_large_end(gasnetx_Large_t message);
 void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_params_t *params,
                           const void *bytes);
 
-// Whether the data of a message go with its header.
+// Whether the data of a message may go with its header.
 bool aq_large_is_eager(size_t nbytes);
+
+// What a message takes at its receiver (msg_room.h).
+static inline size_t aq_large_cost(const aq_msg_head_t *head)
+{
+    return AQ_LARGE_COST + (head->cookie ? 0 : head->nbytes);
+}
+
+// Headers that waited while this rank had stopped receiving become work now.
+void aq_large_headers_go_on(void);
 
 // Checks the arguments of a call that sends, and replaces NULL by parameters of 0 bytes.
 int aq_large_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const gasnetx_params_t **params);

@@ -26,6 +26,8 @@ void aq_large_end(gasnetx_Large_t message)
 {
     if (message->received)
         message->received(message->arg, message->head.nbytes, message->stored);
+    aq_msg_room_leave(message->head.source, aq_large_cost(&message->head), message->head.nbytes,
+                      message->dropped);
     for (aq_large_child_t *child = message->children, *next; child; child = next) {
         next = child->next;
         if (child->send)
@@ -102,6 +104,17 @@ aq_large_turn_t aq_large_handle(aq_large_work_t *work)
         aq_large_forward_begin(message);
     else
         data_pull(message);
+    return AQ_LARGE_OVER;
+}
+
+aq_large_turn_t aq_large_drop(aq_large_work_t *work)
+{
+    gasnetx_Large_t message = message_of(work);
+    message->dropped = true;
+    if (message->head.cookie)
+        data_pull(message);
+    else
+        aq_large_end(message);
     return AQ_LARGE_OVER;
 }
 

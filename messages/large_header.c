@@ -165,20 +165,43 @@ static aq_large_work_t *work_of(aq_order_entry_t *entry)
     return (aq_large_work_t *)(void *)((char *)entry - offsetof(struct gasnetx_large, order));
 }
 
+static void header_append(aq_order_t *order, aq_order_entry_t *entry, unsigned mode)
+{
+    aq_large_work_t *work = work_of(entry);
+    if (mode & GASNETX_MSG_STOPPED)
+        work->run = aq_large_drop;
+    aq_order_pass(order);
+    aq_large_append(work);
+}
+
+// With the lock: headers that are the next ones become work, unless this rank has stopped. The
+// client sets the mode before it calls aq_large_headers_go_on, so that none is left behind.
+static void headers_append(aq_order_t *order)
+{
+    const unsigned mode = atomic_load_explicit(&aq_msg.mode, memory_order_relaxed);
+    if (mode == GASNETX_MSG_STOPPED)
+        return;
+    for (aq_order_entry_t *entry; (entry = aq_order_take(order));)
+        header_append(order, entry, mode);
+}
+
 static void on_header(gex_Token_t token, void *payload, size_t nbytes)
 {
     const uint32_t source = token->arrival->source;
-    aq_order_entry_t *entry = &message_read(source, payload, nbytes)->order;
+    gasnetx_Large_t message = message_read(source, payload, nbytes);
+    aq_msg_room_arrive(source, aq_large_cost(&message->head));
     aq_lock_take(&aq_large.lock);
     aq_order_t *order = &peer_of(source)->order;
-    if (!aq_order_is_next(order, entry->number)) {
-        aq_order_keep(order, entry);
-        entry = NULL;
-    }
-    for (; entry; entry = aq_order_take(order)) {
-        aq_order_pass(order);
-        aq_large_append(work_of(entry));
-    }
+    aq_order_keep(order, &message->order);
+    headers_append(order);
+    aq_lock_drop(&aq_large.lock);
+}
+
+void aq_large_headers_go_on(void)
+{
+    aq_lock_take(&aq_large.lock);
+    for (uint32_t i = 0; peers && i < aq_job.size; i++)
+        headers_append(&peers[i].order);
     aq_lock_drop(&aq_large.lock);
 }
 

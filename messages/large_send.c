@@ -95,15 +95,35 @@ static void offer_send(uint32_t jobrank, aq_msg_head_t *head, gasnetx_Request_t 
     aq_large_header_send(jobrank, head, params, NULL);
 }
 
-static void message_send(const aq_msg_call_t *call, const gasnetx_params_t *params, sent_t *sent,
-                         gasnetx_Request_t *request)
+static int send_check(const char *name, const aq_msg_call_t *call, const gasnetx_params_t **params)
+{
+    const int error = aq_large_check(name, call->tm, call->rank, params);
+    if (error)
+        return error;
+    return call->bytes && !call->memory ? aq_msg_refuse(name, "the data are NULL") : GASNET_OK;
+}
+
+// How a message leaves: with its data, without, or not at all, because its receiver has no room.
+typedef enum leave { REFUSED, OFFERED, EAGER } leave_t;
+
+static leave_t leave_decide(const aq_msg_call_t *call)
+{
+    const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
+    if (aq_large_is_eager(call->bytes) &&
+        aq_msg_room_ask(jobrank, AQ_LARGE_COST + call->bytes, call->bytes, true))
+        return EAGER;
+    return aq_msg_room_ask(jobrank, AQ_LARGE_COST, call->bytes, false) ? OFFERED : REFUSED;
+}
+
+static void message_send(const aq_msg_call_t *call, leave_t leave, const gasnetx_params_t *params,
+                         sent_t *sent, gasnetx_Request_t *request)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
     aq_msg_head_t head = {
         .team = aq_team_of(call->tm)->id, .tag = call->tag, .nbytes = call->bytes};
     if (request)
         *request = GASNETX_REQUEST_NULL;
-    if (aq_large_is_eager(call->bytes)) {
+    if (leave == EAGER) {
         eager_send(jobrank, &head, call->memory, params, sent);
         return;
     }
@@ -118,24 +138,32 @@ int gasnetx_Large_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *
                          gasnetx_Request_t *request)
 {
     const aq_msg_call_t call = {tm, rank, id, true, false, (void *)(uintptr_t)src, nbytes};
-    const int error = aq_large_check("gasnetx_Large_SendNB", tm, rank, &params);
+    const int error = send_check("gasnetx_Large_SendNB", &call, &params);
     if (error)
         return error;
     if (!fn && !request)
         return aq_msg_refuse("gasnetx_Large_SendNB", "a function or a request has to tell the end");
-    if (nbytes && !src)
-        return aq_msg_refuse("gasnetx_Large_SendNB", "the data are NULL");
-    message_send(&call, params, sent_make(fn, arg), request);
+    const leave_t leave = leave_decide(&call);
+    if (leave == REFUSED)
+        return aq_msg_room_refuse();
+    message_send(&call, leave, params, sent_make(fn, arg), request);
     return GASNET_OK;
 }
 
 int gasnetx_Large_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *src, size_t nbytes,
                        const gasnetx_params_t *params)
 {
+    const aq_msg_call_t call = {tm, rank, id, true, false, (void *)(uintptr_t)src, nbytes};
     gasnetx_Request_t request;
+    leave_t leave;
     if (aq_large_inside())
         return aq_msg_refuse("gasnetx_Large_Send", "functions of large messages must not wait; use "
                                                    "gasnetx_Large_SendNB there");
-    const int error = gasnetx_Large_SendNB(tm, rank, id, src, nbytes, params, NULL, NULL, &request);
-    return error ? error : gasnetx_Request_Wait(&request, NULL);
+    const int error = send_check("gasnetx_Large_Send", &call, &params);
+    if (error)
+        return error;
+    while ((leave = leave_decide(&call)) == REFUSED)
+        aq_msg_room_await(aq_tm_jobrank(tm, rank), AQ_LARGE_COST);
+    message_send(&call, leave, params, NULL, &request);
+    return gasnetx_Request_Wait(&request, NULL);
 }

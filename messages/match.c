@@ -112,6 +112,8 @@ aq_match_entry_t *aq_match_arrive(aq_match_t *match, aq_match_source_t *source,
         return receive;
     }
     aq_match_entry_t *message = make(context);
+    if (!message)
+        return NULL;
     entry_fill(match, message, source, key);
     list_append(&source->unexpected, AQ_MATCH_OF_SOURCE, message);
     list_append(&match->arrived, AQ_MATCH_OF_ALL, message);

@@ -4,6 +4,8 @@
 //      msg_recv.c   the receiver: receives, probes; puts arrivals in order and matches them
 //      msg_pull.c   the receiver: fetches the bytes of an offered message
 //      msg_share.c  both sides copy a long message at the same time
+//      msg_room.c   room: how much of a peer's messages a rank keeps
+//      flow.c       the client's calls for flow control
 //      request.c    requests and their completion
 //
 //      eager:  Medium with the bytes ---------------------------> matched: copied
@@ -31,6 +33,7 @@
 #include "aqueduct_msg.h"
 #include "match.h"
 #include "order.h"
+#include "room.h"
 
 // The envelope of a message.
 typedef struct aq_msg_head {
@@ -119,6 +122,7 @@ typedef struct aq_msg_peer {
     aq_order_t order;        // of its messages
     uint32_t sent;           // the number of the next message to it
     _Atomic int32_t process; // whose memory this process can read; 0: not known yet
+    aq_msg_room_t room;
 } aq_msg_peer_t;
 
 typedef struct aq_msg {
@@ -127,7 +131,11 @@ typedef struct aq_msg {
     aq_msg_peer_t *peers; // by job rank; NULL before the first message
     aq_cookies_t cookies;
     gasnetx_Request_t free_requests;
-    size_t eager; // bytes of the longest message that is sent at once
+    size_t eager;     // bytes of the longest message that is sent at once
+    size_t share;     // bytes that a rank keeps of the messages of another one
+    atomic_uint mode; // gasnetx_Msg_Mode; written with the lock
+    uint32_t changes; // how often this rank has stopped or started; odd: it has stopped
+    gasnetx_msg_counts_t counts;
 } aq_msg_t;
 extern aq_msg_t aq_msg;
 
@@ -188,11 +196,18 @@ int aq_msg_refuse(const char *call, const char *why);
 
 // ---- sends and receives ----
 
-void aq_msg_send(gasnetx_Request_t request);
+// Begins a persistent request. GASNET_ERR_RESOURCE: the receiver has no room, and nothing was done.
+int aq_msg_send(gasnetx_Request_t request);
 void aq_msg_receive(gasnetx_Request_t request);
 
 // A peer has all that it wants of what a send has offered with a cookie. In a handler, too.
 void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send);
+
+// Tells the sender of an offer that no receive will take it; also in a handler.
+void aq_msg_offer_drop(const aq_msg_head_t *offer);
+
+// Messages that this rank has held back while it had stopped receiving can be matched now.
+void aq_msg_arrivals_go_on(void);
 
 // Begins to fetch the bytes of the offer of a receive, as many as its memory holds; also in a
 // handler.

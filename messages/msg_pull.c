@@ -39,6 +39,17 @@ void aq_msg_pull(gasnetx_Request_t receive)
     aq_progress_busy(&pull_task, 1);
 }
 
+// A receive of 0 bytes, of which nobody has a handle.
+void aq_msg_offer_drop(const aq_msg_head_t *offer)
+{
+    static const aq_request_hooks_t hooks = {.complete = aq_request_free};
+    static const aq_msg_call_t none = {.tm = GEX_TM_INVALID};
+    gasnetx_Request_t receive = aq_request_new(&none);
+    receive->offer = *offer;
+    receive->hooks = &hooks;
+    aq_msg_pull(receive);
+}
+
 static gasnetx_Request_t pulls_take(void)
 {
     aq_lock_take(&aq_msg.lock);

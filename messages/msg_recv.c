@@ -10,6 +10,7 @@
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "msg.h"
+#include "msg_room.h"
 
 aq_msg_t aq_msg;
 
@@ -53,12 +54,25 @@ static void message_deliver(gasnetx_Request_t receive, const aq_msg_head_t *head
 
 // ---- arrivals ----
 
+static unsigned mode_now(void)
+{
+    return atomic_load_explicit(&aq_msg.mode, memory_order_relaxed);
+}
+
+// What a rank keeps of a message, as its sender counts it.
+static size_t cost_of(const aq_msg_head_t *head)
+{
+    return AQ_MSG_COST + (head->cookie ? 0 : head->nbytes);
+}
+
 typedef struct arrival {
     const aq_msg_head_t *head;
     const void *bytes;
     aq_msg_kept_t *kept; // the message itself, if it was kept before
+    bool dropped;
 } arrival_t;
 
+// With the lock.
 static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
 {
     const size_t bytes = arrival->head->cookie ? 0 : arrival->head->nbytes;
@@ -70,24 +84,54 @@ static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
     kept->order.number = kept->head.number;
     if (bytes)
         memcpy(kept->bytes, arrival->bytes, bytes);
+    aq_msg_room_keep(cost_of(&kept->head));
     return kept;
+}
+
+// With the lock, when a receive has taken a message, or none will.
+static void message_leave(aq_msg_peer_t *peer, const arrival_t *arrival)
+{
+    const size_t cost = cost_of(arrival->head);
+    if (arrival->kept)
+        aq_msg_room_unkeep(cost);
+    aq_msg_count_leave(arrival->head->nbytes, arrival->dropped);
+    aq_msg_room_give(&peer->room, cost);
 }
 
 static aq_match_entry_t *unexpected_make(void *context)
 {
-    const arrival_t *arrival = context;
+    arrival_t *arrival = context;
+    arrival->dropped = mode_now() & GASNETX_MSG_DROPS;
+    if (arrival->dropped)
+        return NULL;
     return &(arrival->kept ? arrival->kept : arrival_keep(arrival))->entry;
 }
 
 // With the lock: passes the next message of a source to the engine. Returns the receive that takes
-// it; NULL: the message is kept.
+// it; NULL: the message is kept, or dropped.
 static gasnetx_Request_t arrival_match(aq_msg_peer_t *peer, arrival_t *arrival)
 {
     const aq_msg_head_t *head = arrival->head;
     const aq_match_key_t key = {head->team, head->source, head->tag};
+    aq_match_entry_t *receive = NULL;
     aq_order_pass(&peer->order);
-    return (gasnetx_Request_t)(void *)aq_match_arrive(&aq_msg.match, &peer->source, &key,
-                                                      unexpected_make, arrival);
+    if (mode_now() & GASNETX_MSG_STOPPED)
+        arrival->dropped = true;
+    else
+        receive = aq_match_arrive(&aq_msg.match, &peer->source, &key, unexpected_make, arrival);
+    if (receive || arrival->dropped)
+        message_leave(peer, arrival);
+    return (gasnetx_Request_t)(void *)receive;
+}
+
+// After the lock was dropped. Returns whether the message itself is not needed any more.
+static bool arrival_end(const arrival_t *arrival, gasnetx_Request_t receive)
+{
+    if (receive)
+        message_deliver(receive, arrival->head, arrival->bytes);
+    else if (arrival->dropped && arrival->head->cookie)
+        aq_msg_offer_drop(arrival->head);
+    return receive || arrival->dropped;
 }
 
 static aq_msg_kept_t *kept_of(aq_order_entry_t *early)
@@ -95,43 +139,53 @@ static aq_msg_kept_t *kept_of(aq_order_entry_t *early)
     return (aq_msg_kept_t *)(void *)((char *)early - offsetof(aq_msg_kept_t, order));
 }
 
+// Whether messages wait until this rank starts receiving again.
+static bool arrivals_wait(void)
+{
+    return mode_now() == GASNETX_MSG_STOPPED;
+}
+
 // Matches the early message that is the next one now, if there is one. Returns whether there was.
 static bool early_match(aq_msg_peer_t *peer)
 {
     gasnetx_Request_t receive = NULL;
     aq_lock_take(&aq_msg.lock);
-    aq_order_entry_t *early = aq_order_take(&peer->order);
+    aq_order_entry_t *early = arrivals_wait() ? NULL : aq_order_take(&peer->order);
     aq_msg_kept_t *kept = early ? kept_of(early) : NULL;
-    const bool found = kept;
-    if (found) {
-        arrival_t arrival = {&kept->head, kept->bytes, kept};
+    arrival_t arrival = {kept ? &kept->head : NULL, kept ? kept->bytes : NULL, kept, false};
+    if (kept)
         receive = arrival_match(peer, &arrival);
-    }
     aq_lock_drop(&aq_msg.lock);
-    if (receive) {
-        message_deliver(receive, &kept->head, kept->bytes);
+    const bool found = kept;
+    if (found && arrival_end(&arrival, receive))
         free(kept);
-    }
     return found;
+}
+
+void aq_msg_arrivals_go_on(void)
+{
+    for (uint32_t i = 0; aq_msg.peers && i < aq_job.size; i++)
+        while (early_match(&aq_msg.peers[i])) {
+        }
 }
 
 static void message_arrive(const aq_msg_head_t *head, const void *bytes)
 {
-    arrival_t arrival = {head, bytes, NULL};
+    arrival_t arrival = {head, bytes, NULL, false};
     gasnetx_Request_t receive = NULL;
     if (head->tag > GASNETX_TAG_MAX)
         aq_fatal("a message of rank %u is wrong: its tag is 0x%x", head->source, head->tag);
     aq_lock_take(&aq_msg.lock);
     aq_msg_peer_t *peer = aq_msg_peer(head->source);
-    const bool is_next = aq_order_is_next(&peer->order, head->number);
+    aq_msg_room_hear(&peer->room);
+    const bool is_next = aq_order_is_next(&peer->order, head->number) && !arrivals_wait();
     if (is_next)
         receive = arrival_match(peer, &arrival);
     else
         aq_order_keep(&peer->order, &arrival_keep(&arrival)->order);
     const bool more = is_next && peer->order.early;
     aq_lock_drop(&aq_msg.lock);
-    if (receive)
-        message_deliver(receive, head, bytes);
+    (void)arrival_end(&arrival, receive);
     while (more && early_match(peer)) {
     }
 }
@@ -202,6 +256,9 @@ void aq_msg_receive(gasnetx_Request_t receive)
     aq_lock_take(&aq_msg.lock);
     aq_msg_kept_t *kept = (aq_msg_kept_t *)(void *)aq_match_receive(&aq_msg.match, source_of(&key),
                                                                     &key, &receive->entry);
+    if (kept)
+        message_leave(aq_msg_peer(kept->head.source),
+                      &(arrival_t){&kept->head, kept->bytes, kept, false});
     aq_lock_drop(&aq_msg.lock);
     if (!kept)
         return;

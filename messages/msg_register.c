@@ -1,8 +1,9 @@
 #include "../extended/layer_table.h"
-#include "msg.h"
+#include "msg_room.h"
 
 void aq_msg_register(void)
 {
+    aq_msg_room_register();
     aq_msg_send_register();
     aq_msg_recv_register();
     aq_msg_pull_register();

@@ -8,33 +8,49 @@
 #include "../other/base/minmax.h"
 #include "../other/base/settings.h"
 #include "msg_read.h"
+#include "msg_room.h"
 
 // ---- messages ----
 
-static uint32_t number_take(uint32_t jobrank)
+// How a message leaves, with its number. There is room at the receiver for the message, or for its
+// envelope; or there is none, and the message has no number.
+typedef struct leave {
+    enum { REFUSED, OFFERED, EAGER } how;
+    uint32_t number;
+} leave_t;
+
+static leave_t leave_decide(const aq_msg_call_t *call)
 {
+    leave_t leave = {.how = REFUSED};
     aq_lock_take(&aq_msg.lock);
-    const uint32_t number = aq_msg_peer(jobrank)->sent++;
+    aq_msg_peer_t *peer = aq_msg_peer(aq_tm_jobrank(call->tm, call->rank));
+    if (call->bytes <= aq_msg.eager &&
+        aq_msg_room_take(&peer->room, AQ_MSG_COST + call->bytes, true))
+        leave.how = EAGER;
+    else if (aq_msg_room_take(&peer->room, AQ_MSG_COST, false))
+        leave.how = OFFERED;
+    if (leave.how != REFUSED) {
+        leave.number = peer->sent++;
+        aq_msg_count_sent(call->bytes);
+    }
     aq_lock_drop(&aq_msg.lock);
-    return number;
+    return leave;
 }
 
-static void eager_send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes)
+static void eager_send(const aq_msg_call_t *call, uint32_t number)
 {
-    const uint32_t jobrank = aq_tm_jobrank(tm, rank);
-    const uint64_t team = aq_team_of(tm)->id;
-    const int32_t args[] = {(int32_t)number_take(jobrank), (int32_t)tag, aq_high(team),
-                            aq_low(team)};
+    const uint64_t team = aq_team_of(call->tm)->id;
+    const int32_t args[] = {(int32_t)number, (int32_t)call->tag, aq_high(team), aq_low(team)};
     const aq_am_t am = {.args = args,
-                        .payload = src,
-                        .nbytes = nbytes,
+                        .payload = call->memory,
+                        .nbytes = call->bytes,
                         .category = AQ_AM_MEDIUM,
                         .handler = AQ_HANDLER_MSG_EAGER,
                         .nargs = 4};
-    aq_am_request(jobrank, &am, 0);
+    aq_am_request(aq_tm_jobrank(call->tm, call->rank), &am, 0);
 }
 
-static void offer_send(gasnetx_Request_t send)
+static void offer_send(gasnetx_Request_t send, uint32_t number)
 {
     const uint32_t jobrank = aq_tm_jobrank(send->call.tm, send->call.rank);
     const uint64_t team = aq_team_of(send->call.tm)->id, at = (uintptr_t)send->call.memory;
@@ -42,7 +58,7 @@ static void offer_send(gasnetx_Request_t send)
     aq_msg_read_offer(jobrank, &head);
     send->moved = 0;
     const aq_cookie_t cookie = aq_request_cookie(send, jobrank);
-    const int32_t args[] = {(int32_t)number_take(jobrank),
+    const int32_t args[] = {(int32_t)number,
                             (int32_t)send->call.tag,
                             aq_high(team),
                             aq_low(team),
@@ -62,16 +78,20 @@ static void offer_send(gasnetx_Request_t send)
     aq_am_request(jobrank, &am, 0);
 }
 
-void aq_msg_send(gasnetx_Request_t send)
+int aq_msg_send(gasnetx_Request_t send)
 {
+    const leave_t leave = leave_decide(&send->call);
+    if (leave.how == REFUSED)
+        return aq_msg_room_refuse();
     send->begun = true;
     atomic_store_explicit(&send->complete, false, memory_order_relaxed);
-    if (send->call.bytes > aq_msg.eager) {
-        offer_send(send);
-        return;
+    if (leave.how == OFFERED) {
+        offer_send(send, leave.number);
+        return GASNET_OK;
     }
-    eager_send(send->call.tm, send->call.rank, send->call.tag, send->call.memory, send->call.bytes);
+    eager_send(&send->call, leave.number);
     aq_request_complete(send);
+    return GASNET_OK;
 }
 
 // ---- serving what was offered ----
@@ -145,6 +165,7 @@ void aq_msg_send_register(void)
 {
     aq_msg.eager = aq_settings_bytes(AQ_SET_MSG_EAGER);
     aq_msg.eager = aq_min(aq_msg.eager, aq_job.max_medium);
+    aq_msg.eager = aq_min(aq_msg.eager, aq_msg.share / 4 - AQ_MSG_COST);
     aq_endpoint_internal(AQ_HANDLER_MSG_PULL, (gex_AM_Fn_t)on_pull,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 9, "pull of a message");
     aq_endpoint_internal(AQ_HANDLER_MSG_DONE, (gex_AM_Fn_t)on_done,
@@ -153,11 +174,23 @@ void aq_msg_send_register(void)
 
 // ---- calls ----
 
-static gasnetx_Request_t send_make(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
-                                   size_t nbytes, bool persistent)
+static aq_msg_call_t call_of(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
+                             size_t nbytes)
 {
-    const aq_msg_call_t call = {tm, rank, tag, true, persistent, (void *)(uintptr_t)src, nbytes};
-    return aq_request_new(&call);
+    return (aq_msg_call_t){tm, rank, tag, true, false, (void *)(uintptr_t)src, nbytes};
+}
+
+// NULL: the message has left as a whole.
+static gasnetx_Request_t message_send(const aq_msg_call_t *call, const leave_t *leave)
+{
+    if (leave->how == EAGER) {
+        eager_send(call, leave->number);
+        return GASNETX_REQUEST_NULL;
+    }
+    gasnetx_Request_t send = aq_request_new(call);
+    send->begun = true;
+    offer_send(send, leave->number);
+    return send;
 }
 
 int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes,
@@ -166,21 +199,25 @@ int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *s
     const int error = aq_msg_check("gasnetx_Msg_SendNB", tm, rank, tag, false);
     if (error)
         return error;
-    *request = GASNETX_REQUEST_NULL;
-    if (nbytes <= aq_msg.eager) {
-        eager_send(tm, rank, tag, src, nbytes);
-        return GASNET_OK;
-    }
-    *request = send_make(tm, rank, tag, src, nbytes, false);
-    aq_msg_send(*request);
+    const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
+    const leave_t leave = leave_decide(&call);
+    if (leave.how == REFUSED)
+        return aq_msg_room_refuse();
+    *request = message_send(&call, &leave);
     return GASNET_OK;
 }
 
 int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes)
 {
-    gasnetx_Request_t request;
-    const int error = gasnetx_Msg_SendNB(tm, rank, tag, src, nbytes, &request);
-    return error ? error : gasnetx_Request_Wait(&request, NULL);
+    const int error = aq_msg_check("gasnetx_Msg_Send", tm, rank, tag, false);
+    if (error)
+        return error;
+    const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
+    leave_t leave;
+    while ((leave = leave_decide(&call)).how == REFUSED)
+        aq_msg_room_await(aq_tm_jobrank(tm, rank), AQ_MSG_COST);
+    gasnetx_Request_t request = message_send(&call, &leave);
+    return gasnetx_Request_Wait(&request, NULL);
 }
 
 int gasnetx_Msg_SendInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes,
@@ -189,6 +226,8 @@ int gasnetx_Msg_SendInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void 
     const int error = aq_msg_check("gasnetx_Msg_SendInit", tm, rank, tag, false);
     if (error)
         return error;
-    *request = send_make(tm, rank, tag, src, nbytes, true);
+    aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
+    call.persistent = true;
+    *request = aq_request_new(&call);
     return GASNET_OK;
 }

@@ -193,9 +193,8 @@ int gasnetx_Request_Start(gasnetx_Request_t request)
         return aq_msg_refuse("gasnetx_Request_Start",
                              "the request has begun, and was not waited for");
     if (request->call.is_send)
-        aq_msg_send(request);
-    else
-        aq_msg_receive(request);
+        return aq_msg_send(request);
+    aq_msg_receive(request);
     return GASNET_OK;
 }
 

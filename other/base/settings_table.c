@@ -228,6 +228,14 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                           "and kept at the receiver until a receive takes it; at most one Medium. "
                           "Of a longer one the receiver fetches the bytes then. Also the longest "
                           "large message (gasnetx_Large_Send) whose data go with its header."},
+    [AQ_SET_MSG_MEMORY] =
+        {"GASNET_MSG_MEMORY", AQ_TYPE_BYTES, "64MB", 0, 1e15, NULL,
+         "Memory in which a rank keeps messages with two sides and large messages "
+         "that no receive or handler has taken. Each rank that sends has an equal "
+         "share, and 64 KiB at least; a message takes its bytes, if they were sent "
+         "at once, and 256 bytes more (large messages: 1 KiB). Beyond the share "
+         "the bytes stay at the sender, and then sends wait or fail with "
+         "GASNET_ERR_RESOURCE. The same at all ranks."},
     [AQ_SET_WAKE_LIMIT] =
         {"GASNET_WAKE_LIMIT", AQ_TYPE_INT, "0", 0, 1e9, NULL,
          "Milliseconds after which a client that sleeps on the descriptor of gasnetx_Wait_Arm is "

@@ -1,0 +1,67 @@
+// Room: how much of the messages of a rank another one keeps. Messages of both kinds, with two
+// sides and large ones, take room at their receiver from the send until a receive or handler has
+// taken them. Each rank has an equal share of room at every other one, and counts what it has used.
+//
+//      sender                                              receiver
+//        used += cost   message ------------------------->   kept
+//                                                            taken: given += cost
+//        used -= given  <---- room: a Short, when half of the share was given back
+//
+// The same Short says whether the receiver has stopped receiving. Whatever a Short says, a message
+// that costs at most half a share has room at last, as less than half of it is not told of.
+#ifndef AQ_MSG_ROOM_H
+#define AQ_MSG_ROOM_H
+
+#include "msg.h"
+
+// What a message takes besides bytes that travel with it.
+#define AQ_MSG_COST ((size_t)256)
+#define AQ_LARGE_COST ((size_t)1024)
+
+// ---- with the lock ----
+
+// Takes room at a peer. False: there is none. The last quarter of a share is for messages without
+// their bytes, so that bytes never keep an envelope from being sent.
+bool aq_msg_room_take(aq_msg_room_t *room, size_t cost, bool with_bytes);
+
+// A message has arrived from a peer.
+void aq_msg_room_hear(aq_msg_room_t *room);
+
+// A message of a peer does not take room here any more.
+void aq_msg_room_give(aq_msg_room_t *room, size_t cost);
+
+// This process keeps a message, or has ended to keep it.
+void aq_msg_room_keep(size_t cost);
+void aq_msg_room_unkeep(size_t cost);
+
+// Counts a message that has room.
+void aq_msg_count_sent(size_t nbytes);
+
+// Counts a message that a receive or handler has taken, or that was dropped.
+void aq_msg_count_leave(size_t nbytes, bool dropped);
+
+// This rank has stopped or started: peers have to be told.
+void aq_msg_room_change(void);
+
+// ---- without the lock ----
+
+// Takes room at a rank for a message, and counts the message. False: there is none.
+bool aq_msg_room_ask(uint32_t jobrank, size_t cost, size_t nbytes, bool with_bytes);
+
+// The same for a message that is forwarded, whether there is room or not: the room that it takes
+// here limits what goes on.
+void aq_msg_room_force(uint32_t jobrank, size_t cost, size_t nbytes);
+
+// Counts a send that is refused. Returns GASNET_ERR_RESOURCE.
+int aq_msg_room_refuse(void);
+
+// A large message has arrived, or leaves.
+void aq_msg_room_arrive(uint32_t jobrank, size_t cost);
+void aq_msg_room_leave(uint32_t jobrank, size_t cost, size_t nbytes, bool dropped);
+
+// Polls until there may be room.
+void aq_msg_room_await(uint32_t jobrank, size_t cost);
+
+void aq_msg_room_register(void);
+
+#endif

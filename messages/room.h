@@ -1,0 +1,22 @@
+// What a rank knows of the room for messages at a peer, and of the peer's room here; msg_room.h
+// says how they use it.
+#ifndef AQ_ROOM_H
+#define AQ_ROOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Of a peer; all zero at first. Under aq_msg.lock.
+typedef struct aq_msg_room {
+    size_t used;      // at the peer
+    size_t given;     // here, and the peer was not told of it
+    uint32_t changes; // of the peer, as it has told: odd: it has stopped
+    uint32_t told;    // of the changes of this rank, the last one that the peer was told of
+    bool has_sent;    // messages of it have arrived
+    bool listed;      // the task has something to do for the peer
+    bool changed;     // and that is to call the client
+    struct aq_msg_room *next;
+} aq_msg_room_t;
+
+#endif
