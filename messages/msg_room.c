@@ -21,7 +21,7 @@ static void *stop_context;
 static bool task_turn(aq_task_t *task);
 static aq_task_t room_task = {.turn = task_turn};
 
-static void room_list(aq_msg_room_t *room)
+void aq_msg_room_list(aq_msg_room_t *room)
 {
     if (room->listed)
         return;
@@ -38,20 +38,6 @@ static uint32_t room_jobrank(const aq_msg_room_t *room)
 }
 
 // ---- the sender ----
-
-bool aq_msg_room_take(aq_msg_room_t *room, size_t cost, bool with_bytes)
-{
-    if (room->used + cost > (with_bytes ? aq_msg.share / 4 * 3 : aq_msg.share))
-        return false;
-    room->used += cost;
-    return true;
-}
-
-void aq_msg_count_sent(size_t nbytes)
-{
-    aq_msg.counts.sent_messages++;
-    aq_msg.counts.sent_bytes += nbytes;
-}
 
 bool aq_msg_room_ask(uint32_t jobrank, size_t cost, size_t nbytes, bool with_bytes)
 {
@@ -110,7 +96,7 @@ static void on_room(gex_Token_t token, int32_t given_high, int32_t given_low, in
     if ((int32_t)((uint32_t)changes - room->changes) > 0) {
         room->changes = (uint32_t)changes;
         room->changed = true;
-        room_list(room);
+        aq_msg_room_list(room);
     }
     aq_lock_drop(&aq_msg.lock);
     if (!valid)
@@ -122,26 +108,12 @@ static void on_room(gex_Token_t token, int32_t given_high, int32_t given_low, in
 
 // ---- the receiver ----
 
-void aq_msg_room_hear(aq_msg_room_t *room)
-{
-    room->has_sent = true;
-    if (room->told != aq_msg.changes)
-        room_list(room);
-}
-
-void aq_msg_room_give(aq_msg_room_t *room, size_t cost)
-{
-    room->given += cost;
-    if (room->given >= aq_msg.share / 2)
-        room_list(room);
-}
-
 void aq_msg_room_change(void)
 {
     (void)aq_msg_peer(0);
     for (uint32_t i = 0; i < aq_job.size; i++)
         if (aq_msg.peers[i].room.has_sent)
-            room_list(&aq_msg.peers[i].room);
+            aq_msg_room_list(&aq_msg.peers[i].room);
 }
 
 void aq_msg_room_keep(size_t cost)
@@ -156,13 +128,6 @@ void aq_msg_room_unkeep(size_t cost)
 {
     aq_msg.counts.kept_messages--;
     aq_msg.counts.kept_memory -= cost;
-}
-
-void aq_msg_count_leave(size_t nbytes, bool dropped)
-{
-    gasnetx_msg_counts_t *counts = &aq_msg.counts;
-    *(dropped ? &counts->dropped_messages : &counts->received_messages) += 1;
-    *(dropped ? &counts->dropped_bytes : &counts->received_bytes) += nbytes;
 }
 
 void aq_msg_room_arrive(uint32_t jobrank, size_t cost)
@@ -238,7 +203,7 @@ static void duty_return(const duty_t *duty)
     aq_msg_room_t *room = &aq_msg.peers[duty->jobrank].room;
     room->given += duty->given;
     room->told = duty->changes - 1;
-    room_list(room);
+    aq_msg_room_list(room);
     aq_lock_drop(&aq_msg.lock);
 }
 
@@ -284,7 +249,7 @@ static void stops_repeat(void)
         aq_msg_room_t *room = &aq_msg.peers[i].room;
         room->changed |= room->changes % 2;
         if (room->changed)
-            room_list(room);
+            aq_msg_room_list(room);
     }
 }
 

@@ -22,23 +22,51 @@
 
 // Takes room at a peer. False: there is none. The last quarter of a share is for messages without
 // their bytes, so that bytes never keep an envelope from being sent.
-bool aq_msg_room_take(aq_msg_room_t *room, size_t cost, bool with_bytes);
+static inline bool aq_msg_room_take(aq_msg_room_t *room, size_t cost, bool with_bytes)
+{
+    if (room->used + cost > (with_bytes ? aq_msg.share / 4 * 3 : aq_msg.share))
+        return false;
+    room->used += cost;
+    return true;
+}
+
+// The task has to tell a peer, or the client about a peer.
+void aq_msg_room_list(aq_msg_room_t *room);
 
 // A message has arrived from a peer.
-void aq_msg_room_hear(aq_msg_room_t *room);
+static inline void aq_msg_room_hear(aq_msg_room_t *room)
+{
+    room->has_sent = true;
+    if (room->told != aq_msg.changes)
+        aq_msg_room_list(room);
+}
 
 // A message of a peer does not take room here any more.
-void aq_msg_room_give(aq_msg_room_t *room, size_t cost);
+static inline void aq_msg_room_give(aq_msg_room_t *room, size_t cost)
+{
+    room->given += cost;
+    if (room->given >= aq_msg.share / 2)
+        aq_msg_room_list(room);
+}
 
 // This process keeps a message, or has ended to keep it.
 void aq_msg_room_keep(size_t cost);
 void aq_msg_room_unkeep(size_t cost);
 
 // Counts a message that has room.
-void aq_msg_count_sent(size_t nbytes);
+static inline void aq_msg_count_sent(size_t nbytes)
+{
+    aq_msg.counts.sent_messages++;
+    aq_msg.counts.sent_bytes += nbytes;
+}
 
 // Counts a message that a receive or handler has taken, or that was dropped.
-void aq_msg_count_leave(size_t nbytes, bool dropped);
+static inline void aq_msg_count_leave(size_t nbytes, bool dropped)
+{
+    gasnetx_msg_counts_t *counts = &aq_msg.counts;
+    *(dropped ? &counts->dropped_messages : &counts->received_messages) += 1;
+    *(dropped ? &counts->dropped_bytes : &counts->received_bytes) += nbytes;
+}
 
 // This rank has stopped or started: peers have to be told.
 void aq_msg_room_change(void);

@@ -16,14 +16,15 @@
 // envelope; or there is none, and the message has no number.
 typedef struct leave {
     enum { REFUSED, OFFERED, EAGER } how;
+    uint32_t jobrank; // of the receiver
     uint32_t number;
 } leave_t;
 
 static leave_t leave_decide(const aq_msg_call_t *call)
 {
-    leave_t leave = {.how = REFUSED};
+    leave_t leave = {.how = REFUSED, .jobrank = aq_tm_jobrank(call->tm, call->rank)};
     aq_lock_take(&aq_msg.lock);
-    aq_msg_peer_t *peer = aq_msg_peer(aq_tm_jobrank(call->tm, call->rank));
+    aq_msg_peer_t *peer = aq_msg_peer(leave.jobrank);
     if (call->bytes <= aq_msg.eager &&
         aq_msg_room_take(&peer->room, AQ_MSG_COST + call->bytes, true))
         leave.how = EAGER;
@@ -37,28 +38,29 @@ static leave_t leave_decide(const aq_msg_call_t *call)
     return leave;
 }
 
-static void eager_send(const aq_msg_call_t *call, uint32_t number)
+static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
 {
     const uint64_t team = aq_team_of(call->tm)->id;
-    const int32_t args[] = {(int32_t)number, (int32_t)call->tag, aq_high(team), aq_low(team)};
+    const int32_t args[] = {(int32_t)leave->number, (int32_t)call->tag, aq_high(team),
+                            aq_low(team)};
     const aq_am_t am = {.args = args,
                         .payload = call->memory,
                         .nbytes = call->bytes,
                         .category = AQ_AM_MEDIUM,
                         .handler = AQ_HANDLER_MSG_EAGER,
                         .nargs = 4};
-    aq_am_request(aq_tm_jobrank(call->tm, call->rank), &am, 0);
+    aq_am_request(leave->jobrank, &am, 0);
 }
 
-static void offer_send(gasnetx_Request_t send, uint32_t number)
+static void offer_send(gasnetx_Request_t send, const leave_t *leave)
 {
-    const uint32_t jobrank = aq_tm_jobrank(send->call.tm, send->call.rank);
+    const uint32_t jobrank = leave->jobrank;
     const uint64_t team = aq_team_of(send->call.tm)->id, at = (uintptr_t)send->call.memory;
     aq_msg_head_t head = {0};
     aq_msg_read_offer(jobrank, &head);
     send->moved = 0;
     const aq_cookie_t cookie = aq_request_cookie(send, jobrank);
-    const int32_t args[] = {(int32_t)number,
+    const int32_t args[] = {(int32_t)leave->number,
                             (int32_t)send->call.tag,
                             aq_high(team),
                             aq_low(team),
@@ -86,10 +88,10 @@ int aq_msg_send(gasnetx_Request_t send)
     send->begun = true;
     atomic_store_explicit(&send->complete, false, memory_order_relaxed);
     if (leave.how == OFFERED) {
-        offer_send(send, leave.number);
+        offer_send(send, &leave);
         return GASNET_OK;
     }
-    eager_send(&send->call, leave.number);
+    eager_send(&send->call, &leave);
     aq_request_complete(send);
     return GASNET_OK;
 }
@@ -184,12 +186,12 @@ static aq_msg_call_t call_of(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const v
 static gasnetx_Request_t message_send(const aq_msg_call_t *call, const leave_t *leave)
 {
     if (leave->how == EAGER) {
-        eager_send(call, leave->number);
+        eager_send(call, leave);
         return GASNETX_REQUEST_NULL;
     }
     gasnetx_Request_t send = aq_request_new(call);
     send->begun = true;
-    offer_send(send, leave->number);
+    offer_send(send, leave);
     return send;
 }
 
@@ -215,7 +217,7 @@ int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src
     const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
     leave_t leave;
     while ((leave = leave_decide(&call)).how == REFUSED)
-        aq_msg_room_await(aq_tm_jobrank(tm, rank), AQ_MSG_COST);
+        aq_msg_room_await(leave.jobrank, AQ_MSG_COST);
     gasnetx_Request_t request = message_send(&call, &leave);
     return gasnetx_Request_Wait(&request, NULL);
 }
