@@ -192,9 +192,11 @@ static void on_header(gex_Token_t token, void *payload, size_t nbytes)
     aq_msg_room_arrive(source, aq_large_cost(&message->head));
     aq_lock_take(&aq_large.lock);
     aq_order_t *order = &peer_of(source)->order;
-    aq_order_keep(order, &message->order);
+    const bool right = aq_order_keep(order, &message->order);
     headers_append(order);
     aq_lock_drop(&aq_large.lock);
+    if (!right)
+        header_refuse(source, "its number was here before");
 }
 
 void aq_large_headers_go_on(void)

@@ -173,6 +173,7 @@ static void message_arrive(const aq_msg_head_t *head, const void *bytes)
 {
     arrival_t arrival = {head, bytes, NULL, false};
     gasnetx_Request_t receive = NULL;
+    bool right = true;
     if (head->tag > GASNETX_TAG_MAX)
         aq_fatal("a message of rank %u is wrong: its tag is 0x%x", head->source, head->tag);
     aq_lock_take(&aq_msg.lock);
@@ -182,9 +183,12 @@ static void message_arrive(const aq_msg_head_t *head, const void *bytes)
     if (is_next)
         receive = arrival_match(peer, &arrival);
     else
-        aq_order_keep(&peer->order, &arrival_keep(&arrival)->order);
+        right = aq_order_keep(&peer->order, &arrival_keep(&arrival)->order);
     const bool more = is_next && peer->order.early;
     aq_lock_drop(&aq_msg.lock);
+    if (!right)
+        aq_fatal("a message of rank %u is wrong: its number %u was here before", head->source,
+                 head->number);
     (void)arrival_end(&arrival, receive);
     while (more && early_match(peer)) {
     }

@@ -20,9 +20,10 @@ typedef struct aq_order {
     aq_order_entry_t *early, *last; // in the order of their numbers; last: if there are any
 } aq_order_t;
 
+// Whether a number that arrives is the next one. An early entry may have it already.
 static inline bool aq_order_is_next(const aq_order_t *order, uint32_t number)
 {
-    return number == order->expected;
+    return number == order->expected && !(order->early && order->early->number == number);
 }
 
 // The next one has been dealt with.
@@ -36,25 +37,37 @@ static inline bool aq_order_is_before(const aq_order_entry_t *one, const aq_orde
     return (int32_t)(one->number - other->number) < 0;
 }
 
-// Keeps an entry that has overtaken others. Most of those that wait for a lost one are in order.
-static inline void aq_order_keep(aq_order_t *order, aq_order_entry_t *entry)
+// Where an early entry belongs. Most of those that wait for a lost one arrive in order.
+static inline aq_order_entry_t **aq_order_place(aq_order_t *order, const aq_order_entry_t *entry)
 {
     aq_order_entry_t **at = &order->early;
     if (*at && aq_order_is_before(order->last, entry))
         at = &order->last->next;
     while (*at && aq_order_is_before(*at, entry))
         at = &(*at)->next;
+    return at;
+}
+
+// Keeps an entry that has overtaken others, or that the caller wants to take later. False: an entry
+// with this number was here before, and this one still belongs to the caller.
+static inline bool aq_order_keep(aq_order_t *order, aq_order_entry_t *entry)
+{
+    aq_order_entry_t **at = aq_order_place(order, entry);
+    const bool passed = (int32_t)(entry->number - order->expected) < 0;
+    if (passed || (*at && (*at)->number == entry->number))
+        return false;
     entry->next = *at;
     *at = entry;
     if (!entry->next)
         order->last = entry;
+    return true;
 }
 
 // Removes the early entry that is the next one now, and returns it. NULL: it has not arrived.
 static inline aq_order_entry_t *aq_order_take(aq_order_t *order)
 {
     aq_order_entry_t *entry = order->early;
-    if (!entry || !aq_order_is_next(order, entry->number))
+    if (!entry || entry->number != order->expected)
         return NULL;
     order->early = entry->next;
     return entry;

@@ -1,4 +1,5 @@
-// Order: numbers that arrive in any order leave in theirs, also across the largest number.
+// Order: numbers that arrive in any order leave in theirs, also across the largest number; a number
+// that was here before is found.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -31,7 +32,7 @@ static void entry_pass(aq_order_t *order, const aq_order_entry_t *entry, unsigne
 static void entry_arrive(aq_order_t *order, aq_order_entry_t *entry, unsigned *passed)
 {
     if (!aq_order_is_next(order, entry->number)) {
-        aq_order_keep(order, entry);
+        assert_true(aq_order_keep(order, entry));
         assert_null(aq_order_take(order));
         return;
     }
@@ -79,11 +80,54 @@ static void test_reverse(void **state)
     }
 }
 
+// What the order should know: the numbers that were here, as a set.
+typedef struct model {
+    bool here[MANY];
+    unsigned passed; // all below
+} model_t;
+
+static void model_take(model_t *model, aq_order_t *order, uint32_t first)
+{
+    aq_order_entry_t *entry;
+    while ((entry = aq_order_take(order)) != NULL) {
+        assert_int_equal(entry->number, first + model->passed);
+        aq_order_pass(order);
+        model->passed++;
+    }
+    assert_false(model->passed < MANY && model->here[model->passed]);
+}
+
+// Numbers arrive in any order and more than once; sometimes nothing is taken for a while.
+static void repeats_run(uint32_t first)
+{
+    model_t model = {.passed = 0};
+    aq_order_t order = {.expected = first};
+    for (unsigned i = 0; i < 10 * MANY; i++) {
+        const unsigned at = random_below(MANY);
+        aq_order_entry_t again, *entry = model.here[at] ? &again : &entries[at];
+        entry->number = first + at;
+        assert_int_equal(aq_order_is_next(&order, entry->number),
+                         at == model.passed && !model.here[at]);
+        assert_int_equal(aq_order_keep(&order, entry), !model.here[at]);
+        model.here[at] = true;
+        if (random_below(8) == 0)
+            model_take(&model, &order, first);
+    }
+}
+
+static void test_repeats(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < SCHEDULES; i++)
+        repeats_run(i % 2 ? UINT32_MAX - random_below(MANY) : i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_reverse),
+        cmocka_unit_test(test_repeats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
