@@ -1,9 +1,11 @@
 #!/bin/bash
 # build-symbols: the shared libraries export the public names and nothing else: those of
-# tests/static/symbols.list.
-#   check-symbols.sh --update    writes that list anew, from the build in AQ_BUILD
+# tests/static/symbols.list, which debian/libaqueduct0.symbols has, too.
+#   check-symbols.sh --update    writes both anew, from the build in AQ_BUILD
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
+list=$AQ_SRC/tests/static/symbols.list
+debian=$AQ_SRC/debian/libaqueduct0.symbols
 [ -e "$AQ_BUILD/.libs/libaqueduct.so" ] || skip "this build has no shared library"
 
 exported()
@@ -14,8 +16,40 @@ exported()
 # Clients may be linked against these symbols: removing one requires a new version of the library.
 changed()
 {
-    diff "$AQ_SRC/tests/static/symbols.list" <(exported "$AQ_BUILD/.libs/libaqueduct.so" | LC_ALL=C sort -u) |
+    diff "$list" <(exported "$AQ_BUILD/.libs/libaqueduct.so" | LC_ALL=C sort -u) |
         sed -n 's/^< /no longer exported: /p; s/^> /not in tests\/symbols.list: /p'
+}
+
+# The symbols of libaqueduct.so in the list of the Debian package.
+packaged()
+{
+    awk '/^[^ ]/ { ours = /^libaqueduct\.so/ } ours && sub(/^ /, "") { sub(/@.*/, ""); print }' "$debian"
+}
+
+unpackaged()
+{
+    diff <(packaged) "$list" |
+        sed -n 's/^< /not exported, but in debian\/libaqueduct0.symbols: /p; s/^> /not in debian\/libaqueduct0.symbols: /p'
+}
+
+# Symbols that are new have the version of the package that is built now.
+package()
+{
+    local version new
+    new=$(mktemp) || exit
+    version=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$AQ_SRC/debian/changelog")
+    awk -v version="$version" '
+        NR == FNR { symbol[++count] = $1; next }
+        /^[^ ]/ { ours = /^libaqueduct\.so/ }
+        !ours { rest[++others] = $0; next }
+        /^ / { split($1, name, "@"); known[name[1]] = $0; next }
+        { print }
+        END {
+            for (i = 1; i <= count; i++)
+                print symbol[i] in known ? known[symbol[i]] : " " symbol[i] "@Base " version
+            for (i = 1; i <= others; i++)
+                print rest[i]
+        }' "$list" "$debian" >"$new" && cat "$new" >"$debian" && rm "$new"
 }
 
 strangers()
@@ -27,7 +61,8 @@ strangers()
 }
 
 if [ "${1-}" = --update ]; then
-    exported "$AQ_BUILD/.libs/libaqueduct.so" | LC_ALL=C sort -u >"$AQ_SRC/tests/static/symbols.list"
+    exported "$AQ_BUILD/.libs/libaqueduct.so" | LC_ALL=C sort -u >"$list"
+    package
     exit
 fi
 exported "$AQ_BUILD/.libs/libaqueduct.so" | grep -q '^gex_' || {
@@ -36,6 +71,7 @@ exported "$AQ_BUILD/.libs/libaqueduct.so" | grep -q '^gex_' || {
 }
 fail_on_output "Public names begin with gex_, gasnet_, gasnett_, gasnetx_ or aq_api_." strangers
 fail_on_output "Wanted? Then run AQ_SRC=. AQ_BUILD=build tests/static/check-symbols.sh --update" changed
+fail_on_output "The same command mends the list of the Debian package." unpackaged
 for lib in "$AQ_BUILD"/.libs/libgasnet-*.so; do
     [ "$(exported "$lib")" = aq_api_link ] || {
         echo "${lib##*/} should export aq_api_link only, but exports: $(exported "$lib" | xargs)"
