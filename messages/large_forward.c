@@ -365,6 +365,7 @@ void aq_large_forward_begin(gasnetx_Large_t message)
                  AQ_LARGE_PIECES, aq_job.max_medium);
     message->receive = aq_large_receive(message, &hooks);
     message->receive->want = message->head.nbytes;
+    message->receive->placed = 0;
     under_way_count(1);
     message->work.run = forward_go_on;
     aq_large_add(&message->work);

@@ -79,7 +79,7 @@ static gasnetx_Request_t offer_make(const aq_msg_call_t *call, sent_t *sent, boo
                                     alone = {.complete = send_complete_alone};
     gasnetx_Request_t send = aq_request_new(call);
     send->begun = true;
-    send->moved = 0;
+    send->asked = send->moved = 0;
     if (sent)
         send->hooks = has_handle ? &hooks : &alone;
     send->context = sent;

@@ -105,7 +105,8 @@ struct gasnetx_request {
     // Of a receive that pulls `want` bytes of an offer.
     aq_pull_way_t way;
     aq_msg_head_t offer;       // of a send whose receiver shares the copy: what that has said
-    size_t want, asked, moved; // moved: of a send, bytes that were served
+    size_t want, asked, moved; // of a send: asked for by its peer, and served
+    size_t placed;             // of a receive: in pieces that are in memory, or will be
     // Of a copy that both sides share; NULL: of none.
     struct aq_msg_claims *claims;
     size_t piece;        // bytes of a claim

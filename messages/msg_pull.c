@@ -32,7 +32,7 @@ static void pulls_append(gasnetx_Request_t receive)
 void aq_msg_pull(gasnetx_Request_t receive)
 {
     receive->want = receive->status.received;
-    receive->asked = receive->moved = 0;
+    receive->asked = receive->moved = receive->placed = 0;
     receive->cookie = 0;
     receive->way = AQ_PULL_NEW;
     pulls_append(receive);
@@ -83,13 +83,26 @@ bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes)
 static size_t bytes_under_way(const struct gasnetx_request *receive)
 {
     aq_lock_take(&aq_msg.lock);
-    const size_t bytes = receive->asked - receive->moved;
+    const size_t bytes = receive->asked - aq_min(receive->moved, receive->asked);
     aq_lock_drop(&aq_msg.lock);
     return bytes;
 }
 
-// Returns whether all pieces were asked for. The last one that arrives completes the receive, which
-// may be gone then.
+// Adds bytes to those that were asked for, or that are in memory. The receive completes when both
+// are all, in whatever order a peer sends pieces: until then the list of pulls may have it.
+static void bytes_count(gasnetx_Request_t receive, size_t *counter, size_t bytes)
+{
+    aq_pending_op_t op;
+    aq_lock_take(&aq_msg.lock);
+    *counter += bytes;
+    const bool all = receive->asked == receive->want && receive->moved == receive->want &&
+                     aq_cookies_take(&aq_msg.cookies, receive->cookie, receive->offer.source, &op);
+    aq_lock_drop(&aq_msg.lock);
+    if (all)
+        aq_request_complete(receive);
+}
+
+// Returns whether all pieces were asked for. The receive may be complete then, and gone.
 static bool pieces_ask(gasnetx_Request_t receive)
 {
     const size_t piece = aq_job.max_medium, want = receive->want;
@@ -99,8 +112,7 @@ static bool pieces_ask(gasnetx_Request_t receive)
         if (!aq_msg_pull_ask(receive, asked, bytes))
             return false;
         asked += bytes;
-        if (asked < want)
-            receive->asked = asked;
+        bytes_count(receive, &receive->asked, bytes);
     }
     return asked == want;
 }
@@ -177,44 +189,41 @@ static bool task_turn(aq_task_t *task)
 
 // ---- pieces that arrive ----
 
-// The receive that waits for a piece. Ends the job if the piece
-// is not one that was asked for.
+// Whether a receive waits for a piece. A peer that sends a piece twice has sent too much.
+static bool piece_fits(const struct gasnetx_request *receive, uint64_t offset, size_t nbytes)
+{
+    return !receive->call.is_send && offset <= receive->want && nbytes <= receive->want - offset &&
+           nbytes <= receive->want - receive->placed;
+}
+
+// The receive that waits for a piece. Ends the job if there is none.
 static gasnetx_Request_t piece_place(uint32_t source, aq_cookie_t cookie, uint64_t offset,
                                      size_t nbytes)
 {
-    gasnetx_Request_t receive = aq_request_of_cookie(source, cookie);
-    if (!receive || receive->call.is_send || offset > receive->want ||
-        nbytes > receive->want - offset)
+    aq_lock_take(&aq_msg.lock);
+    const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, source);
+    gasnetx_Request_t receive = op ? op->context : NULL;
+    const bool fits = receive && piece_fits(receive, offset, nbytes);
+    if (fits)
+        receive->placed += nbytes;
+    aq_lock_drop(&aq_msg.lock);
+    if (!fits)
         aq_fatal("rank %u has sent a piece of a message for which no receive waits", source);
     return receive;
-}
-
-// Counts a piece that was stored. Returns whether it was the last one.
-static bool piece_count(gasnetx_Request_t receive, uint32_t source, size_t nbytes)
-{
-    aq_pending_op_t op;
-    aq_lock_take(&aq_msg.lock);
-    receive->moved += nbytes;
-    const bool all = receive->moved == receive->want &&
-                     aq_cookies_take(&aq_msg.cookies, receive->cookie, source, &op);
-    aq_lock_drop(&aq_msg.lock);
-    return all;
 }
 
 static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,
                      int32_t cookie_low, int32_t offset_high, int32_t offset_low)
 {
-    const uint32_t source = token->arrival->source;
     const uint64_t offset = aq_join(offset_high, offset_low);
     gasnetx_Request_t receive =
-        piece_place(source, aq_join(cookie_high, cookie_low), offset, nbytes);
+        piece_place(token->arrival->source, aq_join(cookie_high, cookie_low), offset, nbytes);
     if (receive->hooks && receive->hooks->arrived) {
         receive->hooks->arrived(receive, offset, payload, nbytes);
         return;
     }
     memcpy((uint8_t *)receive->call.memory + offset, payload, nbytes);
-    if (piece_count(receive, source, nbytes))
-        aq_request_complete(receive);
+    bytes_count(receive, &receive->moved, nbytes);
 }
 
 void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name)

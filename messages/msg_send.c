@@ -58,7 +58,7 @@ static void offer_send(gasnetx_Request_t send, const leave_t *leave)
     const uint64_t team = aq_team_of(send->call.tm)->id, at = (uintptr_t)send->call.memory;
     aq_msg_head_t head = {0};
     aq_msg_read_offer(jobrank, &head);
-    send->moved = 0;
+    send->asked = send->moved = 0;
     const aq_cookie_t cookie = aq_request_cookie(send, jobrank);
     const int32_t args[] = {(int32_t)leave->number,
                             (int32_t)send->call.tag,
@@ -121,9 +121,24 @@ void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t 
         aq_request_complete(send);
 }
 
+// Counts a pull before it is served. Ends the job if the peer asks for bytes twice.
+static void pull_count(uint32_t source, gasnetx_Request_t send, const aq_msg_pull_t *pull)
+{
+    aq_lock_take(&aq_msg.lock);
+    send->asked += pull->bytes;
+    const bool wrong = send->asked > pull->want;
+    aq_lock_drop(&aq_msg.lock);
+    if (wrong)
+        aq_fatal("rank %u asks for bytes of a message twice, or for others than before (%u at %llu "
+                 "of %llu)",
+                 source, pull->bytes, (unsigned long long)pull->offset,
+                 (unsigned long long)pull->want);
+}
+
 static void piece_serve(gex_Token_t token, aq_cookie_t cookie, gasnetx_Request_t send,
                         const aq_msg_pull_t *pull)
 {
+    pull_count(token->arrival->source, send, pull);
     gex_AM_ReplyMedium4(token, AQ_HANDLER_MSG_PIECE, (uint8_t *)send->call.memory + pull->offset,
                         pull->bytes, GEX_EVENT_NOW, 0, aq_high(pull->answer), aq_low(pull->answer),
                         aq_high(pull->offset), aq_low(pull->offset));
