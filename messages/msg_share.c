@@ -65,16 +65,19 @@ static bool claims_back(struct aq_msg_claims *claims, uint32_t generation, uint3
     return true;
 }
 
-// The place of a piece in a message.
-static size_t piece_bytes(const struct gasnetx_request *request, uint32_t piece, size_t *offset)
-{
-    *offset = piece * request->piece;
-    return aq_min(request->want - *offset, request->piece);
-}
-
 static uint32_t pieces_of(const struct gasnetx_request *request)
 {
-    return (uint32_t)((request->want + request->piece - 1) / request->piece);
+    return (uint32_t)((request->want - 1) / request->piece + 1);
+}
+
+// The place of a piece in a message. The peer can write claims, too.
+static size_t piece_bytes(const struct gasnetx_request *request, uint32_t piece, size_t *offset)
+{
+    if (piece >= pieces_of(request))
+        aq_fatal("the claims of a message between this rank and rank %u are wrong (piece %u of %u)",
+                 request->offer.source, piece, pieces_of(request));
+    *offset = piece * request->piece;
+    return aq_min(request->want - *offset, request->piece);
 }
 
 // ---- the receiver ----
@@ -281,13 +284,19 @@ static bool help_begin(gasnetx_Request_t send, const aq_msg_head_t *receiver, ui
     return true;
 }
 
+static void share_refuse(const aq_msg_head_t *receiver, uint64_t want, uint64_t piece,
+                         uint32_t slot)
+{
+    aq_fatal("rank %u asks to share the copy of a message in a wrong way (%llu bytes, pieces of "
+             "%llu, claims %u)",
+             receiver->source, (unsigned long long)want, (unsigned long long)piece, slot);
+}
+
 static void share_check(const aq_msg_head_t *receiver, uint64_t want, uint64_t piece, uint32_t slot)
 {
-    if (slot >= CLAIMS || !piece || (want + piece - 1) / piece > PIECES_MAX + 1 ||
+    if (slot >= CLAIMS || !piece || piece > want || (want - 1) / piece > PIECES_MAX ||
         aq_index_in_nbrhd(&aq_job.env, receiver->source) == UINT32_MAX)
-        aq_fatal("rank %u asks to share the copy of a message in a wrong way (%llu bytes, pieces "
-                 "of %llu, claims %u)",
-                 receiver->source, (unsigned long long)want, (unsigned long long)piece, slot);
+        share_refuse(receiver, want, piece, slot);
 }
 
 // The message may be complete already: its receiver does not wait for an answer.
@@ -308,11 +317,14 @@ static void on_share(gex_Token_t token, int32_t cookie_high, int32_t cookie_low,
     const aq_pending_op_t *op =
         aq_cookies_find(&aq_msg.cookies, aq_join(cookie_high, cookie_low), receiver.source);
     gasnetx_Request_t send = op ? op->context : NULL;
+    const bool found = send && send->call.is_send && !(send->hooks && send->hooks->pulled);
+    const bool fits = !found || want <= send->call.bytes;
     const bool begun =
-        send && send->call.is_send && !(send->hooks && send->hooks->pulled) &&
-        want <= send->call.bytes &&
+        found && fits &&
         help_begin(send, &receiver, want, piece, (uint32_t)slot, (uint32_t)generation);
     aq_lock_drop(&aq_msg.lock);
+    if (!fits)
+        share_refuse(&receiver, want, piece, (uint32_t)slot);
     if (begun)
         aq_progress_busy(&help_task, 1);
 }
