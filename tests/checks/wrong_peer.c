@@ -781,11 +781,14 @@ int main(int argc, char **argv)
     if (strcmp(name, "--list") == 0) {
         modes_list(modes, MODES);
         modes_list(wrong_message_modes, wrong_message_mode_count);
+        modes_list(wrong_two_sided_modes, wrong_two_sided_mode_count);
         return 0;
     }
     mode = mode_find(modes, MODES, name);
     if (!mode)
         mode = mode_find(wrong_message_modes, wrong_message_mode_count, name);
+    if (!mode)
+        mode = mode_find(wrong_two_sided_modes, wrong_two_sided_mode_count, name);
     if (!mode || argc != 3) {
         fprintf(stderr, "usage: wrong_peer MODE GUARD; wrong_peer --list prints the modes\n");
         return 2;

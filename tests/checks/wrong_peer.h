@@ -46,7 +46,10 @@ enum {
     H_COLL_READY,
     H_MEMSET = 40,
     H_MEMSET_DONE,
-    H_MSG_PULL = 46,
+    H_MSG_SHARE = 43,
+    H_MSG_EAGER,
+    H_MSG_OFFER,
+    H_MSG_PULL,
     H_MSG_DONE,
     H_MSG_PIECE,
     H_WINDOW = 57, // core/window_connect.h
@@ -58,14 +61,17 @@ enum {
 
 typedef struct wrong_mode {
     const char *name;
-    const char *pattern;           // an extended regular expression that the sentence matches
-    void (*request)(void);         // by rank 1; or
+    const char *pattern;   // an extended regular expression that the sentence matches; begins
+                           // with HARMLESS: there may be none
+    void (*request)(void); // by rank 1; or
     void (*reply)(gex_Token_t to); // in the handler of a request of rank 0
     void (*both)(void);            // by both ranks, first
     void (*before)(void);          // by rank 0, first
     void (*handler)(void);         // by rank 1, in the handler of a large message
     void (*after)(void);           // by rank 0, when the message is there
 } wrong_mode_t;
+
+#define HARMLESS "harmless"
 
 extern gex_TM_t tm;
 extern gex_Rank_t me;
@@ -87,5 +93,9 @@ void wrong_peer_stop(const char *why);
 extern const wrong_mode_t wrong_message_modes[];
 extern const size_t wrong_message_mode_count;
 int wrong_message_register(void);
+
+// The modes about messages with two sides.
+extern const wrong_mode_t wrong_two_sided_modes[];
+extern const size_t wrong_two_sided_mode_count;
 
 #endif

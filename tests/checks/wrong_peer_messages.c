@@ -150,6 +150,17 @@ static void large_id(void)
     send_header((header_t){.id = 77}, HEADER_BYTES);
 }
 
+static void large_passed(void)
+{
+    send_header((header_t){.id = LARGE_FORWARDED, .number = 0x80000001}, HEADER_BYTES);
+}
+
+static void large_early_twice(void)
+{
+    send_header((header_t){.id = LARGE_FORWARDED, .number = 5}, HEADER_BYTES);
+    send_header((header_t){.id = LARGE_FORWARDED, .number = 5}, HEADER_BYTES);
+}
+
 static void large_piece(void)
 {
     gex_AM_RequestMedium4(tm, 0, H_LARGE_PIECE, bytes, 64, GEX_EVENT_NOW, 0, BOTH(FIRST), BOTH(0));
@@ -254,6 +265,10 @@ const wrong_mode_t wrong_message_modes[] = {
      .request = large_data},
     {"large-id", "rank 1 has sent a large message to id 77, which this rank has not registered",
      .request = large_id},
+    {"large-passed", "a large message of rank 1 is wrong: its number was here before",
+     .request = large_passed},
+    {"large-early-twice", "a large message of rank 1 is wrong: its number was here before",
+     .request = large_early_twice},
     {"large-piece", "rank 1 has sent a piece of a message for which no receive waits",
      .request = large_piece},
     {"large-pull-none", "rank 1 asks for a message that it was not offered",

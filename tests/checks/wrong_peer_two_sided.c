@@ -1,0 +1,277 @@
+/*
+ * wrong_peer: messages with two sides that no correct library sends.
+ */
+#include "wrong_peer.h"
+
+#include <aqueduct_msg.h>
+#include <unistd.h>
+
+enum { TAG = 7, OFFERED_TAG, OTHER_TAG, SHORT = 128, LONG_BYTES = 8 << 20 };
+
+// ---- arrivals ----
+
+static void eager(int number, int tag)
+{
+    gex_AM_RequestMedium4(tm, 0, H_MSG_EAGER, bytes, 64, GEX_EVENT_NOW, 0, number, tag, BOTH(TEAM));
+}
+
+static void offer(int number, int tag, uint64_t nbytes, uint64_t cookie)
+{
+    gex_AM_RequestShort15(tm, !me, H_MSG_OFFER, 0, number, tag, BOTH(TEAM), BOTH(nbytes),
+                          BOTH(cookie), BOTH(0), 0, BOTH(0), BOTH(0));
+}
+
+static void msg_tag(void)
+{
+    eager(0, -1);
+}
+
+static void msg_offer_tag(void)
+{
+    offer(0, -1, sizeof bytes, FIRST);
+}
+
+static void msg_offer_none(void)
+{
+    offer(0, TAG, sizeof bytes, 0);
+}
+
+static void msg_passed(void)
+{
+    eager(0, TAG);
+    eager(0, TAG);
+}
+
+static void msg_early_twice(void)
+{
+    eager(5, TAG);
+    offer(5, TAG, sizeof bytes, FIRST);
+}
+
+static void msg_far_behind(void)
+{
+    eager((int)0x80000001, TAG);
+}
+
+static void msg_far_ahead(void)
+{
+    eager(0x7fffffff, TAG);
+}
+
+// ---- pulls: rank 0 has offered a message, whose cookie is the first one ----
+
+static void msg_send(void)
+{
+    static gasnetx_Request_t request;
+    gasnetx_Msg_SendNB(tm, 1, TAG, bytes, sizeof bytes, &request);
+}
+
+static void pull(uint64_t cookie, uint64_t offset, int size, uint64_t want)
+{
+    gex_AM_RequestShort9(tm, 0, H_MSG_PULL, 0, BOTH(cookie), BOTH(offset), size, BOTH(want),
+                         BOTH(FIRST));
+}
+
+static void msg_pull_none(void)
+{
+    pull(FIRST + 1, 0, 64, 64);
+}
+
+static void msg_pull_beyond(void)
+{
+    pull(FIRST, sizeof bytes - 63, 64, sizeof bytes);
+}
+
+static void msg_pull_want(void)
+{
+    pull(FIRST, sizeof bytes, 64, sizeof bytes + 64);
+}
+
+static void msg_pull_more(void)
+{
+    pull(FIRST, 0, 64, 63);
+}
+
+static void msg_pull_huge(void)
+{
+    pull(FIRST, UINT64_MAX - 8, 64, UINT64_MAX);
+}
+
+static void msg_pull_negative(void)
+{
+    pull(FIRST, 0, -1, sizeof bytes);
+}
+
+static void done(uint64_t cookie)
+{
+    gex_AM_RequestShort2(tm, 0, H_MSG_DONE, 0, BOTH(cookie));
+}
+
+static void msg_done_none(void)
+{
+    done(FIRST + 1);
+}
+
+static void msg_done_twice(void)
+{
+    done(FIRST);
+    done(FIRST);
+}
+
+// Rank 1 has offered a message, too, so that the pieces for its pulls find a receive.
+static void msg_exchange(void)
+{
+    static gasnetx_Request_t receive;
+    static char dest[GUARD_BYTES];
+    msg_send();
+    gasnetx_Msg_RecvNB(tm, 1, OFFERED_TAG, dest, sizeof dest, &receive);
+}
+
+// An offer whose bytes rank 0 can only pull. It has pulled when this rank goes on; no handler runs
+// here before.
+static void short_offer(void)
+{
+    static gasnetx_Request_t request;
+    gasnetx_Msg_SendNB(tm, 0, TAG, bytes, sizeof bytes, &request);
+    offer(1, OFFERED_TAG, SHORT, FIRST);
+    sleep(1);
+}
+
+// The cookies of rank 0: first that of its send, then that of its receive.
+static void piece(uint64_t cookie, uint64_t offset)
+{
+    gex_AM_RequestMedium4(tm, 0, H_LARGE_PIECE, bytes, 64, GEX_EVENT_NOW, 0, BOTH(cookie),
+                          BOTH(offset));
+}
+
+static void msg_piece_none(void)
+{
+    piece(FIRST, 0);
+}
+
+static void msg_piece_of_send(void)
+{
+    short_offer();
+    piece(FIRST, 0);
+}
+
+static void msg_piece_beyond(void)
+{
+    short_offer();
+    piece(FIRST + 1, SHORT - 63);
+}
+
+static void msg_piece_twice(void)
+{
+    short_offer();
+    for (int i = 0; i < 3; i++)
+        piece(FIRST + 1, 0);
+}
+
+static void msg_pull_of_receive(void)
+{
+    short_offer();
+    pull(FIRST + 1, 0, 64, 64);
+}
+
+// Rank 0 offers one message as two, so that the library of rank 1 pulls it twice.
+static char long_bytes[LONG_BYTES];
+
+static void msg_receive_two(void)
+{
+    static gasnetx_Request_t receive, other;
+    if (!me)
+        return;
+    gasnetx_Msg_RecvNB(tm, 0, OFFERED_TAG, long_bytes, sizeof long_bytes, &receive);
+    gasnetx_Msg_RecvNB(tm, 0, OTHER_TAG, bytes, SHORT, &other);
+}
+
+static void msg_offer_as_two(void)
+{
+    static gasnetx_Request_t request;
+    gasnetx_Msg_SendNB(tm, 1, TAG, long_bytes, sizeof long_bytes, &request);
+    offer(1, OFFERED_TAG, sizeof long_bytes, FIRST);
+    offer(2, OTHER_TAG, SHORT, FIRST);
+}
+
+// ---- shared copies ----
+
+static void share(uint64_t want, uint64_t piece_bytes, int slot, int process)
+{
+    gex_AM_RequestShort15(tm, 0, H_MSG_SHARE, 0, BOTH(FIRST), BOTH(bytes), BOTH(want),
+                          BOTH(piece_bytes), slot, 1, process, BOTH(bytes), BOTH(1));
+}
+
+static void msg_share_slot(void)
+{
+    share(sizeof bytes, sizeof bytes, 1 << 20, 0);
+}
+
+static void msg_share_nothing(void)
+{
+    share(sizeof bytes, 0, 0, 0);
+}
+
+static void msg_share_long_piece(void)
+{
+    share(sizeof bytes, UINT64_MAX, 0, 0);
+}
+
+static void msg_share_many(void)
+{
+    share(sizeof bytes, 1, 0, 0);
+}
+
+static void msg_share_beyond(void)
+{
+    share(sizeof bytes + 1, sizeof bytes, 0, 0);
+}
+
+static void msg_share_process(void)
+{
+    share(sizeof bytes, sizeof bytes, 0, getppid());
+}
+
+#define NOT_OFFERED "rank 1 asks for a message that it was not offered"
+#define NOT_THERE "rank 1 asks for bytes that a message to it does not have"
+#define NO_RECEIVE "rank 1 has sent a piece of a message for which no receive waits"
+#define NOT_SHARED "rank 1 asks to share the copy of a message in a wrong way"
+
+const wrong_mode_t wrong_two_sided_modes[] = {
+    {"msg-tag", "a message of rank 1 is wrong: its tag is 0xffffffff", .request = msg_tag},
+    {"msg-offer-tag", "a message of rank 1 is wrong: its tag is 0xffffffff",
+     .request = msg_offer_tag},
+    {"msg-offer-none", "a message of rank 1 is wrong: it offers nothing",
+     .request = msg_offer_none},
+    {"msg-passed", "a message of rank 1 is wrong: its number 0 was here before",
+     .request = msg_passed},
+    {"msg-early-twice", "a message of rank 1 is wrong: its number 5 was here before",
+     .request = msg_early_twice},
+    {"msg-far-behind", "a message of rank 1 is wrong: its number 2147483649 was here before",
+     .request = msg_far_behind},
+    {"msg-far-ahead", HARMLESS, .request = msg_far_ahead},
+    {"msg-pull-none", NOT_OFFERED, .before = msg_send, .request = msg_pull_none},
+    {"msg-pull-of-receive", NOT_OFFERED, .before = msg_exchange, .request = msg_pull_of_receive},
+    {"msg-pull-beyond", NOT_THERE, .before = msg_send, .request = msg_pull_beyond},
+    {"msg-pull-want", NOT_THERE, .before = msg_send, .request = msg_pull_want},
+    {"msg-pull-more", NOT_THERE, .before = msg_send, .request = msg_pull_more},
+    {"msg-pull-huge", NOT_THERE, .before = msg_send, .request = msg_pull_huge},
+    {"msg-pull-negative", NOT_THERE, .before = msg_send, .request = msg_pull_negative},
+    {"msg-pull-twice", "rank 1 asks for bytes of a message twice", .both = msg_receive_two,
+     .before = msg_offer_as_two},
+    {"msg-done-none", NOT_OFFERED, .before = msg_send, .request = msg_done_none},
+    {"msg-done-twice", NOT_OFFERED, .before = msg_send, .request = msg_done_twice},
+    {"msg-piece-none", NO_RECEIVE, .request = msg_piece_none},
+    {"msg-piece-of-send", NO_RECEIVE, .before = msg_exchange, .request = msg_piece_of_send},
+    {"msg-piece-beyond", NO_RECEIVE, .before = msg_exchange, .request = msg_piece_beyond},
+    {"msg-piece-twice", NO_RECEIVE, .before = msg_exchange, .request = msg_piece_twice},
+    {"msg-share-slot", NOT_SHARED, .before = msg_send, .request = msg_share_slot},
+    {"msg-share-nothing", NOT_SHARED, .before = msg_send, .request = msg_share_nothing},
+    {"msg-share-long-piece", NOT_SHARED, .before = msg_send, .request = msg_share_long_piece},
+    {"msg-share-many", NOT_SHARED, .before = msg_send, .request = msg_share_many},
+    {"msg-share-beyond", NOT_SHARED, .before = msg_send, .request = msg_share_beyond},
+    {"msg-share-process", HARMLESS "|" NOT_SHARED, .before = msg_send,
+     .request = msg_share_process},
+};
+const size_t wrong_two_sided_mode_count =
+    sizeof wrong_two_sided_modes / sizeof *wrong_two_sided_modes;
