@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "../core/arg64.h"
 #include "../core/process_read.h"
 
 void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head)
@@ -12,6 +13,17 @@ void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head)
     head->process = self.number;
     head->proof = self.proof;
     head->proof_address = self.proof_address;
+}
+
+void aq_msg_read_args(uint32_t jobrank, const void *memory, int32_t args[AQ_MSG_MEMORY_ARGS])
+{
+    aq_msg_head_t head = {.address = (uintptr_t)memory};
+    aq_msg_read_offer(jobrank, &head);
+    const int32_t all[AQ_MSG_MEMORY_ARGS] = {
+        aq_high(head.address),       aq_low(head.address),       head.process,
+        aq_high(head.proof_address), aq_low(head.proof_address), aq_high(head.proof),
+        aq_low(head.proof)};
+    memcpy(args, all, sizeof all);
 }
 
 // Where the number of a rank's process is kept once it was proved. Large messages offer, too: there

@@ -12,6 +12,10 @@
 // host.
 void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head);
 
+// The same as arguments of a message, with the address of memory of this process first.
+enum { AQ_MSG_MEMORY_ARGS = 7 };
+void aq_msg_read_args(uint32_t jobrank, const void *memory, int32_t args[AQ_MSG_MEMORY_ARGS]);
+
 // Copies nbytes of an offered message, from an offset on. False: that is not possible, and nothing
 // is lost.
 bool aq_msg_read(const aq_msg_head_t *offer, uint64_t offset, void *dest, size_t nbytes);

@@ -55,26 +55,13 @@ static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
 static void offer_send(gasnetx_Request_t send, const leave_t *leave)
 {
     const uint32_t jobrank = leave->jobrank;
-    const uint64_t team = aq_team_of(send->call.tm)->id, at = (uintptr_t)send->call.memory;
-    aq_msg_head_t head = {0};
-    aq_msg_read_offer(jobrank, &head);
+    const uint64_t team = aq_team_of(send->call.tm)->id;
     send->asked = send->moved = 0;
     const aq_cookie_t cookie = aq_request_cookie(send, jobrank);
-    const int32_t args[] = {(int32_t)leave->number,
-                            (int32_t)send->call.tag,
-                            aq_high(team),
-                            aq_low(team),
-                            aq_high(send->call.bytes),
-                            aq_low(send->call.bytes),
-                            aq_high(cookie),
-                            aq_low(cookie),
-                            aq_high(at),
-                            aq_low(at),
-                            head.process,
-                            aq_high(head.proof_address),
-                            aq_low(head.proof_address),
-                            aq_high(head.proof),
-                            aq_low(head.proof)};
+    int32_t args[8 + AQ_MSG_MEMORY_ARGS] = {
+        (int32_t)leave->number,    (int32_t)send->call.tag,  aq_high(team),   aq_low(team),
+        aq_high(send->call.bytes), aq_low(send->call.bytes), aq_high(cookie), aq_low(cookie)};
+    aq_msg_read_args(jobrank, send->call.memory, args + 8);
     const aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_OFFER, .nargs = 15};
     aq_am_request(jobrank, &am, 0);

@@ -104,24 +104,15 @@ static void slot_drop(uint32_t slot)
 // Asks the sender to take part. False: there is no room for the message now.
 static bool share_ask(gasnetx_Request_t receive, uint32_t slot, uint32_t generation)
 {
-    const uint64_t dest = (uintptr_t)receive->call.memory;
-    aq_msg_head_t here = {0};
-    aq_msg_read_offer(receive->offer.source, &here);
-    const int32_t args[] = {aq_high(receive->offer.cookie),
-                            aq_low(receive->offer.cookie),
-                            aq_high(dest),
-                            aq_low(dest),
-                            aq_high(receive->want),
-                            aq_low(receive->want),
-                            aq_high(receive->piece),
-                            aq_low(receive->piece),
-                            (int32_t)slot,
-                            (int32_t)generation,
-                            here.process,
-                            aq_high(here.proof_address),
-                            aq_low(here.proof_address),
-                            aq_high(here.proof),
-                            aq_low(here.proof)};
+    int32_t args[8 + AQ_MSG_MEMORY_ARGS] = {aq_high(receive->offer.cookie),
+                                            aq_low(receive->offer.cookie),
+                                            aq_high(receive->want),
+                                            aq_low(receive->want),
+                                            aq_high(receive->piece),
+                                            aq_low(receive->piece),
+                                            (int32_t)slot,
+                                            (int32_t)generation};
+    aq_msg_read_args(receive->offer.source, receive->call.memory, args + 8);
     const aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_SHARE, .nargs = 15};
     return aq_am_request(receive->offer.source, &am, GEX_FLAG_IMMEDIATE) == 0;
@@ -300,9 +291,9 @@ static void share_check(const aq_msg_head_t *receiver, uint64_t want, uint64_t p
 }
 
 // The message may be complete already: its receiver does not wait for an answer.
-static void on_share(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, int32_t dest_high,
-                     int32_t dest_low, int32_t want_high, int32_t want_low, int32_t piece_high,
-                     int32_t piece_low, int32_t slot, int32_t generation, int32_t process,
+static void on_share(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, int32_t want_high,
+                     int32_t want_low, int32_t piece_high, int32_t piece_low, int32_t slot,
+                     int32_t generation, int32_t dest_high, int32_t dest_low, int32_t process,
                      int32_t proof_address_high, int32_t proof_address_low, int32_t proof_high,
                      int32_t proof_low)
 {

@@ -198,8 +198,8 @@ static void msg_offer_as_two(void)
 
 static void share(uint64_t want, uint64_t piece_bytes, int slot, int process)
 {
-    gex_AM_RequestShort15(tm, 0, H_MSG_SHARE, 0, BOTH(FIRST), BOTH(bytes), BOTH(want),
-                          BOTH(piece_bytes), slot, 1, process, BOTH(bytes), BOTH(1));
+    gex_AM_RequestShort15(tm, 0, H_MSG_SHARE, 0, BOTH(FIRST), BOTH(want), BOTH(piece_bytes), slot,
+                          1, BOTH(bytes), process, BOTH(bytes), BOTH(1));
 }
 
 static void msg_share_slot(void)
