@@ -52,6 +52,7 @@ enum {
     H_MSG_PULL,
     H_MSG_DONE,
     H_MSG_PIECE,
+    H_MSG_ROOM,
     H_WINDOW = 57, // core/window_connect.h
     H_LONG_PIECE,  // core/long_push.h
     H_LONG_PIECE_DONE,

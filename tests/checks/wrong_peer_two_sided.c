@@ -232,10 +232,46 @@ static void msg_share_process(void)
     share(sizeof bytes, sizeof bytes, 0, getppid());
 }
 
+// ---- room: an offer has used 256 bytes (AQ_MSG_COST) ----
+
+static void room(uint64_t given, int changes)
+{
+    gex_AM_RequestShort3(tm, 0, H_MSG_ROOM, 0, BOTH(given), changes);
+}
+
+static void msg_room_unused(void)
+{
+    room(1, 0);
+}
+
+static void msg_room_more(void)
+{
+    room(257, 0);
+}
+
+static void msg_room_twice(void)
+{
+    room(256, 0);
+    room(256, 0);
+}
+
+static void msg_room_huge(void)
+{
+    room(UINT64_MAX, 0);
+}
+
+static void msg_room_changes(void)
+{
+    room(256, INT32_MAX);
+    room(0, INT32_MIN);
+    room(0, 0);
+}
+
 #define NOT_OFFERED "rank 1 asks for a message that it was not offered"
 #define NOT_THERE "rank 1 asks for bytes that a message to it does not have"
 #define NO_RECEIVE "rank 1 has sent a piece of a message for which no receive waits"
 #define NOT_SHARED "rank 1 asks to share the copy of a message in a wrong way"
+#define NOT_USED "rank 1 gives back more room for messages than this rank has used"
 
 const wrong_mode_t wrong_two_sided_modes[] = {
     {"msg-tag", "a message of rank 1 is wrong: its tag is 0xffffffff", .request = msg_tag},
@@ -272,6 +308,11 @@ const wrong_mode_t wrong_two_sided_modes[] = {
     {"msg-share-beyond", NOT_SHARED, .before = msg_send, .request = msg_share_beyond},
     {"msg-share-process", HARMLESS "|" NOT_SHARED, .before = msg_send,
      .request = msg_share_process},
+    {"msg-room-unused", NOT_USED, .request = msg_room_unused},
+    {"msg-room-more", NOT_USED, .before = msg_send, .request = msg_room_more},
+    {"msg-room-twice", NOT_USED, .before = msg_send, .request = msg_room_twice},
+    {"msg-room-huge", NOT_USED, .before = msg_send, .request = msg_room_huge},
+    {"msg-room-changes", HARMLESS, .before = msg_send, .request = msg_room_changes},
 };
 const size_t wrong_two_sided_mode_count =
     sizeof wrong_two_sided_modes / sizeof *wrong_two_sided_modes;
