@@ -47,7 +47,7 @@
 // Version of this contract: major * AQ_CONDUIT_MAJOR + minor. A module works with the library that
 // has the same number only. Modules of version 1 have numbers below AQ_CONDUIT_MAJOR.
 #define AQ_CONDUIT_MAJOR 256u
-#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 4)
+#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 5)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 // Arguments of a message: three more than a client's, for the route and the tag of a message
 // between further endpoints (core/am_route.h).
@@ -247,6 +247,13 @@ static inline void aq_rma_advance(aq_rma_t *rma, size_t begun)
     rma->nbytes -= begun;
 }
 
+// Memory of this process that peers may read; see expose.
+typedef struct aq_exposure {
+    size_t bytes; // the first ones of the memory, at least one
+    uint64_t key; // with which peers read them
+    void *handle; // of the conduit
+} aq_exposure_t;
+
 // An atomic operation on 8 bytes of the peer's segment, aligned to 8.
 typedef enum aq_atomic_kind {
     AQ_ATOMIC_ADD, // adds operand1
@@ -377,6 +384,21 @@ typedef struct aq_conduit_ops {
     //   done; the core uses active messages.
     // Default: active messages.
     aq_status_t (*rma)(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
+
+    // Reads of memory of any kind, also outside of segments, while its owner exposes it.
+    // - expose makes the first bytes of memory readable for peers, with a key that the core sends
+    //   to one of them. AQ_AGAIN: all that may be exposed is in use. AQ_ERR_ABSENT, AQ_ERR_ARG:
+    //   this memory cannot be exposed. None of these is logged; the core uses active messages.
+    // - conceal ends an exposure: no reads with its key are under way. The conduit may keep the
+    //   memory registered for its next use.
+    // - get_exposed begins a get of memory that a peer has exposed with this key, all of it within
+    //   the exposed bytes. AQ_OK, AQ_AGAIN, *rma and *pending are as with rma.
+    // Any thread, also in a handler; do not block. A conduit has all of them or none, the same at
+    // all ranks. Default: active messages.
+    aq_status_t (*expose)(aq_conduit_t *conduit, const void *memory, size_t nbytes,
+                          aq_exposure_t *out);
+    void (*conceal)(aq_conduit_t *conduit, const aq_exposure_t *exposure);
+    aq_status_t (*get_exposed)(aq_conduit_t *conduit, void *link, aq_rma_t *rma, uint64_t key);
 
     // Begins a remote atomic; memory, statuses and *pending are as with rma. result, if not NULL,
     // stays in use until the operation is complete. Any thread; does not block. Other ranks may
