@@ -309,6 +309,25 @@ aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t by
     return status == AQ_ERR_RESOURCE ? AQ_ERR_ABSENT : status;
 }
 
+// Firehose pins writable memory for writing, too, so the key has more rights than it needs.
+aq_status_t aq_ibv_keys_expose(aq_ibv_keys_t *keys, const void *memory, size_t bytes,
+                               aq_ibv_hold_t *hold)
+{
+    const uintptr_t address = (uintptr_t)memory;
+    aq_firehose_region_t *region;
+    hold->region = NULL;
+    if (aq_ibv_keys_own(keys, memory, bytes, hold)) {
+        hold->key = keys->segment.pieces[(address - keys->start) >> keys->segment.cut.shift]->rkey;
+        return AQ_OK;
+    }
+    if (!in_segment(keys, address, bytes) && !keys->stays)
+        return AQ_ERR_ABSENT;
+    const aq_status_t status = aq_firehose_pin(keys->firehose, memory, bytes, false, &region);
+    if (status == AQ_OK)
+        *hold = hold_of(region, address, bytes, remote_key(region));
+    return status;
+}
+
 uint32_t aq_ibv_keys_local_at(const aq_ibv_keys_t *keys, unsigned port, const void *memory,
                               const aq_ibv_hold_t *hold)
 {

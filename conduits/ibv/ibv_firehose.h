@@ -121,6 +121,11 @@ uint32_t aq_ibv_keys_local_at(const aq_ibv_keys_t *keys, unsigned port, const vo
 uint32_t aq_ibv_keys_remote_at(const aq_ibv_keys_t *keys, unsigned port, uint32_t peer,
                                uintptr_t address, const aq_ibv_hold_t *hold);
 
+// A key with which peers read memory of this process, whatever the mode; release the hold when they
+// have finished. Statuses are those of aq_ibv_keys_local.
+aq_status_t aq_ibv_keys_expose(aq_ibv_keys_t *keys, const void *memory, size_t bytes,
+                               aq_ibv_hold_t *hold);
+
 // The device has finished with the memory.
 static inline void aq_ibv_keys_release(const aq_ibv_hold_t *hold)
 {

@@ -32,8 +32,11 @@ static void ops_choose(aq_ibv_conduit_t *ibv)
         return;
     ops_beside = aq_conduit_module;
     ops_beside.rma = rma_as_chosen;
-    if (ibv->rma.rails)
+    if (ibv->rma.rails) {
         ops_beside.poll = poll_over_rails;
+        // An exposure has one key, and ports have keys of their own.
+        ops_beside.expose = NULL;
+    }
     ibv->base.ops = &ops_beside;
 }
 
@@ -171,6 +174,32 @@ static aq_status_t rma_as_chosen(aq_conduit_t *conduit, void *link, aq_rma_t *rm
     return rma_start(aq_ibv_of(conduit), link, rma, aq_ibv_of(conduit)->ondemand.begin);
 }
 
+static aq_status_t ibv_expose(aq_conduit_t *conduit, const void *memory, size_t nbytes,
+                              aq_exposure_t *out)
+{
+    aq_ibv_hold_t hold;
+    const aq_status_t status =
+        aq_ibv_keys_expose(&aq_ibv_of(conduit)->shared->keys, memory, nbytes, &hold);
+    if (status == AQ_OK)
+        *out = (aq_exposure_t){hold.bytes, hold.key, hold.region};
+    return status;
+}
+
+static void ibv_conceal(aq_conduit_t *conduit, const aq_exposure_t *exposure)
+{
+    (void)conduit;
+    const aq_ibv_hold_t hold = {.region = exposure->handle};
+    aq_ibv_keys_release(&hold);
+}
+
+static aq_status_t ibv_get_exposed(aq_conduit_t *conduit, void *link, aq_rma_t *rma, uint64_t key)
+{
+    const aq_ibv_hold_t there = {.bytes = rma->nbytes, .key = (uint32_t)key};
+    const size_t begun = aq_ibv_rma_begin(&aq_ibv_of(conduit)->rma, link, rma, &there);
+    aq_rma_advance(rma, begun);
+    return begun ? AQ_OK : AQ_AGAIN;
+}
+
 static aq_status_t ibv_atomic(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
                               atomic_uint *pending)
 {
@@ -247,6 +276,9 @@ const aq_conduit_ops_t aq_conduit_module = {
     .attach = ibv_attach,
     .open_window = ibv_open_window,
     .rma = ibv_rma,
+    .expose = ibv_expose,
+    .conceal = ibv_conceal,
+    .get_exposed = ibv_get_exposed,
     .atomic = ibv_atomic,
     .memory_bytes = ibv_memory_bytes,
     .peer_costs = ibv_peer_costs,

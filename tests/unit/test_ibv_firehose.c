@@ -360,6 +360,30 @@ static void test_fast_falls_back(void **state)
 
 // ---- memory of this process ----
 
+// What is in the segment has its key; other memory is pinned, if it may be.
+static void test_expose(void **state)
+{
+    (void)state;
+    aq_ibv_hold_t hold;
+    for (unsigned stays = 0; stays < 2; stays++) {
+        load_setting("GASNET_DISABLE_MUNMAP", stays ? "1" : "0");
+        start(AQ_SEGMENT_FAST, 4 * PAGE);
+        attach_all(LENGTH, LENGTH);
+        const size_t at = FROM + 5 * PAGE;
+        assert_int_equal(aq_ibv_keys_expose(&keys[0], bytes[0] + at, 100, &hold), AQ_OK);
+        assert_null(hold.region);
+        fake_verbs_use(hold.key, address_of(0, at), 100, false, false);
+        const aq_status_t status = aq_ibv_keys_expose(&keys[0], bytes[0] + 10, 1000, &hold);
+        assert_int_equal(status, stays ? AQ_OK : AQ_ERR_ABSENT);
+        if (stays) {
+            assert_int_equal(hold.bytes, 1000);
+            fake_verbs_use(hold.key, address_of(0, 10), 1000, false, false);
+            aq_ibv_keys_release(&hold);
+        }
+        stop();
+    }
+}
+
 static void test_local(void **state)
 {
     (void)state;
@@ -794,6 +818,7 @@ int main(void)
         KEYS_TEST(test_fast_uneven),
         KEYS_TEST(test_fast_refused),
         KEYS_TEST(test_fast_falls_back),
+        KEYS_TEST(test_expose),
         KEYS_TEST(test_local),
         KEYS_TEST(test_local_absent),
         KEYS_TEST(test_budget),
