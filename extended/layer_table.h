@@ -14,6 +14,8 @@ enum {
     AQ_HANDLER_PUT_TAGGED, // rma_tagged.c
     AQ_HANDLER_GET_TAGGED,
     AQ_HANDLER_TAGGED_REFUSED,
+    AQ_HANDLER_MSG_EXPOSE, // messages/msg_device.c
+    AQ_HANDLER_MSG_EXPOSED,
     AQ_HANDLER_VIS_PUT = 16, // vis_am.c
     AQ_HANDLER_VIS_GET,
     AQ_HANDLER_VIS_GET_DONE,
@@ -58,6 +60,7 @@ void aq_barrier_am_register(void);
 void aq_coll_mail_register(void);
 void aq_coll_check_register(void);
 void aq_msg_register(void);
+void aq_msg_device_register(void);
 void aq_large_register(void);
 void aq_stream_register(void);
 // As above. These also prepare GASNet-1 calls, and the barriers and collectives of the primordial

@@ -167,6 +167,9 @@ typedef struct gasnetx_msg_counts {
     uint64_t refused;                    // sends with GASNET_ERR_RESOURCE
     uint64_t kept_messages, kept_memory; // now
     uint64_t most_memory;                // at any time
+    // How long messages came to this rank: pieces in active messages, and what the network device
+    // has read from the memory of senders.
+    uint64_t pieces, device_reads, device_bytes;
 } gasnetx_msg_counts_t;
 AQ_API int gasnetx_Msg_Counts(gasnetx_msg_counts_t *counts);
 

@@ -4,6 +4,7 @@
 //      msg_recv.c   the receiver: receives, probes; puts arrivals in order and matches them
 //      msg_pull.c   the receiver: fetches the bytes of an offered message
 //      msg_share.c  both sides copy a long message at the same time
+//      msg_device.c the network device reads a long message where it is
 //      msg_room.c   room: how much of a peer's messages a rank keeps
 //      flow.c       the client's calls for flow control
 //      request.c    requests and their completion
@@ -67,11 +68,12 @@ typedef struct aq_msg_call {
     size_t bytes;
 } aq_msg_call_t;
 
-// How a receive gets the bytes of an offer: not known yet; both sides copy; they are here; in
-// pieces.
+// How a receive gets the bytes of an offer: not known yet; both sides copy; the network device
+// reads them; they are here; in pieces.
 typedef enum aq_pull_way {
     AQ_PULL_NEW,
     AQ_PULL_SHARED,
+    AQ_PULL_DEVICE,
     AQ_PULL_OVER,
     AQ_PULL_PIECES
 } aq_pull_way_t;
@@ -109,7 +111,10 @@ struct gasnetx_request {
     size_t placed;             // of a receive: in pieces that are in memory, or will be
     // Of a copy that both sides share; NULL: of none.
     struct aq_msg_claims *claims;
-    size_t piece;        // bytes of a claim
+    size_t piece; // bytes of a claim
+    // Of a message that the network device reads, at its receiver and its sender; else NULL.
+    struct aq_msg_reads *reads;
+    struct aq_msg_exposures *exposures;
     uint32_t generation; // of a send: of the claims
     bool received;       // of a send: it is complete when its part of the copy has ended
     bool unreadable;     // of a receive: the system does not allow to read all
@@ -133,6 +138,7 @@ typedef struct aq_msg {
     aq_cookies_t cookies;
     gasnetx_Request_t free_requests;
     size_t eager;     // bytes of the longest message that is sent at once
+    size_t device;    // bytes of the shortest one that a network device reads
     size_t share;     // bytes that a rank keeps of the messages of another one
     atomic_uint mode; // gasnetx_Msg_Mode; written with the lock
     uint32_t changes; // how often this rank has stopped or started; odd: it has stopped
@@ -155,6 +161,8 @@ static inline void aq_request_init(gasnetx_Request_t request, const aq_msg_call_
     request->status = (gasnetx_msg_status_t){0};
     request->cookie = 0;
     request->claims = NULL;
+    request->reads = NULL;
+    request->exposures = NULL;
     request->unreadable = false;
     request->hooks = NULL;
 }

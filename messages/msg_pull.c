@@ -9,6 +9,7 @@
 #include "../core/progress.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
+#include "msg_device.h"
 #include "msg_read.h"
 #include "msg_share.h"
 
@@ -133,8 +134,9 @@ static aq_pull_way_t way_choose(gasnetx_Request_t receive)
         return AQ_PULL_OVER;
     if (aq_msg_share_begin(receive))
         return AQ_PULL_SHARED;
-    return aq_msg_read(&receive->offer, 0, receive->call.memory, receive->want) ? AQ_PULL_OVER
-                                                                                : AQ_PULL_PIECES;
+    if (aq_msg_read(&receive->offer, 0, receive->call.memory, receive->want))
+        return AQ_PULL_OVER;
+    return aq_msg_device_begin(receive) ? AQ_PULL_DEVICE : AQ_PULL_PIECES;
 }
 
 static aq_pull_way_t share_go_on(gasnetx_Request_t receive)
@@ -149,6 +151,18 @@ static aq_pull_way_t share_go_on(gasnetx_Request_t receive)
     }
 }
 
+static aq_pull_way_t device_go_on(gasnetx_Request_t receive)
+{
+    switch (aq_msg_device_turn(receive)) {
+    case AQ_DEVICE_UNDER_WAY:
+        return AQ_PULL_DEVICE;
+    case AQ_DEVICE_DONE:
+        return AQ_PULL_OVER;
+    default:
+        return AQ_PULL_PIECES;
+    }
+}
+
 // Goes on with a pull. Returns whether there is nothing left to be sent.
 static bool pull_go_on(gasnetx_Request_t receive)
 {
@@ -156,9 +170,11 @@ static bool pull_go_on(gasnetx_Request_t receive)
         receive->way = way_choose(receive);
     if (receive->way == AQ_PULL_SHARED)
         receive->way = share_go_on(receive);
+    if (receive->way == AQ_PULL_DEVICE)
+        receive->way = device_go_on(receive);
     if (receive->way == AQ_PULL_OVER)
         return receive_end(receive);
-    if (receive->way == AQ_PULL_SHARED)
+    if (receive->way == AQ_PULL_SHARED || receive->way == AQ_PULL_DEVICE)
         return false;
     if (!receive->cookie)
         receive->cookie = aq_request_cookie(receive, receive->offer.source);
@@ -204,8 +220,10 @@ static gasnetx_Request_t piece_place(uint32_t source, aq_cookie_t cookie, uint64
     const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, source);
     gasnetx_Request_t receive = op ? op->context : NULL;
     const bool fits = receive && piece_fits(receive, offset, nbytes);
-    if (fits)
+    if (fits) {
         receive->placed += nbytes;
+        aq_msg.counts.pieces++;
+    }
     aq_lock_drop(&aq_msg.lock);
     if (!fits)
         aq_fatal("rank %u has sent a piece of a message for which no receive waits", source);

@@ -7,6 +7,7 @@
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings.h"
+#include "msg_device.h"
 #include "msg_read.h"
 #include "msg_room.h"
 
@@ -101,9 +102,14 @@ void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t 
     aq_lock_take(&aq_msg.lock);
     const bool taken = aq_cookies_take(&aq_msg.cookies, cookie, jobrank, &op);
     const bool ends = taken && !send->claims;
-    if (taken)
+    struct aq_msg_exposures *exposures = NULL;
+    if (taken) {
         send->received = true;
+        exposures = send->exposures;
+        send->exposures = NULL;
+    }
     aq_lock_drop(&aq_msg.lock);
+    aq_msg_device_end(jobrank, exposures);
     if (ends)
         aq_request_complete(send);
 }

@@ -314,6 +314,16 @@ on_ibv()
         [ "$waits" = "0 0 0" ] || { echo "The device had to wait for buffers: $waits times."; exit 1; }' bash "$@"
 }
 
+# Long messages that the device reads: all; as far as firehose can pin them; and only what is in the
+# segment, since other memory may be unmapped.
+ibv_messages()
+{
+    local -x GASNET_MSG_DEVICE=1
+    gasnetrun_ibv -n 2 device_work all &&
+        GASNET_FIREHOSE_MAXVICTIM_M=1MB gasnetrun_ibv -n 2 device_work some &&
+        GASNET_DISABLE_MUNMAP=0 gasnetrun_ibv -n 2 device_work some away
+}
+
 # Runs a job of conduit ibv with the smallest possible number of credits, buffers and operations.
 ibv_with_minimum()
 {

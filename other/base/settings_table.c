@@ -228,6 +228,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                           "and kept at the receiver until a receive takes it; at most one Medium. "
                           "Of a longer one the receiver fetches the bytes then. Also the longest "
                           "large message (gasnetx_Large_Send) whose data go with its header."},
+    [AQ_SET_MSG_DEVICE] = {"GASNET_MSG_DEVICE", AQ_TYPE_BYTES, "32KB", 0, 1e15, NULL,
+                           "Shortest message, with two sides or large, that the network device "
+                           "reads from the sender's memory, if the conduit has such a device. "
+                           "0: such messages travel in pieces. Conduit ibv pins the memory as "
+                           "firehose does."},
     [AQ_SET_MSG_MEMORY] =
         {"GASNET_MSG_MEMORY", AQ_TYPE_BYTES, "64MB", 0, 1e15, NULL,
          "Memory in which a rank keeps messages with two sides and large messages "

@@ -27,6 +27,8 @@ enum {
     H_GET,
     H_GET_DONE,
     H_BARRIER,
+    H_MSG_EXPOSE = 9,
+    H_MSG_EXPOSED,
     H_VIS_PUT = 16,
     H_VIS_GET,
     H_VIS_GET_DONE,

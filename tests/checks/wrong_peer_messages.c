@@ -215,6 +215,31 @@ static void large_pull_other(void)
     large_pull(FIRST + 1, 0, 64, 200);
 }
 
+static void large_expose(uint64_t cookie, uint64_t offset, int32_t size, int32_t part)
+{
+    gex_AM_RequestShort8(tm, 0, H_MSG_EXPOSE, 0, BOTH(cookie), BOTH(offset), size, part, BOTH(1));
+}
+
+static void large_expose_none(void)
+{
+    large_expose(FIRST, 0, 64, 0);
+}
+
+static void large_expose_beyond(void)
+{
+    large_expose(FIRST, sizeof bytes - 63, 64, 0);
+}
+
+static void large_expose_part(void)
+{
+    large_expose(FIRST, 0, 64, 4);
+}
+
+static void large_exposed(gex_Token_t to)
+{
+    gex_AM_ReplyShort6(to, H_MSG_EXPOSED, 0, BOTH(FIRST), 0, 64, BOTH(1));
+}
+
 static void on_large_pulled(gasnetx_Large_t message, const gasnetx_large_info_t *info)
 {
     (void)info;
@@ -277,6 +302,14 @@ const wrong_mode_t wrong_message_modes[] = {
      .before = large_send, .handler = large_pull_beyond},
     {"large-pull-huge", "rank 1 asks for bytes that a message to it does not have",
      .before = large_send, .handler = large_pull_huge},
+    {"large-expose-none", "rank 1 asks to read bytes that were not offered to it",
+     .request = large_expose_none},
+    {"large-expose-beyond", "rank 1 asks to read bytes that were not offered to it",
+     .before = large_send, .handler = large_expose_beyond},
+    {"large-expose-part", "rank 1 asks to read bytes that were not offered to it",
+     .before = large_send, .handler = large_expose_part},
+    {"large-exposed", "rank 1 exposes a part of a message for which no receive waits",
+     .reply = large_exposed},
     {"large-pull-twice", "rank 1 asks for bytes of a large message twice", .before = large_forward,
      .handler = large_pull_twice},
     {"large-pull-other", "rank 1 asks for bytes of a large message twice, or for others",

@@ -75,6 +75,7 @@ gasnetrun_ibv -n 2 -H g1,g2 conform-seq am_args am_long rma_values || exit
 [ "$(count_lost)" -gt 0 ] || fail "no packet was lost, although 1 % should be"
 set_loss 5 0 || fail "netem cannot be set"
 gasnetrun_ibv -n 2 -H g1,g2 conform-seq am_medium rma_nbi || exit
+GASNET_MSG_DEVICE=1 gasnetrun_ibv -n 2 -H g1,g2 device_work all brief || exit
 [ "$(count_lost)" -gt 0 ] || fail "no packet was lost, although 5 % should be"
 set_loss 0 0
 

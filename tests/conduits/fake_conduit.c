@@ -1,7 +1,7 @@
 // The fake conduit: a network for tests, between processes of one host, as a module loaded at run
-// time. It has only the mandatory operations, so that the core uses its defaults for the other
-// operations (put and get over active messages, negotiated payload in a buffer), and it injects
-// faults on request.
+// time. Unless AQ_FAKE_EXPOSE is set, it has only the mandatory operations, so that the core uses
+// its defaults for the other operations (put and get over active messages, negotiated payload in a
+// buffer), and it injects faults on request.
 //
 // To use it: GASNET_CONDUIT=fake GASNET_MODULE_PATH=<build>/modules GASNET_SUPERNODE_MAXSIZE=1, and
 //
@@ -9,6 +9,7 @@
 //     AQ_FAKE_HOLD=P        P percent of the arrivals wait for 1 to 8 polls: out of order
 //     AQ_FAKE_SEED=N        another sequence of these decisions (default 1)
 //     AQ_FAKE_FAIL_AFTER=N  the N-th send of a process fails with AQ_ERR_PEER
+//     AQ_FAKE_EXPOSE=N      N parts of memory may be exposed at a time (fake_expose.h)
 //
 // A message is one datagram between sockets of the abstract name space. Each process has one socket
 // for requests and one for replies; it also sends from these sockets, because the kernel limits the
@@ -32,6 +33,7 @@
 
 #include "../../core/conduit.h"
 #include "../../other/base/log.h"
+#include "fake_expose.h"
 #include "fake_faults.h"
 
 enum {
@@ -354,6 +356,7 @@ static unsigned fake_poll(aq_conduit_t *conduit, unsigned what)
 {
     fake_conduit_t *fake = fake_of(conduit);
     unsigned done = what & AQ_POLL_REPLIES ? poll_class(fake, 1) : 0;
+    fake_expose_poll(conduit);
     if (what & AQ_POLL_REQUESTS)
         done += poll_class(fake, 0);
     return done;
@@ -384,6 +387,18 @@ const aq_conduit_ops_t aq_conduit_module = {
     .print_info = fake_print_info,
 };
 
+static const aq_conduit_ops_t *fake_table(void)
+{
+    static aq_conduit_ops_t exposing;
+    if (!fake_expose_start())
+        return &aq_conduit_module;
+    exposing = aq_conduit_module;
+    exposing.expose = fake_expose;
+    exposing.conceal = fake_conceal;
+    exposing.get_exposed = fake_get_exposed;
+    return &exposing;
+}
+
 static aq_status_t fake_open(const aq_conduit_env_t *env, aq_conduit_t **out)
 {
     fake_conduit_t *fake = calloc(1, sizeof *fake);
@@ -391,7 +406,7 @@ static aq_status_t fake_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         aq_log_error("out of memory for the fake conduit (%zu bytes)", sizeof *fake);
         return AQ_ERR_RESOURCE;
     }
-    fake->base = (aq_conduit_t){.ops = &aq_conduit_module,
+    fake->base = (aq_conduit_t){.ops = fake_table(),
                                 .env = env,
                                 .max_medium = MAX_MEDIUM,
                                 .max_long = MAX_LONG,
