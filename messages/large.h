@@ -112,7 +112,7 @@ void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_p
                           const void *bytes);
 
 // Whether the data of a message may go with its header.
-bool aq_large_is_eager(size_t nbytes);
+bool aq_large_is_eager(uint32_t jobrank, size_t nbytes);
 
 // What a message takes at its receiver (msg_room.h).
 static inline size_t aq_large_cost(const aq_msg_head_t *head)

@@ -54,9 +54,9 @@ static size_t data_most(void)
     return aq_job.max_medium - HEADER_MOST;
 }
 
-bool aq_large_is_eager(size_t nbytes)
+bool aq_large_is_eager(uint32_t jobrank, size_t nbytes)
 {
-    return nbytes <= aq_min(aq_msg.eager, data_most());
+    return nbytes <= data_most() && aq_msg_is_eager(jobrank, nbytes);
 }
 
 static uint32_t number_take(uint32_t jobrank)

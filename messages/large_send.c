@@ -109,7 +109,7 @@ typedef enum leave { REFUSED, OFFERED, EAGER } leave_t;
 static leave_t leave_decide(const aq_msg_call_t *call)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
-    if (aq_large_is_eager(call->bytes) &&
+    if (aq_large_is_eager(jobrank, call->bytes) &&
         aq_msg_room_ask(jobrank, AQ_LARGE_COST + call->bytes, call->bytes, true))
         return EAGER;
     return aq_msg_room_ask(jobrank, AQ_LARGE_COST, call->bytes, false) ? OFFERED : REFUSED;

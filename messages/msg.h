@@ -137,7 +137,8 @@ typedef struct aq_msg {
     aq_msg_peer_t *peers; // by job rank; NULL before the first message
     aq_cookies_t cookies;
     gasnetx_Request_t free_requests;
-    size_t eager;     // bytes of the longest message that is sent at once
+    // Bytes of the longest message that is sent at once: to ranks that share memory, and to others.
+    size_t eager_near, eager;
     size_t device;    // bytes of the shortest one that a network device reads
     size_t share;     // bytes that a rank keeps of the messages of another one
     atomic_uint mode; // gasnetx_Msg_Mode; written with the lock
@@ -148,6 +149,13 @@ extern aq_msg_t aq_msg;
 
 // With the lock. Ends the job if memory is out.
 aq_msg_peer_t *aq_msg_peer(uint32_t jobrank);
+
+// Whether a message of so many bytes is sent to a rank at once if there is room.
+static inline bool aq_msg_is_eager(uint32_t jobrank, size_t nbytes)
+{
+    return nbytes <= aq_msg.eager_near ||
+           (nbytes <= aq_msg.eager && aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX);
+}
 
 // ---- requests ----
 

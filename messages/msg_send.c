@@ -26,7 +26,7 @@ static leave_t leave_decide(const aq_msg_call_t *call)
     leave_t leave = {.how = REFUSED, .jobrank = aq_tm_jobrank(call->tm, call->rank)};
     aq_lock_take(&aq_msg.lock);
     aq_msg_peer_t *peer = aq_msg_peer(leave.jobrank);
-    if (call->bytes <= aq_msg.eager &&
+    if (aq_msg_is_eager(leave.jobrank, call->bytes) &&
         aq_msg_room_take(&peer->room, AQ_MSG_COST + call->bytes, true))
         leave.how = EAGER;
     else if (aq_msg_room_take(&peer->room, AQ_MSG_COST, false))
@@ -171,11 +171,18 @@ static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
     aq_msg_offered_end(source, cookie, offered_find(source, cookie));
 }
 
+// Between processes of a host one copy from memory to memory is soon faster than two through a
+// ring.
+enum { EAGER_NEAR = 8192 };
+
 void aq_msg_send_register(void)
 {
     aq_msg.eager = aq_settings_bytes(AQ_SET_MSG_EAGER);
     aq_msg.eager = aq_min(aq_msg.eager, aq_job.max_medium);
     aq_msg.eager = aq_min(aq_msg.eager, aq_msg.share / 4 - AQ_MSG_COST);
+    aq_msg.eager_near = aq_settings_given(AQ_SET_MSG_EAGER)
+                            ? aq_msg.eager
+                            : aq_min(aq_msg.eager, (size_t)EAGER_NEAR);
     aq_endpoint_internal(AQ_HANDLER_MSG_PULL, (gex_AM_Fn_t)on_pull,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 9, "pull of a message");
     aq_endpoint_internal(AQ_HANDLER_MSG_DONE, (gex_AM_Fn_t)on_done,

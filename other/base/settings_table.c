@@ -223,11 +223,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                          "sleeps; auto: chosen by the number of processes per processor."},
     [AQ_SET_SPIN_US] = {"GASNET_SPIN_US", AQ_TYPE_INT, "500", 0, 1e6, NULL,
                         "Microseconds that a waiting thread polls before it yields the processor."},
-    [AQ_SET_MSG_EAGER] = {"GASNET_MSG_EAGER", AQ_TYPE_BYTES, "8KB", 0, 1e9, NULL,
+    [AQ_SET_MSG_EAGER] = {"GASNET_MSG_EAGER", AQ_TYPE_BYTES, "32KB", 0, 1e9, NULL,
                           "Longest message with two sides (gasnetx_Msg_Send) that is sent at once "
                           "and kept at the receiver until a receive takes it; at most one Medium. "
                           "Of a longer one the receiver fetches the bytes then. Also the longest "
-                          "large message (gasnetx_Large_Send) whose data go with its header."},
+                          "large message (gasnetx_Large_Send) whose data go with its header. "
+                          "Unless it is set, 8 KB to ranks that share memory."},
     [AQ_SET_MSG_DEVICE] = {"GASNET_MSG_DEVICE", AQ_TYPE_BYTES, "32KB", 0, 1e15, NULL,
                            "Shortest message, with two sides or large, that the network device "
                            "reads from the sender's memory, if the conduit has such a device. "
