@@ -109,7 +109,8 @@ static aq_match_entry_t *unexpected_make(void *context)
 
 // With the lock: passes the next message of a source to the engine. Returns the receive that takes
 // it; NULL: the message is kept, or dropped.
-static gasnetx_Request_t arrival_match(aq_msg_peer_t *peer, arrival_t *arrival)
+static inline __attribute__((always_inline)) gasnetx_Request_t arrival_match(aq_msg_peer_t *peer,
+                                                                             arrival_t *arrival)
 {
     const aq_msg_head_t *head = arrival->head;
     const aq_match_key_t key = {head->team, head->source, head->tag};

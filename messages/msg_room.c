@@ -31,10 +31,14 @@ void aq_msg_room_list(aq_msg_room_t *room)
     aq_progress_busy(&room_task, 1);
 }
 
+static const aq_msg_peer_t *room_peer(const aq_msg_room_t *room)
+{
+    return (const void *)((const char *)room - offsetof(aq_msg_peer_t, room));
+}
+
 static uint32_t room_jobrank(const aq_msg_room_t *room)
 {
-    const char *peer = (const char *)room - offsetof(aq_msg_peer_t, room);
-    return (uint32_t)((const aq_msg_peer_t *)(const void *)peer - aq_msg.peers);
+    return (uint32_t)(room_peer(room) - aq_msg.peers);
 }
 
 // ---- the sender ----
@@ -108,11 +112,16 @@ static void on_room(gex_Token_t token, int32_t given_high, int32_t given_low, in
 
 // ---- the receiver ----
 
+static bool peer_has_sent(const aq_msg_peer_t *peer)
+{
+    return peer->room.has_sent || peer->order.expected || peer->order.early;
+}
+
 void aq_msg_room_change(void)
 {
     (void)aq_msg_peer(0);
     for (uint32_t i = 0; i < aq_job.size; i++)
-        if (aq_msg.peers[i].room.has_sent)
+        if (peer_has_sent(&aq_msg.peers[i]))
             aq_msg_room_list(&aq_msg.peers[i].room);
 }
 
@@ -133,7 +142,9 @@ void aq_msg_room_unkeep(size_t cost)
 void aq_msg_room_arrive(uint32_t jobrank, size_t cost)
 {
     aq_lock_take(&aq_msg.lock);
-    aq_msg_room_hear(&aq_msg_peer(jobrank)->room);
+    aq_msg_room_t *room = &aq_msg_peer(jobrank)->room;
+    room->has_sent = true;
+    aq_msg_room_hear(room);
     aq_msg_room_keep(cost);
     aq_lock_drop(&aq_msg.lock);
 }
@@ -165,8 +176,9 @@ static duty_t duty_of(aq_msg_room_t *room)
                          .stopped = room->changes % 2,
                          .given = room->given,
                          .changes = aq_msg.changes,
-                         .tells_peer = (room->has_sent && room->told != aq_msg.changes) ||
-                                       room->given >= aq_msg.share / 2};
+                         .tells_peer =
+                             (peer_has_sent(room_peer(room)) && room->told != aq_msg.changes) ||
+                             room->given >= aq_msg.share / 2};
     room->listed = room->changed = false;
     if (duty.tells_peer) {
         room->given = 0;

@@ -36,7 +36,6 @@ void aq_msg_room_list(aq_msg_room_t *room);
 // A message has arrived from a peer.
 static inline void aq_msg_room_hear(aq_msg_room_t *room)
 {
-    room->has_sent = true;
     if (room->told != aq_msg.changes)
         aq_msg_room_list(room);
 }

@@ -21,22 +21,24 @@ typedef struct leave {
     uint32_t number;
 } leave_t;
 
-static leave_t leave_decide(const aq_msg_call_t *call)
+// Fills in the members one by one: a structure that is returned would be read before it is written.
+static void leave_decide(const aq_msg_call_t *call, leave_t *leave)
 {
-    leave_t leave = {.how = REFUSED, .jobrank = aq_tm_jobrank(call->tm, call->rank)};
+    const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
+    leave->how = REFUSED;
+    leave->jobrank = jobrank;
     aq_lock_take(&aq_msg.lock);
-    aq_msg_peer_t *peer = aq_msg_peer(leave.jobrank);
-    if (aq_msg_is_eager(leave.jobrank, call->bytes) &&
+    aq_msg_peer_t *peer = aq_msg_peer(jobrank);
+    if (aq_msg_is_eager(jobrank, call->bytes) &&
         aq_msg_room_take(&peer->room, AQ_MSG_COST + call->bytes, true))
-        leave.how = EAGER;
+        leave->how = EAGER;
     else if (aq_msg_room_take(&peer->room, AQ_MSG_COST, false))
-        leave.how = OFFERED;
-    if (leave.how != REFUSED) {
-        leave.number = peer->sent++;
+        leave->how = OFFERED;
+    if (leave->how != REFUSED) {
+        leave->number = peer->sent++;
         aq_msg_count_sent(call->bytes);
     }
     aq_lock_drop(&aq_msg.lock);
-    return leave;
 }
 
 static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
@@ -70,7 +72,8 @@ static void offer_send(gasnetx_Request_t send, const leave_t *leave)
 
 int aq_msg_send(gasnetx_Request_t send)
 {
-    const leave_t leave = leave_decide(&send->call);
+    leave_t leave;
+    leave_decide(&send->call, &leave);
     if (leave.how == REFUSED)
         return aq_msg_room_refuse();
     send->begun = true;
@@ -217,7 +220,8 @@ int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *s
     if (error)
         return error;
     const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
-    const leave_t leave = leave_decide(&call);
+    leave_t leave;
+    leave_decide(&call, &leave);
     if (leave.how == REFUSED)
         return aq_msg_room_refuse();
     *request = message_send(&call, &leave);
@@ -231,7 +235,7 @@ int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src
         return error;
     const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
     leave_t leave;
-    while ((leave = leave_decide(&call)).how == REFUSED)
+    while (leave_decide(&call, &leave), leave.how == REFUSED)
         aq_msg_room_await(leave.jobrank, AQ_MSG_COST);
     gasnetx_Request_t request = message_send(&call, &leave);
     return gasnetx_Request_Wait(&request, NULL);

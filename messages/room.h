@@ -13,7 +13,7 @@ typedef struct aq_msg_room {
     size_t given;     // here, and the peer was not told of it
     uint32_t changes; // of the peer, as it has told: odd: it has stopped
     uint32_t told;    // of the changes of this rank, the last one that the peer was told of
-    bool has_sent;    // messages of it have arrived
+    bool has_sent;    // large messages of it have arrived
     bool listed;      // the task has something to do for the peer
     bool changed;     // and that is to call the client
     struct aq_msg_room *next;
