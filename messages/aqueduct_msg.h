@@ -157,12 +157,9 @@ AQ_API int gasnetx_Msg_Mode(unsigned mode);
 typedef void (*gasnetx_Msg_StopFn_t)(gex_Rank_t rank, int stopped, void *context);
 AQ_API int gasnetx_Msg_OnStop(gasnetx_Msg_StopFn_t fn, void *context);
 
-// What this rank has counted, of messages with two sides and large ones. Over all ranks, when
-// nothing is under way, sent = received + dropped + kept. Memory is in bytes, as GASNET_MSG_MEMORY
-// counts it. Any thread; does not block.
+// What this rank has counted, of messages with two sides and large ones. Memory is in bytes, as
+// GASNET_MSG_MEMORY counts it. Any thread; does not block.
 typedef struct gasnetx_msg_counts {
-    uint64_t sent_messages, sent_bytes;
-    uint64_t received_messages, received_bytes; // that a receive or handler has taken
     uint64_t dropped_messages, dropped_bytes;
     uint64_t refused;                    // sends with GASNET_ERR_RESOURCE
     uint64_t kept_messages, kept_memory; // now

@@ -77,8 +77,7 @@ struct gasnetx_large {
     gasnetx_params_t params;
     const uint8_t *bytes; // the data, if they came with the header
     // What the handler asks for.
-    bool dropped; // no handler runs
-    bool named;   // memory for the data
+    bool named; // memory for the data
     uint8_t *dest;
     size_t stored; // bytes that go there
     gasnetx_Large_ReceivedFn_t received;

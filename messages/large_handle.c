@@ -26,8 +26,7 @@ void aq_large_end(gasnetx_Large_t message)
 {
     if (message->received)
         message->received(message->arg, message->head.nbytes, message->stored);
-    aq_msg_room_leave(message->head.source, aq_large_cost(&message->head), message->head.nbytes,
-                      message->dropped);
+    aq_msg_room_leave(message->head.source, aq_large_cost(&message->head));
     for (aq_large_child_t *child = message->children, *next; child; child = next) {
         next = child->next;
         if (child->send)
@@ -110,7 +109,9 @@ aq_large_turn_t aq_large_handle(aq_large_work_t *work)
 aq_large_turn_t aq_large_drop(aq_large_work_t *work)
 {
     gasnetx_Large_t message = message_of(work);
-    message->dropped = true;
+    aq_lock_take(&aq_msg.lock);
+    aq_msg_room_drop(message->head.nbytes);
+    aq_lock_drop(&aq_msg.lock);
     if (message->head.cookie)
         data_pull(message);
     else

@@ -110,9 +110,9 @@ static leave_t leave_decide(const aq_msg_call_t *call)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
     if (aq_large_is_eager(jobrank, call->bytes) &&
-        aq_msg_room_ask(jobrank, AQ_LARGE_COST + call->bytes, call->bytes, true))
+        aq_msg_room_ask(jobrank, AQ_LARGE_COST + call->bytes, true))
         return EAGER;
-    return aq_msg_room_ask(jobrank, AQ_LARGE_COST, call->bytes, false) ? OFFERED : REFUSED;
+    return aq_msg_room_ask(jobrank, AQ_LARGE_COST, false) ? OFFERED : REFUSED;
 }
 
 static void message_send(const aq_msg_call_t *call, leave_t leave, const gasnetx_params_t *params,

@@ -94,7 +94,8 @@ static void message_leave(aq_msg_peer_t *peer, const arrival_t *arrival)
     const size_t cost = cost_of(arrival->head);
     if (arrival->kept)
         aq_msg_room_unkeep(cost);
-    aq_msg_count_leave(arrival->head->nbytes, arrival->dropped);
+    if (arrival->dropped)
+        aq_msg_room_drop(arrival->head->nbytes);
     aq_msg_room_give(&peer->room, cost);
 }
 

@@ -43,21 +43,18 @@ static uint32_t room_jobrank(const aq_msg_room_t *room)
 
 // ---- the sender ----
 
-bool aq_msg_room_ask(uint32_t jobrank, size_t cost, size_t nbytes, bool with_bytes)
+bool aq_msg_room_ask(uint32_t jobrank, size_t cost, bool with_bytes)
 {
     aq_lock_take(&aq_msg.lock);
     const bool there = aq_msg_room_take(&aq_msg_peer(jobrank)->room, cost, with_bytes);
-    if (there)
-        aq_msg_count_sent(nbytes);
     aq_lock_drop(&aq_msg.lock);
     return there;
 }
 
-void aq_msg_room_force(uint32_t jobrank, size_t cost, size_t nbytes)
+void aq_msg_room_force(uint32_t jobrank, size_t cost)
 {
     aq_lock_take(&aq_msg.lock);
     aq_msg_peer(jobrank)->room.used += cost;
-    aq_msg_count_sent(nbytes);
     aq_lock_drop(&aq_msg.lock);
 }
 
@@ -139,6 +136,12 @@ void aq_msg_room_unkeep(size_t cost)
     aq_msg.counts.kept_memory -= cost;
 }
 
+void aq_msg_room_drop(size_t nbytes)
+{
+    aq_msg.counts.dropped_messages++;
+    aq_msg.counts.dropped_bytes += nbytes;
+}
+
 void aq_msg_room_arrive(uint32_t jobrank, size_t cost)
 {
     aq_lock_take(&aq_msg.lock);
@@ -149,11 +152,10 @@ void aq_msg_room_arrive(uint32_t jobrank, size_t cost)
     aq_lock_drop(&aq_msg.lock);
 }
 
-void aq_msg_room_leave(uint32_t jobrank, size_t cost, size_t nbytes, bool dropped)
+void aq_msg_room_leave(uint32_t jobrank, size_t cost)
 {
     aq_lock_take(&aq_msg.lock);
     aq_msg_room_unkeep(cost);
-    aq_msg_count_leave(nbytes, dropped);
     aq_msg_room_give(&aq_msg_peer(jobrank)->room, cost);
     aq_lock_drop(&aq_msg.lock);
 }

@@ -52,39 +52,27 @@ static inline void aq_msg_room_give(aq_msg_room_t *room, size_t cost)
 void aq_msg_room_keep(size_t cost);
 void aq_msg_room_unkeep(size_t cost);
 
-// Counts a message that has room.
-static inline void aq_msg_count_sent(size_t nbytes)
-{
-    aq_msg.counts.sent_messages++;
-    aq_msg.counts.sent_bytes += nbytes;
-}
-
-// Counts a message that a receive or handler has taken, or that was dropped.
-static inline void aq_msg_count_leave(size_t nbytes, bool dropped)
-{
-    gasnetx_msg_counts_t *counts = &aq_msg.counts;
-    *(dropped ? &counts->dropped_messages : &counts->received_messages) += 1;
-    *(dropped ? &counts->dropped_bytes : &counts->received_bytes) += nbytes;
-}
+// Counts a message that no receive or handler will get.
+void aq_msg_room_drop(size_t nbytes);
 
 // This rank has stopped or started: peers have to be told.
 void aq_msg_room_change(void);
 
 // ---- without the lock ----
 
-// Takes room at a rank for a message, and counts the message. False: there is none.
-bool aq_msg_room_ask(uint32_t jobrank, size_t cost, size_t nbytes, bool with_bytes);
+// Takes room at a rank for a message. False: there is none.
+bool aq_msg_room_ask(uint32_t jobrank, size_t cost, bool with_bytes);
 
 // The same for a message that is forwarded, whether there is room or not: the room that it takes
 // here limits what goes on.
-void aq_msg_room_force(uint32_t jobrank, size_t cost, size_t nbytes);
+void aq_msg_room_force(uint32_t jobrank, size_t cost);
 
 // Counts a send that is refused. Returns GASNET_ERR_RESOURCE.
 int aq_msg_room_refuse(void);
 
 // A large message has arrived, or leaves.
 void aq_msg_room_arrive(uint32_t jobrank, size_t cost);
-void aq_msg_room_leave(uint32_t jobrank, size_t cost, size_t nbytes, bool dropped);
+void aq_msg_room_leave(uint32_t jobrank, size_t cost);
 
 // Polls until there may be room.
 void aq_msg_room_await(uint32_t jobrank, size_t cost);

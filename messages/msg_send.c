@@ -34,10 +34,8 @@ static void leave_decide(const aq_msg_call_t *call, leave_t *leave)
         leave->how = EAGER;
     else if (aq_msg_room_take(&peer->room, AQ_MSG_COST, false))
         leave->how = OFFERED;
-    if (leave->how != REFUSED) {
+    if (leave->how != REFUSED)
         leave->number = peer->sent++;
-        aq_msg_count_sent(call->bytes);
-    }
     aq_lock_drop(&aq_msg.lock);
 }
 
