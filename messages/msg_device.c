@@ -131,22 +131,22 @@ static bool part_go_on(gasnetx_Request_t receive, part_t *part)
     return is_new && (!part->left || receive->reads->refused);
 }
 
-static aq_msg_device_t reads_end(gasnetx_Request_t receive)
+static aq_pull_way_t reads_end(gasnetx_Request_t receive)
 {
     const bool refused = receive->reads->refused;
     (void)aq_request_cookie_take(receive->offer.source, receive->cookie);
     receive->cookie = 0;
     free(receive->reads);
     receive->reads = NULL;
-    return refused ? AQ_DEVICE_REFUSED : AQ_DEVICE_DONE;
+    return refused ? AQ_PULL_PIECES : AQ_PULL_OVER;
 }
 
-aq_msg_device_t aq_msg_device_turn(gasnetx_Request_t receive)
+aq_pull_way_t aq_msg_device_turn(gasnetx_Request_t receive)
 {
     bool idle = true;
     for (unsigned i = 0; i < PARTS; i++)
         idle &= part_go_on(receive, &receive->reads->parts[i]);
-    return idle ? reads_end(receive) : AQ_DEVICE_UNDER_WAY;
+    return idle ? reads_end(receive) : AQ_PULL_DEVICE;
 }
 
 // With the lock. The part for which an answer waits; NULL: there is none.

@@ -17,19 +17,13 @@
 
 #include "msg.h"
 
-typedef enum aq_msg_device {
-    AQ_DEVICE_UNDER_WAY,
-    AQ_DEVICE_DONE,
-    AQ_DEVICE_REFUSED
-} aq_msg_device_t;
-
 // The receiver: begins to read a message. False: it has to be fetched some other way, because it is
 // short, or not as a whole in memory, or no device can read it.
 bool aq_msg_device_begin(gasnetx_Request_t receive);
 
-// The receiver: goes on. Refused: the message has to be fetched from its begin, in pieces. Not in a
-// handler.
-aq_msg_device_t aq_msg_device_turn(gasnetx_Request_t receive);
+// The receiver: goes on. Returns how the receive goes on: as now; over; or in pieces, from the
+// begin of the message, if a part was refused. Not in a handler.
+aq_pull_way_t aq_msg_device_turn(gasnetx_Request_t receive);
 
 // The sender: ends what it has exposed of a message for a receiver, if anything, and frees the
 // list. Also in a handler.

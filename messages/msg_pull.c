@@ -139,39 +139,15 @@ static aq_pull_way_t way_choose(gasnetx_Request_t receive)
     return aq_msg_device_begin(receive) ? AQ_PULL_DEVICE : AQ_PULL_PIECES;
 }
 
-static aq_pull_way_t share_go_on(gasnetx_Request_t receive)
-{
-    switch (aq_msg_share_turn(receive)) {
-    case AQ_SHARE_UNDER_WAY:
-        return AQ_PULL_SHARED;
-    case AQ_SHARE_DONE:
-        return AQ_PULL_OVER;
-    default:
-        return AQ_PULL_PIECES;
-    }
-}
-
-static aq_pull_way_t device_go_on(gasnetx_Request_t receive)
-{
-    switch (aq_msg_device_turn(receive)) {
-    case AQ_DEVICE_UNDER_WAY:
-        return AQ_PULL_DEVICE;
-    case AQ_DEVICE_DONE:
-        return AQ_PULL_OVER;
-    default:
-        return AQ_PULL_PIECES;
-    }
-}
-
 // Goes on with a pull. Returns whether there is nothing left to be sent.
 static bool pull_go_on(gasnetx_Request_t receive)
 {
     if (receive->way == AQ_PULL_NEW)
         receive->way = way_choose(receive);
     if (receive->way == AQ_PULL_SHARED)
-        receive->way = share_go_on(receive);
+        receive->way = aq_msg_share_turn(receive);
     if (receive->way == AQ_PULL_DEVICE)
-        receive->way = device_go_on(receive);
+        receive->way = aq_msg_device_turn(receive);
     if (receive->way == AQ_PULL_OVER)
         return receive_end(receive);
     if (receive->way == AQ_PULL_SHARED || receive->way == AQ_PULL_DEVICE)

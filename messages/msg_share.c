@@ -167,19 +167,19 @@ static bool pieces_read(gasnetx_Request_t receive)
     return ok;
 }
 
-aq_msg_share_t aq_msg_share_turn(gasnetx_Request_t receive)
+aq_pull_way_t aq_msg_share_turn(gasnetx_Request_t receive)
 {
     struct aq_msg_claims *claims = receive->claims;
     receive->unreadable |= !pieces_read(receive);
     const uint64_t left = atomic_load_explicit(&claims->left, memory_order_relaxed);
     if (atomic_load_explicit(&claims->written, memory_order_acquire) !=
         pieces_of(receive) - claims_end(left))
-        return AQ_SHARE_UNDER_WAY;
+        return AQ_PULL_SHARED;
     const bool failed =
         receive->unreadable || atomic_load_explicit(&claims->failed, memory_order_relaxed);
     receive->claims = NULL;
     slot_drop((uint32_t)(claims - claims_of(aq_job.nbrhd.my_index, 0)));
-    return failed ? AQ_SHARE_FAILED : AQ_SHARE_DONE;
+    return failed ? AQ_PULL_PIECES : AQ_PULL_OVER;
 }
 
 // ---- the sender ----

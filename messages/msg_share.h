@@ -13,15 +13,13 @@
 
 #include "msg.h"
 
-typedef enum aq_msg_share { AQ_SHARE_UNDER_WAY, AQ_SHARE_DONE, AQ_SHARE_FAILED } aq_msg_share_t;
-
 // The receiver: asks the sender of a long message to share the copy. False: it has to be made some
 // other way, because the message is short, claims or room are used up, or the system does not allow
 // it.
 bool aq_msg_share_begin(gasnetx_Request_t receive);
 
-// The receiver: copies what is left. Under way: the sender has still to write what it has claimed.
-// Failed: some bytes are not there; the system does not allow this copy.
-aq_msg_share_t aq_msg_share_turn(gasnetx_Request_t receive);
+// The receiver: copies what is left. Returns how the receive goes on: as now, if the sender has
+// still to write what it has claimed; over; or in pieces, if the system does not allow this copy.
+aq_pull_way_t aq_msg_share_turn(gasnetx_Request_t receive);
 
 #endif
