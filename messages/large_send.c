@@ -103,27 +103,22 @@ static int send_check(const char *name, const aq_msg_call_t *call, const gasnetx
     return call->bytes && !call->memory ? aq_msg_refuse(name, "the data are NULL") : GASNET_OK;
 }
 
-// How a message leaves: with its data, without, or not at all, because its receiver has no room.
-typedef enum leave { REFUSED, OFFERED, EAGER } leave_t;
-
-static leave_t leave_decide(const aq_msg_call_t *call)
+static aq_leave_t leave_decide(const aq_msg_call_t *call)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
-    if (aq_large_is_eager(jobrank, call->bytes) &&
-        aq_msg_room_ask(jobrank, AQ_LARGE_COST + call->bytes, true))
-        return EAGER;
-    return aq_msg_room_ask(jobrank, AQ_LARGE_COST, false) ? OFFERED : REFUSED;
+    return aq_msg_room_ask(jobrank, AQ_LARGE_COST, call->bytes,
+                           aq_large_is_eager(jobrank, call->bytes));
 }
 
-static void message_send(const aq_msg_call_t *call, leave_t leave, const gasnetx_params_t *params,
-                         sent_t *sent, gasnetx_Request_t *request)
+static void message_send(const aq_msg_call_t *call, aq_leave_t leave,
+                         const gasnetx_params_t *params, sent_t *sent, gasnetx_Request_t *request)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
     aq_msg_head_t head = {
         .team = aq_team_of(call->tm)->id, .tag = call->tag, .nbytes = call->bytes};
     if (request)
         *request = GASNETX_REQUEST_NULL;
-    if (leave == EAGER) {
+    if (leave == AQ_LEAVE_EAGER) {
         eager_send(jobrank, &head, call->memory, params, sent);
         return;
     }
@@ -143,8 +138,8 @@ int gasnetx_Large_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *
         return error;
     if (!fn && !request)
         return aq_msg_refuse("gasnetx_Large_SendNB", "a function or a request has to tell the end");
-    const leave_t leave = leave_decide(&call);
-    if (leave == REFUSED)
+    const aq_leave_t leave = leave_decide(&call);
+    if (leave == AQ_LEAVE_REFUSED)
         return aq_msg_room_refuse();
     message_send(&call, leave, params, sent_make(fn, arg), request);
     return GASNET_OK;
@@ -155,14 +150,14 @@ int gasnetx_Large_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *sr
 {
     const aq_msg_call_t call = {tm, rank, id, true, false, (void *)(uintptr_t)src, nbytes};
     gasnetx_Request_t request;
-    leave_t leave;
+    aq_leave_t leave;
     if (aq_large_inside())
         return aq_msg_refuse("gasnetx_Large_Send", "functions of large messages must not wait; use "
                                                    "gasnetx_Large_SendNB there");
     const int error = send_check("gasnetx_Large_Send", &call, &params);
     if (error)
         return error;
-    while ((leave = leave_decide(&call)) == REFUSED)
+    while ((leave = leave_decide(&call)) == AQ_LEAVE_REFUSED)
         aq_msg_room_await(aq_tm_jobrank(tm, rank), AQ_LARGE_COST);
     message_send(&call, leave, params, NULL, &request);
     return gasnetx_Request_Wait(&request, NULL);

@@ -43,12 +43,13 @@ static uint32_t room_jobrank(const aq_msg_room_t *room)
 
 // ---- the sender ----
 
-bool aq_msg_room_ask(uint32_t jobrank, size_t cost, bool with_bytes)
+aq_leave_t aq_msg_room_ask(uint32_t jobrank, size_t envelope, size_t nbytes, bool is_eager)
 {
     aq_lock_take(&aq_msg.lock);
-    const bool there = aq_msg_room_take(&aq_msg_peer(jobrank)->room, cost, with_bytes);
+    const aq_leave_t leave =
+        aq_msg_room_take(&aq_msg_peer(jobrank)->room, envelope, nbytes, is_eager);
     aq_lock_drop(&aq_msg.lock);
-    return there;
+    return leave;
 }
 
 void aq_msg_room_force(uint32_t jobrank, size_t cost)

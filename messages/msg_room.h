@@ -18,16 +18,30 @@
 #define AQ_MSG_COST ((size_t)256)
 #define AQ_LARGE_COST ((size_t)1024)
 
+// How a message leaves: with its bytes, without, or not at all, because its receiver has no room.
+typedef enum aq_leave { AQ_LEAVE_REFUSED, AQ_LEAVE_OFFERED, AQ_LEAVE_EAGER } aq_leave_t;
+
 // ---- with the lock ----
 
-// Takes room at a peer. False: there is none. The last quarter of a share is for messages without
-// their bytes, so that bytes never keep an envelope from being sent.
-static inline bool aq_msg_room_take(aq_msg_room_t *room, size_t cost, bool with_bytes)
+// Takes room at a peer up to a limit. False: there is none.
+static inline bool aq_msg_room_take_below(aq_msg_room_t *room, size_t cost, size_t limit)
 {
-    if (room->used + cost > (with_bytes ? aq_msg.share / 4 * 3 : aq_msg.share))
+    if (room->used + cost > limit)
         return false;
     room->used += cost;
     return true;
+}
+
+// Takes room at a peer for a message: for its bytes, too, if it may be sent at once. The last
+// quarter of a share is for messages without their bytes, so that bytes never keep an envelope from
+// being sent.
+static inline aq_leave_t aq_msg_room_take(aq_msg_room_t *room, size_t envelope, size_t nbytes,
+                                          bool is_eager)
+{
+    if (is_eager && aq_msg_room_take_below(room, envelope + nbytes, aq_msg.share / 4 * 3))
+        return AQ_LEAVE_EAGER;
+    return aq_msg_room_take_below(room, envelope, aq_msg.share) ? AQ_LEAVE_OFFERED
+                                                                : AQ_LEAVE_REFUSED;
 }
 
 // The task has to tell a peer, or the client about a peer.
@@ -60,10 +74,10 @@ void aq_msg_room_change(void);
 
 // ---- without the lock ----
 
-// Takes room at a rank for a message. False: there is none.
-bool aq_msg_room_ask(uint32_t jobrank, size_t cost, bool with_bytes);
+// The same at a rank.
+aq_leave_t aq_msg_room_ask(uint32_t jobrank, size_t envelope, size_t nbytes, bool is_eager);
 
-// The same for a message that is forwarded, whether there is room or not: the room that it takes
+// Takes room for a message that is forwarded, whether there is room or not: the room that it takes
 // here limits what goes on.
 void aq_msg_room_force(uint32_t jobrank, size_t cost);
 

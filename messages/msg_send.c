@@ -13,28 +13,22 @@
 
 // ---- messages ----
 
-// How a message leaves, with its number. There is room at the receiver for the message, or for its
-// envelope; or there is none, and the message has no number.
 typedef struct leave {
-    enum { REFUSED, OFFERED, EAGER } how;
+    aq_leave_t how;
     uint32_t jobrank; // of the receiver
-    uint32_t number;
+    uint32_t number;  // of a message that is not refused
 } leave_t;
 
 // Fills in the members one by one: a structure that is returned would be read before it is written.
 static void leave_decide(const aq_msg_call_t *call, leave_t *leave)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
-    leave->how = REFUSED;
     leave->jobrank = jobrank;
     aq_lock_take(&aq_msg.lock);
     aq_msg_peer_t *peer = aq_msg_peer(jobrank);
-    if (aq_msg_is_eager(jobrank, call->bytes) &&
-        aq_msg_room_take(&peer->room, AQ_MSG_COST + call->bytes, true))
-        leave->how = EAGER;
-    else if (aq_msg_room_take(&peer->room, AQ_MSG_COST, false))
-        leave->how = OFFERED;
-    if (leave->how != REFUSED)
+    leave->how = aq_msg_room_take(&peer->room, AQ_MSG_COST, call->bytes,
+                                  aq_msg_is_eager(jobrank, call->bytes));
+    if (leave->how != AQ_LEAVE_REFUSED)
         leave->number = peer->sent++;
     aq_lock_drop(&aq_msg.lock);
 }
@@ -72,11 +66,11 @@ int aq_msg_send(gasnetx_Request_t send)
 {
     leave_t leave;
     leave_decide(&send->call, &leave);
-    if (leave.how == REFUSED)
+    if (leave.how == AQ_LEAVE_REFUSED)
         return aq_msg_room_refuse();
     send->begun = true;
     atomic_store_explicit(&send->complete, false, memory_order_relaxed);
-    if (leave.how == OFFERED) {
+    if (leave.how == AQ_LEAVE_OFFERED) {
         offer_send(send, &leave);
         return GASNET_OK;
     }
@@ -201,7 +195,7 @@ static aq_msg_call_t call_of(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const v
 // NULL: the message has left as a whole.
 static gasnetx_Request_t message_send(const aq_msg_call_t *call, const leave_t *leave)
 {
-    if (leave->how == EAGER) {
+    if (leave->how == AQ_LEAVE_EAGER) {
         eager_send(call, leave);
         return GASNETX_REQUEST_NULL;
     }
@@ -220,7 +214,7 @@ int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *s
     const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
     leave_t leave;
     leave_decide(&call, &leave);
-    if (leave.how == REFUSED)
+    if (leave.how == AQ_LEAVE_REFUSED)
         return aq_msg_room_refuse();
     *request = message_send(&call, &leave);
     return GASNET_OK;
@@ -233,7 +227,7 @@ int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src
         return error;
     const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
     leave_t leave;
-    while (leave_decide(&call, &leave), leave.how == REFUSED)
+    while (leave_decide(&call, &leave), leave.how == AQ_LEAVE_REFUSED)
         aq_msg_room_await(leave.jobrank, AQ_MSG_COST);
     gasnetx_Request_t request = message_send(&call, &leave);
     return gasnetx_Request_Wait(&request, NULL);
