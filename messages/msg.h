@@ -141,6 +141,7 @@ typedef struct aq_msg {
     size_t eager_near, eager;
     size_t device;    // bytes of the shortest one that a network device reads
     size_t share;     // bytes that a rank keeps of the messages of another one
+    size_t share_eager, share_half; // three quarters and half of that
     atomic_uint mode; // gasnetx_Msg_Mode; written with the lock
     uint32_t changes; // how often this rank has stopped or started; odd: it has stopped
     gasnetx_msg_counts_t counts;
@@ -148,13 +149,21 @@ typedef struct aq_msg {
 extern aq_msg_t aq_msg;
 
 // With the lock. Ends the job if memory is out.
-aq_msg_peer_t *aq_msg_peer(uint32_t jobrank);
+void aq_msg_peers_make(void);
+static inline aq_msg_peer_t *aq_msg_peer(uint32_t jobrank)
+{
+    if (__builtin_expect(!aq_msg.peers, 0))
+        aq_msg_peers_make();
+    return &aq_msg.peers[jobrank];
+}
+
+// Whether this process shares no memory with a rank.
+bool aq_msg_is_far(uint32_t jobrank);
 
 // Whether a message of so many bytes is sent to a rank at once if there is room.
 static inline bool aq_msg_is_eager(uint32_t jobrank, size_t nbytes)
 {
-    return nbytes <= aq_msg.eager_near ||
-           (nbytes <= aq_msg.eager && aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX);
+    return nbytes <= aq_msg.eager_near || (nbytes <= aq_msg.eager && aq_msg_is_far(jobrank));
 }
 
 // ---- requests ----

@@ -14,11 +14,16 @@
 
 aq_msg_t aq_msg;
 
-aq_msg_peer_t *aq_msg_peer(uint32_t jobrank)
+void aq_msg_peers_make(void)
 {
-    if (!aq_msg.peers && !(aq_msg.peers = calloc(aq_job.size, sizeof *aq_msg.peers)))
+    aq_msg.peers = calloc(aq_job.size, sizeof *aq_msg.peers);
+    if (!aq_msg.peers)
         aq_fatal("out of memory for the messages of %u ranks", aq_job.size);
-    return &aq_msg.peers[jobrank];
+}
+
+bool aq_msg_is_far(uint32_t jobrank)
+{
+    return aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX;
 }
 
 // ---- what a receive has got ----
@@ -88,17 +93,6 @@ static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
     return kept;
 }
 
-// With the lock, when a receive has taken a message, or none will.
-static void message_leave(aq_msg_peer_t *peer, const arrival_t *arrival)
-{
-    const size_t cost = cost_of(arrival->head);
-    if (arrival->kept)
-        aq_msg_room_unkeep(cost);
-    if (arrival->dropped)
-        aq_msg_room_drop(arrival->head->nbytes);
-    aq_msg_room_give(&peer->room, cost);
-}
-
 static aq_match_entry_t *unexpected_make(void *context)
 {
     arrival_t *arrival = context;
@@ -110,19 +104,22 @@ static aq_match_entry_t *unexpected_make(void *context)
 
 // With the lock: passes the next message of a source to the engine. Returns the receive that takes
 // it; NULL: the message is kept, or dropped.
-static inline __attribute__((always_inline)) gasnetx_Request_t arrival_match(aq_msg_peer_t *peer,
-                                                                             arrival_t *arrival)
+static inline __attribute__((always_inline)) gasnetx_Request_t
+arrival_match(aq_msg_peer_t *peer, arrival_t *arrival, unsigned mode)
 {
     const aq_msg_head_t *head = arrival->head;
     const aq_match_key_t key = {head->team, head->source, head->tag};
     aq_match_entry_t *receive = NULL;
     aq_order_pass(&peer->order);
-    if (mode_now() & GASNETX_MSG_STOPPED)
+    if (mode & GASNETX_MSG_STOPPED)
         arrival->dropped = true;
     else
         receive = aq_match_arrive(&aq_msg.match, &peer->source, &key, unexpected_make, arrival);
-    if (receive || arrival->dropped)
-        message_leave(peer, arrival);
+    if (!receive && !arrival->dropped)
+        return NULL;
+    aq_msg_room_give(&peer->room, cost_of(head));
+    if (!receive)
+        aq_msg_room_drop(head->nbytes);
     return (gasnetx_Request_t)(void *)receive;
 }
 
@@ -142,9 +139,9 @@ static aq_msg_kept_t *kept_of(aq_order_entry_t *early)
 }
 
 // Whether messages wait until this rank starts receiving again.
-static bool arrivals_wait(void)
+static bool arrivals_wait(unsigned mode)
 {
-    return mode_now() == GASNETX_MSG_STOPPED;
+    return mode == GASNETX_MSG_STOPPED;
 }
 
 // Matches the early message that is the next one now, if there is one. Returns whether there was.
@@ -152,11 +149,14 @@ static bool early_match(aq_msg_peer_t *peer)
 {
     gasnetx_Request_t receive = NULL;
     aq_lock_take(&aq_msg.lock);
-    aq_order_entry_t *early = arrivals_wait() ? NULL : aq_order_take(&peer->order);
+    const unsigned mode = mode_now();
+    aq_order_entry_t *early = arrivals_wait(mode) ? NULL : aq_order_take(&peer->order);
     aq_msg_kept_t *kept = early ? kept_of(early) : NULL;
     arrival_t arrival = {kept ? &kept->head : NULL, kept ? kept->bytes : NULL, kept, false};
     if (kept)
-        receive = arrival_match(peer, &arrival);
+        receive = arrival_match(peer, &arrival, mode);
+    if (receive || arrival.dropped)
+        aq_msg_room_unkeep(cost_of(&kept->head));
     aq_lock_drop(&aq_msg.lock);
     const bool found = kept;
     if (found && arrival_end(&arrival, receive))
@@ -179,11 +179,12 @@ static void message_arrive(const aq_msg_head_t *head, const void *bytes)
     if (head->tag > GASNETX_TAG_MAX)
         aq_fatal("a message of rank %u is wrong: its tag is 0x%x", head->source, head->tag);
     aq_lock_take(&aq_msg.lock);
+    const unsigned mode = mode_now();
     aq_msg_peer_t *peer = aq_msg_peer(head->source);
-    aq_msg_room_hear(&peer->room);
-    const bool is_next = aq_order_is_next(&peer->order, head->number) && !arrivals_wait();
+    aq_msg_room_hear(&peer->room, mode);
+    const bool is_next = aq_order_is_next(&peer->order, head->number) && !arrivals_wait(mode);
     if (is_next)
-        receive = arrival_match(peer, &arrival);
+        receive = arrival_match(peer, &arrival, mode);
     else
         right = aq_order_keep(&peer->order, &arrival_keep(&arrival)->order);
     const bool more = is_next && peer->order.early;
@@ -262,9 +263,10 @@ void aq_msg_receive(gasnetx_Request_t receive)
     aq_lock_take(&aq_msg.lock);
     aq_msg_kept_t *kept = (aq_msg_kept_t *)(void *)aq_match_receive(&aq_msg.match, source_of(&key),
                                                                     &key, &receive->entry);
-    if (kept)
-        message_leave(aq_msg_peer(kept->head.source),
-                      &(arrival_t){&kept->head, kept->bytes, kept, false});
+    if (kept) {
+        aq_msg_room_unkeep(cost_of(&kept->head));
+        aq_msg_room_give(&aq_msg_peer(kept->head.source)->room, cost_of(&kept->head));
+    }
     aq_lock_drop(&aq_msg.lock);
     if (!kept)
         return;

@@ -148,7 +148,7 @@ void aq_msg_room_arrive(uint32_t jobrank, size_t cost)
     aq_lock_take(&aq_msg.lock);
     aq_msg_room_t *room = &aq_msg_peer(jobrank)->room;
     room->has_sent = true;
-    aq_msg_room_hear(room);
+    aq_msg_room_hear(room, atomic_load_explicit(&aq_msg.mode, memory_order_relaxed));
     aq_msg_room_keep(cost);
     aq_lock_drop(&aq_msg.lock);
 }
@@ -181,7 +181,7 @@ static duty_t duty_of(aq_msg_room_t *room)
                          .changes = aq_msg.changes,
                          .tells_peer =
                              (peer_has_sent(room_peer(room)) && room->told != aq_msg.changes) ||
-                             room->given >= aq_msg.share / 2};
+                             room->given >= aq_msg.share_half};
     room->listed = room->changed = false;
     if (duty.tells_peer) {
         room->given = 0;
@@ -282,6 +282,8 @@ int gasnetx_Msg_OnStop(gasnetx_Msg_StopFn_t fn, void *context)
 void aq_msg_room_register(void)
 {
     aq_msg.share = aq_max(aq_settings_bytes(AQ_SET_MSG_MEMORY) / aq_job.size, SHARE_MIN);
+    aq_msg.share_eager = aq_msg.share / 4 * 3;
+    aq_msg.share_half = aq_msg.share / 2;
     aq_progress_add(&room_task);
     aq_endpoint_internal(AQ_HANDLER_MSG_ROOM, (gex_AM_Fn_t)on_room,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 3, "room for messages");

@@ -38,7 +38,7 @@ static inline bool aq_msg_room_take_below(aq_msg_room_t *room, size_t cost, size
 static inline aq_leave_t aq_msg_room_take(aq_msg_room_t *room, size_t envelope, size_t nbytes,
                                           bool is_eager)
 {
-    if (is_eager && aq_msg_room_take_below(room, envelope + nbytes, aq_msg.share / 4 * 3))
+    if (is_eager && aq_msg_room_take_below(room, envelope + nbytes, aq_msg.share_eager))
         return AQ_LEAVE_EAGER;
     return aq_msg_room_take_below(room, envelope, aq_msg.share) ? AQ_LEAVE_OFFERED
                                                                 : AQ_LEAVE_REFUSED;
@@ -47,10 +47,11 @@ static inline aq_leave_t aq_msg_room_take(aq_msg_room_t *room, size_t envelope, 
 // The task has to tell a peer, or the client about a peer.
 void aq_msg_room_list(aq_msg_room_t *room);
 
-// A message has arrived from a peer.
-static inline void aq_msg_room_hear(aq_msg_room_t *room)
+// A message has arrived from a peer while this rank was in a mode (gasnetx_Msg_Mode). Peers that
+// had sent before were told of a change when it came.
+static inline void aq_msg_room_hear(aq_msg_room_t *room, unsigned mode)
 {
-    if (room->told != aq_msg.changes)
+    if (__builtin_expect(mode && room->told != aq_msg.changes, 0))
         aq_msg_room_list(room);
 }
 
@@ -58,7 +59,7 @@ static inline void aq_msg_room_hear(aq_msg_room_t *room)
 static inline void aq_msg_room_give(aq_msg_room_t *room, size_t cost)
 {
     room->given += cost;
-    if (room->given >= aq_msg.share / 2)
+    if (room->given >= aq_msg.share_half)
         aq_msg_room_list(room);
 }
 
