@@ -1,11 +1,12 @@
-// The layout of a message in its run of lines.
+// The layout of a message in its run of slots.
 //
-//     flag 8 | descriptor 4 | source 4 | arguments, 4 bytes each, padded to 16 | body
+//     flag 8 | descriptor 4 | source 4 | arguments, 4 bytes each, padded | body
 //
 // The body of a Medium is its payload. That of a Long is dest (8), nbytes (8), and the payload
-// unless the sender has written it to its destination already.
+// unless the sender has written it to its destination already. A payload of more than 8 bytes is
+// aligned to 16, another body to 8.
 //
-// A Short with up to 12 arguments, or a Medium with few arguments and a few words, is one line.
+// A Short with up to 4 arguments, or a Medium with 2 and a word, is one slot, which is half a line.
 #ifndef AQ_MAIL_MESSAGE_H
 #define AQ_MAIL_MESSAGE_H
 
@@ -17,9 +18,10 @@
 #include "../../core/conduit.h"
 
 #define AQ_RING_MAX_MEDIUM ((size_t)64 << 10)
-#define AQ_RING_SKIP 3u // in place of a category: nothing to deliver; nbytes counts the lines
+#define AQ_RING_SKIP 3u // in place of a category: nothing to deliver; nbytes counts the slots
 
-#define AQ_RING_LINE 64 // bytes of a line
+#define AQ_RING_LINE 64 // bytes of a line of the cache
+#define AQ_RING_SLOT 32 // bytes of a slot
 
 // Begins a message.
 typedef struct aq_ring_header {
@@ -62,31 +64,32 @@ static inline int32_t *aq_ring_args(aq_ring_header_t *header)
     return (int32_t *)(void *)(header + 1);
 }
 
-// Where the payload or the aq_ring_long_t begins.
-static inline size_t aq_ring_body_offset(unsigned nargs)
+// Where the payload or the aq_ring_long_t begins, if so many bytes of payload are inside.
+static inline size_t aq_ring_body_offset(unsigned nargs, size_t nbytes)
 {
-    return sizeof(aq_ring_header_t) + ((nargs * sizeof(int32_t) + 15) & ~(size_t)15);
+    const size_t unit = nbytes > 8 ? 16 : 8;
+    return sizeof(aq_ring_header_t) + ((nargs * sizeof(int32_t) + unit - 1) & ~(unit - 1));
 }
-static inline void *aq_ring_body(aq_ring_header_t *header, unsigned nargs)
+static inline void *aq_ring_body(aq_ring_header_t *header, unsigned nargs, size_t nbytes)
 {
-    return (char *)header + aq_ring_body_offset(nargs);
+    return (char *)header + aq_ring_body_offset(nargs, nbytes);
 }
 
-static inline uint64_t aq_ring_lines(unsigned nargs, unsigned category, size_t nbytes)
+static inline uint64_t aq_ring_slots(unsigned nargs, unsigned category, size_t nbytes)
 {
-    size_t bytes = aq_ring_body_offset(nargs);
+    size_t bytes = aq_ring_body_offset(nargs, nbytes);
     if (category == AQ_AM_LONG)
         bytes += sizeof(aq_ring_long_t);
     bytes += nbytes;
-    return (bytes + AQ_RING_LINE - 1) / AQ_RING_LINE;
+    return (bytes + AQ_RING_SLOT - 1) / AQ_RING_SLOT;
 }
 
-// Lines of a message that has arrived.
-static inline uint64_t aq_ring_descriptor_lines(uint32_t descriptor)
+// Slots of a message that has arrived.
+static inline uint64_t aq_ring_descriptor_slots(uint32_t descriptor)
 {
     if (aq_ring_descriptor_category(descriptor) == AQ_RING_SKIP)
         return aq_ring_descriptor_nbytes(descriptor);
-    return aq_ring_lines(aq_ring_descriptor_nargs(descriptor),
+    return aq_ring_slots(aq_ring_descriptor_nargs(descriptor),
                          aq_ring_descriptor_category(descriptor),
                          aq_ring_descriptor_nbytes(descriptor));
 }

@@ -3,7 +3,7 @@
 #include "../../core/counters.h"
 #include "../../core/fatal.h"
 
-static inline void prefetch_to_write(const char *line)
+static inline void prefetch_to_write(const aq_ring_header_t *line)
 {
 #ifdef __x86_64__
     __asm__ volatile("prefetchw %0" : : "m"(*line)); // the compiler's own gives a plain prefetch
@@ -27,39 +27,54 @@ static bool room_for(aq_ring_out_t *ring, uint64_t end)
     return end - freed <= ring->count;
 }
 
+// What a message of n slots leaves out at the tail so that it begins with a line.
+static inline uint64_t gap_at(uint64_t tail, uint64_t n)
+{
+    return n > 1 ? tail & 1 : 0;
+}
+
+// What is left out, and skipped, before the end of the ring if the message would cross it.
+static inline uint64_t pad_at(const aq_ring_out_t *ring, uint64_t tail, uint64_t n)
+{
+    const uint64_t rest = ring->count - (tail & (ring->count - 1));
+    return rest < gap_at(tail, n) + n ? rest : 0;
+}
+
 bool aq_ring_take(aq_ring_out_t *ring, uint64_t n, aq_ring_run_t *run)
 {
     uint64_t tail = atomic_load_explicit(&ring->control->tail, memory_order_relaxed);
-    uint64_t rest, pad;
+    uint64_t pad, gap, end;
     do {
-        rest = ring->count - (tail & (ring->count - 1));
-        pad = rest < n ? rest : 0;
-        if (!room_for(ring, tail + pad + n))
+        pad = pad_at(ring, tail, n);
+        gap = pad ? 0 : gap_at(tail, n);
+        end = tail + pad + gap + n;
+        if (!room_for(ring, end))
             return false;
-    } while (!atomic_compare_exchange_weak_explicit(&ring->control->tail, &tail, tail + pad + n,
+    } while (!atomic_compare_exchange_weak_explicit(&ring->control->tail, &tail, end,
                                                     memory_order_acquire, memory_order_relaxed));
     if (pad)
-        aq_ring_skip(ring, tail, pad);
+        aq_ring_skip(ring, &(aq_ring_run_t){tail, 0, aq_ring_at(ring->slots, ring->count, tail)},
+                     pad);
     // Prefetches the line after the next one: a stream of messages then finds its lines in the
     // cache, without disturbing the receiver, which polls the next line.
-    prefetch_to_write(aq_ring_line(ring->lines, ring->count, tail + pad + n + 1));
-    run->position = tail + pad;
-    run->header = aq_ring_header(ring, run->position);
+    prefetch_to_write(aq_ring_at(ring->slots, ring->count, end + 2));
+    run->position = end - n;
+    run->gap = gap ? AQ_RING_GAP : 0;
+    run->header = aq_ring_at(ring->slots, ring->count, run->position);
     return true;
 }
 
-void aq_ring_skip(const aq_ring_out_t *ring, uint64_t position, uint64_t n)
+void aq_ring_skip(const aq_ring_out_t *ring, const aq_ring_run_t *run, uint64_t n)
 {
-    aq_ring_header_t *header = aq_ring_header(ring, position);
-    header->descriptor = aq_ring_descriptor(0, 0, AQ_RING_SKIP, n);
-    aq_ring_publish(ring, &(aq_ring_run_t){position, header});
+    run->header->descriptor = aq_ring_descriptor(0, 0, AQ_RING_SKIP, n);
+    aq_ring_publish(ring, run);
 }
 
 // ---- receiver ----
 
 static inline aq_ring_header_t *header_at(aq_ring_in_t *ring, uint64_t position)
 {
-    return (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, position);
+    return aq_ring_at(ring->slots, ring->count, position);
 }
 
 // Checks that the destination of a Long is in a segment of this process, whether the payload is
@@ -91,11 +106,12 @@ static void deliver_message(aq_ring_header_t *header, uint32_t descriptor,
                             const aq_conduit_env_t *env, bool reply)
 {
     aq_ring_arrives();
-    unsigned nargs = aq_ring_descriptor_nargs(descriptor);
+    const unsigned nargs = aq_ring_descriptor_nargs(descriptor);
+    const size_t nbytes = aq_ring_descriptor_nbytes(descriptor);
     aq_arrival_t arrival = {
         .args = aq_ring_args(header),
-        .payload = aq_ring_body(header, nargs),
-        .nbytes = aq_ring_descriptor_nbytes(descriptor),
+        .payload = aq_ring_body(header, nargs, nbytes),
+        .nbytes = nbytes,
         .source = header->source,
         .category = (uint8_t)aq_ring_descriptor_category(descriptor),
         .handler = (uint8_t)aq_ring_descriptor_handler(descriptor),
@@ -108,7 +124,7 @@ static void deliver_message(aq_ring_header_t *header, uint32_t descriptor,
         env->deliver(&arrival);
 }
 
-// Lets senders reuse the lines before `released`, when enough have gathered or the ring is empty.
+// Lets senders reuse the slots before `released`, when enough have gathered or the ring is empty.
 static inline void tell_senders(aq_ring_in_t *ring, bool empty)
 {
     uint64_t news = ring->released - atomic_load_explicit(&ring->published, memory_order_relaxed);
@@ -123,20 +139,20 @@ unsigned aq_ring_receive_alone(aq_ring_in_t *ring, unsigned budget, bool reply,
                                const aq_conduit_env_t *env)
 {
     unsigned done = 0;
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), position;
     bool ready;
-    while ((ready = aq_ring_ready(ring)) && done < budget) {
-        if (done) // the lines of the last message are released below
+    while ((ready = aq_ring_find(ring, head, 0, &position)) && done < budget) {
+        if (done) // the slots of the last message are released below
             tell_senders(ring, false);
-        uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-        aq_ring_header_t *header = header_at(ring, head);
+        aq_ring_header_t *header = header_at(ring, position);
         const uint32_t descriptor = header->descriptor;
-        uint64_t lines = aq_ring_descriptor_lines(descriptor);
-        atomic_store_explicit(&ring->head, head + lines, memory_order_relaxed);
+        head = position + aq_ring_descriptor_slots(descriptor);
+        atomic_store_explicit(&ring->head, head, memory_order_relaxed);
         if (aq_ring_descriptor_category(descriptor) != AQ_RING_SKIP) {
             deliver_message(header, descriptor, env, reply);
             done++;
         }
-        ring->released = head + lines;
+        ring->released = head;
     }
     aq_cell_add(&ring->messages, done);
     tell_senders(ring, !ready);
@@ -154,41 +170,38 @@ static void ring_unlock(aq_ring_in_t *ring)
     atomic_store_explicit(&ring->lock, 0, memory_order_release);
 }
 
-// With the lock held: gives back the lines of finished messages, in order.
+// With the lock held: gives back the slots of finished messages, in order.
 static void release_done(aq_ring_in_t *ring)
 {
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    while (ring->released < head) {
-        aq_ring_header_t *header = header_at(ring, ring->released);
-        if (atomic_load_explicit(&header->flag, memory_order_acquire) !=
-            (ring->released ^ ring->key ^ DONE))
-            break;
-        ring->released += aq_ring_descriptor_lines(header->descriptor);
-    }
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), position;
+    while (ring->released < head && aq_ring_find(ring, ring->released, DONE, &position))
+        ring->released = position + aq_ring_descriptor_slots(header_at(ring, position)->descriptor);
     tell_senders(ring, ring->released == head);
 }
 
-static void mark_done(aq_ring_in_t *ring, uint64_t position)
-{
-    atomic_store_explicit(&header_at(ring, position)->flag, position ^ ring->key ^ DONE,
-                          memory_order_release);
-}
-
-// The message that a thread is handling; lines 0: none.
+// The message that a thread is handling: where it begins, with the gap before it; its header; its
+// end. All zero: none.
 typedef struct held {
-    uint64_t position, lines;
+    uint64_t begin, position, end;
 } held_t;
+
+static void mark_done(aq_ring_in_t *ring, const held_t *held)
+{
+    const uint64_t gap = held->begin != held->position ? AQ_RING_GAP : 0;
+    atomic_store_explicit(&header_at(ring, held->position)->flag,
+                          held->position ^ gap ^ ring->key ^ DONE, memory_order_release);
+}
 
 // With the lock held: gives back a message whose handler has returned if it is the oldest, else
 // marks it. Avoids writing its line, since the sender needs it next.
 static void settle_held(aq_ring_in_t *ring, held_t *held)
 {
-    if (held->lines) {
-        if (ring->released == held->position)
-            ring->released += held->lines;
+    if (held->end) {
+        if (ring->released == held->begin)
+            ring->released = held->end;
         else
-            mark_done(ring, held->position);
-        held->lines = 0;
+            mark_done(ring, held);
+        held->end = 0;
     }
     release_done(ring);
 }
@@ -196,11 +209,12 @@ static void settle_held(aq_ring_in_t *ring, held_t *held)
 // With the lock held: takes the next message for this thread; returns false if there is none.
 static bool claim_next(aq_ring_in_t *ring, held_t *held)
 {
-    while (aq_ring_ready(ring)) {
-        uint64_t position = atomic_load_explicit(&ring->head, memory_order_relaxed);
-        uint32_t descriptor = header_at(ring, position)->descriptor;
-        *held = (held_t){position, aq_ring_descriptor_lines(descriptor)};
-        atomic_store_explicit(&ring->head, position + held->lines, memory_order_relaxed);
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), position;
+    while (aq_ring_find(ring, head, 0, &position)) {
+        const uint32_t descriptor = header_at(ring, position)->descriptor;
+        *held = (held_t){head, position, position + aq_ring_descriptor_slots(descriptor)};
+        head = held->end;
+        atomic_store_explicit(&ring->head, head, memory_order_relaxed);
         if (aq_ring_descriptor_category(descriptor) != AQ_RING_SKIP) {
             aq_cell_increment(&ring->messages);
             return true;
@@ -215,9 +229,9 @@ static bool claim_next(aq_ring_in_t *ring, held_t *held)
 static bool receive_next(aq_ring_in_t *ring, held_t *held, bool more)
 {
     if (!ring_lock(ring)) {
-        if (held->lines)
-            mark_done(ring, held->position);
-        held->lines = 0;
+        if (held->end)
+            mark_done(ring, held);
+        held->end = 0;
         return false;
     }
     settle_held(ring, held);
@@ -230,7 +244,7 @@ unsigned aq_ring_receive_shared(aq_ring_in_t *ring, unsigned budget, bool reply,
                                 const aq_conduit_env_t *env)
 {
     unsigned done = 0;
-    held_t held = {0, 0};
+    held_t held = {0, 0, 0};
     bool more = done < budget; // the caller has just seen a message
     while (receive_next(ring, &held, more)) {
         aq_ring_header_t *header = header_at(ring, held.position);

@@ -1,21 +1,24 @@
 // A message ring: many senders, one receiving process, in memory that all of them share.
 //
-//      lines of 64 bytes; positions count lines and never wrap, their low bits are the place
+//      slots of 32 bytes, two in a line of the cache; positions count slots and never wrap, their
+//      low bits are the place
 //
 //          released          head                     tail
 //             |  handlers run  |   waiting             |
 //      ...----[=====][====]....[=====][==][=========]--.--.--.--...
-//                              ^ flag, header, arguments, payload: one run of lines
+//                              ^ flag, header, arguments, payload: one run of slots
 //
-// - A sender takes lines by moving tail (compare and swap), writes the message, and last the flag
-//   in its first line. So a message of one line moves one line between the processors.
+// - A sender takes slots by moving tail (compare and swap), writes the message, and last the flag
+//   in its first slot. Two messages of one slot move one line between the processors.
 // - The flag of a message at position p is p ^ key. What lies there before is the flag of an older
 //   message or the payload of one; the key is random and 64 bits long, so that no payload is taken
 //   for a flag.
+// - A message of several slots begins with a line, so that no more lines move than it fills. If the
+//   tail is in the middle of a line, its second half is left out, and the flag says so (^ GAP).
 // - A run never crosses the end of the ring: the sender fills the rest with a message that is
 //   skipped. A message is at most half the ring.
 // - The receiver claims a message by moving head, runs the handler on the payload in place, then
-//   gives its lines back, in order. With several threads, head and released move under a try-lock,
+//   gives its slots back, in order. With several threads, head and released move under a try-lock,
 //   handlers run without it, and a message done before an older one is marked (flag ^ DONE).
 // - Senders see only `freed`, which follows released with some delay, to keep its line
 //   from travelling.
@@ -38,8 +41,8 @@ typedef struct aq_ring_control {
 // A sender's view of a peer's ring.
 typedef struct aq_ring_out {
     aq_ring_control_t *control;
-    char *lines;
-    uint64_t count; // lines, a power of two
+    char *slots;
+    uint64_t count; // of slots, a power of two
     uint64_t key;
     _Atomic uint64_t freed; // last value read; saves reading the peer's line
 } aq_ring_out_t;
@@ -47,7 +50,7 @@ typedef struct aq_ring_out {
 // The receiver's own state. head and released are guarded by the try-lock when there are threads.
 typedef struct aq_ring_in {
     aq_ring_control_t *control;
-    char *lines;
+    char *slots;
     uint64_t count, key;
     _Atomic uint64_t head;
     uint64_t released;
@@ -56,18 +59,22 @@ typedef struct aq_ring_in {
     atomic_uint lock;
 } aq_ring_in_t;
 
-// A run of lines that a sender has taken.
+// Marks the flag of a message whose sender has left out the slot before it.
+#define AQ_RING_GAP ((uint64_t)1 << 62)
+
+// A run of slots that a sender has taken.
 typedef struct aq_ring_run {
     uint64_t position;
+    uint64_t gap; // AQ_RING_GAP or 0
     aq_ring_header_t *header;
 } aq_ring_run_t;
 
-static inline char *aq_ring_line(char *lines, uint64_t count, uint64_t position)
+static inline aq_ring_header_t *aq_ring_at(char *slots, uint64_t count, uint64_t position)
 {
-    return lines + (position & (count - 1)) * AQ_RING_LINE;
+    return (aq_ring_header_t *)(void *)(slots + (position & (count - 1)) * AQ_RING_SLOT);
 }
 
-// Takes n lines (n <= count / 2); false when there is no room now. Any thread.
+// Takes n slots (n <= count / 2); false when there is no room now. Any thread.
 bool aq_ring_take(aq_ring_out_t *ring, uint64_t n, aq_ring_run_t *run);
 
 // What a thread did before it sent a message happens before what another thread of its process does
@@ -93,25 +100,38 @@ static inline void aq_ring_arrives(void)
 static inline void aq_ring_publish(const aq_ring_out_t *ring, const aq_ring_run_t *run)
 {
     aq_ring_leaves();
-    atomic_store_explicit(&run->header->flag, run->position ^ ring->key, memory_order_release);
+    atomic_store_explicit(&run->header->flag, run->position ^ run->gap ^ ring->key,
+                          memory_order_release);
 }
 
-// Turns n taken lines from a position on into a message that the receiver skips.
-void aq_ring_skip(const aq_ring_out_t *ring, uint64_t position, uint64_t n);
+// Turns a taken run of n slots into a message that the receiver skips.
+void aq_ring_skip(const aq_ring_out_t *ring, const aq_ring_run_t *run, uint64_t n);
 
-// Header of the message at a position of a peer's ring.
-static inline aq_ring_header_t *aq_ring_header(const aq_ring_out_t *ring, uint64_t position)
+static inline uint64_t aq_ring_flag(const aq_ring_in_t *ring, uint64_t position)
 {
-    return (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, position);
+    return atomic_load_explicit(&aq_ring_at(ring->slots, ring->count, position)->flag,
+                                memory_order_acquire);
 }
 
-// Whether there is a message. Costs one load of a line that stays in this processor's cache.
-static inline bool aq_ring_ready(aq_ring_in_t *ring)
+// Finds the message that begins at a position, or after a gap there. mark: of its flag. The line
+// stays in this processor's cache until a sender writes to it.
+static inline bool aq_ring_find(const aq_ring_in_t *ring, uint64_t from, uint64_t mark,
+                                uint64_t *position)
 {
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    aq_ring_header_t *header =
-        (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, head);
-    return atomic_load_explicit(&header->flag, memory_order_acquire) == (head ^ ring->key);
+    *position = from;
+    if (aq_ring_flag(ring, from) == (from ^ ring->key ^ mark))
+        return true;
+    *position = from + 1;
+    return from & 1 &&
+           aq_ring_flag(ring, from + 1) == ((from + 1) ^ AQ_RING_GAP ^ ring->key ^ mark);
+}
+
+// Whether there is a message.
+static inline bool aq_ring_ready(const aq_ring_in_t *ring)
+{
+    uint64_t position;
+    return aq_ring_find(ring, atomic_load_explicit(&ring->head, memory_order_relaxed), 0,
+                        &position);
 }
 
 // As aq_ring_ready, without the lock while other threads receive. The result is a hint, since the
@@ -123,15 +143,17 @@ __attribute__((no_sanitize_thread))
 static inline bool
 aq_ring_peek(aq_ring_in_t *ring)
 {
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    aq_ring_header_t *header =
-        (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, head);
-    return atomic_load_explicit(&header->flag, memory_order_relaxed) == (head ^ ring->key);
+    const uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    const aq_ring_header_t *at = aq_ring_at(ring->slots, ring->count, head);
+    const aq_ring_header_t *next = aq_ring_at(ring->slots, ring->count, head + 1);
+    return atomic_load_explicit(&at->flag, memory_order_relaxed) == (head ^ ring->key) ||
+           (head & 1 && atomic_load_explicit(&next->flag, memory_order_relaxed) ==
+                            ((head + 1) ^ AQ_RING_GAP ^ ring->key));
 }
 
-// Whether there is work: a message, or finished messages whose lines are not given back yet. (A
+// Whether there is work: a message, or finished messages whose slots are not given back yet. (A
 // thread may have found the try-lock taken when its handler returned, and senders may wait for
-// exactly those lines.)
+// exactly those slots.)
 static inline bool aq_ring_busy(aq_ring_in_t *ring)
 {
     return aq_ring_peek(ring) || atomic_load_explicit(&ring->published, memory_order_relaxed) !=

@@ -4,6 +4,7 @@
 
 #include "../../core/aqueduct.h"
 #include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
 #include "../../other/base/settings.h"
 #include "gasnetex_core.h"
 #include "mail_message.h"
@@ -20,31 +21,31 @@ static size_t round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-static size_t ring_lines(void)
+static size_t ring_slots(void)
 {
     size_t wanted =
-        (size_t)aq_settings_int(AQ_SET_PSHM_NETWORK_DEPTH) * AQ_RING_MAX_MEDIUM / AQ_RING_LINE;
-    size_t lines = 1;
-    while (lines < wanted)
-        lines *= 2;
-    return lines;
+        (size_t)aq_settings_int(AQ_SET_PSHM_NETWORK_DEPTH) * AQ_RING_MAX_MEDIUM / AQ_RING_SLOT;
+    size_t slots = 1;
+    while (slots < wanted)
+        slots *= 2;
+    return slots;
 }
 
 size_t aq_mailbox_bytes(void)
 {
-    return round_up(sizeof(aq_mailbox_t), PAGE) + 2 * ring_lines() * AQ_RING_LINE;
+    return round_up(sizeof(aq_mailbox_t), PAGE) + 2 * ring_slots() * AQ_RING_SLOT;
 }
 
-static char *lines_of(const aq_mail_t *mail, aq_mailbox_t *mailbox, unsigned ring)
+static char *slots_of(const aq_mail_t *mail, aq_mailbox_t *mailbox, unsigned ring)
 {
     return (char *)mailbox + round_up(sizeof *mailbox, PAGE) +
-           ring * mail->ring_lines * AQ_RING_LINE;
+           ring * mail->ring_slots * AQ_RING_SLOT;
 }
 
 void aq_mail_open(aq_mail_t *mail, const aq_mail_areas_t *areas)
 {
     mail->areas = *areas;
-    mail->ring_lines = ring_lines();
+    mail->ring_slots = ring_slots();
     memcpy(&mail->key, mail->base.env->boot->key, sizeof mail->key);
     // neither a position nor the zero of fresh memory is taken for a flag
     mail->key |= (uint64_t)1 << 63;
@@ -54,8 +55,8 @@ void aq_mail_open(aq_mail_t *mail, const aq_mail_areas_t *areas)
     for (unsigned i = 0; i < 2; i++)
         mail->in[i] = (aq_ring_in_t){
             .control = &own->ring[i],
-            .lines = lines_of(mail, own, i),
-            .count = mail->ring_lines,
+            .slots = slots_of(mail, own, i),
+            .count = mail->ring_slots,
             .key = mail->key,
         };
     aq_mail_sleep_start(mail);
@@ -67,8 +68,8 @@ void aq_mail_link(const aq_mail_t *mail, aq_mailbox_t *peer, aq_mail_link_t *lin
     for (unsigned i = 0; i < 2; i++)
         link->out[i] = (aq_ring_out_t){
             .control = &peer->ring[i],
-            .lines = lines_of(mail, peer, i),
-            .count = mail->ring_lines,
+            .slots = slots_of(mail, peer, i),
+            .count = mail->ring_slots,
             .key = mail->key,
         };
 }
@@ -99,7 +100,7 @@ static inline void write_header(const aq_mail_t *mail, aq_ring_header_t *header,
 // and the receiver copies it. An empty payload may have no address.
 static void write_long(aq_ring_header_t *header, const aq_am_t *am)
 {
-    aq_ring_long_t *body = aq_ring_body(header, am->nargs);
+    aq_ring_long_t *body = aq_ring_body(header, am->nargs, am->dest_mapped ? 0 : am->nbytes);
     body->dest = am->dest;
     body->nbytes = am->nbytes;
     if (am->nbytes)
@@ -120,13 +121,13 @@ aq_status_t aq_mail_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am
     aq_ring_out_t *ring = &link->out[am->reply];
     size_t inside = bytes_inside(am);
     aq_ring_run_t run;
-    if (!aq_ring_take(ring, aq_ring_lines(am->nargs, am->category, inside), &run))
+    if (!aq_ring_take(ring, aq_ring_slots(am->nargs, am->category, inside), &run))
         return AQ_AGAIN;
     write_header(aq_mail_of(conduit), run.header, am, inside);
     if (am->category == AQ_AM_LONG)
         write_long(run.header, am);
     else if (inside)
-        memcpy(aq_ring_body(run.header, am->nargs), am->payload, inside);
+        memcpy(aq_ring_body(run.header, am->nargs, inside), am->payload, inside);
     aq_ring_publish(ring, &run);
     aq_mail_wake_peer(aq_mail_of(conduit), link);
     frame_count(conduit);
@@ -135,44 +136,82 @@ aq_status_t aq_mail_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am
 
 // ---- payload written in place ----
 
+// A prepared payload is aligned as one of more than 8 bytes, however few it gets.
+static size_t aligned_size(size_t size)
+{
+    return aq_max(size, (size_t)9);
+}
+
+static uint64_t prepared_slots(const aq_am_t *am, size_t size)
+{
+    return aq_ring_slots(am->nargs, AQ_AM_MEDIUM, aligned_size(size));
+}
+
 aq_status_t aq_mail_prepare(aq_conduit_t *conduit, void *pointer, const aq_am_t *am, size_t least,
                             size_t most, aq_reservation_t *out)
 {
     (void)conduit;
     aq_mail_link_t *link = pointer;
+    aq_ring_out_t *ring = &link->out[am->reply];
     aq_ring_run_t run;
     size_t size = most;
-    if (!aq_ring_take(&link->out[am->reply], aq_ring_lines(am->nargs, AQ_AM_MEDIUM, size), &run)) {
+    if (!aq_ring_take(ring, prepared_slots(am, size), &run)) {
         size = least;
-        if (least == most || !aq_ring_take(&link->out[am->reply],
-                                           aq_ring_lines(am->nargs, AQ_AM_MEDIUM, size), &run))
+        if (least == most || !aq_ring_take(ring, prepared_slots(am, size), &run))
             return AQ_AGAIN;
     }
-    *out = (aq_reservation_t){aq_ring_body(run.header, am->nargs), size, run.position};
+    *out = (aq_reservation_t){aq_ring_body(run.header, am->nargs, aligned_size(size)), size,
+                              run.position | run.gap};
     return AQ_OK;
 }
 
-// Turns lines that a message leaves unused into a message that is skipped.
+static aq_ring_run_t run_of(const aq_ring_out_t *ring, const aq_reservation_t *room)
+{
+    const uint64_t position = room->cookie & ~AQ_RING_GAP;
+    return (aq_ring_run_t){position, room->cookie & AQ_RING_GAP,
+                           aq_ring_at(ring->slots, ring->count, position)};
+}
+
+// Turns slots that a message leaves unused into a message that is skipped.
+static void skip_rest(const aq_ring_out_t *ring, const aq_ring_run_t *run, uint64_t used,
+                      uint64_t taken)
+{
+    const uint64_t position = run->position + used;
+    const aq_ring_run_t rest = {position, used ? 0 : run->gap,
+                                aq_ring_at(ring->slots, ring->count, position)};
+    aq_ring_skip(ring, &rest, taken - used);
+}
+
 static void finish_send(aq_mail_t *mail, aq_mail_link_t *link, const aq_am_t *am,
                         const aq_reservation_t *room, uint64_t used)
 {
-    aq_ring_out_t *ring = &link->out[am->reply];
-    uint64_t taken = aq_ring_lines(am->nargs, AQ_AM_MEDIUM, room->size);
+    const aq_ring_out_t *ring = &link->out[am->reply];
+    const aq_ring_run_t run = run_of(ring, room);
+    const uint64_t taken = prepared_slots(am, room->size);
     if (used < taken)
-        aq_ring_skip(ring, room->cookie + used, taken - used);
+        skip_rest(ring, &run, used, taken);
     if (used)
-        aq_ring_publish(ring, &(aq_ring_run_t){room->cookie, aq_ring_header(ring, room->cookie)});
+        aq_ring_publish(ring, &run);
     aq_mail_wake_peer(mail, link);
+}
+
+// The payload of a message that became short may begin nearer to the header.
+static void place_payload(aq_ring_header_t *header, const aq_am_t *am, const aq_reservation_t *room)
+{
+    void *body = aq_ring_body(header, am->nargs, am->nbytes);
+    if (body != room->payload)
+        memmove(body, room->payload, am->nbytes);
 }
 
 void aq_mail_commit(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
                     const aq_reservation_t *room)
 {
     aq_mail_link_t *link = pointer;
-    write_header(aq_mail_of(conduit), aq_ring_header(&link->out[am->reply], room->cookie), am,
-                 am->nbytes);
+    aq_ring_header_t *header = run_of(&link->out[am->reply], room).header;
+    place_payload(header, am, room);
+    write_header(aq_mail_of(conduit), header, am, am->nbytes);
     finish_send(aq_mail_of(conduit), link, am, room,
-                aq_ring_lines(am->nargs, AQ_AM_MEDIUM, am->nbytes));
+                aq_ring_slots(am->nargs, AQ_AM_MEDIUM, am->nbytes));
     frame_count(conduit);
 }
 
@@ -226,7 +265,7 @@ void aq_mail_dump_state(aq_conduit_t *conduit)
         const uint64_t head = atomic_load_explicit(&mail->in[i].head, memory_order_relaxed);
         const uint64_t tail =
             atomic_load_explicit(&mail->in[i].control->tail, memory_order_relaxed);
-        aq_log_notice("%s: ring of %s: %lu lines taken in all, %lu of %lu not read yet",
+        aq_log_notice("%s: ring of %s: %lu slots taken in all, %lu of %lu not read yet",
                       conduit->ops->name, names[i], (unsigned long)tail,
                       (unsigned long)(tail - head), (unsigned long)mail->in[i].count);
     }

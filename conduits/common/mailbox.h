@@ -53,7 +53,7 @@ typedef struct aq_mail {
     bool light_senders; // senders need no fence: sleepers run it on all processors (membarrier)
 
     aq_mail_areas_t areas;
-    size_t ring_lines;
+    size_t ring_slots;
     uint64_t key;
     _Atomic uint64_t sent; // frames, if the process has one thread; else the core counts them
 } aq_mail_t;
