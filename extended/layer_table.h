@@ -16,7 +16,8 @@ enum {
     AQ_HANDLER_TAGGED_REFUSED,
     AQ_HANDLER_MSG_EXPOSE, // messages/msg_device.c
     AQ_HANDLER_MSG_EXPOSED,
-    AQ_HANDLER_VIS_PUT = 16, // vis_am.c
+    AQ_HANDLER_MSG_EAGER_JOB = 13, // messages/msg_recv.c
+    AQ_HANDLER_VIS_PUT = 16,       // vis_am.c
     AQ_HANDLER_VIS_GET,
     AQ_HANDLER_VIS_GET_DONE,
     AQ_HANDLER_VIS_NOTICE,   // vis_notice.c

@@ -139,10 +139,10 @@ typedef struct aq_msg {
     gasnetx_Request_t free_requests;
     // Bytes of the longest message that is sent at once: to ranks that share memory, and to others.
     size_t eager_near, eager;
-    size_t device;    // bytes of the shortest one that a network device reads
-    size_t share;     // bytes that a rank keeps of the messages of another one
+    size_t device;                  // bytes of the shortest one that a network device reads
+    size_t share;                   // bytes that a rank keeps of the messages of another one
     size_t share_eager, share_half; // three quarters and half of that
-    atomic_uint mode; // gasnetx_Msg_Mode; written with the lock
+    atomic_uint mode;               // gasnetx_Msg_Mode; written with the lock
     uint32_t changes; // how often this rank has stopped or started; odd: it has stopped
     gasnetx_msg_counts_t counts;
 } aq_msg_t;

@@ -208,6 +208,12 @@ static void on_eager(gex_Token_t token, void *payload, size_t nbytes, int32_t nu
     message_arrive(&head, payload);
 }
 
+static void on_eager_job(gex_Token_t token, void *payload, size_t nbytes, int32_t number,
+                         int32_t tag)
+{
+    on_eager(token, payload, nbytes, number, tag, 0, 0);
+}
+
 static void on_offer(gex_Token_t token, int32_t number, int32_t tag, int32_t team_high,
                      int32_t team_low, int32_t bytes_high, int32_t bytes_low, int32_t cookie_high,
                      int32_t cookie_low, int32_t address_high, int32_t address_low, int32_t process,
@@ -233,6 +239,9 @@ void aq_msg_recv_register(void)
 {
     aq_endpoint_internal(AQ_HANDLER_MSG_EAGER, (gex_AM_Fn_t)on_eager,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "message");
+    aq_endpoint_internal(AQ_HANDLER_MSG_EAGER_JOB, (gex_AM_Fn_t)on_eager_job,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 2,
+                         "message in the primordial team");
     aq_endpoint_internal(AQ_HANDLER_MSG_OFFER, (gex_AM_Fn_t)on_offer,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 15, "offer of a message");
 }

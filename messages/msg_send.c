@@ -33,6 +33,7 @@ static void leave_decide(const aq_msg_call_t *call, leave_t *leave)
     aq_lock_drop(&aq_msg.lock);
 }
 
+// A message in the primordial team does not name its team, so that a word fits in half a line.
 static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
 {
     const uint64_t team = aq_team_of(call->tm)->id;
@@ -42,8 +43,8 @@ static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
                         .payload = call->memory,
                         .nbytes = call->bytes,
                         .category = AQ_AM_MEDIUM,
-                        .handler = AQ_HANDLER_MSG_EAGER,
-                        .nargs = 4};
+                        .handler = team ? AQ_HANDLER_MSG_EAGER : AQ_HANDLER_MSG_EAGER_JOB,
+                        .nargs = team ? 4 : 2};
     aq_am_request(leave->jobrank, &am, 0);
 }
 
