@@ -89,7 +89,7 @@ static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
     kept->order.number = kept->head.number;
     if (bytes)
         memcpy(kept->bytes, arrival->bytes, bytes);
-    aq_msg_room_keep(cost_of(&kept->head));
+    aq_msg_room_keep(&aq_msg_peer(kept->head.source)->room, cost_of(&kept->head));
     return kept;
 }
 
@@ -156,7 +156,7 @@ static bool early_match(aq_msg_peer_t *peer)
     if (kept)
         receive = arrival_match(peer, &arrival, mode);
     if (receive || arrival.dropped)
-        aq_msg_room_unkeep(cost_of(&kept->head));
+        aq_msg_room_unkeep(&peer->room, cost_of(&kept->head));
     aq_lock_drop(&aq_msg.lock);
     const bool found = kept;
     if (found && arrival_end(&arrival, receive))
@@ -273,8 +273,9 @@ void aq_msg_receive(gasnetx_Request_t receive)
     aq_msg_kept_t *kept = (aq_msg_kept_t *)(void *)aq_match_receive(&aq_msg.match, source_of(&key),
                                                                     &key, &receive->entry);
     if (kept) {
-        aq_msg_room_unkeep(cost_of(&kept->head));
-        aq_msg_room_give(&aq_msg_peer(kept->head.source)->room, cost_of(&kept->head));
+        aq_msg_room_t *room = &aq_msg_peer(kept->head.source)->room;
+        aq_msg_room_unkeep(room, cost_of(&kept->head));
+        aq_msg_room_give(room, cost_of(&kept->head));
     }
     aq_lock_drop(&aq_msg.lock);
     if (!kept)

@@ -123,7 +123,7 @@ void aq_msg_room_change(void)
             aq_msg_room_list(&aq_msg.peers[i].room);
 }
 
-void aq_msg_room_keep(size_t cost)
+static void kept_add(size_t cost)
 {
     gasnetx_msg_counts_t *counts = &aq_msg.counts;
     counts->kept_messages++;
@@ -131,10 +131,26 @@ void aq_msg_room_keep(size_t cost)
     counts->most_memory = aq_max(counts->most_memory, counts->kept_memory);
 }
 
-void aq_msg_room_unkeep(size_t cost)
+static void kept_remove(size_t cost)
 {
     aq_msg.counts.kept_messages--;
     aq_msg.counts.kept_memory -= cost;
+}
+
+void aq_msg_room_keep(aq_msg_room_t *room, size_t cost)
+{
+    kept_add(cost);
+    room->kept += cost;
+    if (room->kept > aq_msg.share)
+        aq_fatal("rank %u has sent more messages than there is room for (%zu bytes); all ranks "
+                 "need the same GASNET_MSG_MEMORY",
+                 room_jobrank(room), aq_msg.share);
+}
+
+void aq_msg_room_unkeep(aq_msg_room_t *room, size_t cost)
+{
+    room->kept -= cost;
+    kept_remove(cost);
 }
 
 void aq_msg_room_drop(size_t nbytes)
@@ -149,14 +165,14 @@ void aq_msg_room_arrive(uint32_t jobrank, size_t cost)
     aq_msg_room_t *room = &aq_msg_peer(jobrank)->room;
     room->has_sent = true;
     aq_msg_room_hear(room, atomic_load_explicit(&aq_msg.mode, memory_order_relaxed));
-    aq_msg_room_keep(cost);
+    kept_add(cost);
     aq_lock_drop(&aq_msg.lock);
 }
 
 void aq_msg_room_leave(uint32_t jobrank, size_t cost)
 {
     aq_lock_take(&aq_msg.lock);
-    aq_msg_room_unkeep(cost);
+    kept_remove(cost);
     aq_msg_room_give(&aq_msg_peer(jobrank)->room, cost);
     aq_lock_drop(&aq_msg.lock);
 }

@@ -63,9 +63,10 @@ static inline void aq_msg_room_give(aq_msg_room_t *room, size_t cost)
         aq_msg_room_list(room);
 }
 
-// This process keeps a message, or has ended to keep it.
-void aq_msg_room_keep(size_t cost);
-void aq_msg_room_unkeep(size_t cost);
+// This process keeps a message with two sides of a peer, or has ended to keep it. Ends the job if
+// the peer has sent more than it may.
+void aq_msg_room_keep(aq_msg_room_t *room, size_t cost);
+void aq_msg_room_unkeep(aq_msg_room_t *room, size_t cost);
 
 // Counts a message that no receive or handler will get.
 void aq_msg_room_drop(size_t nbytes);

@@ -11,6 +11,7 @@
 typedef struct aq_msg_room {
     size_t used;      // at the peer
     size_t given;     // here, and the peer was not told of it
+    size_t kept;      // here, of its messages with two sides that no receive has taken
     uint32_t changes; // of the peer, as it has told: odd: it has stopped
     uint32_t told;    // of the changes of this rank, the last one that the peer was told of
     bool has_sent;    // large messages of it have arrived

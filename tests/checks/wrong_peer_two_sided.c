@@ -267,6 +267,16 @@ static void msg_room_changes(void)
     room(0, 0);
 }
 
+// More than half of the 64 MB of which two ranks have equal shares.
+static void msg_room_beyond(void)
+{
+    const size_t most = gex_AM_LUBRequestMedium();
+    const size_t nbytes = most < sizeof long_bytes ? most : sizeof long_bytes;
+    for (size_t sent = 0, number = 0; sent < (size_t)36 << 20; sent += nbytes)
+        gex_AM_RequestMedium4(tm, 0, H_MSG_EAGER, long_bytes, nbytes, GEX_EVENT_NOW, 0,
+                              (int)number++, TAG, BOTH(TEAM));
+}
+
 #define NOT_OFFERED "rank 1 asks for a message that it was not offered"
 #define NOT_THERE "rank 1 asks for bytes that a message to it does not have"
 #define NO_RECEIVE "rank 1 has sent a piece of a message for which no receive waits"
@@ -312,6 +322,8 @@ const wrong_mode_t wrong_two_sided_modes[] = {
     {"msg-room-more", NOT_USED, .before = msg_send, .request = msg_room_more},
     {"msg-room-twice", NOT_USED, .before = msg_send, .request = msg_room_twice},
     {"msg-room-huge", NOT_USED, .before = msg_send, .request = msg_room_huge},
+    {"msg-room-beyond", "rank 1 has sent more messages than there is room for",
+     .request = msg_room_beyond},
     {"msg-room-changes", HARMLESS, .before = msg_send, .request = msg_room_changes},
 };
 const size_t wrong_two_sided_mode_count =
