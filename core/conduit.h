@@ -62,25 +62,15 @@ typedef enum aq_am_category {
     AQ_AM_CONTROL
 } aq_am_category_t;
 
-// Copies those of n arguments that a power of two stands for in n; greater powers come before it.
-static inline void aq_am_copy_some(int32_t *to, const int32_t *from, unsigned n, unsigned power)
-{
-    const unsigned first = n & -(2 * power);
-    if (n & power)
-        memcpy(to + first, from + first, power * sizeof *to);
-}
-
-// Copies the arguments of a message, n <= 31. Each step copies a constant number of bytes, which
-// costs less than a call of memcpy or a loop.
+// Copies the arguments of a message, one by one: they were written just before, in pieces, and the
+// processor delays a load that needs several of its recent stores. The empty assembly keeps the
+// compiler from making a call of memcpy or wide loads of the loop.
 static inline void aq_am_copy_args(int32_t *to, const int32_t *from, unsigned n)
 {
-    aq_am_copy_some(to, from, n, 1);
-    aq_am_copy_some(to, from, n, 2);
-    aq_am_copy_some(to, from, n, 4);
-    if (n < 8)
-        return;
-    aq_am_copy_some(to, from, n, 8);
-    aq_am_copy_some(to, from, n, 16);
+    for (unsigned i = 0; i < n; i++) {
+        to[i] = from[i];
+        __asm__ volatile("");
+    }
 }
 
 // An outgoing message. All pointers belong to the caller and are valid during the call only.
