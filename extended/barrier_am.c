@@ -123,7 +123,9 @@ static void send_round(aq_dissemination_t *d)
     aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = ARGS};
     d->sent++;
-    aq_am_request(d->to[d->round], &am, 0);
+    // Without a poll, which would take the line away that the other one is about to write.
+    if (aq_am_request(d->to[d->round], &am, GEX_FLAG_IMMEDIATE))
+        aq_am_request(d->to[d->round], &am, 0);
 }
 
 void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vote)
