@@ -289,8 +289,9 @@ on_netem()
 }
 
 # on_ibv [--rails N] [--two] COMMAND ...: runs the commands in one virtual machine with a verbs device
-# or several, or in the first of two. No ranks of jobs over conduit ibv share memory. The device must never have had
-# to wait for a buffer.
+# or several, or in the first of two. No ranks of jobs over conduit ibv share memory. Ranks block, because a spinning
+# rank would keep an emulated processor from the threads that carry packets. The device must never have had to wait
+# for a buffer.
 on_ibv()
 {
     local options=(--rdma --time 840)
@@ -305,7 +306,7 @@ on_ibv()
     grep -q '^#define AQ_EACH_NAME.*X(ibv)' "$AQ_BUILD/config.h" ||
         skip "conduit ibv is not in this build (packages libibverbs-dev and librdmacm-dev)"
     "$AQ_SRC/tests/beds/rxe-vm/run" "${options[@]}" -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
-        export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ibv GASNET_SUPERNODE_MAXSIZE=1
+        export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ibv GASNET_SUPERNODE_MAXSIZE=1 GASNET_WAITMODE=block
         for job; do
             echo "== $job"
             eval "$job" || exit
