@@ -3,9 +3,9 @@
 #   check-build.sh strict|debug|asan|tsan
 #   check-build.sh fuzz PROGRAM ...
 # Only files that changed since the last time are compiled again. The other checks use the
-# installation of strict. debug has no shared libraries, and compiles all programs of the tests. The
-# other variants compile only the programs that run with them: asan has the sanitizers of addresses
-# and of undefined behaviour, tsan that of threads. fuzz makes the fuzzers for tests/fuzz/run, by
+# installation of strict. debug has no shared libraries. It compiles the programs of the tests but
+# those of asan that it does not run itself. The other variants compile only the programs that run
+# with them: asan has the sanitizers of addresses and of undefined behaviour, tsan that of threads. fuzz makes the fuzzers for tests/fuzz/run, by
 # clang with libFuzzer: the main of fuzz_driver.c, which replays a corpus, gets another name, so
 # that the linker takes libFuzzer's main.
 set -eu
@@ -13,7 +13,7 @@ set -eu
 sanitized="--disable-shared CFLAGS=-O1\ -g1 --enable-sanitizer"
 case ${1-} in
 strict) options="--prefix=$AQ_BUILD/strict/installed" goal=all ;;
-debug) options="--enable-debug --disable-shared --prefix=$AQ_BUILD/debug/installed" goal=check-programs ;;
+debug) options="--enable-debug --disable-shared --prefix=$AQ_BUILD/debug/installed" goal=debug-programs ;;
 asan) options="--enable-debug $sanitized=address,undefined" goal=sanitized-programs ;;
 tsan) options="$sanitized=thread" goal=sanitized-programs ;;
 fuzz)
