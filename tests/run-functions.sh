@@ -562,7 +562,7 @@ ibv_memory()
 # messages wake it.
 ibv_oversubscribed()
 {
-    GASNET_AMRDMA_CYCLE=1 gasnetrun_ibv -n 4 conform-seq am_sleeper am_flood_short barrier_am
+    GASNET_AMRDMA_CYCLE=1 gasnetrun_ibv -n 3 conform-seq am_sleeper am_flood_short barrier_am
 }
 
 # Runs jobs of conduit ibv that the mpirun of MPI $2 starts and whose ranks join by spawner $1.
