@@ -110,6 +110,18 @@ void aq_large_end(gasnetx_Large_t message);
 void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_params_t *params,
                           const void *bytes);
 
+// A header that has arrived. The parameters and the data behind them are in its payload, at any
+// address.
+typedef struct aq_large_header {
+    aq_msg_head_t head; // as its sender has filled it in
+    char types[GASNETX_TYPES_MAX + 1];
+    const uint8_t *params;
+    size_t params_bytes, data_bytes;
+} aq_large_header_t;
+
+// Reads what a peer has sent. Returns NULL, or what is wrong, to be read after "is wrong: ".
+const char *aq_large_header_read(const uint8_t *payload, size_t nbytes, aq_large_header_t *header);
+
 // Whether the data of a message may go with its header.
 bool aq_large_is_eager(uint32_t jobrank, size_t nbytes);
 

@@ -109,55 +109,66 @@ static __attribute__((noreturn)) void header_refuse(uint32_t source, const char 
     aq_fatal("a large message of rank %u is wrong: %s", source, why);
 }
 
-// The types of a header, with a 0 at their end; params_bytes: of the parameters that they describe.
-static void types_read(uint32_t source, const uint8_t *from, uint64_t bytes, size_t rest,
-                       char types[GASNETX_TYPES_MAX + 1], size_t *params_bytes)
+// Reads types of so many bytes, behind which the header has the rest.
+static const char *types_read(const uint8_t *from, uint64_t bytes, size_t rest,
+                              aq_large_header_t *header)
 {
     if (bytes > GASNETX_TYPES_MAX || bytes > rest)
-        header_refuse(source, "it is shorter than it says");
-    memcpy(types, from, bytes);
-    types[bytes] = 0;
-    if (strlen(types) != bytes || !aq_params_size(types, params_bytes))
-        header_refuse(source, "the types of its parameters are no description");
-    if (*params_bytes > rest - bytes)
-        header_refuse(source, "it is shorter than its parameters");
+        return "it is shorter than it says";
+    memcpy(header->types, from, bytes);
+    header->types[bytes] = 0;
+    if (strlen(header->types) != bytes || !aq_params_size(header->types, &header->params_bytes))
+        return "the types of its parameters are no description";
+    return header->params_bytes > rest - bytes ? "it is shorter than its parameters" : NULL;
+}
+
+const char *aq_large_header_read(const uint8_t *payload, size_t nbytes, aq_large_header_t *header)
+{
+    wire_t wire;
+    if (nbytes < sizeof wire)
+        return "it is shorter than a header";
+    memcpy(&wire, payload, sizeof wire);
+    payload += sizeof wire;
+    nbytes -= sizeof wire;
+    const char *why = types_read(payload, wire.types_bytes, nbytes, header);
+    if (why)
+        return why;
+    header->head = wire.head;
+    header->params = payload + wire.types_bytes;
+    header->data_bytes = nbytes - wire.types_bytes - header->params_bytes;
+    if (header->data_bytes != (wire.head.cookie ? 0 : wire.head.nbytes) ||
+        header->data_bytes > data_most())
+        return "it has not the data that it says";
+    return NULL;
 }
 
 // Parameters first, for their alignment.
-static gasnetx_Large_t message_make(const aq_msg_head_t *head, const char *types,
-                                    const uint8_t *params, size_t params_bytes, size_t data_bytes)
+static gasnetx_Large_t message_make(const aq_large_header_t *header)
 {
-    const size_t types_size = strlen(types) + 1;
-    gasnetx_Large_t message = malloc(sizeof *message + params_bytes + types_size + data_bytes);
+    const size_t params_bytes = header->params_bytes, types_size = strlen(header->types) + 1;
+    gasnetx_Large_t message =
+        malloc(sizeof *message + params_bytes + types_size + header->data_bytes);
     if (!message)
-        aq_fatal("out of memory for a large message of rank %u", head->source);
-    *message = (struct gasnetx_large){
-        .work = {.run = aq_large_handle}, .order = {.number = head->number}, .head = *head};
-    uint8_t *at = bytes_append(message->memory, params, params_bytes);
+        aq_fatal("out of memory for a large message of rank %u", header->head.source);
+    *message = (struct gasnetx_large){.work = {.run = aq_large_handle},
+                                      .order = {.number = header->head.number},
+                                      .head = header->head};
+    uint8_t *at = bytes_append(message->memory, header->params, params_bytes);
     message->params = (gasnetx_params_t){message->memory, params_bytes, (const char *)at};
-    at = bytes_append(at, types, types_size);
+    at = bytes_append(at, header->types, types_size);
     message->bytes = at;
-    bytes_append(at, params + params_bytes, data_bytes);
+    bytes_append(at, header->params + params_bytes, header->data_bytes);
     return message;
 }
 
 static gasnetx_Large_t message_read(uint32_t source, const uint8_t *payload, size_t nbytes)
 {
-    wire_t wire;
-    char types[GASNETX_TYPES_MAX + 1];
-    size_t params_bytes;
-    if (nbytes < sizeof wire)
-        header_refuse(source, "it is shorter than a header");
-    memcpy(&wire, payload, sizeof wire);
-    wire.head.source = source;
-    payload += sizeof wire;
-    nbytes -= sizeof wire;
-    types_read(source, payload, wire.types_bytes, nbytes, types, &params_bytes);
-    payload += wire.types_bytes;
-    nbytes -= wire.types_bytes + params_bytes;
-    if (nbytes != (wire.head.cookie ? 0 : wire.head.nbytes) || nbytes > data_most())
-        header_refuse(source, "it has not the data that it says");
-    return message_make(&wire.head, types, payload, params_bytes, nbytes);
+    aq_large_header_t header;
+    const char *why = aq_large_header_read(payload, nbytes, &header);
+    if (why)
+        header_refuse(source, why);
+    header.head.source = source;
+    return message_make(&header);
 }
 
 static aq_large_work_t *work_of(aq_order_entry_t *entry)
