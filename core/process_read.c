@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lock.h"
+#include "shared_heap.h"
 #include "team.h"
 
 static uint64_t own_proof;
@@ -71,14 +72,26 @@ bool aq_process_holds(const aq_process_t *process)
            found == process->proof;
 }
 
-const void *aq_process_mapped(uint32_t jobrank, uint64_t address, size_t nbytes)
+static void *segment_find(uint32_t jobrank, uint64_t address, size_t nbytes)
 {
-    if (jobrank == aq_job.rank)
-        return (void *)(uintptr_t)address;
     const intptr_t shift = aq_team_shift(jobrank, 0);
     const uint64_t offset = address - aq_job.segment_addr[jobrank];
     if (shift & 1 || offset > aq_job.segment_size[jobrank] ||
         nbytes > aq_job.segment_size[jobrank] - offset)
         return NULL;
     return (void *)((uintptr_t)address + (uintptr_t)shift);
+}
+
+void *aq_process_mapped(uint32_t jobrank, uint64_t address, size_t nbytes)
+{
+    if (jobrank == aq_job.rank)
+        return (void *)(uintptr_t)address;
+    void *found = segment_find(jobrank, address, nbytes);
+    return found ? found : aq_shared_heap_find(jobrank, address, nbytes);
+}
+
+bool aq_process_shows(const void *memory, size_t nbytes)
+{
+    return aq_job.env.nbrhd_size > 1 && (segment_find(aq_job.rank, (uintptr_t)memory, nbytes) ||
+                                         aq_shared_heap_holds(memory, nbytes));
 }

@@ -30,8 +30,13 @@ bool aq_process_read(int32_t number, uint64_t from, void *to, size_t nbytes);
 // The same into the memory of that process.
 bool aq_process_write(int32_t number, uint64_t to, const void *from, size_t nbytes);
 
-// Returns where this process has mapped nbytes at an address of a rank, or NULL if these bytes are
-// not in the rank's segment, or the segment is not mapped. Any thread; does not block.
-const void *aq_process_mapped(uint32_t jobrank, uint64_t address, size_t nbytes);
+// Returns where this process has mapped nbytes at an address of a rank, or NULL: these bytes are in
+// no mapped segment, and not in memory that the rank shares (shared_heap.h). Ends the job if they
+// are so only in part. Any thread; blocks for a moment when a rank's memory is mapped first.
+void *aq_process_mapped(uint32_t jobrank, uint64_t address, size_t nbytes);
+
+// Whether nbytes of this process are where its neighbours find them mapped, if the system lets them
+// map such memory. Any thread; does not block.
+bool aq_process_shows(const void *memory, size_t nbytes);
 
 #endif

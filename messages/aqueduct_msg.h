@@ -129,6 +129,19 @@ AQ_API int gasnetx_Request_WaitFds(const gasnetx_Request_t *requests, size_t cou
 // is a send. Does not block.
 AQ_API int gasnetx_Request_Cancel(gasnetx_Request_t request);
 
+// ---- memory ----
+
+// Allocates nbytes, aligned to 64 bytes and not initialized, that the processes of this host can
+// map: a long message from or to such memory is copied once, also where the system does not let a
+// process read the memory of another one. All of that memory together has at most GASNET_MSG_SHARED
+// bytes. Where no process shares memory with this one, it is memory as any other.
+// GASNET_ERR_RESOURCE: there is no room.
+AQ_API int gasnetx_Msg_Alloc(size_t nbytes, void **memory);
+
+// Frees such memory, which no message may use any more; NULL: nothing. What is freed is used for
+// later allocations. GASNET_ERR_BAD_ARG: it is not of gasnetx_Msg_Alloc, or was freed before.
+AQ_API int gasnetx_Msg_Free(void *memory);
+
 // ---- flow control ----
 //
 // A rank keeps what has arrived and was not taken in limited memory (GASNET_MSG_MEMORY), of which

@@ -31,7 +31,8 @@ static bool taken[CLAIMS]; // of this process; under aq_msg.lock
 
 static struct aq_msg_claims *claims_of(uint32_t nbrhd_index, uint32_t slot)
 {
-    return (struct aq_msg_claims *)(void *)(aq_scratch_of(nbrhd_index) + AQ_SCRATCH_TEAMS) + slot;
+    char *first = aq_scratch_of(nbrhd_index) + AQ_SCRATCH_CLAIMS_AT;
+    return (struct aq_msg_claims *)(void *)first + slot;
 }
 
 static uint32_t claims_end(uint64_t left)

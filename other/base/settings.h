@@ -71,6 +71,7 @@ typedef enum aq_setting_id {
     AQ_SET_MSG_EAGER,      // GASNET_MSG_EAGER: bytes of a two-sided message that is sent at once
     AQ_SET_MSG_DEVICE,     // GASNET_MSG_DEVICE: bytes of the shortest one that the device reads
     AQ_SET_MSG_MEMORY,     // GASNET_MSG_MEMORY: bytes of messages that a rank keeps for all others
+    AQ_SET_MSG_SHARED,     // GASNET_MSG_SHARED: bytes that gasnetx_Msg_Alloc has at most
     AQ_SET_WAKE_LIMIT,     // GASNET_WAKE_LIMIT: milliseconds of a sleep on the descriptor; 0: auto
     AQ_SET_EXITTIMEOUT,    // GASNET_EXITTIMEOUT and its family: seconds
     AQ_SET_EXITTIMEOUT_MIN,

@@ -242,6 +242,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "at once, and 256 bytes more (large messages: 1 KiB). Beyond the share "
          "the bytes stay at the sender, and then sends wait or fail with "
          "GASNET_ERR_RESOURCE. The same at all ranks."},
+    [AQ_SET_MSG_SHARED] =
+        {"GASNET_MSG_SHARED", AQ_TYPE_BYTES, "1GB", 65536, 1e15, NULL,
+         "Memory that a rank can have from gasnetx_Msg_Alloc at a time. The other processes of "
+         "its host map all of it when they receive the first message from it. The first call "
+         "reserves the addresses; pages are taken when they are written."},
     [AQ_SET_WAKE_LIMIT] =
         {"GASNET_WAKE_LIMIT", AQ_TYPE_INT, "0", 0, 1e9, NULL,
          "Milliseconds after which a client that sleeps on the descriptor of gasnetx_Wait_Arm is "
