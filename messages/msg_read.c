@@ -51,32 +51,41 @@ static bool process_is_source(const aq_msg_head_t *offer)
     return true;
 }
 
-static const char *mapped_at(const aq_msg_head_t *offer)
+// Decides how this process reaches the memory of an offer; *mapped: where that is mapped.
+static aq_msg_reach_t memory_reach(const aq_msg_head_t *offer, char **mapped)
 {
-    return aq_process_mapped(offer->source, offer->address, offer->nbytes);
+    if (!offer->address)
+        return AQ_MSG_AWAY;
+    *mapped = aq_process_mapped(offer->source, offer->address, offer->nbytes);
+    if (*mapped)
+        return AQ_MSG_MAPPED;
+    return process_is_source(offer) ? AQ_MSG_BY_CALLS : AQ_MSG_AWAY;
 }
 
-bool aq_msg_reads_by_calls(const aq_msg_head_t *offer)
+aq_msg_reach_t aq_msg_reach(const aq_msg_head_t *offer)
 {
-    return offer->address && !mapped_at(offer) && process_is_source(offer);
-}
-
-bool aq_msg_read_at(const aq_msg_head_t *offer, size_t offset, void *dest, size_t nbytes)
-{
-    return aq_process_read(offer->process, offer->address + offset, dest, nbytes);
-}
-
-bool aq_msg_write_at(const aq_msg_head_t *offer, size_t offset, const void *src, size_t nbytes)
-{
-    return aq_process_write(offer->process, offer->address + offset, src, nbytes);
+    char *mapped;
+    return memory_reach(offer, &mapped);
 }
 
 bool aq_msg_read(const aq_msg_head_t *offer, uint64_t offset, void *dest, size_t nbytes)
 {
-    const char *mapped = offer->address ? mapped_at(offer) : NULL;
-    if (mapped) {
+    char *mapped;
+    const aq_msg_reach_t reach = memory_reach(offer, &mapped);
+    if (reach == AQ_MSG_MAPPED)
         memcpy(dest, mapped + offset, nbytes);
-        return true;
-    }
-    return aq_msg_reads_by_calls(offer) && aq_msg_read_at(offer, offset, dest, nbytes);
+    return reach == AQ_MSG_MAPPED ||
+           (reach == AQ_MSG_BY_CALLS &&
+            aq_process_read(offer->process, offer->address + offset, dest, nbytes));
+}
+
+bool aq_msg_write(const aq_msg_head_t *offer, uint64_t offset, const void *src, size_t nbytes)
+{
+    char *mapped;
+    const aq_msg_reach_t reach = memory_reach(offer, &mapped);
+    if (reach == AQ_MSG_MAPPED)
+        memcpy(mapped + offset, src, nbytes);
+    return reach == AQ_MSG_MAPPED ||
+           (reach == AQ_MSG_BY_CALLS &&
+            aq_process_write(offer->process, offer->address + offset, src, nbytes));
 }

@@ -4,14 +4,19 @@
 #include "../core/arg64.h"
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
+#include "../core/process_read.h"
 #include "../core/progress.h"
 #include "../core/scratch.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "msg_read.h"
 
-// docs/decisions/messages.md has the measurements behind these.
-#define SHARE_MIN ((size_t)32 << 10)  // bytes of a message that is shared
+// docs/decisions/messages.md has the measurements behind these. Bytes of the shortest message that
+// is shared: by calls of the system; if both sides have the memory of the other one mapped; and if
+// the receiver has.
+#define SHARE_BY_CALLS ((size_t)32 << 10)
+#define SHARE_MAPPED ((size_t)128 << 10)
+#define SHARE_HALF_MAPPED ((size_t)4 << 20)
 #define PIECE_MAX ((size_t)512 << 10) // of a piece, unless there would be too many
 enum { PIECES_MAX = 1 << 15 };
 
@@ -135,9 +140,23 @@ static void claims_begin(gasnetx_Request_t receive, uint32_t generation)
                           memory_order_release);
 }
 
+static bool is_worth_sharing(const struct gasnetx_request *receive)
+{
+    const size_t want = receive->want;
+    const uint32_t source = receive->offer.source;
+    if (want < SHARE_BY_CALLS || source == aq_job.rank ||
+        aq_index_in_nbrhd(&aq_job.env, source) == UINT32_MAX) // conduit mpi maps segments of others
+        return false;
+    const aq_msg_reach_t reach = aq_msg_reach(&receive->offer);
+    if (reach != AQ_MSG_MAPPED)
+        return reach == AQ_MSG_BY_CALLS;
+    return want >= SHARE_HALF_MAPPED ||
+           (want >= SHARE_MAPPED && aq_process_shows(receive->call.memory, want));
+}
+
 bool aq_msg_share_begin(gasnetx_Request_t receive)
 {
-    if (receive->want < SHARE_MIN || !aq_msg_reads_by_calls(&receive->offer))
+    if (!is_worth_sharing(receive))
         return false;
     const uint32_t slot = slot_take();
     if (slot == CLAIMS)
@@ -163,7 +182,7 @@ static bool pieces_read(gasnetx_Request_t receive)
     while (claims_front(receive->claims, &piece)) {
         const size_t bytes = piece_bytes(receive, piece, &offset);
         ok = ok &&
-             aq_msg_read_at(&receive->offer, offset, (char *)receive->call.memory + offset, bytes);
+             aq_msg_read(&receive->offer, offset, (char *)receive->call.memory + offset, bytes);
     }
     return ok;
 }
@@ -212,10 +231,10 @@ static bool piece_write(gasnetx_Request_t send)
     uint32_t piece;
     size_t offset;
     struct aq_msg_claims *claims = send->claims;
-    if (!aq_msg_reads_by_calls(&send->offer) || !claims_back(claims, send->generation, &piece))
+    if (aq_msg_reach(&send->offer) == AQ_MSG_AWAY || !claims_back(claims, send->generation, &piece))
         return false;
     const size_t bytes = piece_bytes(send, piece, &offset);
-    if (!aq_msg_write_at(&send->offer, offset, (char *)send->call.memory + offset, bytes))
+    if (!aq_msg_write(&send->offer, offset, (char *)send->call.memory + offset, bytes))
         atomic_store_explicit(&claims->failed, true, memory_order_relaxed);
     atomic_fetch_add_explicit(&claims->written, 1, memory_order_release);
     return true;
@@ -298,12 +317,13 @@ static void on_share(gex_Token_t token, int32_t cookie_high, int32_t cookie_low,
                      int32_t proof_address_high, int32_t proof_address_low, int32_t proof_high,
                      int32_t proof_low)
 {
+    const uint64_t want = aq_join(want_high, want_low), piece = aq_join(piece_high, piece_low);
     const aq_msg_head_t receiver = {.source = token->arrival->source,
+                                    .nbytes = want,
                                     .address = aq_join(dest_high, dest_low),
                                     .process = process,
                                     .proof_address = aq_join(proof_address_high, proof_address_low),
                                     .proof = aq_join(proof_high, proof_low)};
-    const uint64_t want = aq_join(want_high, want_low), piece = aq_join(piece_high, piece_low);
     share_check(&receiver, want, piece, (uint32_t)slot);
     aq_lock_take(&aq_msg.lock);
     const aq_pending_op_t *op =
