@@ -22,6 +22,7 @@ const aq_layer_t aq_layer_table[] = {
     {"GASNet-1", aq_gasnet1_start, AQ_HANDLER_MEMSET, AQ_HANDLER_MEMSET_DONE},
     {"messages", aq_msg_register, AQ_HANDLER_MSG_SHARE, AQ_HANDLER_MSG_ROOM},
     {"messages by device", aq_msg_device_register, AQ_HANDLER_MSG_EXPOSE, AQ_HANDLER_MSG_EXPOSED},
+    {"messages in place", aq_msg_placed_register, AQ_HANDLER_MSG_PLACED, AQ_HANDLER_MSG_PLACED},
     {"large messages", aq_large_register, AQ_HANDLER_LARGE_PIECE, AQ_HANDLER_LARGE_HEADER},
     {"streams", aq_stream_register, AQ_HANDLER_STREAM_MESSAGE, AQ_HANDLER_STREAM_CONTROL},
     {"primordial team", aq_coll_team_start_job, 0, 0},

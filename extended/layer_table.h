@@ -16,6 +16,7 @@ enum {
     AQ_HANDLER_TAGGED_REFUSED,
     AQ_HANDLER_MSG_EXPOSE, // messages/msg_device.c
     AQ_HANDLER_MSG_EXPOSED,
+    AQ_HANDLER_MSG_PLACED,         // messages/msg_pull.c
     AQ_HANDLER_MSG_EAGER_JOB = 13, // messages/msg_recv.c
     AQ_HANDLER_VIS_PUT = 16,       // vis_am.c
     AQ_HANDLER_VIS_GET,
@@ -62,6 +63,7 @@ void aq_coll_mail_register(void);
 void aq_coll_check_register(void);
 void aq_msg_register(void);
 void aq_msg_device_register(void);
+void aq_msg_placed_register(void);
 void aq_large_register(void);
 void aq_stream_register(void);
 // As above. These also prepare GASNet-1 calls, and the barriers and collectives of the primordial

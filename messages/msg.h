@@ -3,8 +3,10 @@
 //      msg_send.c   the sender: eager messages and offers; serves pulls of what it has offered
 //      msg_recv.c   the receiver: receives, probes; puts arrivals in order and matches them
 //      msg_pull.c   the receiver: fetches the bytes of an offered message
+//      msg_read.c   memory of a process of this host that this process reads and writes
 //      msg_share.c  both sides copy a long message at the same time
 //      msg_device.c the network device reads a long message where it is
+//      msg_alloc.c  the client's calls for memory that the processes of a host map
 //      msg_room.c   room: how much of a peer's messages a rank keeps
 //      flow.c       the client's calls for flow control
 //      request.c    requests and their completion
@@ -13,6 +15,8 @@
 //      long:   offer: a Short with the envelope ----------------> matched: to be pulled
 //              serves it  <----- pull: a Short, for each piece, a few at a time
 //              Medium reply with the piece ---------------------> copied; all there: complete
+//              or, into memory that the sender has mapped:
+//              copies the piece, Short reply -------------------> all there: complete
 //      long, in memory that the receiver can read:
 //              complete   <----- done: a Short                    copied
 //
@@ -21,8 +25,9 @@
 //   pulls. No message is sent, and no byte of a client is copied, while it is held.
 // - The messages of a rank to another one are numbered, and those that arrive early wait, so that
 //   the engine gets them in the order in which they were sent.
-// - A pull names the cookie of its offer, an offset and a length, which the sender checks. Only
-//   calls of the system that write the receiver's memory use an address of the receiver.
+// - A pull names the cookie of its offer, an offset and a length, which the sender checks. An
+//   address of a peer is used only by calls of the system that read or write the peer's memory, and
+//   where it was found in memory of the peer that is mapped here.
 #ifndef AQ_MSG_H
 #define AQ_MSG_H
 
@@ -83,6 +88,7 @@ typedef struct aq_msg_pull {
     uint64_t offset, want;
     uint32_t bytes;
     aq_cookie_t answer; // of the receiver
+    uint64_t dest;      // where the piece goes, if the sender has that mapped; 0: nowhere
 } aq_msg_pull_t;
 
 // What a large message (large.h) does in place of a message with two sides. Called with no lock

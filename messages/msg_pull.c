@@ -6,6 +6,7 @@
 #include "../core/arg64.h"
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
+#include "../core/process_read.h"
 #include "../core/progress.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
@@ -69,15 +70,33 @@ bool aq_msg_pull_end(const aq_msg_head_t *offer)
     return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
+// The address of memory that the sender of a message may have mapped; 0: it has not.
+static uint64_t dest_of(const struct gasnetx_request *receive, uint64_t offset, size_t bytes)
+{
+    const char *dest = (const char *)receive->call.memory + offset;
+    if ((receive->hooks && receive->hooks->arrived) ||
+        aq_index_in_nbrhd(&aq_job.env, receive->offer.source) == UINT32_MAX)
+        return 0;
+    return aq_process_shows(dest, bytes) ? (uintptr_t)dest : 0;
+}
+
 bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes)
 {
     const aq_msg_head_t *offer = &receive->offer;
-    const int32_t args[] = {
-        aq_high(offer->cookie), aq_low(offer->cookie),    aq_high(offset),
-        aq_low(offset),         (int32_t)bytes,           aq_high(receive->want),
-        aq_low(receive->want),  aq_high(receive->cookie), aq_low(receive->cookie)};
+    const uint64_t dest = dest_of(receive, offset, bytes);
+    const int32_t args[] = {aq_high(offer->cookie),
+                            aq_low(offer->cookie),
+                            aq_high(offset),
+                            aq_low(offset),
+                            (int32_t)bytes,
+                            aq_high(receive->want),
+                            aq_low(receive->want),
+                            aq_high(receive->cookie),
+                            aq_low(receive->cookie),
+                            aq_high(dest),
+                            aq_low(dest)};
     const aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_PULL, .nargs = 9};
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_PULL, .nargs = 11};
     return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
@@ -188,17 +207,19 @@ static bool piece_fits(const struct gasnetx_request *receive, uint64_t offset, s
            nbytes <= receive->want - receive->placed;
 }
 
-// The receive that waits for a piece. Ends the job if there is none.
+// The receive that waits for a piece, which was sent or is in its memory. Ends the job if there is
+// none.
 static gasnetx_Request_t piece_place(uint32_t source, aq_cookie_t cookie, uint64_t offset,
-                                     size_t nbytes)
+                                     size_t nbytes, bool sent)
 {
     aq_lock_take(&aq_msg.lock);
     const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, source);
     gasnetx_Request_t receive = op ? op->context : NULL;
-    const bool fits = receive && piece_fits(receive, offset, nbytes);
+    const bool fits = receive && piece_fits(receive, offset, nbytes) &&
+                      (sent || dest_of(receive, offset, nbytes));
     if (fits) {
         receive->placed += nbytes;
-        aq_msg.counts.pieces++;
+        aq_msg.counts.pieces += sent;
     }
     aq_lock_drop(&aq_msg.lock);
     if (!fits)
@@ -211,13 +232,23 @@ static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t co
 {
     const uint64_t offset = aq_join(offset_high, offset_low);
     gasnetx_Request_t receive =
-        piece_place(token->arrival->source, aq_join(cookie_high, cookie_low), offset, nbytes);
+        piece_place(token->arrival->source, aq_join(cookie_high, cookie_low), offset, nbytes, true);
     if (receive->hooks && receive->hooks->arrived) {
         receive->hooks->arrived(receive, offset, payload, nbytes);
         return;
     }
     memcpy((uint8_t *)receive->call.memory + offset, payload, nbytes);
     bytes_count(receive, &receive->moved, nbytes);
+}
+
+// The sender has copied a piece into memory of the receive.
+static void on_placed(gex_Token_t token, int32_t cookie_high, int32_t cookie_low,
+                      int32_t offset_high, int32_t offset_low, int32_t bytes)
+{
+    gasnetx_Request_t receive =
+        piece_place(token->arrival->source, aq_join(cookie_high, cookie_low),
+                    aq_join(offset_high, offset_low), (uint32_t)bytes, false);
+    bytes_count(receive, &receive->moved, (uint32_t)bytes);
 }
 
 void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name)
@@ -229,4 +260,10 @@ void aq_msg_pull_register(void)
 {
     aq_progress_add(&pull_task);
     aq_msg_piece_register(AQ_HANDLER_MSG_PIECE, GEX_FLAG_AM_REPLY, "piece of a message");
+}
+
+void aq_msg_placed_register(void)
+{
+    aq_endpoint_internal(AQ_HANDLER_MSG_PLACED, (gex_AM_Fn_t)on_placed,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 5, "piece of a message was copied");
 }

@@ -1,8 +1,11 @@
 // The side of a message that sends.
+#include <string.h>
+
 #include "../core/am.h"
 #include "../core/arg64.h"
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
+#include "../core/process_read.h"
 #include "../core/progress.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
@@ -124,13 +127,28 @@ static void pull_count(uint32_t source, gasnetx_Request_t send, const aq_msg_pul
                  (unsigned long long)pull->want);
 }
 
+// Copies a piece to where it goes if that is mapped here, and sends it otherwise.
+static void piece_reply(gex_Token_t token, const char *piece, const aq_msg_pull_t *pull)
+{
+    void *dest =
+        pull->dest ? aq_process_mapped(token->arrival->source, pull->dest, pull->bytes) : NULL;
+    if (dest) {
+        memcpy(dest, piece, pull->bytes);
+        gex_AM_ReplyShort5(token, AQ_HANDLER_MSG_PLACED, 0, aq_high(pull->answer),
+                           aq_low(pull->answer), aq_high(pull->offset), aq_low(pull->offset),
+                           (int32_t)pull->bytes);
+    } else {
+        gex_AM_ReplyMedium4(token, AQ_HANDLER_MSG_PIECE, piece, pull->bytes, GEX_EVENT_NOW, 0,
+                            aq_high(pull->answer), aq_low(pull->answer), aq_high(pull->offset),
+                            aq_low(pull->offset));
+    }
+}
+
 static void piece_serve(gex_Token_t token, aq_cookie_t cookie, gasnetx_Request_t send,
                         const aq_msg_pull_t *pull)
 {
     pull_count(token->arrival->source, send, pull);
-    gex_AM_ReplyMedium4(token, AQ_HANDLER_MSG_PIECE, (uint8_t *)send->call.memory + pull->offset,
-                        pull->bytes, GEX_EVENT_NOW, 0, aq_high(pull->answer), aq_low(pull->answer),
-                        aq_high(pull->offset), aq_low(pull->offset));
+    piece_reply(token, (const char *)send->call.memory + pull->offset, pull);
     aq_lock_take(&aq_msg.lock);
     send->moved += pull->bytes;
     const bool all = send->moved == pull->want;
@@ -141,14 +159,15 @@ static void piece_serve(gex_Token_t token, aq_cookie_t cookie, gasnetx_Request_t
 
 static void on_pull(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, int32_t offset_high,
                     int32_t offset_low, int32_t size, int32_t want_high, int32_t want_low,
-                    int32_t answer_high, int32_t answer_low)
+                    int32_t answer_high, int32_t answer_low, int32_t dest_high, int32_t dest_low)
 {
     const uint32_t source = token->arrival->source;
     const aq_cookie_t cookie = aq_join(cookie_high, cookie_low);
     const aq_msg_pull_t pull = {.offset = aq_join(offset_high, offset_low),
                                 .want = aq_join(want_high, want_low),
                                 .bytes = (uint32_t)size,
-                                .answer = aq_join(answer_high, answer_low)};
+                                .answer = aq_join(answer_high, answer_low),
+                                .dest = aq_join(dest_high, dest_low)};
     gasnetx_Request_t send = offered_find(source, cookie);
     if (pull.want > send->call.bytes || pull.offset > pull.want ||
         pull.bytes > pull.want - pull.offset || pull.bytes > aq_job.max_medium)
@@ -180,7 +199,7 @@ void aq_msg_send_register(void)
                             ? aq_msg.eager
                             : aq_min(aq_msg.eager, (size_t)EAGER_NEAR);
     aq_endpoint_internal(AQ_HANDLER_MSG_PULL, (gex_AM_Fn_t)on_pull,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 9, "pull of a message");
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 11, "pull of a message");
     aq_endpoint_internal(AQ_HANDLER_MSG_DONE, (gex_AM_Fn_t)on_done,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 2, "message received");
 }

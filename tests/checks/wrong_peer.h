@@ -29,6 +29,7 @@ enum {
     H_BARRIER,
     H_MSG_EXPOSE = 9,
     H_MSG_EXPOSED,
+    H_MSG_PLACED,
     H_VIS_PUT = 16,
     H_VIS_GET,
     H_VIS_GET_DONE,

@@ -170,8 +170,8 @@ static void large_piece(void)
 // first operation of rank 1.
 static void large_pull(uint64_t cookie, uint64_t offset, int32_t size, uint64_t want)
 {
-    gex_AM_RequestShort9(tm, 0, H_MSG_PULL, GEX_FLAG_IMMEDIATE, BOTH(cookie), BOTH(offset), size,
-                         BOTH(want), BOTH(FIRST));
+    gex_AM_RequestShort11(tm, 0, H_MSG_PULL, GEX_FLAG_IMMEDIATE, BOTH(cookie), BOTH(offset), size,
+                          BOTH(want), BOTH(FIRST), BOTH(0));
 }
 
 static void large_pull_none(void)

@@ -15,10 +15,15 @@ static void eager(int number, int tag)
     gex_AM_RequestMedium4(tm, 0, H_MSG_EAGER, bytes, 64, GEX_EVENT_NOW, 0, number, tag, BOTH(TEAM));
 }
 
-static void offer(int number, int tag, uint64_t nbytes, uint64_t cookie)
+static void offer_at(int number, int tag, uint64_t nbytes, uint64_t cookie, uint64_t address)
 {
     gex_AM_RequestShort15(tm, !me, H_MSG_OFFER, 0, number, tag, BOTH(TEAM), BOTH(nbytes),
-                          BOTH(cookie), BOTH(0), 0, BOTH(0), BOTH(0));
+                          BOTH(cookie), BOTH(address), 0, BOTH(0), BOTH(0));
+}
+
+static void offer(int number, int tag, uint64_t nbytes, uint64_t cookie)
+{
+    offer_at(number, tag, nbytes, cookie, 0);
 }
 
 static void msg_tag(void)
@@ -66,10 +71,15 @@ static void msg_send(void)
     gasnetx_Msg_SendNB(tm, 1, TAG, bytes, sizeof bytes, &request);
 }
 
+static void pull_to(uint64_t cookie, uint64_t offset, int size, uint64_t want, uint64_t dest)
+{
+    gex_AM_RequestShort11(tm, 0, H_MSG_PULL, 0, BOTH(cookie), BOTH(offset), size, BOTH(want),
+                          BOTH(FIRST), BOTH(dest));
+}
+
 static void pull(uint64_t cookie, uint64_t offset, int size, uint64_t want)
 {
-    gex_AM_RequestShort9(tm, 0, H_MSG_PULL, 0, BOTH(cookie), BOTH(offset), size, BOTH(want),
-                         BOTH(FIRST));
+    pull_to(cookie, offset, size, want, 0);
 }
 
 static void msg_pull_none(void)
@@ -194,6 +204,65 @@ static void msg_offer_as_two(void)
     offer(2, OTHER_TAG, SHORT, FIRST);
 }
 
+// ---- memory of gasnetx_Msg_Alloc ----
+
+// Returns where the memory of rank 1 ends: takes all of it, in halves.
+static uint64_t shared_end(void)
+{
+    uint64_t end = 0;
+    void *memory;
+    gex_System_SetVerboseErrors(0);
+    for (size_t size = (size_t)1 << 46; size; size /= 2)
+        while (gasnetx_Msg_Alloc(size, &memory) == GASNET_OK)
+            end = (uintptr_t)memory + size > end ? (uintptr_t)memory + size : end;
+    return end;
+}
+
+static void alloc_receive(void)
+{
+    static gasnetx_Request_t receive;
+    gasnetx_Msg_RecvNB(tm, 1, OFFERED_TAG, long_bytes, sizeof long_bytes, &receive);
+}
+
+static void alloc_offer_across(void)
+{
+    offer_at(0, OFFERED_TAG, sizeof long_bytes, FIRST, shared_end() - 64);
+}
+
+static void alloc_offer_huge(void)
+{
+    offer_at(0, OFFERED_TAG, UINT64_MAX, FIRST, shared_end() - 64);
+}
+
+static void alloc_pull_across(void)
+{
+    pull_to(FIRST, 0, 64, sizeof bytes, shared_end() - 63);
+}
+
+static void alloc_share_across(void)
+{
+    const uint64_t dest = shared_end() - 64;
+    gex_AM_RequestShort15(tm, 0, H_MSG_SHARE, 0, BOTH(FIRST), BOTH(sizeof bytes),
+                          BOTH(sizeof bytes), 0, 1, BOTH(dest), 0, BOTH(0), BOTH(0));
+}
+
+static void alloc_placed(gex_Token_t to)
+{
+    gex_AM_ReplyShort5(to, H_MSG_PLACED, 0, BOTH(FIRST), BOTH(0), 64);
+}
+
+// Rank 0 has asked for pieces that are sent: its memory is not such that rank 1 could write it.
+static void alloc_exchange(void)
+{
+    static gasnetx_Request_t request;
+    if (!me) {
+        alloc_receive();
+        return;
+    }
+    gasnetx_Msg_SendNB(tm, 0, TAG, long_bytes, sizeof long_bytes, &request);
+    offer(1, OFFERED_TAG, sizeof long_bytes, FIRST);
+}
+
 // ---- shared copies ----
 
 static void share(uint64_t want, uint64_t piece_bytes, int slot, int process)
@@ -281,6 +350,7 @@ static void msg_room_beyond(void)
 #define NOT_THERE "rank 1 asks for bytes that a message to it does not have"
 #define NO_RECEIVE "rank 1 has sent a piece of a message for which no receive waits"
 #define NOT_SHARED "rank 1 asks to share the copy of a message in a wrong way"
+#define NOT_SHOWN "rank 1 names [0-9]+ bytes at 0x[0-9a-f]+, of which only 6[34] are in the memory"
 #define NOT_USED "rank 1 gives back more room for messages than this rank has used"
 
 const wrong_mode_t wrong_two_sided_modes[] = {
@@ -318,6 +388,12 @@ const wrong_mode_t wrong_two_sided_modes[] = {
     {"msg-share-beyond", NOT_SHARED, .before = msg_send, .request = msg_share_beyond},
     {"msg-share-process", HARMLESS "|" NOT_SHARED, .before = msg_send,
      .request = msg_share_process},
+    {"alloc-offer-across", NOT_SHOWN, .before = alloc_receive, .request = alloc_offer_across},
+    {"alloc-offer-huge", NOT_SHOWN, .before = alloc_receive, .request = alloc_offer_huge},
+    {"alloc-pull-across", NOT_SHOWN, .before = msg_send, .request = alloc_pull_across},
+    {"alloc-share-across", NOT_SHOWN, .before = msg_send, .request = alloc_share_across},
+    {"alloc-placed-none", NO_RECEIVE, .reply = alloc_placed},
+    {"alloc-placed-unasked", NO_RECEIVE, .both = alloc_exchange, .reply = alloc_placed},
     {"msg-room-unused", NOT_USED, .request = msg_room_unused},
     {"msg-room-more", NOT_USED, .before = msg_send, .request = msg_room_more},
     {"msg-room-twice", NOT_USED, .before = msg_send, .request = msg_room_twice},

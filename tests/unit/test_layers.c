@@ -75,7 +75,7 @@ static void test_indices(void **state)
             owner[i] = layer;
         }
     }
-    assert_int_equal(layers, 16);
+    assert_int_equal(layers, 17);
 }
 
 int main(void)
