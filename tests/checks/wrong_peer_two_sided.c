@@ -251,7 +251,14 @@ static void alloc_placed(gex_Token_t to)
     gex_AM_ReplyShort5(to, H_MSG_PLACED, 0, BOTH(FIRST), BOTH(0), 64);
 }
 
-// Rank 0 has asked for pieces that are sent: its memory is not such that rank 1 could write it.
+// Rank 0 has asked for pieces that are sent: its memory is not such that rank 1 could write it. It
+// gets no further ones meanwhile.
+static void alloc_placed_unasked(gex_Token_t to)
+{
+    alloc_placed(to);
+    sleep(LINGER_SECONDS + 1);
+}
+
 static void alloc_exchange(void)
 {
     static gasnetx_Request_t request;
@@ -393,7 +400,7 @@ const wrong_mode_t wrong_two_sided_modes[] = {
     {"alloc-pull-across", NOT_SHOWN, .before = msg_send, .request = alloc_pull_across},
     {"alloc-share-across", NOT_SHOWN, .before = msg_send, .request = alloc_share_across},
     {"alloc-placed-none", NO_RECEIVE, .reply = alloc_placed},
-    {"alloc-placed-unasked", NO_RECEIVE, .both = alloc_exchange, .reply = alloc_placed},
+    {"alloc-placed-unasked", NO_RECEIVE, .both = alloc_exchange, .reply = alloc_placed_unasked},
     {"msg-room-unused", NOT_USED, .request = msg_room_unused},
     {"msg-room-more", NOT_USED, .before = msg_send, .request = msg_room_more},
     {"msg-room-twice", NOT_USED, .before = msg_send, .request = msg_room_twice},
