@@ -86,7 +86,7 @@ END
 messages_go_through_it()
 {
     GASNET_REPORT_SIGNAL=SIGUSR1 "$prefix/bin/gasnetrun" -n 2 ./client >out 2>&1 || fail "the client fails: $(cat out)"
-    [ "$(grep -cE "$name: ring of requests: [1-9][0-9]{2,} lines taken" out)" = 2 ] &&
+    [ "$(grep -cE "$name: ring of requests: [1-9][0-9]{2,} slots taken" out)" = 2 ] &&
         [ "$(grep -c 'ring of requests' out)" = 2 ] || fail "conduit $name does not carry the messages: $(cat out)"
 }
 
