@@ -108,6 +108,35 @@ bool aq_net_resolve(const char *name, char address[AQ_ADDRESS_TEXT])
     return address[0] != '\0';
 }
 
+// Appends a text and a comma between texts, if it fits and is not there yet.
+static void list_address(char *list, size_t room, const char *address)
+{
+    size_t used = strlen(list);
+    if (*address != '\0' && !aq_net_is_listed(list, address) && used + strlen(address) + 2 < room)
+        snprintf(list + used, room - used, "%s%s", used > 0 ? "," : "", address);
+}
+
+bool aq_net_resolve_all(const char *name, char *text, size_t room)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    char address[AQ_ADDRESS_TEXT];
+    text[0] = '\0';
+    if (getaddrinfo(name, NULL, &hints, &list) != 0)
+        return false;
+    for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
+        write_address(at->ai_addr, at->ai_addrlen, address);
+        list_address(text, room, address);
+    }
+    freeaddrinfo(list);
+    return text[0] != '\0';
+}
+
+bool aq_net_is_numeric(const char *text)
+{
+    net_address_t ignored;
+    return read_address(text, 0, &ignored);
+}
+
 // ---- listening ----
 
 // Tries each port of the range once. Returns 0 or errno.
@@ -221,6 +250,19 @@ int aq_net_connect(const char *address, uint16_t port, int timeout_ms)
     (void)close(fd);
     errno = error;
     return -1;
+}
+
+int aq_net_connect_any(const char *list, uint16_t port, int timeout_ms)
+{
+    char address[AQ_ADDRESS_TEXT];
+    int fd = -1;
+    for (const char *at = list; fd < 0 && *at != '\0'; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        snprintf(address, sizeof address, "%.*s", (int)length, at);
+        fd = aq_net_connect(address, port, timeout_ms);
+        at += length;
+    }
+    return fd;
 }
 
 bool aq_net_is_listed(const char *list, const char *address)

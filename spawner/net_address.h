@@ -25,6 +25,11 @@ bool aq_net_is_loopback(const char *address);
 bool aq_net_source(const char *target, char source[AQ_ADDRESS_TEXT]);
 // Resolves a numeric address or a name; a name lookup may block.
 bool aq_net_resolve(const char *name, char address[AQ_ADDRESS_TEXT]);
+// Writes the numeric addresses of a name, separated by commas, as many as fit. A name lookup may
+// block. False: the name is not known.
+bool aq_net_resolve_all(const char *name, char *text, size_t room);
+// Whether the text is an address, not a name.
+bool aq_net_is_numeric(const char *text);
 
 // Listens on that address only, on a port of the range ({0}: any port). Returns 0 or errno.
 int aq_net_listen(const char *address, aq_ports_t ports, aq_listener_t *out);
@@ -32,6 +37,9 @@ int aq_net_listen(const char *address, aq_ports_t ports, aq_listener_t *out);
 int aq_net_accept(const aq_listener_t *listener, char address[AQ_ADDRESS_TEXT]);
 // Connects; blocks for at most timeout_ms. Returns the descriptor, or -1 with errno set.
 int aq_net_connect(const char *address, uint16_t port, int timeout_ms);
+// As aq_net_connect, with each address of a comma-separated list in turn, until one answers; errno
+// is that of the last one.
+int aq_net_connect_any(const char *list, uint16_t port, int timeout_ms);
 // The remote and the local address of a connection; "" if there is none.
 void aq_net_peer(int fd, char address[AQ_ADDRESS_TEXT]);
 void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT]);
