@@ -7,6 +7,7 @@
 
 _Static_assert(AQ_KEY_BYTES >= crypto_generichash_KEYBYTES_MIN,
                "the key of the job is long enough for the hash");
+_Static_assert(AQ_KEY_BYTES >= crypto_generichash_BYTES_MIN, "a key can be a hash");
 _Static_assert(AQ_AUTH_BYTES == crypto_generichash_BYTES, "a tag is a keyed hash of 256 bits");
 _Static_assert(AQ_SESSION_KEY_BYTES == crypto_generichash_BYTES,
                "a session key is a hash of 256 bits");
@@ -23,6 +24,12 @@ aq_status_t aq_auth_init(void)
 void aq_auth_random(void *out, size_t length)
 {
     randombytes_buf(out, length);
+}
+
+void aq_auth_key(const uint8_t *text, size_t length, uint8_t key[AQ_KEY_BYTES])
+{
+    static const char name[] = "aqueduct start, version 1, key of a job";
+    (void)crypto_generichash(key, AQ_KEY_BYTES, text, length, (const uint8_t *)name, sizeof name);
 }
 
 // Hashes what both sides know. The name separates hashes of different purposes.

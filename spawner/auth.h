@@ -18,6 +18,8 @@ typedef struct aq_auth {
 // Must be called once in a process, before the other functions. Logs a fault.
 aq_status_t aq_auth_init(void);
 void aq_auth_random(void *out, size_t length);
+// Makes a key of a text that only those know who may take part.
+void aq_auth_key(const uint8_t *text, size_t length, uint8_t key[AQ_KEY_BYTES]);
 // Computes the tag with which one side proves that it has the key. by_caller: the caller's tag,
 // else the listener's.
 void aq_auth_tag(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool by_caller,

@@ -94,6 +94,7 @@ static inline bool aq_boot_ended(const aq_boot_t *boot)
 
 // Finds out how this process was started, and joins the job:
 // - a launcher started it;
+// - no launcher, but GASNET_MASTER: joins the processes that meet there (rendezvous.h);
 // - no launcher, but GASNET_PSHM_NODES=N or ranks > 0 (from aq_boot_take_ranks): forks the ranks,
 //   returns in each of them, and supervises them in the caller, which then exits;
 // - neither: a job of one rank.

@@ -27,6 +27,15 @@ bool aq_boot_by_mpirun(const char *conduit, bool *pmi)
     return true;
 }
 
+bool aq_boot_by_rendezvous(const char *conduit)
+{
+    const char *wish = aq_boot_wished_spawner(conduit);
+    if (strcmp(wish, "rendezvous") == 0)
+        return true;
+    return strcmp(wish, "auto") == 0 && aq_settings_given(AQ_SET_MASTER) &&
+           !aq_profile_find(conduit)->needs_mpi;
+}
+
 bool aq_boot_check_step(const char *conduit)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");

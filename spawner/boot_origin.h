@@ -12,6 +12,9 @@ const char *aq_boot_wished_spawner(const char *conduit);
 // asks for that, or because the launcher belongs to no MPI and nothing in the process needs MPI.
 bool aq_boot_by_mpirun(const char *conduit, bool *pmi);
 
+// Whether this process is to meet others at GASNET_MASTER (rendezvous.h).
+bool aq_boot_by_rendezvous(const char *conduit);
+
 // False if srun started several tasks without PMI, so that they cannot find each other; logged.
 bool aq_boot_check_step(const char *conduit);
 

@@ -91,7 +91,8 @@ static bool takes_ranks(const char *conduit)
 {
     bool pmi;
     return aq_profile_find(conduit)->rank_argument && !aq_settings_given(AQ_SET_SPAWN_CONTROL) &&
-           !aq_settings_given(AQ_SET_PSHM_NODES) && !aq_boot_by_mpirun(conduit, &pmi);
+           !aq_settings_given(AQ_SET_PSHM_NODES) && !aq_boot_by_rendezvous(conduit) &&
+           !aq_boot_by_mpirun(conduit, &pmi);
 }
 
 static aq_status_t refuse_ranks(const char *conduit, const char *first, long most)

@@ -6,6 +6,7 @@
 #include "../other/base/settings.h"
 #include "boot.h"
 #include "boot_origin.h"
+#include "rendezvous.h"
 #include "spawn_fork.h"
 #include "spawn_mpi.h"
 #include "spawner_list.h"
@@ -51,6 +52,8 @@ aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out)
     aq_status_t status = check_spawner(aq_spawner_setting(conduit));
     if (status != AQ_OK)
         return status;
+    if (aq_boot_by_rendezvous(conduit))
+        return aq_rendezvous_join(out);
     bool pmi;
     if (aq_boot_by_mpirun(conduit, &pmi))
         return aq_boot_mpi_join(pmi, out);

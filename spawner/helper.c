@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -64,8 +65,7 @@ static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame
     return framing == AQ_FRAME_WHOLE && frame->type == type;
 }
 
-// Authenticates both sides; everything after that is sealed.
-static bool authenticate_parent(aq_helper_t *helper, const aq_intro_t *intro)
+aq_status_t aq_helper_authenticate(aq_helper_t *helper, const aq_intro_t *intro)
 {
     aq_auth_t auth = {.node = intro->node};
     aq_hello_t hello = {.node = intro->node};
@@ -77,13 +77,13 @@ static bool authenticate_parent(aq_helper_t *helper, const aq_intro_t *intro)
     aq_write_hello(&helper->parent.out, &hello);
     if (!next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MOST, &frame) ||
         !aq_read_challenge(frame.payload, &challenge))
-        return false;
+        return AQ_AGAIN;
     memcpy(auth.listener, challenge.nonce, sizeof auth.listener);
     if (!aq_auth_verify(&auth, intro->key, false, challenge.tag))
-        return false;
+        return AQ_ERR_PEER;
     aq_auth_tag(&auth, intro->key, true, answer);
     aq_write_auth(&helper->parent.out, answer);
-    return aq_link_seal(&helper->parent, &auth, intro->key, true) == 0;
+    return aq_link_seal(&helper->parent, &auth, intro->key, true) == 0 ? AQ_OK : AQ_AGAIN;
 }
 
 static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
@@ -99,8 +99,10 @@ static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
     if (node->spec_bytes.failed || !aq_read_spec(view, &node->spec) || job.low != node->self ||
         job.high > node->spec.host_count)
         return false;
-    aq_log_verbose(node->spec.verbose);
-    aq_log_quiet(node->spec.quiet);
+    if (helper->resume == NULL) {
+        aq_log_verbose(node->spec.verbose);
+        aq_log_quiet(node->spec.quiet);
+    }
     (void)aq_settings_read_ports(node->spec.ports, &node->ports);
     node->window = UINT32_MAX;
     return aq_node_split(node, job.low + 1, job.high, node->spec.radix);
@@ -125,7 +127,7 @@ static bool connect_parent(aq_helper_t *helper, const aq_intro_t *intro)
 static bool receive_job(aq_helper_t *helper, const aq_intro_t *intro)
 {
     aq_frame_t frame;
-    if (authenticate_parent(helper, intro) &&
+    if (aq_helper_authenticate(helper, intro) == AQ_OK &&
         next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) && take_job(helper, &frame))
         return true;
     aq_log_error("the process at %s, port %u, refused it; the launcher's message says why",
@@ -180,14 +182,25 @@ static bool leave_shell(void)
     return pid == 0;
 }
 
+// The signals that reach the ranks through a helper of that kind.
+static void choose_signals(const aq_helper_t *helper, sigset_t *set)
+{
+    static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigemptyset(set);
+    if (helper->resume != NULL)
+        aq_supervised_signals(set);
+    else
+        for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+            sigaddset(set, wanted[i]);
+    sigaddset(set, SIGCHLD);
+    sigaddset(set, AQ_WAKE_SIGNAL);
+}
+
 static bool open_signals(aq_helper_t *helper)
 {
-    static const int wanted[] = {SIGCHLD, AQ_WAKE_SIGNAL, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     sigset_t all, set;
+    choose_signals(helper, &set);
     sigfillset(&all);
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        sigaddset(&set, wanted[i]);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     (void)signal(SIGCHLD, SIG_DFL);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -228,8 +241,10 @@ static bool take_ended(aq_helper_t *helper, const aq_frame_t *frame)
     aq_end_t end;
     if (!aq_read_end(frame->payload, &end))
         return false;
-    helper->reported_exit = true;
+    helper->reported_exit = helper->ended = true;
     helper->reported_abort = helper->reported_abort || end.now;
+    helper->end_code = (int)end.code;
+    helper->gone = helper->gone || !helper->started; // there are no ranks to wait for
     (void)aq_page_announce(helper->page, AQ_NO_RANK, (int)end.code);
     if (end.now)
         atomic_store(&helper->page->abort_asked, 1);
@@ -366,14 +381,25 @@ static bool helper_blocked(aq_node_t *node)
     return aq_helper_of(node)->held.used > AQ_OUTPUT_CREDIT;
 }
 
+// In a rendezvous, signals of the terminal reach the supervisor without this process.
+static void pass_signal(aq_helper_t *helper, const struct signalfd_siginfo *info)
+{
+    int sig = (int)info->ssi_signo;
+    if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL)
+        return;
+    if (helper->resume != NULL && aq_supervised_is_stop(sig))
+        helper->stopped = true;
+    if (helper->resume == NULL || info->ssi_code != SI_KERNEL)
+        signal_supervisor(helper, sig);
+}
+
 static void serve_signals(aq_node_t *node, void *item, short events)
 {
     struct signalfd_siginfo info;
     (void)item;
     (void)events;
     while (read(node->signals, &info, sizeof info) == (ssize_t)sizeof info)
-        if (info.ssi_signo != SIGCHLD && info.ssi_signo != AQ_WAKE_SIGNAL)
-            signal_supervisor(aq_helper_of(node), (int)info.ssi_signo);
+        pass_signal(aq_helper_of(node), &info);
 }
 
 static void helper_watch(aq_node_t *node)
@@ -398,6 +424,8 @@ static void helper_reaped(aq_node_t *node, pid_t pid, int status)
             "ended",
             (long)pid, WTERMSIG(status));
         aq_page_fail(helper->page, helper->code);
+    } else if (helper->stopped && atomic_load(&helper->page->exit_word) == AQ_BOOT_RUNNING) {
+        aq_page_fail(helper->page, helper->code); // only this rank got the signal
     }
 }
 
@@ -475,7 +503,25 @@ static void end_all(aq_helper_t *helper)
     aq_supervised_sweep();
 }
 
-static int helper_run(aq_helper_t *helper)
+// The code of the job, as far as it is known here.
+static int helper_code(const aq_helper_t *helper)
+{
+    if (helper->ended)
+        return helper->end_code;
+    return helper->told_done ? helper->code & 0xff : EXIT_FAILED;
+}
+
+// The others' messages do not reach the user of this process. Rank 0 sees the master end itself.
+static void log_lost_master(const aq_helper_t *helper)
+{
+    if (helper->resume != NULL && helper->gone && !helper->ended && !helper->told_done &&
+        helper->node.self != 0)
+        aq_log_error("rank %" PRIu32 " has lost its connection to rank 0, which held the job "
+                     "together; it is ended",
+                     helper->node.self);
+}
+
+int aq_helper_run(aq_helper_t *helper)
 {
     aq_node_t *node = &helper->node;
     if (!open_signals(helper) || !aq_helper_prepare(helper)) {
@@ -493,45 +539,37 @@ static int helper_run(aq_helper_t *helper)
     aq_node_start_more(node);
     while (!is_over(helper))
         aq_node_turn(node);
+    log_lost_master(helper);
     end_all(helper);
-    return 0;
+    return helper_code(helper);
+}
+
+void aq_helper_init(aq_helper_t *helper)
+{
+    *helper = (aq_helper_t){.own_errors = -1, .credit = AQ_OUTPUT_CREDIT, .parent.fd = -1};
+    aq_node_init(&helper->node, &helper_ops);
 }
 
 int aq_helper_main(void)
 {
     static aq_helper_t helper;
     aq_log_program("gasnetrun");
-    aq_node_init(&helper.node, &helper_ops);
-    helper.own_errors = -1;
-    helper.credit = AQ_OUTPUT_CREDIT;
+    aq_helper_init(&helper);
     if (aq_auth_init() != AQ_OK)
         return EXIT_FAILED;
     aq_remote_greet();
     if (!call_parent(&helper) || !leave_shell())
         return EXIT_FAILED;
-    return helper_run(&helper);
+    (void)aq_helper_run(&helper);
+    return 0;
 }
 
 // ---- workers ----
 
-// Calls the addresses one after the other. -1: none answers; errno is that of the last one.
-static int try_launcher(const aq_worker_way_t *way)
-{
-    char address[AQ_ADDRESS_TEXT];
-    int fd = -1;
-    for (const char *at = way->addresses; fd < 0 && *at != '\0'; at += *at == ',') {
-        size_t length = strcspn(at, ",");
-        snprintf(address, sizeof address, "%.*s", (int)length, at);
-        fd = aq_net_connect(address, way->port, CALL_MS);
-        at += length;
-    }
-    return fd;
-}
-
-// As try_launcher, but logs that no address answers.
+// Returns -1 if no address answers; logged.
 static int call_launcher(const aq_worker_way_t *way)
 {
-    int fd = try_launcher(way);
+    int fd = aq_net_connect_any(way->addresses, way->port, CALL_MS);
     if (fd < 0)
         aq_log_error("the launcher of the job does not answer at %s, port %u (%s); it has ended or "
                      "has all its processes, or a firewall blocks the way (GASNET_SPAWN_PORTS, "
@@ -547,7 +585,7 @@ static void report_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
 {
     const aq_hello_t hello = {.node = AQ_NODE_KEYLESS};
     aq_frame_t none;
-    int fd = try_launcher(way);
+    int fd = aq_net_connect_any(way->addresses, way->port, CALL_MS);
     if (fd < 0)
         return;
     aq_link_open(&helper->parent, fd);
@@ -556,19 +594,30 @@ static void report_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
     aq_link_close(&helper->parent);
 }
 
-// The launcher sends jobs once all workers have arrived, and waits for them as long as the user
-// allows. False: the launcher has ended, and has reported why.
-static bool await_job(aq_helper_t *helper)
+aq_awaited_t aq_helper_await_job(aq_helper_t *helper, char *why, size_t room)
 {
     aq_link_t *link = &helper->parent;
     aq_frame_t frame;
     aq_framing_t framing;
+    aq_node_text_t text;
+    aq_end_t end;
     if (aq_link_flush(link) != 0)
-        return false;
+        return AQ_AWAIT_LOST;
     while ((framing = aq_link_next(link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_PART)
         if (!wait_readable(link->fd, -1) || aq_link_receive(link) != 0)
-            return false;
-    return framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB && take_job(helper, &frame);
+            return AQ_AWAIT_LOST;
+    if (framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB && take_job(helper, &frame))
+        return AQ_AWAIT_JOB;
+    if (framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_ENDED &&
+        aq_read_end(frame.payload, &end)) {
+        helper->end_code = (int)end.code;
+        return AQ_AWAIT_ENDED;
+    }
+    if (framing != AQ_FRAME_WHOLE || frame.type != AQ_MSG_FAILED ||
+        !aq_read_node_text(frame.payload, &text))
+        return AQ_AWAIT_LOST;
+    snprintf(why, room, "%s", text.text);
+    return AQ_AWAIT_REFUSED;
 }
 
 // Variables that the command gave this process override those of the launcher.
@@ -619,7 +668,7 @@ static bool meet_launcher(aq_helper_t *helper, const aq_worker_way_t *way)
     memcpy(intro.key, way->key, sizeof intro.key);
     memcpy(helper->node.key, way->key, sizeof helper->node.key);
     aq_link_open(&helper->parent, fd);
-    if (!authenticate_parent(helper, &intro)) {
+    if (aq_helper_authenticate(helper, &intro) != AQ_OK) {
         aq_log_error("the process at %s, port %u, does not know the key of the job, or has no "
                      "place for this process",
                      way->addresses, way->port);
@@ -635,10 +684,8 @@ int aq_worker_main(char *word)
     char fault[512];
     aq_worker_way_t way;
     aq_log_program("gasnetrun");
-    aq_node_init(&helper.node, &helper_ops);
+    aq_helper_init(&helper);
     helper.node.self = AQ_NODE_ANY;
-    helper.credit = AQ_OUTPUT_CREDIT;
-    helper.own_errors = -1;
     if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
         aq_log_error("%s", fault);
         return EXIT_FAILED;
@@ -649,7 +696,11 @@ int aq_worker_main(char *word)
         report_keyless(&helper, &way);
     if (!way.has_key || !meet_launcher(&helper, &way))
         return EXIT_FAILED;
-    if (!await_job(&helper) || !merge_environment(&helper.node.spec))
+    if (aq_helper_await_job(&helper, fault, sizeof fault) != AQ_AWAIT_JOB ||
+        !merge_environment(&helper.node.spec))
         return 0; // the launcher reports the fault
-    return leave_guard() ? helper_run(&helper) : EXIT_FAILED;
+    if (!leave_guard())
+        return EXIT_FAILED;
+    (void)aq_helper_run(&helper);
+    return 0;
 }

@@ -5,6 +5,8 @@
 #ifndef AQ_HELPER_H
 #define AQ_HELPER_H
 
+#include <signal.h>
+
 #include "boot_page.h"
 #include "node.h"
 #include "supervisor_output.h"
@@ -42,7 +44,37 @@ typedef struct aq_helper {
     size_t input_sent;
     bool input_ended;
     aq_page_step_t step; // the current one
+    bool ended;          // the launcher has announced the end of the job, with end_code
+    int end_code;
+    // Of a process of a rendezvous (rendezvous.h), which has one rank and its own standard streams.
+    // resume: goes on as the rank, in a process that was forked from this one; does not return.
+    // NULL: ranks execute their program.
+    void (*resume)(aq_boot_t *boot);
+    sigset_t client_mask; // of the process that was started; the rank gets them back
+    struct sigaction client_on_child;
+    bool stopped; // by a signal to this process alone
 } aq_helper_t;
+
+// What becomes of a process that waits for its job.
+typedef enum aq_awaited {
+    AQ_AWAIT_JOB,     // its job is here
+    AQ_AWAIT_ENDED,   // the job does not start; end_code is the exit code
+    AQ_AWAIT_REFUSED, // the job does not need this process; why has the reason
+    AQ_AWAIT_LOST,    // the connection broke
+} aq_awaited_t;
+
+// Must be called first.
+void aq_helper_init(aq_helper_t *helper);
+
+// The steps of a process that calls the launcher by itself. Each blocks; none logs its result.
+//
+// Authenticates both sides; everything after that is sealed. AQ_AGAIN: the other side did not
+// answer; AQ_ERR_PEER: it does not have the key.
+aq_status_t aq_helper_authenticate(aq_helper_t *helper, const aq_intro_t *intro);
+// Waits for the job, however long it takes: the launcher sends it once all have called.
+aq_awaited_t aq_helper_await_job(aq_helper_t *helper, char *why, size_t room);
+// Runs the loop until the job or the parent is gone. Returns the exit code of the job.
+int aq_helper_run(aq_helper_t *helper);
 
 static inline aq_helper_t *aq_helper_of(aq_node_t *node)
 {

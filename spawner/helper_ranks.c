@@ -42,12 +42,14 @@ static bool make_page(aq_helper_t *helper)
     helper->page = addr;
     if (aq_page_init(helper->page, spec->size) != AQ_OK)
         return false;
-    memcpy(helper->page->key, helper->node.key, AQ_KEY_BYTES);
+    memcpy(helper->page->key, spec->key, AQ_KEY_BYTES);
     memcpy(aq_page_own_hosts(helper->page), spec->machine_of_rank, spec->size * sizeof(uint32_t));
     helper->page->local = helper->rank_count;
-    helper->page->line_buffer = spec->line_buffer;
+    helper->page->line_buffer =
+        helper->resume != NULL ? isatty(STDOUT_FILENO) != 0 : spec->line_buffer;
     helper->page->relay = getpid();
-    return fcntl(helper->page_fd, F_SETFD, 0) == 0; // ranks that exec find it by its descriptor
+    // Ranks that exec find the page by its descriptor.
+    return helper->resume != NULL || fcntl(helper->page_fd, F_SETFD, 0) == 0;
 }
 
 // Log lines of this process travel to the launcher like errors of a rank. This process must not
@@ -71,7 +73,8 @@ bool aq_helper_prepare(aq_helper_t *helper)
         helper->lines[i].fd = -1;
         helper->streams[i] = (aq_stream_t){.fd = -1, .sink = &helper->lines[i]};
     }
-    return open_log_stream(helper) && list_ranks(helper) && make_page(helper);
+    return (helper->resume != NULL || open_log_stream(helper)) && list_ranks(helper) &&
+           make_page(helper);
 }
 
 // ---- the supervisor ----
@@ -85,21 +88,36 @@ static void close_all_but_page(int page_fd)
     (void)close_range((unsigned)page_fd + 1, UINT_MAX, 0);
 }
 
-// Turns the forked child into a process of its own: name, standard streams, signals, environment.
-static void detach_supervisor(const aq_helper_t *helper, const int fds[3], pid_t parent)
+// Gives the forked child a name, and an end with its parent.
+static void name_supervisor(pid_t parent)
 {
-    sigset_t none;
     (void)prctl(PR_SET_NAME, "gasnet-ranks");
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(1);
+        _exit(EXIT_NO_START);
+}
+
+// Turns the forked child into a process of its own: standard streams, signals, environment.
+static void detach_supervisor(const aq_helper_t *helper, const int fds[3])
+{
+    sigset_t none;
     for (int fd = 0; fd < 3; fd++)
         if (dup2(fds[fd], fd) < 0)
-            _exit(1);
+            _exit(EXIT_NO_START);
     close_all_but_page(helper->page_fd);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     environ = helper->node.spec.environment;
+}
+
+// The rank goes on in the memory, and with the descriptors and signals, of the process that was
+// started; so only what belongs to the helper goes.
+static void shed_helper(aq_helper_t *helper)
+{
+    aq_link_close(&helper->parent);
+    (void)close(helper->node.signals);
+    (void)sigaction(SIGCHLD, &helper->client_on_child, NULL);
+    (void)sigprocmask(SIG_SETMASK, &helper->client_mask, NULL);
 }
 
 // Loads the settings of the ranks and enters their working directory. False: logged.
@@ -118,23 +136,39 @@ static bool prepare_supervisor(const aq_spec_t *spec)
     return false;
 }
 
-__attribute__((noreturn)) static void become_supervisor(const aq_helper_t *helper, const int fds[3],
-                                                        pid_t parent)
+// Returns in the supervisor, with the code of its ranks, and with *boot set in a rank that was
+// forked.
+static int supervise_ranks(const aq_helper_t *helper, aq_boot_t **boot)
 {
     const aq_spec_t *spec = &helper->node.spec;
     const aq_supervise_part_t part = {helper->page, helper->page_fd, helper->ranks, spec->size};
     const aq_supervise_options_t options = {.size = helper->rank_count,
                                             .part = &part,
-                                            .argv = spec->argv,
+                                            .argv = helper->resume != NULL ? NULL : spec->argv,
                                             .label_lines = spec->label_lines,
                                             .cpus_per_rank = spec->cpus_per_rank};
     int code = EXIT_NO_START;
-    detach_supervisor(helper, fds, parent);
     aq_page_divert_faults(helper->page, helper->rank_count);
-    if (prepare_supervisor(spec))
-        (void)aq_supervise(&options, NULL, &code);
+    if (helper->resume != NULL || prepare_supervisor(spec))
+        (void)aq_supervise(&options, boot, &code);
     else
         aq_page_fail(helper->page, code);
+    return code;
+}
+
+__attribute__((noreturn)) static void become_supervisor(const aq_helper_t *helper, const int fds[3])
+{
+    detach_supervisor(helper, fds);
+    _exit(supervise_ranks(helper, NULL));
+}
+
+__attribute__((noreturn)) static void become_forking_supervisor(aq_helper_t *helper)
+{
+    aq_boot_t *boot = NULL;
+    shed_helper(helper);
+    int code = supervise_ranks(helper, &boot);
+    if (boot != NULL)
+        helper->resume(boot);
     _exit(code);
 }
 
@@ -162,26 +196,42 @@ static void note_peer(aq_helper_t *helper, const aq_go_t *go)
     snprintf(helper->page->peer, sizeof helper->page->peer, "%s", peer);
 }
 
-bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
+static bool note_supervisor(aq_helper_t *helper, pid_t pid)
+{
+    helper->supervisor = pid;
+    helper->started = true;
+    return true;
+}
+
+static bool fork_supervisor(aq_helper_t *helper)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        name_supervisor(parent);
+        become_forking_supervisor(helper);
+    }
+    return pid > 0 && note_supervisor(helper, pid);
+}
+
+static bool connect_supervisor(aq_helper_t *helper)
 {
     int in[2], out[2], err[2];
     if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
         return false;
-    note_peer(helper, go);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0)
         return false;
     if (pid == 0) {
+        name_supervisor(parent);
         const bool direct = helper->node.spec.direct;
         const int fds[3] = {in[0], direct ? STDOUT_FILENO : out[1],
                             direct ? helper->own_errors : err[1]};
-        become_supervisor(helper, fds, parent);
+        become_supervisor(helper, fds);
     }
     (void)close(in[0]);
     (void)close(out[1]);
     (void)close(err[1]);
-    helper->supervisor = pid;
-    helper->started = true;
+    (void)note_supervisor(helper, pid);
     helper->streams[AQ_HELPER_OUTPUT].fd = out[0];
     helper->streams[AQ_HELPER_ERRORS].fd = err[0];
     if (helper->ranks[0] == 0) {
@@ -189,6 +239,12 @@ bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
         return fcntl(in[1], F_SETFL, O_NONBLOCK) == 0;
     }
     return close(in[1]) == 0;
+}
+
+bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
+{
+    note_peer(helper, go);
+    return helper->resume != NULL ? fork_supervisor(helper) : connect_supervisor(helper);
 }
 
 // ---- lines ----

@@ -62,6 +62,7 @@ typedef struct aq_launcher {
     uint32_t shown;             // hosts in the progress line
     pid_t command;              // process that starts workers; 0: ended, or there is none
     uint64_t patience_ends;     // time by which all workers must have arrived
+    pid_t owner;                // see aq_launch_plan_t
     bool numbered, start_ranks; // workers have numbers; workers have started their ranks
 } aq_launcher_t;
 
@@ -73,6 +74,23 @@ static aq_launcher_t *launcher_of(aq_node_t *node)
 static const char *host_name(const aq_launcher_t *launcher, uint32_t host)
 {
     return launcher->node.spec.hosts[host].name;
+}
+
+// What a message calls a host. A process of a rendezvous has its rank as the number of its host.
+typedef struct host_title {
+    char text[AQ_ADDRESS_TEXT + 32];
+} host_title_t;
+
+static host_title_t title_of(const aq_launcher_t *launcher, uint32_t host)
+{
+    host_title_t title;
+    int room = (int)sizeof title.text - 32;
+    if (launcher->node.spec.rendezvous)
+        snprintf(title.text, sizeof title.text, "rank %" PRIu32 " on host %.*s", host, room,
+                 host_name(launcher, host));
+    else
+        snprintf(title.text, sizeof title.text, "host %.*s", room, host_name(launcher, host));
+    return title;
 }
 
 // ---- output ----
@@ -115,11 +133,24 @@ static void set_deadline(aq_launcher_t *launcher, uint64_t time)
         launcher->node.deadline = deadline;
 }
 
+// Processes of a rendezvous learn that the job ends, also those that call a little later. They
+// close their links first, so that the news does not get lost.
+static void dismiss_processes(aq_launcher_t *launcher)
+{
+    aq_node_t *node = &launcher->node;
+    aq_write_end(&node->farewell, AQ_MSG_ENDED, &(aq_end_t){true, (uint32_t)launcher->code});
+    aq_node_down(node, &node->farewell);
+    set_deadline(launcher, END_GRACE);
+}
+
 // Before GO no rank runs that could leave in good order, so the job ends at once.
 static void end_start(aq_launcher_t *launcher)
 {
     launcher->phase = LAUNCH_ENDING;
-    aq_node_close(&launcher->node);
+    if (launcher->node.spec.rendezvous)
+        dismiss_processes(launcher);
+    else
+        aq_node_close(&launcher->node);
 }
 
 // The first code counts; `now` may follow later.
@@ -200,7 +231,7 @@ static void lose_host(aq_launcher_t *launcher, const aq_node_text_t *text)
 {
     if (!launcher->now && launcher->hosts[text->node] == HOST_STARTED) {
         flush_sinks(launcher);
-        aq_log_error("host %s: %s; the job is ended", host_name(launcher, text->node), text->text);
+        aq_log_error("%s: %s; the job is ended", title_of(launcher, text->node).text, text->text);
         end_job(launcher, 1, true);
     }
     launcher->hosts[text->node] = HOST_DONE;
@@ -213,14 +244,29 @@ static void fail_start(aq_launcher_t *launcher)
     end_job(launcher, 1, true);
 }
 
+// A worker has no rank before all are there: until then the text has the place of its link.
+static void lose_worker(aq_launcher_t *launcher, const aq_node_text_t *text)
+{
+    const aq_child_t *child = &launcher->node.children[text->node];
+    if (!launcher->node.spec.rendezvous)
+        aq_log_error("a process that GASNET_CSPAWN_CMD started, on host %s, was lost: %s; the job "
+                     "does not start",
+                     host_name(launcher, text->node), text->text);
+    else if (child->host[0] != '\0')
+        aq_log_error("the process of rank %" PRIu32 " on host %s (%s) was lost: %s; the job does "
+                     "not start",
+                     child->wish, child->host, child->seen, text->text);
+    else
+        aq_log_error("a process at %s was lost before it told its rank: %s; the job does not start",
+                     child->seen, text->text);
+    fail_start(launcher);
+}
+
 static void take_failed(aq_launcher_t *launcher, const aq_node_text_t *text)
 {
     uint8_t *host = &launcher->hosts[text->node];
     if (launcher->node.spec.workers && launcher->phase == LAUNCH_STARTING) {
-        aq_log_error("a process that GASNET_CSPAWN_CMD started, on host %s, was lost: %s; the job "
-                     "does not start",
-                     host_name(launcher, text->node), text->text);
-        fail_start(launcher);
+        lose_worker(launcher, text);
         return;
     }
     if (*host == HOST_FAILED || *host == HOST_DONE)
@@ -256,7 +302,7 @@ static void start_ranks(aq_launcher_t *launcher)
     aq_bytes_free(&bytes);
     launcher->phase = LAUNCH_RUNNING;
     launcher->start_ranks = true;
-    launcher->input_open = true;
+    launcher->input_open = !launcher->node.spec.rendezvous;
     show_progress(launcher);
 }
 
@@ -478,6 +524,16 @@ static void launch_watch(aq_node_t *node)
 
 // ---- the command that starts workers ----
 
+static void log_missing_ranks(const aq_launcher_t *launcher, const char *when)
+{
+    char ranks[400];
+    aq_workers_name_absent(&launcher->node, ranks, sizeof ranks);
+    aq_log_error("%" PRIu32 " of %" PRIu32
+                 " processes had arrived %s; missing: rank %s; start each "
+                 "with GASNET_MASTER and the key of this one, where it can reach this host",
+                 aq_workers_arrived(&launcher->node), launcher->node.child_count, when, ranks);
+}
+
 static void log_missing_workers(const aq_launcher_t *launcher, const char *when)
 {
     if (launcher->node.keyless)
@@ -511,35 +567,50 @@ static void launch_reaped(aq_node_t *node, pid_t pid, int status)
     fail_start(launcher);
 }
 
-static void check_workers(aq_launcher_t *launcher)
+static void end_patience(aq_launcher_t *launcher)
 {
     char when[64];
+    snprintf(when, sizeof when, "within %g seconds (GASNET_CONNECT_TIMEOUT)",
+             aq_settings_real(AQ_SET_CONNECT_TIMEOUT));
+    if (launcher->node.spec.rendezvous)
+        log_missing_ranks(launcher, when);
+    else
+        log_missing_workers(launcher, when);
+    fail_start(launcher);
+}
+
+static void check_workers(aq_launcher_t *launcher)
+{
     aq_node_t *node = &launcher->node;
     if (!node->spec.workers || launcher->numbered || launcher->phase != LAUNCH_STARTING)
         return;
-    if (aq_workers_arrived(node) == node->child_count) {
+    if (node->unfit) {
+        fail_start(launcher);
+    } else if (aq_workers_arrived(node) == node->child_count) {
         launcher->numbered = true;
         if (!aq_workers_number(node))
             fail_start(launcher);
     } else if (aq_clock_ns() >= launcher->patience_ends) {
-        snprintf(when, sizeof when, "within %g seconds (GASNET_CONNECT_TIMEOUT)",
-                 aq_settings_real(AQ_SET_CONNECT_TIMEOUT));
-        log_missing_workers(launcher, when);
+        end_patience(launcher);
+    } else if (launcher->owner > 0 && getppid() != launcher->owner) {
+        aq_log_error("rank 0 (process %ld) ended before all other processes had called; the job "
+                     "does not start",
+                     (long)launcher->owner);
         fail_start(launcher);
     }
 }
 
-static bool begin_command(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
+static bool await_workers(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
 {
     uint16_t port;
-    if (plan->command == NULL)
+    if (plan->listening == NULL)
         return true;
+    launcher->owner = plan->owner;
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); // this process ends what the command leaves behind
     launcher->patience_ends = plan->patience > 0 ? aq_clock_ns() + plan->patience : UINT64_MAX;
     if (!aq_workers_open(&launcher->node, &port))
         return false;
-    launcher->command = plan->command(&launcher->node, port);
-    return launcher->command > 0;
+    return plan->listening(&launcher->node, port, &launcher->command);
 }
 
 // Waits for the command until that time.
@@ -583,8 +654,8 @@ static void name_late(const aq_launcher_t *launcher)
 {
     for (uint32_t host = 0; host < launcher->node.spec.host_count; host++)
         if (launcher->hosts[host] != HOST_DONE) {
-            aq_log_error("host %s did not end its ranks in time, and is cut off",
-                         host_name(launcher, host));
+            aq_log_error("%s did not end its ranks in time, and is cut off",
+                         title_of(launcher, host).text);
             return;
         }
 }
@@ -602,7 +673,8 @@ static void launch_turn(aq_node_t *node)
         node->deadline = aq_clock_ns() + END_GRACE;
     if (node->deadline != 0 && aq_clock_ns() >= node->deadline) {
         flush_sinks(launcher);
-        name_late(launcher);
+        if (launcher->start_ranks)
+            name_late(launcher);
         aq_node_close(node);
         node->deadline = 0;
     }
@@ -682,7 +754,8 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     node->window = plan->window;
     memcpy(node->key, plan->key, sizeof node->key);
     snprintf(node->master_address, sizeof node->master_address, "%s", plan->master_address);
-    aq_write_spec(&node->spec_bytes, &plan->spec);
+    aq_auth_random(node->spec.key, sizeof node->spec.key);
+    aq_write_spec(&node->spec_bytes, &node->spec);
     launcher->go = (aq_go_t){.peer = {{0, ""}, {0, ""}}};
     launcher->credit = INPUT_CREDIT;
     launcher->hosts = calloc(hosts, 1);
@@ -730,6 +803,7 @@ static int launch_finish(aq_launcher_t *launcher)
         check_output(launcher);
     log_fault(launcher);
     aq_bytes_free(&launcher->node.spec_bytes);
+    aq_bytes_free(&launcher->node.farewell);
     return launcher->code_known ? launcher->code : launcher->first_code;
 }
 
@@ -738,7 +812,7 @@ int aq_launch(const aq_launch_plan_t *plan)
     static aq_launcher_t launcher;
     if (aq_auth_init() != AQ_OK || !set_up(&launcher, plan))
         return 1;
-    if (!begin_command(&launcher, plan))
+    if (!await_workers(&launcher, plan))
         return 1;
     aq_node_start_more(&launcher.node);
     while (!aq_node_is_quiet(&launcher.node))

@@ -14,11 +14,12 @@ typedef struct aq_launch_plan {
     char master_address[AQ_ADDRESS_TEXT]; // "": determined automatically
     uint32_t parts;                       // subtrees; 0: one for each host
     uint32_t window;                      // children that are started at the same time
-    // Spawner custom only, else NULL: starts the command that starts the workers, which call at
-    // that port. Returns the process of the command, leader of its own process group; 0: failed,
-    // logged.
-    pid_t (*command)(const aq_node_t *node, uint16_t port);
+    // With workers, else NULL: called once they can call at that port. Spawner custom starts the
+    // command that starts them; *command is its process, leader of its own process group, else 0.
+    // False: failed, logged.
+    bool (*listening)(const aq_node_t *node, uint16_t port, pid_t *command);
     uint64_t patience; // nanoseconds until all workers must have arrived; 0: no limit
+    pid_t owner;       // the parent, whose end before all workers are there ends the job; 0: none
 } aq_launch_plan_t;
 
 // Returns the variables of this process that ranks get. list: from -E; NULL: all. The texts are

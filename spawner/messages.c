@@ -116,6 +116,8 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
     aq_put_u8(bytes, spec->promiscuous);
     aq_put_u8(bytes, spec->workers);
     aq_put_u8(bytes, spec->direct);
+    aq_put_u8(bytes, spec->rendezvous);
+    aq_put_raw(bytes, spec->key, AQ_KEY_BYTES);
     aq_put_text(bytes, spec->program);
     aq_put_text(bytes, spec->folder);
     aq_put_text(bytes, spec->shell);
@@ -171,6 +173,8 @@ bool aq_read_spec(aq_view_t view, aq_spec_t *out)
     out->promiscuous = aq_get_u8(&view) != 0;
     out->workers = aq_get_u8(&view) != 0;
     out->direct = aq_get_u8(&view) != 0;
+    out->rendezvous = aq_get_u8(&view) != 0;
+    (void)take_bytes(&view, out->key, AQ_KEY_BYTES);
     out->program = aq_get_text(&view);
     out->folder = aq_get_text(&view);
     out->shell = aq_get_text(&view);
@@ -235,6 +239,7 @@ void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker)
     aq_put_text(bytes, worker->machine);
     aq_put_text(bytes, worker->host);
     aq_put_u32(bytes, worker->rank);
+    aq_put_u32(bytes, worker->size);
     aq_frame_end(bytes, frame);
 }
 
@@ -243,6 +248,7 @@ bool aq_read_worker(aq_view_t view, aq_worker_t *out)
     out->machine = aq_get_text(&view);
     out->host = aq_get_text(&view);
     out->rank = aq_get_u32(&view);
+    out->size = aq_get_u32(&view);
     return aq_view_done(&view);
 }
 

@@ -82,6 +82,10 @@ typedef struct aq_spec {
     bool label_lines, line_buffer, verbose, quiet, promiscuous;
     bool workers; // each host is a process that a custom command started (workers.h)
     bool direct;  // workers print directly instead of through the launcher
+    // Workers are processes that something else started, each with a program of its own to go on
+    // with (rendezvous.h). argv and environment are not used.
+    bool rendezvous;
+    uint8_t key[AQ_KEY_BYTES]; // of the ranks; other than the key that the tree uses
     // path of the launcher, which also starts helpers on hosts without a prefix
     const char *program;
     const char *folder; // working directory of the ranks
@@ -111,6 +115,7 @@ typedef struct aq_worker {
     const char *machine; // the same in processes that can share memory, different in all others
     const char *host;    // name of the host, for messages
     uint32_t rank;       // the rank that it asks for; AQ_NO_WISH, AQ_BAD_WISH
+    uint32_t size;       // the number of ranks that it expects; 0: any
 } aq_worker_t;
 void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker);
 bool aq_read_worker(aq_view_t view, aq_worker_t *out);

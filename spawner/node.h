@@ -110,7 +110,9 @@ struct aq_node {
     aq_caller_t callers[AQ_CALLERS];
     uint32_t refused; // callers; the first AQ_REFUSALS_LOGGED are reported one by one
     char refused_address[AQ_ADDRESS_TEXT]; // of the last one
-    bool keyless; // a worker without the key has called, and the user was told
+    bool keyless;        // a worker without the key has called, and the user was told
+    aq_bytes_t farewell; // frames for callers of a rendezvous whose job does not start
+    bool unfit;          // a process of a rendezvous cannot take part; why is logged
     aq_gather_t gather;
     int signals;       // signalfd; -1
     uint64_t deadline; // of the owner; 0: none

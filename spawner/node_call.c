@@ -1,5 +1,6 @@
 // Connections of helpers to the process that started them: permission to call, and authentication.
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -198,13 +199,27 @@ static bool note_keyless(aq_node_t *node, aq_caller_t *caller)
     return true;
 }
 
+// The caller has the key, but all places are taken. It says so itself.
+static bool dismiss_caller(aq_node_t *node, aq_caller_t *caller)
+{
+    char text[96];
+    if (!node->spec.rendezvous || aq_link_seal(&caller->link, &caller->auth, node->key, false) != 0)
+        return false;
+    snprintf(text, sizeof text, "all %" PRIu32 " processes of the job are there already",
+             node->spec.size);
+    aq_write_node_text(&caller->link.out, AQ_MSG_FAILED, &(aq_node_text_t){0, text});
+    (void)aq_link_flush(&caller->link);
+    aq_link_close(&caller->link);
+    return true;
+}
+
 static bool challenge_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
 {
     aq_hello_t hello;
     aq_challenge_t answer;
     if (frame->type != AQ_MSG_HELLO || !aq_read_hello(frame->payload, &hello))
         return false;
-    if (node->spec.workers && hello.node == AQ_NODE_KEYLESS)
+    if (node->spec.workers && !node->spec.rendezvous && hello.node == AQ_NODE_KEYLESS)
         return note_keyless(node, caller);
     caller->auth.node = hello.node;
     memcpy(caller->auth.caller, hello.nonce, sizeof hello.nonce);
@@ -225,13 +240,15 @@ static bool admit_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t 
         return false;
     aq_child_t *child = find_child(node, caller->auth.node);
     if (child == NULL)
-        return false;
+        return dismiss_caller(node, caller);
     if (aq_link_seal(&caller->link, &caller->auth, node->key, false) != 0)
         return false;
     child->link = caller->link;
     caller->link = (aq_link_t){.fd = -1};
     snprintf(child->seen, sizeof child->seen, "%s", caller->address);
     child->state = AQ_CHILD_UP;
+    if (node->farewell.used > 0)
+        aq_put_raw(&child->link.out, node->farewell.data, node->farewell.used);
     if (node->spec.workers) { // the job follows once all workers have arrived
         aq_node_take_frames(node, child);
         return true;

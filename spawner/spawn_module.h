@@ -45,11 +45,11 @@ typedef struct aq_spawn_module {
     void (*finalize)(void);
 } aq_spawn_module_t;
 
-extern const aq_spawn_module_t aq_module_fork;   // start_fork.c
-extern const aq_spawn_module_t aq_module_ssh;    // start_ssh.c
-extern const aq_spawn_module_t aq_module_custom; // start_custom.c
-extern const aq_spawn_module_t aq_module_mpi;    // start_mpi.c
-extern const aq_spawn_module_t aq_module_pmi;    // start_mpi.c
+extern const aq_spawn_module_t aq_module_fork;       // start_fork.c
+extern const aq_spawn_module_t aq_module_ssh;        // start_ssh.c
+extern const aq_spawn_module_t aq_module_custom;     // start_custom.c
+extern const aq_spawn_module_t aq_module_mpi;        // start_mpi.c
+extern const aq_spawn_module_t aq_module_pmi;        // start_mpi.c
 
 // Returns the module that the option -spawner (name; NULL: not given), GASNET_<CONDUIT>_SPAWNER or
 // GASNET_SPAWNER asks for, in this order; else the usable module with the highest priority. NULL:

@@ -17,6 +17,8 @@ static const spawner_row_t spawners[] = {
     {"ssh", "ranks on several hosts: gasnetrun_udp -n N -H host,host... program"},
     {"custom", "ranks where a command of yours starts them: GASNET_CSPAWN_CMD='srun -n %N %C' "
                "gasnetrun_udp -spawner=custom -n N program"},
+    {"rendezvous", "processes that something else starts and that find each other: gasnetrun_udp "
+                   "-spawner=rendezvous -n N program prints the commands"},
     {"mpi", "ranks where mpirun starts them: mpirun -np N program, or gasnetrun_mpi -n N program"},
     {"pmi",
      "as mpi, but with PMIx or PMI-2 instead of MPI: srun --mpi=pmix -n N program (or --mpi=pmi2), "

@@ -24,7 +24,6 @@
 static aq_launch_plan_t plan;
 static const aq_start_t *job;
 static char program[PATH_ROOM], folder[PATH_ROOM];
-static char (*names)[24]; // of processes that have not arrived yet
 
 // ---- before the start ----
 
@@ -85,31 +84,9 @@ static aq_status_t custom_parse_options(const aq_start_t *start)
     return check_letters(aq_settings_text(AQ_SET_CSPAWN_CMD));
 }
 
-static bool allocate_tables(aq_spec_t *spec, uint32_t size)
-{
-    spec->hosts = calloc(size, sizeof *spec->hosts);
-    spec->host_of_rank = calloc(size, sizeof *spec->host_of_rank);
-    spec->machine_of_rank = calloc(size, sizeof *spec->machine_of_rank);
-    names = calloc(size, sizeof *names);
-    return spec->hosts != NULL && spec->host_of_rank != NULL && spec->machine_of_rank != NULL &&
-           names != NULL;
-}
-
 static aq_status_t custom_allocate_hosts(const aq_start_t *start)
 {
-    aq_spec_t *spec = &plan.spec;
-    uint32_t size = start->run.size;
-    if (!allocate_tables(spec, size)) {
-        aq_log_error("no memory for a job of %" PRIu32 " ranks; start fewer", size);
-        return AQ_ERR_RESOURCE;
-    }
-    for (uint32_t r = 0; r < size; r++) {
-        snprintf(names[r], sizeof names[r], "(unknown, %" PRIu32 ")", r + 1);
-        spec->hosts[r] = (aq_spec_host_t){names[r], "", ""};
-        spec->host_of_rank[r] = r;
-    }
-    spec->host_count = spec->size = size;
-    return AQ_OK;
+    return aq_workers_allocate(&plan.spec, start->run.size) ? AQ_OK : AQ_ERR_RESOURCE;
 }
 
 static aq_status_t custom_verify_hosts(const aq_start_t *start)
@@ -257,13 +234,13 @@ __attribute__((noreturn)) static void become_command(const aq_node_t *node, cons
     _exit(127);
 }
 
-static pid_t start_command(const aq_node_t *node, uint16_t port)
+static bool start_command(const aq_node_t *node, uint16_t port, pid_t *out)
 {
     char worker[AQ_WORKER_WORD];
     aq_workers_option(node, port, is_key_in_words(), worker);
     char *command = fill_command(worker);
     if (command == NULL)
-        return 0;
+        return false;
     pid_t pid = fork();
     if (pid == 0)
         become_command(node, command);
@@ -273,7 +250,8 @@ static pid_t start_command(const aq_node_t *node, uint16_t port)
     else
         (void)setpgid(pid, pid);
     free(command);
-    return pid > 0 ? pid : 0;
+    *out = pid;
+    return pid > 0;
 }
 
 // ---- the job ----
@@ -292,7 +270,7 @@ static aq_status_t custom_prepare(const aq_start_t *start)
         return AQ_ERR_RESOURCE;
     }
     fill_spec(spec, start);
-    plan.command = start_command;
+    plan.listening = start_command;
     plan.patience = aq_clock_seconds_to_ns(aq_settings_real(AQ_SET_CONNECT_TIMEOUT));
     return AQ_OK;
 }
@@ -308,7 +286,6 @@ static void custom_deallocate_hosts(void)
     free(plan.spec.hosts);
     free(plan.spec.host_of_rank);
     free(plan.spec.machine_of_rank);
-    free(names);
 }
 
 static void custom_finalize(void)

@@ -611,11 +611,11 @@ static bool set_up(aq_supervised_t *job, const aq_supervise_options_t *options,
     return take_page(job) && make_tables(job) && open_watch(job);
 }
 
-// A process that the client started must not return to the client's code.
-static void forget_handlers(void)
+void aq_supervised_forget_handlers(void)
 {
+    struct sigaction now;
     for (int sig = 1; sig < SIGRTMAX; sig++)
-        if (sig != SIGCHLD)
+        if (sig != SIGCHLD && sigaction(sig, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
             (void)signal(sig, SIG_DFL);
 }
 
@@ -646,13 +646,13 @@ bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *c
     (void)fflush(NULL); // otherwise every child would write the buffered output again
     bool ready = set_up(&job, options, &program, code);
     if (ready && aq_supervised_start_ranks(&job, program, &rank, code)) {
-        if (aq_boot_fork_adopt(job.page, rank, out) != AQ_OK)
+        if (aq_boot_fork_adopt(job.page, aq_supervised_rank(&job, rank), out) != AQ_OK)
             _exit(1);
         return true;
     }
     if (ready) {
         if (options->argv == NULL)
-            forget_handlers();
+            aq_supervised_forget_handlers();
         *code = watch_job(&job, *code);
     } else if (options->part != NULL) {
         aq_page_fail(options->part->page, *code);

@@ -76,6 +76,9 @@ bool aq_supervised_is_stop(int sig);
 // Collects the signals that a user may send to a job. A signal that is ignored stays ignored
 // (nohup, background jobs of a shell).
 void aq_supervised_signals(sigset_t *set);
+// Removes the handlers of the client, to whose code this process must not return. What is ignored
+// stays ignored.
+void aq_supervised_forget_handlers(void);
 // Whether a program of that name exists, in PATH unless the name has a slash.
 bool aq_supervised_has_program(const char *name);
 // Whether two descriptors write to the same file.

@@ -16,15 +16,45 @@
 
 // ---- the launcher: arrival of workers ----
 
-bool aq_workers_open(aq_node_t *node, uint16_t *port)
+bool aq_workers_allocate(aq_spec_t *spec, uint32_t size)
 {
-    int error = aq_node_listen_all(node, port);
-    if (error != 0) {
+    spec->hosts = calloc(size, sizeof *spec->hosts);
+    spec->host_of_rank = calloc(size, sizeof *spec->host_of_rank);
+    spec->machine_of_rank = calloc(size, sizeof *spec->machine_of_rank);
+    if (spec->hosts == NULL || spec->host_of_rank == NULL || spec->machine_of_rank == NULL) {
+        aq_log_error("no memory for a job of %" PRIu32 " ranks; start fewer", size);
+        return false;
+    }
+    for (uint32_t r = 0; r < size; r++) {
+        spec->hosts[r] = (aq_spec_host_t){"(unknown)", "", ""};
+        spec->host_of_rank[r] = r;
+    }
+    spec->host_count = spec->size = size;
+    return true;
+}
+
+static void log_unheard(const aq_node_t *node, int error)
+{
+    if (node->spec.rendezvous)
+        aq_log_error("rank 0 cannot listen for the other processes at port %u of GASNET_MASTER "
+                     "(%s); %s",
+                     node->ports.low, strerror(error),
+                     error == EADDRINUSE ? "name another port in all processes, or end the job "
+                                           "that has this one"
+                                         : "correct GASNET_MASTER");
+    else
         aq_log_error("the launcher cannot listen for the processes that GASNET_CSPAWN_CMD starts "
                      "(%s); %s",
                      strerror(error),
                      error == EADDRINUSE ? "widen the range GASNET_SPAWN_PORTS"
                                          : "correct GASNET_MASTERIP");
+}
+
+bool aq_workers_open(aq_node_t *node, uint16_t *port)
+{
+    int error = aq_node_listen_all(node, port);
+    if (error != 0) {
+        log_unheard(node, error);
         return false;
     }
     for (uint32_t i = 0; i < node->child_count; i++) {
@@ -56,6 +86,37 @@ void aq_workers_option(const aq_node_t *node, uint16_t port, bool with_key,
              own[0] != '\0' ? "," : "");
 }
 
+static const aq_child_t *find_wish(const aq_node_t *node, const aq_child_t *self)
+{
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        const aq_child_t *child = &node->children[i];
+        if (child != self && child->host[0] != '\0' && child->wish == self->wish)
+            return child;
+    }
+    return NULL;
+}
+
+// A process of a rendezvous has chosen its rank itself, so a wrong choice is known at once.
+static bool check_choice(const aq_node_t *node, const aq_child_t *child, uint32_t size)
+{
+    const aq_child_t *other = find_wish(node, child);
+    if (size != node->spec.size)
+        aq_log_error("GASNET_SIZE is %" PRIu32 " in the process of rank %" PRIu32 " on host %s "
+                     "(%s), but %" PRIu32 " in that of rank 0; set the same number in all",
+                     size, child->wish, child->host, child->seen, node->spec.size);
+    else if (child->wish >= size)
+        aq_log_error("GASNET_RANK is %" PRIu32 " in the process on host %s (%s), but the job has "
+                     "%" PRIu32 " ranks; give each process another number from 0 to %" PRIu32,
+                     child->wish, child->host, child->seen, size, size - 1);
+    else if (other != NULL)
+        aq_log_error("GASNET_RANK is %" PRIu32 " in two processes, on host %s (%s) and on host %s "
+                     "(%s); give each process another number from 0 to %" PRIu32,
+                     child->wish, other->host, other->seen, child->host, child->seen, size - 1);
+    else
+        return true;
+    return false;
+}
+
 bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
 {
     aq_worker_t worker;
@@ -64,6 +125,8 @@ bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame
     snprintf(child->host, sizeof child->host, "%s", *worker.host ? worker.host : "?");
     snprintf(child->machine, sizeof child->machine, "%s", worker.machine);
     child->wish = worker.rank;
+    if (node->spec.rendezvous && !node->unfit)
+        node->unfit = !check_choice(node, child, worker.size);
     return true;
 }
 
@@ -73,6 +136,39 @@ uint32_t aq_workers_arrived(const aq_node_t *node)
     for (uint32_t i = 0; i < node->child_count; i++)
         here += node->children[i].host[0] != '\0';
     return here;
+}
+
+// Writes the ranks without a process, as far as they fit: "1-3, 7". there: by rank.
+static void name_absent(const bool *there, uint32_t size, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t r = 0; r < size && used + 32 < room; r++) {
+        uint32_t first = r;
+        while (r < size && !there[r])
+            r++;
+        if (r == first)
+            continue;
+        used +=
+            (size_t)snprintf(text + used, room - used, "%s%" PRIu32, used > 0 ? ", " : "", first);
+        if (r > first + 1)
+            used += (size_t)snprintf(text + used, room - used, "-%" PRIu32, r - 1);
+    }
+    if (used + 32 >= room)
+        snprintf(text + used, room - used, " and others");
+}
+
+void aq_workers_name_absent(const aq_node_t *node, char *text, size_t room)
+{
+    uint32_t size = node->spec.size;
+    bool *there = calloc(size, sizeof *there);
+    for (uint32_t i = 0; there != NULL && i < node->child_count; i++)
+        if (node->children[i].host[0] != '\0')
+            there[node->children[i].wish] = true;
+    snprintf(text, room, "some");
+    if (there != NULL)
+        name_absent(there, size, text, room);
+    free(there);
 }
 
 // ---- the launcher: numbering ----
@@ -205,10 +301,9 @@ bool aq_worker_read(char *word, aq_worker_way_t *out)
     return true;
 }
 
-// Reads the rank, or the variable that names it. The launcher reports what is wrong with it.
-static uint32_t read_wish(void)
+uint32_t aq_worker_rank(const char *wish)
 {
-    const char *wish = aq_settings_text(AQ_SET_WORKER_RANK), *text = wish;
+    const char *text = wish;
     int64_t rank;
     if (*wish == '\0')
         return AQ_NO_WISH;
@@ -235,5 +330,6 @@ void aq_worker_introduce(aq_worker_t *out)
              (uint64_t)space.st_ino);
     out->machine = machine;
     out->host = aq_log_host();
-    out->rank = read_wish();
+    out->rank = aq_worker_rank(aq_settings_text(AQ_SET_WORKER_RANK));
+    out->size = 0;
 }

@@ -19,6 +19,9 @@
 #define AQ_WORKER_KEY "GASNET_SPAWN_KEY"
 #define AQ_WORKER_WORD (AQ_REMOTE_TEXT + 64) // longest word of the option
 
+// Makes the tables of a job of so many workers. False: no memory, logged.
+bool aq_workers_allocate(aq_spec_t *spec, uint32_t size);
+
 // Listens for workers in place of all children of the node. *port: where. False: failed, logged.
 bool aq_workers_open(aq_node_t *node, uint16_t *port);
 
@@ -28,11 +31,14 @@ void aq_workers_option(const aq_node_t *node, uint16_t port, bool with_key,
 // Writes the key of the node as text, for AQ_WORKER_KEY.
 void aq_workers_key(const aq_node_t *node, char text[2 * AQ_KEY_BYTES + 1]);
 
-// Handles the worker's description of itself. False: the frame is not legal, or a second one.
+// Handles the worker's description of itself. In a rendezvous, a wrong size or rank is logged and
+// makes the node unfit. False: the frame is not legal, or a second one.
 bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame);
 
 // The number of workers that have described themselves.
 uint32_t aq_workers_arrived(const aq_node_t *node);
+// In a rendezvous that is not unfit: writes the ranks that have not arrived, "1-3, 7".
+void aq_workers_name_absent(const aq_node_t *node, char *text, size_t room);
 
 // Once all workers are here: numbers them, by GASNET_WORKER_RANK or else adjacently on each
 // machine, and sends each its job. Must not be called while children of the node are in use. False:
@@ -52,6 +58,10 @@ typedef struct aq_worker_way {
 // Reads the text after AQ_WORKER_OPTION, and the key. False: the text is not from the launcher;
 // logged.
 bool aq_worker_read(char *word, aq_worker_way_t *out);
+
+// Reads a rank: a number, or the name of a variable that holds one; AQ_NO_WISH: "", AQ_BAD_WISH:
+// neither. The launcher reports what is wrong with it.
+uint32_t aq_worker_rank(const char *wish);
 
 // Fills in what a worker tells the launcher about itself. Texts are static.
 void aq_worker_introduce(aq_worker_t *out);

@@ -18,7 +18,7 @@
 
 typedef enum aq_setting_id {
     AQ_SET_CONDUIT,      // GASNET_CONDUIT: which network conduit; default from the link name
-    AQ_SET_SPAWNER,      // GASNET_SPAWNER: auto fork ssh mpi pmi
+    AQ_SET_SPAWNER,      // GASNET_SPAWNER: auto, or one of AQ_SPAWNERS
     AQ_SET_MPIRUN_CMD,   // MPIRUN_CMD: how spawner mpi starts a job
     AQ_SET_PMIRUN_CMD,   // PMIRUN_CMD: the same for spawner pmi
     AQ_SET_MPI_THREAD,   // GASNET_MPI_THREAD: auto SINGLE FUNNELED SERIALIZED MULTIPLE
@@ -44,8 +44,13 @@ typedef enum aq_setting_id {
     AQ_SET_CSPAWN_SERVERS,
     AQ_SET_CSPAWN_ROUTE_OUTPUT,
     AQ_SET_CSPAWN_KEY,
-    AQ_SET_WORKER_RANK,     // GASNET_WORKER_RANK: which rank a process of spawner custom becomes
-    AQ_SET_SPAWN_KEY,       // GASNET_SPAWN_KEY: set by the launcher
+    AQ_SET_WORKER_RANK, // GASNET_WORKER_RANK: which rank a process of spawner custom becomes
+    AQ_SET_SPAWN_KEY,   // GASNET_SPAWN_KEY: set by the launcher
+    AQ_SET_MASTER,      // GASNET_MASTER, _RANK, _SIZE, _KEY_FILE, _KEY_FD: spawner rendezvous
+    AQ_SET_RANK,
+    AQ_SET_SIZE,
+    AQ_SET_KEY_FILE,
+    AQ_SET_KEY_FD,
     AQ_SET_MASTERIP,        // GASNET_MASTERIP: address of the launcher, as the ranks see it
     AQ_SET_CONNECT_TIMEOUT, // GASNET_CONNECT_TIMEOUT: seconds; 0: none
     AQ_SET_RCV_THREAD,      // GASNET_RCV_THREAD: a thread that handles arrivals
@@ -99,7 +104,7 @@ typedef enum aq_setting_id {
 } aq_setting_id_t;
 
 // All spawners; and what a setting that chooses one of them takes.
-#define AQ_SPAWNERS "fork ssh custom mpi pmi"
+#define AQ_SPAWNERS "fork ssh custom rendezvous mpi pmi"
 #define AQ_SPAWNER_CHOICES "auto " AQ_SPAWNERS
 
 typedef enum aq_setting_type {

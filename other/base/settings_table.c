@@ -11,10 +11,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SPAWNER] =
         {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
          "How the processes of a job are started. fork: as children of the launcher, on this host; "
-         "ssh: on the hosts that the user names; custom: by the command in GASNET_CSPAWN_CMD; mpi: "
-         "by mpirun (MPIRUN_CMD); pmi: like mpi, but the ranks use PMIx and need no MPI. auto: the "
-         "spawner of highest priority that can start the job; a program that mpirun started joins "
-         "the job of mpirun. The launcher's option -spawner takes precedence."},
+         "ssh: on the hosts that the user names; custom: by the command in GASNET_CSPAWN_CMD; "
+         "rendezvous: by something else, and they meet at GASNET_MASTER; mpi: by mpirun "
+         "(MPIRUN_CMD); pmi: like mpi, but the ranks use PMIx and need no MPI. auto: the spawner "
+         "of "
+         "highest priority that can start the job; a program that has GASNET_MASTER, or that "
+         "mpirun started, joins the job there. The launcher's option -spawner takes precedence."},
     [AQ_SET_MPIRUN_CMD] =
         {"MPIRUN_CMD", AQ_TYPE_TEXT, "mpirun -np %N %C", 0, 0, NULL,
          "The command with which spawner mpi starts a job. Quotes and backslashes work as in a "
@@ -124,6 +126,24 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SPAWN_KEY] =
         {"GASNET_SPAWN_KEY", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Set by the launcher for the processes of spawner custom; not for users."},
+    [AQ_SET_MASTER] =
+        {"GASNET_MASTER", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "host:port at which rank 0 of a job listens whose processes something else started, such "
+         "as a batch script or a StatefulSet (spawner rendezvous). The processes find each other "
+         "there. An IPv6 address stands in brackets: [fd00::1]:4711."},
+    [AQ_SET_RANK] = {"GASNET_RANK", AQ_TYPE_TEXT, "", 0, 0, NULL,
+                     "The rank that a process of spawner rendezvous becomes: a number, different "
+                     "in each process, or the name of a variable that holds the number, for "
+                     "example JOB_COMPLETION_INDEX."},
+    [AQ_SET_SIZE] = {"GASNET_SIZE", AQ_TYPE_INT, "1", 1, 65536, NULL,
+                     "The number of processes of a job of spawner rendezvous, the same in each."},
+    [AQ_SET_KEY_FILE] =
+        {"GASNET_KEY_FILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "File with the key of a job of spawner rendezvous, the same in each process: 16 to 4096 "
+         "bytes that nobody can guess. Nobody but its owner may be able to read the file."},
+    [AQ_SET_KEY_FD] = {"GASNET_KEY_FD", AQ_TYPE_INT, "0", 0, INT32_MAX, NULL,
+                       "Number of an open descriptor from which a process of spawner rendezvous "
+                       "reads the key, in place of GASNET_KEY_FILE, and which it then closes."},
     [AQ_SET_MASTERIP] =
         {"GASNET_MASTERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Address or name of the launching host, as the other hosts reach it; spawner ssh tells "

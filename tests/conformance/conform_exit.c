@@ -15,6 +15,7 @@
  *   late K        each rank prints K lines, which are still in the buffer of stdio when it exits
  *   lines K       each rank prints K lines "RANK NUMBER CCC...", each in several writes
  *   sleep S       sleeps S seconds
+ *   ready S       as sleep, but each rank first prints "RANK ready", once all have started
  *   pid           each rank prints "RANK PID"
  *   env NAME      each rank prints "RANK VALUE", or "RANK" where the variable is not set
  *   args ...      rank 0 prints its arguments, one per line
@@ -195,6 +196,14 @@ static void do_lines(char **arg)
     wait_barrier();
 }
 
+static void do_ready(char **arg)
+{
+    wait_barrier();
+    printf("%u ready\n", (unsigned)me);
+    fflush(stdout);
+    sleep((unsigned)atoi(arg[0]));
+}
+
 static void do_sleep(char **arg)
 {
     struct timespec left = {.tv_sec = atoi(arg[0])};
@@ -240,7 +249,8 @@ static const struct {
              {"signal", 2, do_signal}, {"quit", 3, do_quit},   {"abort", 1, do_abort},
              {"_exit", 2, do_silent},  {"libc", 1, do_libc},   {"away", 3, do_away},
              {"echo", 0, do_echo},     {"lines", 1, do_lines}, {"late", 1, do_late},
-             {"sleep", 1, do_sleep},   {"pid", 0, do_pid},     {"env", 1, do_env}};
+             {"ready", 1, do_ready},   {"sleep", 1, do_sleep}, {"pid", 0, do_pid},
+             {"env", 1, do_env}};
 
 static void run_mode(int argc, char **argv)
 {

@@ -113,6 +113,7 @@ static void test_spec(void **state)
                             .host_of_rank = host_of_rank,
                             .machine_of_rank = machine_of_rank,
                             .workers = true,
+                            .key = "0123456789abcde",
                             .argv = argv,
                             .environment = environment};
     aq_bytes_t bytes = {0};
@@ -128,7 +129,8 @@ static void test_spec(void **state)
     assert_string_equal(got.hosts[1].prefix, "/opt/x");
     assert_int_equal(got.host_of_rank[2], 1);
     assert_int_equal(got.machine_of_rank[2], 0);
-    assert_true(got.workers && !got.direct);
+    assert_true(got.workers && !got.direct && !got.rendezvous);
+    assert_memory_equal(got.key, spec.key, sizeof got.key);
     assert_same_words(got.argv, argv);
     assert_same_words(got.environment, environment);
     aq_spec_free(&got);
@@ -164,11 +166,12 @@ static void test_first_messages(void **state)
     assert_memory_equal(&hello, &got_hello, sizeof hello);
     aq_worker_t worker;
     bytes.used = 0;
-    aq_write_worker(&bytes, &(aq_worker_t){"boot 7", "a", 5});
+    aq_write_worker(&bytes, &(aq_worker_t){"boot 7", "a", 5, 8});
     assert_true(aq_read_worker(only_frame(&bytes, AQ_MSG_WORKER).payload, &worker));
     assert_string_equal(worker.machine, "boot 7");
     assert_string_equal(worker.host, "a");
     assert_int_equal(worker.rank, 5);
+    assert_int_equal(worker.size, 8);
     aq_job_message_t job = {1, 4, (const uint8_t *)"spec", 4}, got_job;
     bytes.used = 0;
     aq_write_job(&bytes, &job);

@@ -226,7 +226,7 @@ static void test_choice(void **state)
     refuse_with(AQ_SET_WAITMODE, "auto spin", "one of auto");
     refuse_with(AQ_SET_WAITMODE, " ", "one of auto");
     refuse_with(AQ_SET_SPAWNER, "carrier-pigeon",
-                "one of auto, fork, ssh, custom, mpi, pmi; unset");
+                "one of auto, fork, ssh, custom, rendezvous, mpi, pmi; unset");
 }
 
 static void test_lists(void **state)

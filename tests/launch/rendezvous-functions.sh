@@ -1,0 +1,124 @@
+# Shell functions for the tests of spawner rendezvous, in addition to those of the launch tests. The
+# processes of a job are started one by one; each has a name, and its output is in $work/NAME.out
+# and $work/NAME.err.
+. "$(dirname "${BASH_SOURCE[0]}")/launch-functions.sh"
+declare -A process=()
+
+# A test that fails leaves no process either.
+clean_up_processes()
+{
+    [ ${#process[@]} = 0 ] || kill -KILL "${process[@]}" 2>/dev/null
+    clean_up
+}
+trap clean_up_processes EXIT
+
+# Prints a port that nobody uses, below those that the kernel gives to callers.
+free_port()
+{
+    local port
+    while :; do
+        port=$((10000 + RANDOM % 20000))
+        (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+    done
+    echo $port
+}
+
+# use NET: the program of this test, and a new place to meet.
+use()
+{
+    conform=$work/conform_exit
+    cp "$AQ_BUILD/conform_exit$([ "$1" = smp ] || echo "_$1")" "$conform" || exit 1
+    export GASNET_MASTER GASNET_KEY_FILE=$work/key GASNET_CONNECT_TIMEOUT=20 GASNET_EXITTIMEOUT=20
+    GASNET_MASTER=127.0.0.1:$(free_port)
+    (umask 077 && head -c 24 /dev/urandom | base64 >"$GASNET_KEY_FILE")
+    rm -f "$work"/*.out "$work"/*.err
+}
+
+# call NAME RANK SIZE program arguments: one process, in the background.
+call()
+{
+    local name=$1
+    GASNET_RANK=$2 GASNET_SIZE=$3 "${@:4}" >"$work/$name.out" 2>"$work/$name.err" </dev/null &
+    process[$name]=$!
+}
+
+# all SIZE program arguments: the processes of a whole job, in the order of their ranks.
+all()
+{
+    local rank
+    for rank in $(seq 0 $(($1 - 1))); do
+        call "$rank" "$rank" "$@"
+    done
+}
+
+# called COUNT: waits until so many processes are connected to the master, whose rank 0 has done the
+# same.
+called()
+{
+    local port
+    port=$(printf '%04X' "${GASNET_MASTER#*:}")
+    for _ in $(seq 400); do
+        [ "$(grep -c "0100007F:$port 01 " /proc/net/tcp)" -ge "$1" ] && return
+        sleep 0.05
+    done
+    fault "$1 processes have not called"
+}
+
+# fault TEXT: the test fails, and shows what the processes printed.
+fault()
+{
+    cat "$work"/*.out >"$work/out" 2>/dev/null
+    cat "$work"/*.err >"$work/err" 2>/dev/null
+    fail "$*"
+}
+
+# ends CODE NAME...: these processes end with that code, in time.
+ends()
+{
+    local wanted=$1 name code try
+    for name in "${@:2}"; do
+        for try in $(seq 600); do
+            kill -0 "${process[$name]}" 2>/dev/null || break
+            sleep 0.05
+        done
+        ! kill -0 "${process[$name]}" 2>/dev/null || fault "process $name does not end"
+        code=0
+        { wait "${process[$name]}" || code=$?; } 2>/dev/null # the shell reports who was killed
+        unset "process[$name]"
+        [ "$code" -eq "$wanted" ] || fault "process $name: exit code $code instead of $wanted"
+    done
+}
+
+# all_end CODE: the same for all processes that still run; and no process of the job is left.
+all_end()
+{
+    ends "$1" "${!process[@]}"
+    no_rank_left 100
+}
+
+# told TEXT...: the processes of the test have printed exactly these messages.
+told()
+{
+    local text count
+    count=$(cat "$work"/*.err | grep -c '^\*\*\* GASNet:')
+    [ "$count" -eq $# ] || fault "$count messages instead of $#"
+    for text in "$@"; do
+        cat "$work"/*.err | grep -qF -- "$text" || fault "no '$text' in the messages"
+    done
+}
+
+# here COUNT: the ranks of $conform pid have printed that many lines.
+here()
+{
+    [ "$(cat "$work"/*.out | cut -d' ' -f1 | sort -n | xargs)" = "$(seq 0 $(($1 - 1)) | xargs)" ] || fault "not ranks 0 to $(($1 - 1))"
+}
+
+# wait_ready COUNT: waits for the line that so many processes print in sight of a test.
+wait_ready()
+{
+    for _ in $(seq 600); do
+        [ "$(cat "$work"/*.out 2>/dev/null | wc -l)" -ge "$1" ] && return
+        sleep 0.05
+    done
+    fault "the ranks did not get ready"
+}
