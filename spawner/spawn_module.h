@@ -48,6 +48,7 @@ typedef struct aq_spawn_module {
 extern const aq_spawn_module_t aq_module_fork;       // start_fork.c
 extern const aq_spawn_module_t aq_module_ssh;        // start_ssh.c
 extern const aq_spawn_module_t aq_module_custom;     // start_custom.c
+extern const aq_spawn_module_t aq_module_rendezvous; // start_rendezvous.c
 extern const aq_spawn_module_t aq_module_mpi;        // start_mpi.c
 extern const aq_spawn_module_t aq_module_pmi;        // start_mpi.c
 
