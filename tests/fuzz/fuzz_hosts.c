@@ -1,11 +1,13 @@
-// Fuzzer of the readers of host lists. Invariants: no row has a name or a user that a remote shell
-// could take for an option, and each rank is placed on a host of the list.
+// Fuzzer of the readers of host lists and of GASNET_MASTER. Invariants: no row has a name or a user
+// that a remote shell could take for an option, and each rank is placed on a host of the list; a
+// place to meet has a host and a port.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../spawner/hosts.h"
+#include "../../spawner/rendezvous.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,6 +48,14 @@ static void check_result(aq_hosts_t *hosts, bool ok, const char *fault)
     aq_hosts_free(hosts);
 }
 
+static void split_place(const char *text)
+{
+    char host[AQ_MASTER_HOST];
+    uint16_t port = 0;
+    if (aq_rendezvous_split(text, host, &port) && (host[0] == '\0' || port == 0))
+        abort();
+}
+
 typedef bool reader_t(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
                       size_t room);
 
@@ -75,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ok = readers[i](&hosts, "text", text, fault, sizeof fault);
         check_result(&hosts, ok, fault);
     }
+    split_place(text);
     free(text);
     return 0;
 }
