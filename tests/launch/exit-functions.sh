@@ -2,7 +2,7 @@
 #   prepare CONDUIT SPAWNER     sets launch (the words that start a job, without -n and the program)
 #                               and program
 # SPAWNER: fork; ssh (two hosts, or one for conduit smp; the hosts of a bed, else this host through
-# a shell of the test); custom; openmpi or mpich, whose mpirun starts the ranks.
+# a shell of the test); custom; rendezvous; openmpi or mpich, whose mpirun starts the ranks.
 . "$(dirname "${BASH_SOURCE[0]}")/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
 
@@ -43,6 +43,12 @@ prepare()
     custom)
         export GASNET_CSPAWN_CMD='for i in $(seq %N); do %C & done; wait' GASNET_MASTERIP=127.0.0.1
         launch+=(-spawner=custom)
+        ;;
+    rendezvous)
+        # What calls a master that was killed ends after this time.
+        export GASNET_CONDUIT=$1 GASNET_KEY_FILE=$work/key GASNET_CONNECT_TIMEOUT=7
+        (umask 077 && head -c 24 /dev/urandom >"$GASNET_KEY_FILE")
+        launch=("$AQ_SRC/tests/launch/rendezvous-run.sh")
         ;;
     *) start_by_mpirun "$2" ;;
     esac
