@@ -152,7 +152,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_CONNECT_TIMEOUT] = {"GASNET_CONNECT_TIMEOUT", AQ_TYPE_REAL, "60", 0, SECONDS_MAX, NULL,
                                 "Conduit udp: seconds after which the start of a job fails because "
                                 "a process receives nothing from its neighbour in the job. 0: the "
-                                "network is not checked before the program runs."},
+                                "network is not checked before the program runs. Spawners custom "
+                                "and rendezvous: seconds within which all processes must have "
+                                "called; 0: no limit."},
     [AQ_SET_RCV_THREAD] =
         {"GASNET_RCV_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Whether threads of the runtime sleep until messages arrive, and handle them while the "
