@@ -25,8 +25,8 @@
 #include "workers.h"
 
 #define EXIT_FAILED 1
-#define CALL_MS 3000     // for one address to answer
-#define NAP_LEAST_MS 20u // between two calls; doubles up to the most
+#define CALL_MS 3000    // for one address to answer
+#define NAP_LEAST_MS 5u // between two calls; doubles up to the most
 #define NAP_MOST_MS 1000u
 
 // A process has one job. The helper is where a forked rank finds it.
