@@ -1,7 +1,7 @@
 # Shell functions for the tests of spawner rendezvous, in addition to those of the launch tests. The
 # processes of a job are started one by one; each has a name, and its output is in $work/NAME.out
 # and $work/NAME.err.
-. "$(dirname "${BASH_SOURCE[0]}")/launch-functions.sh"
+[ -n "${work-}" ] || . "$(dirname "${BASH_SOURCE[0]}")/launch-functions.sh" # not twice in a bed
 declare -A process=()
 
 # A test that fails leaves no process either.
