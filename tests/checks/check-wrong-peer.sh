@@ -3,7 +3,8 @@
 # message must end the job with one sentence that names the peer, and must not change memory outside
 # of the segment. A pattern that begins with "harmless" says that the job may go on.
 #   check-wrong-peer.sh START [PATTERN ...]   START: the function that starts a job (on_fake, on_udp ...),
-#                                             with its words; only modes whose names match a shell pattern
+#                                             with its words; only modes whose names match a shell pattern;
+#                                             alloc-* need ranks that share memory
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 . "$AQ_SRC/tests/checks/check-functions.sh"
