@@ -74,8 +74,7 @@ bool aq_msg_pull_end(const aq_msg_head_t *offer)
 static uint64_t dest_of(const struct gasnetx_request *receive, uint64_t offset, size_t bytes)
 {
     const char *dest = (const char *)receive->call.memory + offset;
-    if ((receive->hooks && receive->hooks->arrived) ||
-        aq_index_in_nbrhd(&aq_job.env, receive->offer.source) == UINT32_MAX)
+    if ((receive->hooks && receive->hooks->arrived) || aq_msg_is_far(receive->offer.source))
         return 0;
     return aq_process_shows(dest, bytes) ? (uintptr_t)dest : 0;
 }

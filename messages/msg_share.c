@@ -145,7 +145,7 @@ static bool is_worth_sharing(const struct gasnetx_request *receive)
     const size_t want = receive->want;
     const uint32_t source = receive->offer.source;
     if (want < SHARE_BY_CALLS || source == aq_job.rank ||
-        aq_index_in_nbrhd(&aq_job.env, source) == UINT32_MAX) // conduit mpi maps segments of others
+        aq_msg_is_far(source)) // conduit mpi maps segments of others
         return false;
     const aq_msg_reach_t reach = aq_msg_reach(&receive->offer);
     if (reach != AQ_MSG_MAPPED)
@@ -306,7 +306,7 @@ static void share_refuse(const aq_msg_head_t *receiver, uint64_t want, uint64_t 
 static void share_check(const aq_msg_head_t *receiver, uint64_t want, uint64_t piece, uint32_t slot)
 {
     if (slot >= CLAIMS || !piece || piece > want || (want - 1) / piece > PIECES_MAX ||
-        aq_index_in_nbrhd(&aq_job.env, receiver->source) == UINT32_MAX)
+        aq_msg_is_far(receiver->source))
         share_refuse(receiver, want, piece, slot);
 }
 
