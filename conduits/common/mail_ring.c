@@ -52,9 +52,10 @@ bool aq_ring_take(aq_ring_out_t *ring, uint64_t n, aq_ring_run_t *run)
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&ring->control->tail, &tail, end,
                                                     memory_order_acquire, memory_order_relaxed));
-    if (pad)
-        aq_ring_skip(ring, &(aq_ring_run_t){tail, 0, aq_ring_at(ring->slots, ring->count, tail)},
-                     pad);
+    if (pad) {
+        const aq_ring_run_t rest = aq_ring_run_at(ring, tail, 0);
+        aq_ring_skip(ring, &rest, pad);
+    }
     // Prefetches the line after the next one: a stream of messages then finds its lines in the
     // cache, without disturbing the receiver, which polls the next line.
     prefetch_to_write(aq_ring_at(ring->slots, ring->count, end + 2));

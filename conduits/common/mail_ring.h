@@ -74,6 +74,12 @@ static inline aq_ring_header_t *aq_ring_at(char *slots, uint64_t count, uint64_t
     return (aq_ring_header_t *)(void *)(slots + (position & (count - 1)) * AQ_RING_SLOT);
 }
 
+static inline aq_ring_run_t aq_ring_run_at(const aq_ring_out_t *ring, uint64_t position,
+                                           uint64_t gap)
+{
+    return (aq_ring_run_t){position, gap, aq_ring_at(ring->slots, ring->count, position)};
+}
+
 // Takes n slots (n <= count / 2); false when there is no room now. Any thread.
 bool aq_ring_take(aq_ring_out_t *ring, uint64_t n, aq_ring_run_t *run);
 

@@ -167,18 +167,14 @@ aq_status_t aq_mail_prepare(aq_conduit_t *conduit, void *pointer, const aq_am_t 
 
 static aq_ring_run_t run_of(const aq_ring_out_t *ring, const aq_reservation_t *room)
 {
-    const uint64_t position = room->cookie & ~AQ_RING_GAP;
-    return (aq_ring_run_t){position, room->cookie & AQ_RING_GAP,
-                           aq_ring_at(ring->slots, ring->count, position)};
+    return aq_ring_run_at(ring, room->cookie & ~AQ_RING_GAP, room->cookie & AQ_RING_GAP);
 }
 
 // Turns slots that a message leaves unused into a message that is skipped.
 static void skip_rest(const aq_ring_out_t *ring, const aq_ring_run_t *run, uint64_t used,
                       uint64_t taken)
 {
-    const uint64_t position = run->position + used;
-    const aq_ring_run_t rest = {position, used ? 0 : run->gap,
-                                aq_ring_at(ring->slots, ring->count, position)};
+    const aq_ring_run_t rest = aq_ring_run_at(ring, run->position + used, used ? 0 : run->gap);
     aq_ring_skip(ring, &rest, taken - used);
 }
 
