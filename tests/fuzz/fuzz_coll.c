@@ -11,6 +11,7 @@
 
 #include "../../core/job.h"
 #include "../../extended/coll.h"
+#include "fuzz_check.h"
 
 enum { RANKS_MOST = 64, BYTES_MOST = 1 << 18, UNITS_MOST = 1 << 16, MESSAGE_MOST = 4096 };
 
@@ -23,12 +24,6 @@ typedef struct message {
 } message_input_t;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static uint32_t read16(const uint8_t bytes[2])
 {

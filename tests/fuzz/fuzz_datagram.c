@@ -10,18 +10,13 @@
 
 #include "../../conduits/ibv/ibv_datagram.h"
 #include "../../conduits/ibv/ibv_handshake.h"
+#include "fuzz_check.h"
 
 enum { RANKS = 5, OWN = 3 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t key[AQ_KEY_BYTES] = {1, 2, 3};
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check_accepted(const aq_ibv_datagram_t *theirs, const uint8_t *bytes, size_t size)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../conduits/ibv/ibv_proof.h"
+#include "fuzz_check.h"
 
 enum { RANKS = 5, OWN = 3, CALLED = 1 };
 
@@ -16,12 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t key[AQ_KEY_BYTES] = {1, 2, 3};
 static const uint8_t nonce[AQ_IBV_NONCE_BYTES] = {4, 5, 6}; // of the call to rank CALLED
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 // Writes a valid proof of an accept or of a request into the data. Returns false if the data are
 // too short for a proof.

@@ -7,14 +7,9 @@
 #include <string.h>
 
 #include "../../conduits/ibv/ibv_filter.h"
+#include "fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 // Returns the last position that the sentence names: before it, the sentence may quote the same
 // words from the text.

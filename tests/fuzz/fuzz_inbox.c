@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "../../messages/stream_sync.h"
+#include "fuzz_check.h"
 
 enum { SOURCES = 3, EDGES = SOURCES + 1, NUMBERS = 256, LIMIT = 50 };
 
@@ -34,12 +35,6 @@ static struct {
     size_t inside;   // messages
     uint64_t now;
 } t;
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 // kind: bits for ordered, drops, need (2) and a limit.
 static void inbox_make(uint8_t kind)

@@ -13,6 +13,7 @@
 #include "../../core/job.h"
 #include "../../messages/large.h"
 #include "../../messages/params.h"
+#include "fuzz_check.h"
 
 enum {
     MEDIUM = 4096, // bytes of the longest Medium, as of an input
@@ -20,21 +21,6 @@ enum {
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
-// The address sanitizer detects a wrong range.
-static unsigned bytes_sum(const uint8_t *bytes, size_t nbytes)
-{
-    unsigned sum = 0;
-    for (size_t i = 0; i < nbytes; i++)
-        sum += bytes[i];
-    return sum;
-}
 
 static void header_check(const aq_large_header_t *header, const uint8_t *payload, size_t size)
 {

@@ -10,14 +10,9 @@
 #include <string.h>
 
 #include "../../messages/params.h"
+#include "fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void fuzz_pair(const char *types, const char *others)
 {

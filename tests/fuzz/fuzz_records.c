@@ -10,23 +10,9 @@
 #include <string.h>
 
 #include "../../messages/aqueduct_stream.h"
+#include "fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
-// The address sanitizer detects a wrong range.
-static unsigned bytes_sum(const uint8_t *bytes, size_t nbytes)
-{
-    unsigned sum = 0;
-    for (size_t i = 0; i < nbytes; i++)
-        sum += bytes[i];
-    return sum;
-}
 
 static void record_check(const gasnetx_stream_message_t *message,
                          const gasnetx_stream_message_t *record, size_t before, size_t after)

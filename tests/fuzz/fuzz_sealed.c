@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../spawner/seal.h"
+#include "fuzz_check.h"
 
 #define IN_FLIGHT_MOST 4096
 
@@ -17,12 +18,6 @@ typedef struct world {
     aq_bytes_t sent, got;  // plain
     aq_bytes_t wire, kept; // in flight; delivered but not opened yet
 } world_t;
-
-static void require(bool ok)
-{
-    if (!ok)
-        abort();
-}
 
 static void deliver_bytes(world_t *world, size_t count)
 {

@@ -15,14 +15,9 @@
 #include "../../other/base/settings.h"
 #include "../../other/base/settings_lists.h"
 #include "../../other/base/size.h"
+#include "fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void fuzz_parsers(const char *text)
 {

@@ -6,16 +6,11 @@
 #include <string.h>
 
 #include "../../spawner/gather.h"
+#include "fuzz_check.h"
 
 #define RANKS 8
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok)
-{
-    if (!ok)
-        abort();
-}
 
 static void read_handshake(const aq_frame_t *frame)
 {

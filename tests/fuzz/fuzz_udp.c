@@ -13,16 +13,11 @@
 #include "../../conduits/udp/udp_auth.h"
 #include "../../conduits/udp/udp_flow.h"
 #include "../../conduits/udp/udp_wire.h"
+#include "fuzz_check.h"
 
 enum { WINDOW = 128, SENT = 100, BYTES = 1000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 // ---- frames ----
 

@@ -10,16 +10,11 @@
 #include <string.h>
 
 #include "../../extended/vis.h"
+#include "fuzz_check.h"
 
 enum { SEGMENT = 4096, LIMIT = 8192 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 // Replaces the offsets of all complete runs by addresses.
 static void relocate_runs(char *message, size_t size, const char *segment)
