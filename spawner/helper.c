@@ -93,11 +93,14 @@ static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
     if (!aq_read_job(frame->payload, &job))
         return false;
     aq_put_raw(&node->spec_bytes, job.spec, job.spec_bytes);
-    aq_view_t view = {.at = node->spec_bytes.data, .left = node->spec_bytes.used};
+    aq_put_raw(&node->hosts_bytes, job.hosts, job.hosts_bytes);
+    const aq_view_t view = {.at = node->spec_bytes.data, .left = node->spec_bytes.used};
+    const aq_view_t hosts = {.at = node->hosts_bytes.data, .left = node->hosts_bytes.used};
     if (node->self == AQ_NODE_ANY)
         node->self = job.low;
-    if (node->spec_bytes.failed || !aq_read_spec(view, &node->spec) || job.low != node->self ||
-        job.high > node->spec.host_count)
+    if (node->spec_bytes.failed || node->hosts_bytes.failed || !aq_read_spec(view, &node->spec) ||
+        job.low != node->self || job.high > node->spec.host_count ||
+        !aq_read_hosts(hosts, job.low, job.high, &node->spec))
         return false;
     if (helper->resume == NULL) {
         aq_log_verbose(node->spec.verbose);
@@ -316,8 +319,8 @@ static void report_forged(aq_helper_t *helper, int error)
     char reason[AQ_REMOTE_TEXT], text[AQ_REMOTE_TEXT + 64];
     aq_link_reason(&helper->parent, error, reason, sizeof reason);
     snprintf(text, sizeof text, "its connection to its parent is lost: %s", reason);
-    aq_write_node_text(&helper->parent.out, AQ_MSG_FAILED,
-                       &(aq_node_text_t){helper->node.self, text});
+    aq_write_failed(&helper->parent.out,
+                    &(aq_failed_t){helper->node.self, helper->node.self + 1, text});
     helper->forged = true;
 }
 
@@ -525,7 +528,7 @@ int aq_helper_run(aq_helper_t *helper)
 {
     aq_node_t *node = &helper->node;
     if (!open_signals(helper) || !aq_helper_prepare(helper)) {
-        aq_node_report(node, node->self,
+        aq_node_report(node, node->self, node->self + 1,
                        "its helper lacks memory or open files; raise the limits "
                        "there (ulimit -n, ulimit -v)");
         send_held(helper);
@@ -535,7 +538,7 @@ int aq_helper_run(aq_helper_t *helper)
     node->gather = (aq_gather_t){.size = node->spec.size, .expected = node->child_count + 1};
     char seen[AQ_ADDRESS_TEXT];
     aq_net_local(helper->parent.fd, seen);
-    aq_write_node_text(&helper->parent.out, AQ_MSG_STARTED, &(aq_node_text_t){node->self, seen});
+    aq_write_started(&helper->parent.out, &(aq_node_text_t){node->self, seen});
     aq_node_start_more(node);
     while (!is_over(helper))
         aq_node_turn(node);
@@ -599,7 +602,7 @@ aq_awaited_t aq_helper_await_job(aq_helper_t *helper, char *why, size_t room)
     aq_link_t *link = &helper->parent;
     aq_frame_t frame;
     aq_framing_t framing;
-    aq_node_text_t text;
+    aq_failed_t refused;
     aq_end_t end;
     if (aq_link_flush(link) != 0)
         return AQ_AWAIT_LOST;
@@ -614,9 +617,9 @@ aq_awaited_t aq_helper_await_job(aq_helper_t *helper, char *why, size_t room)
         return AQ_AWAIT_ENDED;
     }
     if (framing != AQ_FRAME_WHOLE || frame.type != AQ_MSG_FAILED ||
-        !aq_read_node_text(frame.payload, &text))
+        !aq_read_failed(frame.payload, &refused))
         return AQ_AWAIT_LOST;
-    snprintf(why, room, "%s", text.text);
+    snprintf(why, room, "%s", refused.why);
     return AQ_AWAIT_REFUSED;
 }
 

@@ -73,7 +73,7 @@ static aq_launcher_t *launcher_of(aq_node_t *node)
 
 static const char *host_name(const aq_launcher_t *launcher, uint32_t host)
 {
-    return launcher->node.spec.hosts[host].name;
+    return aq_spec_host(&launcher->node.spec, host)->name;
 }
 
 // What a message calls a host. A process of a rendezvous has its rank as the number of its host.
@@ -281,6 +281,16 @@ static void take_failed(aq_launcher_t *launcher, const aq_node_text_t *text)
     keep_reason(launcher, text);
 }
 
+// The first host of the range would have started the others.
+static void take_range(aq_launcher_t *launcher, const aq_failed_t *failed)
+{
+    char text[AQ_REMOTE_TEXT];
+    take_failed(launcher, &(aq_node_text_t){failed->low, failed->why});
+    snprintf(text, sizeof text, "host %s should have started it", host_name(launcher, failed->low));
+    for (uint32_t host = failed->low + 1; host < failed->high; host++)
+        take_failed(launcher, &(aq_node_text_t){host, text});
+}
+
 static void report_failures(aq_launcher_t *launcher)
 {
     uint32_t shown = 0;
@@ -384,6 +394,7 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
     aq_end_t end;
     aq_done_t done;
     aq_fault_t fault;
+    aq_failed_t failed;
     uint32_t number;
     uint32_t hosts = node->spec.host_count;
     if (frame->type == AQ_MSG_OUTPUT) {
@@ -401,11 +412,12 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
         take_done(launcher, &done);
     } else if (frame->type == AQ_MSG_FAULT && aq_read_fault(frame->payload, &fault)) {
         take_fault(launcher, &fault);
-    } else if (aq_read_node_text(frame->payload, &text) && text.node < hosts) {
-        if (frame->type == AQ_MSG_STARTED)
-            take_started(launcher, &text);
-        else if (frame->type == AQ_MSG_FAILED)
-            take_failed(launcher, &text);
+    } else if (frame->type == AQ_MSG_STARTED && aq_read_started(frame->payload, &text) &&
+               text.node < hosts) {
+        take_started(launcher, &text);
+    } else if (frame->type == AQ_MSG_FAILED && aq_read_failed(frame->payload, &failed) &&
+               failed.high <= hosts) {
+        take_range(launcher, &failed);
     }
 }
 

@@ -102,6 +102,90 @@ static char **get_words(aq_view_t *view)
     return words;
 }
 
+// A table of numbers as runs: `count` numbers from `first` on, each `repeat` times. Ranks that are
+// placed evenly, in blocks or in turns, take a few runs, whatever their number.
+typedef struct run {
+    uint32_t first, repeat, count;
+} run_t;
+
+static uint32_t count_equal(const uint32_t *table, uint32_t at, uint32_t size)
+{
+    uint32_t end = at;
+    while (end < size && table[end] == table[at])
+        end++;
+    return end - at;
+}
+
+static run_t find_run(const uint32_t *table, uint32_t at, uint32_t size)
+{
+    run_t run = {table[at], count_equal(table, at, size), 0};
+    while (at < size && table[at] == run.first + run.count &&
+           count_equal(table, at, size) == run.repeat) {
+        at += run.repeat;
+        run.count++;
+    }
+    return run;
+}
+
+static void put_runs(aq_bytes_t *bytes, const uint32_t *table, uint32_t size)
+{
+    for (uint32_t at = 0; at < size;) {
+        run_t run = find_run(table, at, size);
+        aq_put_u32(bytes, run.first);
+        aq_put_u32(bytes, run.repeat);
+        aq_put_u32(bytes, run.count);
+        at += run.repeat * run.count;
+    }
+}
+
+// Every number of the run is below most, and the run fits into the room.
+static bool is_legal_run(const run_t *run, uint32_t room, uint32_t most)
+{
+    return run->count > 0 && run->repeat > 0 && run->repeat <= room / run->count &&
+           run->first < most && run->count <= most - run->first;
+}
+
+// Returns a table of size numbers below most, which the caller frees; NULL: bad, or no memory.
+static uint32_t *get_runs(aq_view_t *view, uint32_t size, uint32_t most)
+{
+    uint32_t *table = calloc((size_t)size + 1, sizeof *table);
+    for (uint32_t at = 0; table != NULL && at < size;) {
+        run_t run = {.first = aq_get_u32(view), .repeat = aq_get_u32(view)};
+        run.count = aq_get_u32(view);
+        if (!is_legal_run(&run, size - at, most)) {
+            free(table);
+            return NULL;
+        }
+        for (uint32_t i = 0; i < run.count * run.repeat; i++)
+            table[at++] = run.first + i / run.repeat;
+    }
+    return table;
+}
+
+void aq_write_hosts(aq_bytes_t *bytes, const aq_spec_t *spec, uint32_t low, uint32_t high)
+{
+    for (uint32_t host = low; host < high; host++) {
+        aq_put_text(bytes, aq_spec_host(spec, host)->name);
+        aq_put_text(bytes, aq_spec_host(spec, host)->user);
+        aq_put_text(bytes, aq_spec_host(spec, host)->prefix);
+    }
+}
+
+bool aq_read_hosts(aq_view_t view, uint32_t low, uint32_t high, aq_spec_t *out)
+{
+    uint32_t count = high - low;
+    out->first_host = low;
+    out->hosts = can_hold(&view, count, 15) ? calloc(count, sizeof *out->hosts) : NULL;
+    if (out->hosts == NULL)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        out->hosts[i].name = aq_get_text(&view);
+        out->hosts[i].user = aq_get_text(&view);
+        out->hosts[i].prefix = aq_get_text(&view);
+    }
+    return aq_view_done(&view);
+}
+
 void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
 {
     aq_put_u32(bytes, spec->size);
@@ -123,41 +207,18 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
     aq_put_text(bytes, spec->shell);
     aq_put_text(bytes, spec->shell_options);
     aq_put_text(bytes, spec->ports);
-    for (uint32_t i = 0; i < spec->host_count; i++) {
-        aq_put_text(bytes, spec->hosts[i].name);
-        aq_put_text(bytes, spec->hosts[i].user);
-        aq_put_text(bytes, spec->hosts[i].prefix);
-    }
     const uint32_t *machines = spec->machine_of_rank;
-    for (uint32_t r = 0; r < spec->size; r++) {
-        aq_put_u32(bytes, spec->host_of_rank[r]);
-        aq_put_u32(bytes, machines != NULL ? machines[r] : spec->host_of_rank[r]);
-    }
+    put_runs(bytes, spec->host_of_rank, spec->size);
+    put_runs(bytes, machines != NULL ? machines : spec->host_of_rank, spec->size);
     put_words(bytes, spec->argv);
     put_words(bytes, spec->environment);
 }
 
 static bool get_tables(aq_view_t *view, aq_spec_t *out)
 {
-    if (!can_hold(view, out->host_count, 15))
-        return false;
-    out->hosts = calloc((size_t)out->host_count + 1, sizeof *out->hosts);
-    for (uint32_t i = 0; out->hosts != NULL && i < out->host_count; i++) {
-        out->hosts[i].name = aq_get_text(view);
-        out->hosts[i].user = aq_get_text(view);
-        out->hosts[i].prefix = aq_get_text(view);
-    }
-    if (!can_hold(view, out->size, 8))
-        return false;
-    out->host_of_rank = calloc((size_t)out->size + 1, sizeof *out->host_of_rank);
-    out->machine_of_rank = calloc((size_t)out->size + 1, sizeof *out->machine_of_rank);
-    bool ok = out->hosts != NULL && out->host_of_rank != NULL && out->machine_of_rank != NULL;
-    for (uint32_t r = 0; ok && r < out->size; r++) {
-        out->host_of_rank[r] = aq_get_u32(view);
-        out->machine_of_rank[r] = aq_get_u32(view);
-        ok = out->host_of_rank[r] < out->host_count && out->machine_of_rank[r] < out->host_count;
-    }
-    return ok;
+    out->host_of_rank = get_runs(view, out->size, out->host_count);
+    out->machine_of_rank = get_runs(view, out->size, out->host_count);
+    return out->host_of_rank != NULL && out->machine_of_rank != NULL;
 }
 
 bool aq_read_spec(aq_view_t view, aq_spec_t *out)
@@ -207,6 +268,7 @@ void aq_write_job(aq_bytes_t *bytes, const aq_job_message_t *job)
     size_t begin = aq_frame_begin(bytes, AQ_MSG_JOB);
     aq_put_u32(bytes, job->low);
     aq_put_u32(bytes, job->high);
+    aq_put_blob(bytes, job->hosts, job->hosts_bytes);
     aq_put_blob(bytes, job->spec, job->spec_bytes);
     aq_frame_end(bytes, begin);
 }
@@ -215,6 +277,7 @@ bool aq_read_job(aq_view_t view, aq_job_message_t *out)
 {
     out->low = aq_get_u32(&view);
     out->high = aq_get_u32(&view);
+    out->hosts = aq_get_blob(&view, &out->hosts_bytes);
     out->spec = aq_get_blob(&view, &out->spec_bytes);
     return aq_view_done(&view) && out->low < out->high;
 }
@@ -252,17 +315,34 @@ bool aq_read_worker(aq_view_t view, aq_worker_t *out)
     return aq_view_done(&view);
 }
 
-void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *text)
+void aq_write_started(aq_bytes_t *bytes, const aq_node_text_t *text)
 {
-    size_t begin = aq_frame_begin(bytes, type);
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_STARTED);
     put_node_text(bytes, text);
     aq_frame_end(bytes, begin);
 }
 
-bool aq_read_node_text(aq_view_t view, aq_node_text_t *out)
+bool aq_read_started(aq_view_t view, aq_node_text_t *out)
 {
     *out = get_node_text(&view);
     return aq_view_done(&view);
+}
+
+void aq_write_failed(aq_bytes_t *bytes, const aq_failed_t *failed)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_FAILED);
+    aq_put_u32(bytes, failed->low);
+    aq_put_u32(bytes, failed->high);
+    aq_put_text(bytes, failed->why);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_failed(aq_view_t view, aq_failed_t *out)
+{
+    out->low = aq_get_u32(&view);
+    out->high = aq_get_u32(&view);
+    out->why = aq_get_text(&view);
+    return aq_view_done(&view) && out->low < out->high;
 }
 
 void aq_write_go(aq_bytes_t *bytes, const aq_go_t *go)

@@ -25,7 +25,7 @@ typedef enum aq_message {
     AQ_MSG_AUTH,
     AQ_MSG_JOB,
     AQ_MSG_STARTED, // a helper is ready
-    AQ_MSG_FAILED,  // a host could not be started
+    AQ_MSG_FAILED,  // hosts could not be started
     AQ_MSG_GO,      // all hosts are ready: start the ranks
     AQ_MSG_OUTPUT,
     AQ_MSG_INPUT,  // standard input for rank 0; empty: end of input
@@ -71,9 +71,9 @@ bool aq_read_challenge(aq_view_t view, aq_challenge_t *out);
 void aq_write_auth(aq_bytes_t *bytes, const uint8_t tag[AQ_AUTH_BYTES]);
 bool aq_read_auth(aq_view_t view, uint8_t tag[AQ_AUTH_BYTES]);
 
-// A job as every process of the tree knows it; the same bytes travel down the whole tree. Texts and
-// tables point into the payload or belong to the writer; the reader's arrays are allocated
-// (aq_spec_free).
+// A job as every process of the tree knows it; the same bytes travel down the whole tree, except
+// for the hosts, of which a process gets those of its subtree. Texts and tables point into the
+// payload or belong to the writer; the reader's arrays are allocated (aq_spec_free).
 typedef aq_remote_host_t aq_spec_host_t;
 
 typedef struct aq_spec {
@@ -90,18 +90,31 @@ typedef struct aq_spec {
     const char *program;
     const char *folder; // working directory of the ranks
     const char *shell, *shell_options, *ports;
-    aq_spec_host_t *hosts;
+    aq_spec_host_t *hosts; // of the hosts from first_host on, as far as they are known here
+    uint32_t first_host;
     uint32_t *host_of_rank;
     uint32_t *machine_of_rank;  // ranks of the same machine can share memory; NULL: host_of_rank
     char **argv, **environment; // NULL-terminated
 } aq_spec_t;
-void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec); // without a frame
+// Without a frame, and without the hosts.
+void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec);
 bool aq_read_spec(aq_view_t view, aq_spec_t *out);
 void aq_spec_free(aq_spec_t *spec);
+
+// Writes and reads the hosts [low, high), without a frame. The reader sets hosts and first_host.
+void aq_write_hosts(aq_bytes_t *bytes, const aq_spec_t *spec, uint32_t low, uint32_t high);
+bool aq_read_hosts(aq_view_t view, uint32_t low, uint32_t high, aq_spec_t *out);
+
+static inline const aq_spec_host_t *aq_spec_host(const aq_spec_t *spec, uint32_t host)
+{
+    return &spec->hosts[host - spec->first_host];
+}
 
 // For the helper of host low, which starts the hosts behind it up to high: the range [low, high).
 typedef struct aq_job_message {
     uint32_t low, high;
+    const uint8_t *hosts; // aq_write_hosts
+    size_t hosts_bytes;
     const uint8_t *spec; // aq_write_spec
     size_t spec_bytes;
 } aq_job_message_t;
@@ -122,10 +135,19 @@ bool aq_read_worker(aq_view_t view, aq_worker_t *out);
 
 typedef struct aq_node_text {
     uint32_t node;
-    const char *text; // STARTED: address towards the parent; FAILED: reason
+    const char *text; // address towards the parent
 } aq_node_text_t;
-void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *text);
-bool aq_read_node_text(aq_view_t view, aq_node_text_t *out);
+void aq_write_started(aq_bytes_t *bytes, const aq_node_text_t *text);
+bool aq_read_started(aq_view_t view, aq_node_text_t *out);
+
+// The hosts [low, high) do not take part: low for that reason, the others because they are behind
+// it.
+typedef struct aq_failed {
+    uint32_t low, high;
+    const char *why;
+} aq_failed_t;
+void aq_write_failed(aq_bytes_t *bytes, const aq_failed_t *failed);
+bool aq_read_failed(aq_view_t view, aq_failed_t *out);
 
 // Two hosts and their addresses, so that each host knows the address of another one; text "": none.
 typedef struct aq_go {

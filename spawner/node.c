@@ -86,13 +86,23 @@ void aq_node_down(aq_node_t *node, const aq_bytes_t *frames)
             aq_put_raw(&node->children[i].link.out, frames->data, frames->used);
 }
 
+void aq_node_send_job(aq_node_t *node, aq_child_t *child)
+{
+    aq_bytes_t hosts = {0};
+    aq_write_hosts(&hosts, &node->spec, child->low, child->high);
+    aq_write_job(&child->link.out,
+                 &(aq_job_message_t){child->low, child->high, hosts.data, hosts.used,
+                                     node->spec_bytes.data, node->spec_bytes.used});
+    aq_bytes_free(&hosts);
+}
+
 // ---- up ----
 
-void aq_node_report(aq_node_t *node, uint32_t host, const char *why)
+void aq_node_report(aq_node_t *node, uint32_t low, uint32_t high, const char *why)
 {
     aq_bytes_t bytes = {0};
     aq_frame_t frame;
-    aq_write_node_text(&bytes, AQ_MSG_FAILED, &(aq_node_text_t){host, why});
+    aq_write_failed(&bytes, &(aq_failed_t){low, high, why});
     if (!bytes.failed &&
         aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame) == AQ_FRAME_WHOLE)
         node->ops->up(node, &frame);
@@ -125,17 +135,26 @@ static bool take_done(aq_node_t *node, aq_child_t *child, const aq_frame_t *fram
     return true;
 }
 
-static bool take_report(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
+static bool take_started(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
 {
     aq_node_text_t text;
-    if (!aq_read_node_text(frame->payload, &text) || !in_subtree(child, text.node))
+    if (!aq_read_started(frame->payload, &text) || !in_subtree(child, text.node))
         return false;
-    if (frame->type == AQ_MSG_FAILED) {
-        child->done++; // the host will send nothing more
-    } else if (text.node == child->low && child->state == AQ_CHILD_UP) {
+    if (text.node == child->low && child->state == AQ_CHILD_UP) {
         child->state = AQ_CHILD_READY;
         aq_node_start_more(node);
     }
+    node->ops->up(node, frame);
+    return true;
+}
+
+static bool take_failed(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
+{
+    aq_failed_t failed;
+    if (!aq_read_failed(frame->payload, &failed) || !in_subtree(child, failed.low) ||
+        failed.high > child->high)
+        return false;
+    child->done += failed.high - failed.low; // these hosts will send nothing more
     node->ops->up(node, frame);
     return true;
 }
@@ -151,8 +170,9 @@ static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *f
     case AQ_MSG_DONE:
         return take_done(node, child, frame);
     case AQ_MSG_STARTED:
+        return take_started(node, child, frame);
     case AQ_MSG_FAILED:
-        return take_report(node, child, frame);
+        return take_failed(node, child, frame);
     case AQ_MSG_OUTPUT:
         child->owed += (uint32_t)frame->payload.left;
         node->ops->up(node, frame);
@@ -241,7 +261,8 @@ static void ping_child(const aq_node_t *node, aq_child_t *child, uint64_t now)
         aq_log_warn(
             "host %s has not answered for %u seconds, though its connection from %s is open: it is "
             "stopped or overloaded, or an attacker on the network withholds its messages",
-            node->spec.hosts[child->low].name, (unsigned)(SILENCE_NS / 1000000000), child->seen);
+            aq_spec_host(&node->spec, child->low)->name, (unsigned)(SILENCE_NS / 1000000000),
+            child->seen);
         child->warned = true;
     }
 }

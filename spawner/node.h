@@ -97,7 +97,8 @@ typedef struct aq_watch {
 struct aq_node {
     const aq_node_ops_t *ops;
     aq_spec_t spec;
-    aq_bytes_t spec_bytes; // encoded spec; the texts of a helper's spec point into it
+    aq_bytes_t spec_bytes;  // encoded spec and hosts of the subtree; the texts of a helper's spec
+    aq_bytes_t hosts_bytes; // point into them
     uint8_t key[AQ_KEY_BYTES];
     aq_ports_t ports;
     char master_address[AQ_ADDRESS_TEXT]; // GASNET_MASTERIP; "": determined automatically
@@ -147,8 +148,11 @@ void aq_node_take_frames(aq_node_t *node, aq_child_t *child);
 bool aq_node_is_quiet(const aq_node_t *node);
 // Ends remote shells and closes all links.
 void aq_node_close(aq_node_t *node);
-// Reports to the launcher that a host cannot take part.
-void aq_node_report(aq_node_t *node, uint32_t host, const char *why);
+// Reports to the launcher that the hosts [low, high) cannot take part: low for that reason, the
+// others because they are behind it.
+void aq_node_report(aq_node_t *node, uint32_t low, uint32_t high, const char *why);
+// Sends the child the job, for the hosts of its subtree.
+void aq_node_send_job(aq_node_t *node, aq_child_t *child);
 
 // ---- node_start.c ----
 

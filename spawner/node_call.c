@@ -207,7 +207,7 @@ static bool dismiss_caller(aq_node_t *node, aq_caller_t *caller)
         return false;
     snprintf(text, sizeof text, "all %" PRIu32 " processes of the job are there already",
              node->spec.size);
-    aq_write_node_text(&caller->link.out, AQ_MSG_FAILED, &(aq_node_text_t){0, text});
+    aq_write_failed(&caller->link.out, &(aq_failed_t){0, 1, text});
     (void)aq_link_flush(&caller->link);
     aq_link_close(&caller->link);
     return true;
@@ -253,9 +253,7 @@ static bool admit_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t 
         aq_node_take_frames(node, child);
         return true;
     }
-    aq_write_job(
-        &child->link.out,
-        &(aq_job_message_t){child->low, child->high, node->spec_bytes.data, node->spec_bytes.used});
+    aq_node_send_job(node, child);
     return true;
 }
 

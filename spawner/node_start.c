@@ -11,7 +11,7 @@
 
 static const aq_spec_host_t *host_of(const aq_node_t *node, const aq_child_t *child)
 {
-    return &node->spec.hosts[child->low];
+    return aq_spec_host(&node->spec, child->low);
 }
 
 // ---- failures ----
@@ -19,11 +19,7 @@ static const aq_spec_host_t *host_of(const aq_node_t *node, const aq_child_t *ch
 // The failed child would have started the hosts behind it, so those are reported as failed too.
 static void report_subtree(aq_node_t *node, const aq_child_t *child, const char *why)
 {
-    char text[AQ_REMOTE_TEXT];
-    aq_node_report(node, child->low, why);
-    snprintf(text, sizeof text, "host %s should have started it", host_of(node, child)->name);
-    for (uint32_t host = child->low + 1; host < child->high; host++)
-        aq_node_report(node, host, text);
+    aq_node_report(node, child->low, child->high, why);
 }
 
 void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why)
@@ -33,7 +29,7 @@ void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why)
     aq_remote_end(&child->remote);
     child->state = AQ_CHILD_GONE;
     if (before == AQ_CHILD_READY || before == AQ_CHILD_UP) {
-        char text[AQ_REMOTE_TEXT];
+        char text[AQ_REMOTE_TEXT + 32];
         snprintf(text, sizeof text, "the connection to it is lost: %s", why);
         report_subtree(node, child, text);
     } else if (before != AQ_CHILD_GONE) {

@@ -237,13 +237,12 @@ static void number_machines(const aq_node_t *node)
     }
 }
 
-static void send_job(const aq_node_t *node, aq_child_t *child, uint32_t rank)
+static void send_job(aq_node_t *node, aq_child_t *child, uint32_t rank)
 {
-    const aq_job_message_t job = {rank, rank + 1, node->spec_bytes.data, node->spec_bytes.used};
     child->low = rank;
     child->high = rank + 1;
     child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
-    aq_write_job(&child->link.out, &job);
+    aq_node_send_job(node, child);
 }
 
 bool aq_workers_number(aq_node_t *node)

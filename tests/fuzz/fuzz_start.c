@@ -40,6 +40,11 @@ static void read_job(const aq_frame_t *frame)
     aq_view_t view = frame->payload;
     if (aq_read_job(view, &job)) {
         require(job.low < job.high);
+        aq_spec_t named = {0};
+        if (aq_read_hosts((aq_view_t){.at = job.hosts, .left = job.hosts_bytes}, job.low, job.high,
+                          &named))
+            require(strlen(aq_spec_host(&named, job.high - 1)->name) < job.hosts_bytes);
+        aq_spec_free(&named);
         view = (aq_view_t){.at = job.spec, .left = job.spec_bytes};
     }
     if (!aq_read_spec(view, &spec))
@@ -56,6 +61,7 @@ static void read_running(const aq_frame_t *frame)
 {
     aq_node_text_t text;
     aq_go_t go;
+    aq_failed_t failed;
     aq_output_t output;
     aq_end_t end;
     aq_done_t done;
@@ -64,8 +70,10 @@ static void read_running(const aq_frame_t *frame)
     uint32_t number;
     if (aq_read_worker(frame->payload, &worker))
         require(strlen(worker.machine) + strlen(worker.host) < frame->payload.left);
-    if (aq_read_node_text(frame->payload, &text))
+    if (aq_read_started(frame->payload, &text))
         require(strlen(text.text) < frame->payload.left);
+    if (aq_read_failed(frame->payload, &failed))
+        require(failed.low < failed.high && strlen(failed.why) < frame->payload.left);
     if (aq_read_go(frame->payload, &go))
         require(strlen(go.peer[1].text) < frame->payload.left);
     if (aq_read_output(frame->payload, &output))

@@ -126,7 +126,6 @@ static void test_spec(void **state)
     assert_int_equal(got.timeout_ms, 6);
     assert_true(got.label_lines && got.quiet && !got.verbose && !got.promiscuous);
     assert_string_equal(got.folder, "/f");
-    assert_string_equal(got.hosts[1].prefix, "/opt/x");
     assert_int_equal(got.host_of_rank[2], 1);
     assert_int_equal(got.machine_of_rank[2], 0);
     assert_true(got.workers && !got.direct && !got.rendezvous);
@@ -172,13 +171,65 @@ static void test_first_messages(void **state)
     assert_string_equal(worker.host, "a");
     assert_int_equal(worker.rank, 5);
     assert_int_equal(worker.size, 8);
-    aq_job_message_t job = {1, 4, (const uint8_t *)"spec", 4}, got_job;
+    aq_job_message_t job = {1, 4, (const uint8_t *)"host", 4, (const uint8_t *)"spec", 4}, got_job;
     bytes.used = 0;
     aq_write_job(&bytes, &job);
     assert_true(aq_read_job(only_frame(&bytes, AQ_MSG_JOB).payload, &got_job));
     assert_int_equal(got_job.high, 4);
+    assert_memory_equal(got_job.hosts, "host", 4);
     assert_memory_equal(got_job.spec, "spec", 4);
     aq_bytes_free(&bytes);
+}
+
+static void test_hosts(void **state)
+{
+    (void)state;
+    aq_spec_host_t hosts[] = {{"a", "ann", ""}, {"b", "", "/opt/x"}, {"c", "", ""}};
+    const aq_spec_t spec = {.host_count = 3, .hosts = hosts};
+    aq_spec_t got = {0};
+    aq_bytes_t bytes = {0};
+    aq_write_hosts(&bytes, &spec, 1, 3);
+    assert_true(aq_read_hosts((aq_view_t){bytes.data, bytes.used, false}, 1, 3, &got));
+    assert_string_equal(aq_spec_host(&got, 1)->prefix, "/opt/x");
+    assert_string_equal(aq_spec_host(&got, 2)->name, "c");
+    aq_spec_free(&got);
+    assert_false(aq_read_hosts((aq_view_t){bytes.data, bytes.used, false}, 0, 3, &got));
+    aq_spec_free(&got);
+    for (size_t part = 0; part < bytes.used; part++) {
+        assert_false(aq_read_hosts((aq_view_t){bytes.data, part, false}, 1, 3, &got));
+        aq_spec_free(&got);
+    }
+    aq_bytes_free(&bytes);
+}
+
+// The encoded tables of ranks that are placed evenly do not grow with the ranks.
+static size_t placed_bytes(uint32_t size, uint32_t places, bool in_turns)
+{
+    char *words[] = {"x", NULL};
+    uint32_t *host_of_rank = calloc(size, sizeof *host_of_rank);
+    aq_spec_t spec = {.size = size, .host_count = places, .host_of_rank = host_of_rank};
+    aq_spec_t got;
+    aq_bytes_t bytes = {0};
+    spec.program = spec.folder = spec.shell = spec.shell_options = spec.ports = "";
+    spec.argv = spec.environment = words;
+    for (uint32_t r = 0; r < size; r++)
+        host_of_rank[r] = in_turns ? r % places : r / ((size + places - 1) / places);
+    aq_write_spec(&bytes, &spec);
+    assert_true(aq_read_spec((aq_view_t){bytes.data, bytes.used, false}, &got));
+    assert_memory_equal(got.host_of_rank, host_of_rank, size * sizeof *host_of_rank);
+    aq_spec_free(&got);
+    aq_bytes_free(&bytes);
+    free(host_of_rank);
+    return bytes.used;
+}
+
+static void test_placement_is_short(void **state)
+{
+    (void)state;
+    assert_int_equal(placed_bytes(64, 8, false),
+                     placed_bytes(AQ_JOB_RANKS_MAX, AQ_JOB_RANKS_MAX / 8, false));
+    assert_int_equal(placed_bytes(64, 8, true),
+                     placed_bytes(AQ_JOB_RANKS_MAX, AQ_JOB_RANKS_MAX / 8, true));
 }
 
 static void test_later_messages(void **state)
@@ -186,10 +237,19 @@ static void test_later_messages(void **state)
     (void)state;
     aq_bytes_t bytes = {0};
     aq_node_text_t text;
-    aq_write_node_text(&bytes, AQ_MSG_FAILED, &(aq_node_text_t){2, "why"});
-    assert_true(aq_read_node_text(only_frame(&bytes, AQ_MSG_FAILED).payload, &text));
+    aq_write_started(&bytes, &(aq_node_text_t){2, "10.0.0.1"});
+    assert_true(aq_read_started(only_frame(&bytes, AQ_MSG_STARTED).payload, &text));
     assert_int_equal(text.node, 2);
-    assert_string_equal(text.text, "why");
+    assert_string_equal(text.text, "10.0.0.1");
+    aq_failed_t failed;
+    bytes.used = 0;
+    aq_write_failed(&bytes, &(aq_failed_t){2, 5, "why"});
+    assert_true(aq_read_failed(only_frame(&bytes, AQ_MSG_FAILED).payload, &failed));
+    assert_true(failed.low == 2 && failed.high == 5);
+    assert_string_equal(failed.why, "why");
+    bytes.used = 0;
+    aq_write_failed(&bytes, &(aq_failed_t){2, 2, "why"}); // no host
+    assert_false(aq_read_failed(only_frame(&bytes, AQ_MSG_FAILED).payload, &failed));
     aq_go_t go;
     bytes.used = 0;
     aq_write_go(&bytes, &(aq_go_t){.peer = {{1, "10.0.0.1"}, {2, ""}}});
@@ -259,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_codec),          cmocka_unit_test(test_texts),
         cmocka_unit_test(test_spec),           cmocka_unit_test(test_first_messages),
+        cmocka_unit_test(test_hosts),          cmocka_unit_test(test_placement_is_short),
         cmocka_unit_test(test_later_messages), cmocka_unit_test(test_auth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
