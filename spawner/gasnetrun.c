@@ -12,6 +12,7 @@
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
 #include "helper.h"
+#include "hosts.h"
 #include "shell_words.h"
 #include "spawn_module.h"
 #include "spawner_list.h"
@@ -62,7 +63,8 @@ static const char amudprun_usage[] =
 
 static const char gasnetrun_usage[] =
     "  -n <ranks>         start that many ranks (also -np)\n"
-    "  -N <hosts>         spread the ranks evenly over that many hosts, the first of the list\n";
+    "  -N <hosts>         spread the ranks evenly over that many hosts, the first of the list\n"
+    "  --spare <hosts>    start that many hosts more than -N, and leave out those that fail\n";
 
 static const char last_usage[] =
     "  -h, --help         this text\n"
@@ -236,6 +238,8 @@ static bool take_option(run_options_t *run, char **argv, int *at)
         return take_letter(run, argv, at);
     if (is_amudprun(run) && is_option(word, "-depth"))
         return take_depth(argv, at);
+    if (!is_amudprun(run) && is_option(word, "--spare"))
+        return number32_option(argv, at, strlen("--spare"), 0, AQ_HOSTS_MAX, &run->start.spare);
     if (strncmp(word, "-conduit", 8) == 0 || strcmp(word, "-cyclic") == 0)
         return take_flag(run, word);
     return take_valued(run, argv, at);
@@ -416,6 +420,11 @@ static int run_job(run_options_t *run)
     const aq_spawn_module_t *module = aq_spawn_choose(&run->start, run->spawner);
     if (module == NULL)
         return EXIT_USAGE;
+    if (run->start.spare > 0 && !module->has_spares) {
+        aq_log_error("option --spare: spawner %s starts no spare hosts, only spawner ssh does",
+                     module->name);
+        return EXIT_USAGE;
+    }
     if (!export_conduit(run)) {
         aq_log_error("no memory for the environment of the ranks");
         return 1;

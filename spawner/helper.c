@@ -227,16 +227,27 @@ static void signal_supervisor(const aq_helper_t *helper, int sig)
         (void)kill(helper->supervisor, sig);
 }
 
+// This host is a spare one that is not needed; nor are those behind it, which leave first.
+static void leave_unused(aq_helper_t *helper)
+{
+    aq_write_done(&helper->held, &(aq_done_t){helper->node.self, 0});
+    helper->told_done = true;
+}
+
 static bool take_go(aq_helper_t *helper, const aq_frame_t *frame)
 {
     aq_go_t go;
-    if (helper->started || !aq_read_go(frame->payload, &go))
+    aq_node_t *node = &helper->node;
+    if (node->going || !aq_read_go(frame->payload, &node->spec, &go))
         return false;
-    if (!aq_helper_start_ranks(helper, &go)) {
+    aq_node_go(node, &go);
+    bool ok = true;
+    if (!aq_go_has(&go, node->self, node->self + 1))
+        leave_unused(helper);
+    else if (!(ok = aq_helper_start_ranks(helper, &go)))
         aq_log_error("the ranks cannot be started (%s)", strerror(errno));
-        return false;
-    }
-    return true;
+    aq_go_free(&go);
+    return ok;
 }
 
 static bool take_ended(aq_helper_t *helper, const aq_frame_t *frame)
@@ -247,7 +258,7 @@ static bool take_ended(aq_helper_t *helper, const aq_frame_t *frame)
     helper->reported_exit = helper->ended = true;
     helper->reported_abort = helper->reported_abort || end.now;
     helper->end_code = (int)end.code;
-    helper->gone = helper->gone || !helper->started; // there are no ranks to wait for
+    helper->gone = helper->gone || !helper->node.going; // there are no ranks to wait for
     (void)aq_page_announce(helper->page, AQ_NO_RANK, (int)end.code);
     if (end.now)
         atomic_store(&helper->page->abort_asked, 1);
@@ -260,8 +271,10 @@ static bool take_spread(aq_helper_t *helper, const aq_frame_t *frame)
     aq_gathered_t all;
     const aq_page_step_t *step = &helper->step;
     if (!aq_read_gathered(frame->payload, AQ_MSG_SPREAD, helper->node.spec.size, &all) ||
-        all.step.kind != step->kind || all.step.part != step->part)
+        (helper->rank_count > 0 && (all.step.kind != step->kind || all.step.part != step->part)))
         return false;
+    if (helper->rank_count == 0)
+        return true; // on its way out
     if (all.length > 0)
         memcpy(aq_page_slots(helper->page, step->round), all.data, all.length);
     aq_page_complete(helper->page);
@@ -286,6 +299,15 @@ static bool take_credit(aq_helper_t *helper, const aq_frame_t *frame)
     return true;
 }
 
+static void take_input(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    aq_child_t *child = aq_node_first_child(&helper->node);
+    if (child != NULL)
+        aq_frame_copy(&child->link.out, frame);
+    else
+        aq_helper_take_input(helper, frame->payload.at, frame->payload.left);
+}
+
 static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
 {
     if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT && frame->type != AQ_MSG_PING)
@@ -305,7 +327,7 @@ static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
         aq_write_empty(&helper->parent.out, AQ_MSG_PONG);
         return true;
     case AQ_MSG_INPUT:
-        aq_helper_take_input(helper, frame->payload.at, frame->payload.left);
+        take_input(helper, frame);
         return true;
     default:
         return false;
@@ -344,11 +366,33 @@ static void serve_parent(aq_node_t *node, void *item, short events)
 
 // ---- the loop's side ----
 
-// The end of a host must not overtake its output; everything else passes held output.
+// The end of a host must not overtake its output, and reports about the start keep their order;
+// everything else passes held output.
+static bool keeps_order(unsigned type)
+{
+    return type == AQ_MSG_OUTPUT || type == AQ_MSG_DONE || type == AQ_MSG_STARTED ||
+           type == AQ_MSG_FAILED || type == AQ_MSG_AGAIN;
+}
+
+// Of some reports the launcher needs the first one only; so that it does not get one from each
+// host, a helper passes on, or makes, one.
+static bool is_news(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    bool *told = frame->type == AQ_MSG_JOINED ? &helper->told_joined
+                 : frame->type == AQ_MSG_LEFT ? &helper->told_left
+                                              : NULL;
+    bool news = told == NULL || !*told;
+    if (told != NULL)
+        *told = true;
+    return news;
+}
+
 static void helper_up(aq_node_t *node, const aq_frame_t *frame)
 {
     aq_helper_t *helper = aq_helper_of(node);
-    if (frame->type == AQ_MSG_OUTPUT || frame->type == AQ_MSG_DONE || frame->type == AQ_MSG_FAILED)
+    if (!is_news(helper, frame))
+        return;
+    if (keeps_order(frame->type))
         aq_frame_copy(&helper->held, frame);
     else
         aq_frame_copy(&helper->parent.out, frame);
@@ -535,7 +579,7 @@ int aq_helper_run(aq_helper_t *helper)
         (void)aq_link_flush(&helper->parent);
         return EXIT_FAILED;
     }
-    node->gather = (aq_gather_t){.size = node->spec.size, .expected = node->child_count + 1};
+    node->gather = (aq_gather_t){.size = node->spec.size};
     char seen[AQ_ADDRESS_TEXT];
     aq_net_local(helper->parent.fd, seen);
     aq_write_started(&helper->parent.out, &(aq_node_text_t){node->self, seen});

@@ -24,7 +24,7 @@ enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
 typedef struct aq_helper {
     aq_node_t node; // first, so that a pointer to it is a pointer to this
     aq_link_t parent;
-    uint32_t *ranks; // of this host
+    uint32_t *ranks; // of this host; NULL: it has none, or GO has not arrived
     uint32_t rank_count;
     aq_boot_page_t *page;
     int page_fd;

@@ -19,16 +19,20 @@
 
 // ---- the page ----
 
-static bool list_ranks(aq_helper_t *helper)
+static bool list_ranks(aq_helper_t *helper, uint32_t place)
 {
     const aq_spec_t *spec = &helper->node.spec;
-    helper->ranks = calloc(spec->size, sizeof *helper->ranks);
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < spec->size; r++)
+        count += spec->host_of_rank[r] == place;
+    helper->ranks = calloc((size_t)count + 1, sizeof *helper->ranks);
     if (helper->ranks == NULL)
         return false;
     for (uint32_t r = 0; r < spec->size; r++)
-        if (spec->host_of_rank[r] == helper->node.self)
+        if (spec->host_of_rank[r] == place)
             helper->ranks[helper->rank_count++] = r;
-    return helper->rank_count > 0;
+    helper->page->local = count;
+    return count > 0;
 }
 
 static bool make_page(aq_helper_t *helper)
@@ -44,7 +48,6 @@ static bool make_page(aq_helper_t *helper)
         return false;
     memcpy(helper->page->key, spec->key, AQ_KEY_BYTES);
     memcpy(aq_page_own_hosts(helper->page), spec->machine_of_rank, spec->size * sizeof(uint32_t));
-    helper->page->local = helper->rank_count;
     helper->page->line_buffer =
         helper->resume != NULL ? isatty(STDOUT_FILENO) != 0 : spec->line_buffer;
     helper->page->relay = getpid();
@@ -73,8 +76,7 @@ bool aq_helper_prepare(aq_helper_t *helper)
         helper->lines[i].fd = -1;
         helper->streams[i] = (aq_stream_t){.fd = -1, .sink = &helper->lines[i]};
     }
-    return (helper->resume != NULL || open_log_stream(helper)) && list_ranks(helper) &&
-           make_page(helper);
+    return (helper->resume != NULL || open_log_stream(helper)) && make_page(helper);
 }
 
 // ---- the supervisor ----
@@ -243,6 +245,8 @@ static bool connect_supervisor(aq_helper_t *helper)
 
 bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
 {
+    if (!list_ranks(helper, aq_go_place(go, helper->node.self)))
+        return false;
     note_peer(helper, go);
     return helper->resume != NULL ? fork_supervisor(helper) : connect_supervisor(helper);
 }

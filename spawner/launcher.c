@@ -1,7 +1,8 @@
 // The launcher's loop for several hosts.
 //
 // STARTING: hosts report. Once all are ready: GO, then RUNNING. If a host failed, then ENDING once
-// all have reported.
+// all have reported. With spare hosts: GO once as many as are needed are ready, and either no host
+// that precedes them in the list may still become ready, or these have had their grace.
 // RUNNING: until each host has reported that its ranks are gone.
 // ENDING: an exit was announced or the job failed. The hosts have until the deadline; then the
 // launcher closes the links, which ends everything behind them.
@@ -32,21 +33,25 @@
 #define END_GRACE (3 * SECOND) // in addition to the time that hosts give their ranks
 #define INPUT_CREDIT ((uint32_t)64 * 1024)
 #define REASONS 8
+#define SPARE_GRACE SECOND // for hosts that are slower than as many as are needed
 #define PROGRESS_HOSTS 16
 #define COMMAND_GRACE (10 * SECOND) // for a command whose processes are gone
 #define COMMAND_KILL (2 * SECOND) // from SIGTERM to SIGKILL, for a command whose job did not start
 
 typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } aq_launch_phase_t;
 
-enum { HOST_WAITED_FOR, HOST_STARTED, HOST_FAILED, HOST_DONE };
+enum { HOST_WAITED_FOR, HOST_STARTED, HOST_FAILED, HOST_UNUSED, HOST_DONE };
 
 typedef struct aq_launcher {
     aq_node_t node; // first, so that a pointer to it is a pointer to this
     aq_launch_phase_t phase;
     uint8_t *hosts; // HOST_*
-    uint32_t started, failed, done;
-    char *reasons[REASONS]; // of the first failures
-    char *fault; // why ranks could not start, from the first that reported; NULL: no fault
+    uint32_t started, failed;
+    char **reasons;      // for each host that failed, of the first ones; else NULL
+    uint64_t began;      // time of the start
+    uint64_t half_took;  // until half of the needed hosts had started; 0: they have not
+    uint64_t grace_ends; // 0: fewer hosts than needed have started
+    char *fault;         // why ranks could not start, from the first that reported; NULL: no fault
     uint32_t faulty;
     uint64_t fault_due;
     bool fault_logged;
@@ -205,37 +210,57 @@ static void warn_loopback(const aq_launcher_t *launcher, const aq_node_text_t *t
             host_name(launcher, text->node), text->text);
 }
 
+static uint32_t count_needed(const aq_launcher_t *launcher)
+{
+    return launcher->node.spec.host_count - launcher->node.spec.spare;
+}
+
+// When enough hosts have started, the others get as long again as the median host took.
+static void note_pace(aq_launcher_t *launcher)
+{
+    uint64_t now = aq_clock_ns();
+    if (launcher->half_took == 0 && 2 * launcher->started >= count_needed(launcher))
+        launcher->half_took = now - launcher->began;
+    if (launcher->grace_ends == 0 && launcher->started >= count_needed(launcher))
+        launcher->grace_ends = aq_max(now + SPARE_GRACE, launcher->began + 2 * launcher->half_took);
+}
+
 static void take_started(aq_launcher_t *launcher, const aq_node_text_t *text)
 {
     if (launcher->hosts[text->node] != HOST_WAITED_FOR)
         return;
     launcher->hosts[text->node] = HOST_STARTED;
     launcher->started++;
+    note_pace(launcher);
     note_peer(launcher, text);
     warn_loopback(launcher, text);
     aq_log_info("host %s has started", host_name(launcher, text->node));
 }
 
-static void keep_reason(aq_launcher_t *launcher, const aq_node_text_t *text)
+static void keep_reason(aq_launcher_t *launcher, uint32_t host, const aq_failed_t *failed)
 {
-    char *line;
-    for (int i = 0; i < REASONS; i++)
-        if (launcher->reasons[i] == NULL) {
-            if (asprintf(&line, "host %s: %s", host_name(launcher, text->node), text->text) >= 0)
-                launcher->reasons[i] = line;
-            return;
-        }
+    char *text;
+    if (launcher->failed > REASONS + launcher->node.spec.spare)
+        return;
+    int length = host == failed->low ? asprintf(&text, "%s", failed->why)
+                                     : asprintf(&text, "host %s should have started it",
+                                                host_name(launcher, failed->low));
+    launcher->reasons[host] = length >= 0 ? text : NULL;
 }
 
-static void lose_host(aq_launcher_t *launcher, const aq_node_text_t *text)
+// The ranks of these hosts are gone, if there were any.
+static void lose_hosts(aq_launcher_t *launcher, const aq_failed_t *failed)
 {
-    if (!launcher->now && launcher->hosts[text->node] == HOST_STARTED) {
-        flush_sinks(launcher);
-        aq_log_error("%s: %s; the job is ended", title_of(launcher, text->node).text, text->text);
-        end_job(launcher, 1, true);
+    bool had_ranks = false;
+    for (uint32_t host = failed->low; host < failed->high; host++) {
+        had_ranks = had_ranks || launcher->hosts[host] == HOST_STARTED;
+        launcher->hosts[host] = HOST_DONE;
     }
-    launcher->hosts[text->node] = HOST_DONE;
-    launcher->done++;
+    if (launcher->now || !had_ranks)
+        return;
+    flush_sinks(launcher);
+    aq_log_error("%s: %s; the job is ended", title_of(launcher, failed->low).text, failed->why);
+    end_job(launcher, 1, true);
 }
 
 // The job cannot start; the reason was logged.
@@ -245,75 +270,148 @@ static void fail_start(aq_launcher_t *launcher)
 }
 
 // A worker has no rank before all are there: until then the text has the place of its link.
-static void lose_worker(aq_launcher_t *launcher, const aq_node_text_t *text)
+static void lose_worker(aq_launcher_t *launcher, const aq_failed_t *failed)
 {
-    const aq_child_t *child = &launcher->node.children[text->node];
+    const aq_child_t *child = &launcher->node.children[failed->low];
     if (!launcher->node.spec.rendezvous)
         aq_log_error("a process that GASNET_CSPAWN_CMD started, on host %s, was lost: %s; the job "
                      "does not start",
-                     host_name(launcher, text->node), text->text);
+                     host_name(launcher, failed->low), failed->why);
     else if (child->host[0] != '\0')
         aq_log_error("the process of rank %" PRIu32 " on host %s (%s) was lost: %s; the job does "
                      "not start",
-                     child->wish, child->host, child->seen, text->text);
+                     child->wish, child->host, child->seen, failed->why);
     else
         aq_log_error("a process at %s was lost before it told its rank: %s; the job does not start",
-                     child->seen, text->text);
+                     child->seen, failed->why);
     fail_start(launcher);
 }
 
-static void take_failed(aq_launcher_t *launcher, const aq_node_text_t *text)
+static void fail_host(aq_launcher_t *launcher, uint32_t host, const aq_failed_t *failed)
 {
-    uint8_t *host = &launcher->hosts[text->node];
-    if (launcher->node.spec.workers && launcher->phase == LAUNCH_STARTING) {
-        lose_worker(launcher, text);
+    if (launcher->hosts[host] == HOST_FAILED || launcher->hosts[host] == HOST_DONE)
         return;
-    }
-    if (*host == HOST_FAILED || *host == HOST_DONE)
-        return;
-    if (launcher->phase != LAUNCH_STARTING) {
-        lose_host(launcher, text);
-        return;
-    }
-    launcher->started -= *host == HOST_STARTED;
-    *host = HOST_FAILED;
+    launcher->started -= launcher->hosts[host] == HOST_STARTED;
+    launcher->hosts[host] = HOST_FAILED;
     launcher->failed++;
-    keep_reason(launcher, text);
+    if (launcher->started < count_needed(launcher))
+        launcher->grace_ends = 0;
+    keep_reason(launcher, host, failed);
 }
 
-// The first host of the range would have started the others.
-static void take_range(aq_launcher_t *launcher, const aq_failed_t *failed)
+static void take_failed(aq_launcher_t *launcher, const aq_failed_t *failed)
 {
-    char text[AQ_REMOTE_TEXT];
-    take_failed(launcher, &(aq_node_text_t){failed->low, failed->why});
-    snprintf(text, sizeof text, "host %s should have started it", host_name(launcher, failed->low));
-    for (uint32_t host = failed->low + 1; host < failed->high; host++)
-        take_failed(launcher, &(aq_node_text_t){host, text});
+    if (launcher->phase != LAUNCH_STARTING)
+        lose_hosts(launcher, failed);
+    else if (launcher->node.spec.workers)
+        lose_worker(launcher, failed);
+    else
+        for (uint32_t host = failed->low; host < failed->high; host++)
+            fail_host(launcher, host, failed);
+}
+
+static void forget_host(aq_launcher_t *launcher, uint32_t host)
+{
+    launcher->started -= launcher->hosts[host] == HOST_STARTED;
+    launcher->failed -= launcher->hosts[host] == HOST_FAILED;
+    launcher->hosts[host] = HOST_WAITED_FOR;
+    free(launcher->reasons[host]);
+    launcher->reasons[host] = NULL;
+}
+
+static void take_again(aq_launcher_t *launcher, const aq_again_t *again)
+{
+    if (launcher->phase != LAUNCH_STARTING)
+        return; // the failure that follows ends the job
+    for (uint32_t host = again->low; host < again->high; host++)
+        forget_host(launcher, host);
+    if (launcher->started < count_needed(launcher))
+        launcher->grace_ends = 0;
 }
 
 static void report_failures(aq_launcher_t *launcher)
 {
-    uint32_t shown = 0;
+    const aq_spec_t *spec = &launcher->node.spec;
+    uint32_t shown = 0, most = REASONS + spec->spare;
     show_progress(launcher);
-    for (; shown < REASONS && launcher->reasons[shown] != NULL; shown++)
-        aq_log_error("%s", launcher->reasons[shown]);
+    for (uint32_t host = 0; host < spec->host_count && shown < most; host++)
+        if (launcher->reasons[host] != NULL) {
+            aq_log_error("host %s: %s", host_name(launcher, host), launcher->reasons[host]);
+            shown++;
+        }
     if (launcher->failed > shown)
         aq_log_error("%" PRIu32 " more hosts failed", launcher->failed - shown);
-    aq_log_error("%" PRIu32 " of %" PRIu32 " hosts started, so there is no job; gasnet_recon tells "
-                 "what is wrong with each host",
-                 launcher->started, launcher->node.spec.host_count);
+    aq_log_error("%" PRIu32 " of %" PRIu32 " hosts started%s, so there is no job; gasnet_recon "
+                 "tells what is wrong with each host",
+                 launcher->started, spec->host_count,
+                 spec->spare > 0 ? ", which is fewer than option -N asks for" : "");
+}
+
+// Gives the places to the first hosts of the list that have started.
+static bool choose_hosts(aq_launcher_t *launcher)
+{
+    aq_go_t *go = &launcher->go;
+    uint32_t needed = count_needed(launcher);
+    go->hosts = calloc(needed, sizeof *go->hosts);
+    for (uint32_t host = 0; go->hosts != NULL && go->places < needed; host++)
+        if (launcher->hosts[host] == HOST_STARTED)
+            go->hosts[go->places++] = host;
+    return go->hosts != NULL;
+}
+
+// Tells the user of a host that is left out, unless it is only not needed.
+static void leave_out(aq_launcher_t *launcher, uint32_t host, uint32_t last)
+{
+    if (launcher->hosts[host] == HOST_FAILED)
+        aq_log_warn("host %s is left out: %s", host_name(launcher, host),
+                    launcher->reasons[host] != NULL ? launcher->reasons[host] : "it failed");
+    else if (launcher->hosts[host] == HOST_WAITED_FOR && host < last)
+        aq_log_warn("host %s is left out: it had not started after %.1f seconds, when enough "
+                    "others had",
+                    host_name(launcher, host),
+                    (double)(aq_clock_ns() - launcher->began) / (double)SECOND);
+    else
+        aq_log_info("host %s is not needed", host_name(launcher, host));
+    launcher->hosts[host] = launcher->hosts[host] == HOST_FAILED ? HOST_DONE : HOST_UNUSED;
+}
+
+static void leave_out_others(aq_launcher_t *launcher)
+{
+    const aq_go_t *go = &launcher->go;
+    for (uint32_t host = 0; host < launcher->node.spec.host_count; host++)
+        if (!aq_go_has(go, host, host + 1))
+            leave_out(launcher, host, go->hosts[go->places - 1]);
 }
 
 static void start_ranks(aq_launcher_t *launcher)
 {
     aq_bytes_t bytes = {0};
+    if (!choose_hosts(launcher)) {
+        aq_log_error("no memory for the table of hosts");
+        fail_start(launcher);
+        return;
+    }
+    leave_out_others(launcher);
+    launcher->phase = LAUNCH_RUNNING;
     aq_write_go(&bytes, &launcher->go);
     aq_node_down(&launcher->node, &bytes);
+    aq_node_go(&launcher->node, &launcher->go);
     aq_bytes_free(&bytes);
-    launcher->phase = LAUNCH_RUNNING;
     launcher->start_ranks = true;
     launcher->input_open = !launcher->node.spec.rendezvous;
     show_progress(launcher);
+}
+
+// Whether waiting for more hosts would not change the choice.
+static bool is_settled(const aq_launcher_t *launcher)
+{
+    uint32_t needed = count_needed(launcher), ready = 0;
+    for (uint32_t host = 0; ready < needed; host++) {
+        if (launcher->hosts[host] == HOST_WAITED_FOR)
+            return false;
+        ready += launcher->hosts[host] == HOST_STARTED;
+    }
+    return true;
 }
 
 static void check_started(aq_launcher_t *launcher)
@@ -321,12 +419,13 @@ static void check_started(aq_launcher_t *launcher)
     if (launcher->phase != LAUNCH_STARTING)
         return;
     show_progress(launcher);
-    if (launcher->started + launcher->failed < launcher->node.spec.host_count)
-        return;
-    if (launcher->failed == 0) {
-        start_ranks(launcher);
+    if (launcher->started >= count_needed(launcher)) {
+        if (is_settled(launcher) || aq_clock_ns() >= launcher->grace_ends)
+            start_ranks(launcher);
         return;
     }
+    if (launcher->started + launcher->failed < launcher->node.spec.host_count)
+        return;
     launcher->phase = LAUNCH_ENDING;
     report_failures(launcher);
     launcher->code = 1;
@@ -362,7 +461,6 @@ static void take_done(aq_launcher_t *launcher, const aq_done_t *done)
     if (launcher->hosts[done->node] == HOST_DONE)
         return;
     launcher->hosts[done->node] = HOST_DONE;
-    launcher->done++;
     if (launcher->first_code == 0)
         launcher->first_code = (int)done->code;
 }
@@ -387,14 +485,30 @@ static void log_fault(aq_launcher_t *launcher)
     launcher->fault = NULL;
 }
 
+// What the hosts report about their start.
+static void take_report(aq_launcher_t *launcher, const aq_frame_t *frame)
+{
+    uint32_t hosts = launcher->node.spec.host_count;
+    aq_node_text_t text;
+    aq_failed_t failed;
+    aq_again_t again;
+    if (frame->type == AQ_MSG_STARTED && aq_read_started(frame->payload, &text) &&
+        text.node < hosts)
+        take_started(launcher, &text);
+    else if (frame->type == AQ_MSG_FAILED && aq_read_failed(frame->payload, &failed) &&
+             failed.high <= hosts)
+        take_failed(launcher, &failed);
+    else if (frame->type == AQ_MSG_AGAIN && aq_read_again(frame->payload, &again) &&
+             again.high <= hosts)
+        take_again(launcher, &again);
+}
+
 static void launch_up(aq_node_t *node, const aq_frame_t *frame)
 {
     aq_launcher_t *launcher = launcher_of(node);
-    aq_node_text_t text;
     aq_end_t end;
     aq_done_t done;
     aq_fault_t fault;
-    aq_failed_t failed;
     uint32_t number;
     uint32_t hosts = node->spec.host_count;
     if (frame->type == AQ_MSG_OUTPUT) {
@@ -412,12 +526,8 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
         take_done(launcher, &done);
     } else if (frame->type == AQ_MSG_FAULT && aq_read_fault(frame->payload, &fault)) {
         take_fault(launcher, &fault);
-    } else if (frame->type == AQ_MSG_STARTED && aq_read_started(frame->payload, &text) &&
-               text.node < hosts) {
-        take_started(launcher, &text);
-    } else if (frame->type == AQ_MSG_FAILED && aq_read_failed(frame->payload, &failed) &&
-               failed.high <= hosts) {
-        take_range(launcher, &failed);
+    } else {
+        take_report(launcher, frame);
     }
 }
 
@@ -478,18 +588,13 @@ static void serve_signals(aq_node_t *node, void *item, short events)
             take_signal(launcher_of(node), (int)info.ssi_signo);
 }
 
-// Host 0 has rank 0; its helper is the first child.
-static aq_link_t *input_link(aq_node_t *node)
-{
-    return &node->children[0].link;
-}
-
 static void serve_input(aq_node_t *node, void *item, short events)
 {
     aq_launcher_t *launcher = item;
     static uint8_t chunk[INPUT_CREDIT];
     (void)events;
-    if (!launcher->input_open || launcher->credit == 0 || input_link(node)->fd < 0)
+    aq_child_t *child = aq_node_first_child(node);
+    if (!launcher->input_open || launcher->credit == 0 || child == NULL)
         return;
     ssize_t n = read(STDIN_FILENO, chunk,
                      launcher->credit < sizeof chunk ? launcher->credit : sizeof chunk);
@@ -497,7 +602,7 @@ static void serve_input(aq_node_t *node, void *item, short events)
         return;
     if (n <= 0)
         launcher->input_open = false;
-    aq_write_input(&input_link(node)->out, chunk, n > 0 ? (size_t)n : 0);
+    aq_write_input(&child->link.out, chunk, n > 0 ? (size_t)n : 0);
     launcher->credit -= n > 0 ? (uint32_t)n : 0;
 }
 
@@ -665,7 +770,7 @@ static void check_output(aq_launcher_t *launcher)
 static void name_late(const aq_launcher_t *launcher)
 {
     for (uint32_t host = 0; host < launcher->node.spec.host_count; host++)
-        if (launcher->hosts[host] != HOST_DONE) {
+        if (launcher->hosts[host] == HOST_STARTED) {
             aq_log_error("%s did not end its ranks in time, and is cut off",
                          title_of(launcher, host).text);
             return;
@@ -771,15 +876,17 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     launcher->go = (aq_go_t){.peer = {{0, ""}, {0, ""}}};
     launcher->credit = INPUT_CREDIT;
     launcher->hosts = calloc(hosts, 1);
-    if (launcher->hosts == NULL || node->spec_bytes.failed || !open_signals(launcher) ||
-        !aq_node_split(node, 0, hosts, plan->parts)) {
+    launcher->reasons = calloc(hosts, sizeof *launcher->reasons);
+    launcher->began = aq_clock_ns();
+    if (launcher->hosts == NULL || launcher->reasons == NULL || node->spec_bytes.failed ||
+        !open_signals(launcher) || !aq_node_split(node, 0, hosts, plan->parts)) {
         aq_log_error("no memory or open files for a job on %" PRIu32 " hosts; raise the limits "
                      "(ulimit -v, ulimit -n)",
                      hosts);
         return false;
     }
     raise_files(node->child_count);
-    node->gather = (aq_gather_t){.size = plan->spec.size, .expected = node->child_count};
+    node->gather = (aq_gather_t){.size = plan->spec.size};
     launcher->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
     aq_sink_open(&launcher->sinks[0], STDOUT_FILENO);
     aq_sink_open(&launcher->sinks[1], STDERR_FILENO);

@@ -190,6 +190,7 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
 {
     aq_put_u32(bytes, spec->size);
     aq_put_u32(bytes, spec->host_count);
+    aq_put_u32(bytes, spec->spare);
     aq_put_u32(bytes, spec->cpus_per_rank);
     aq_put_u32(bytes, spec->radix);
     aq_put_u32(bytes, spec->timeout_ms);
@@ -216,14 +217,16 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
 
 static bool get_tables(aq_view_t *view, aq_spec_t *out)
 {
-    out->host_of_rank = get_runs(view, out->size, out->host_count);
-    out->machine_of_rank = get_runs(view, out->size, out->host_count);
+    uint32_t places = out->host_count - out->spare;
+    out->host_of_rank = get_runs(view, out->size, places);
+    out->machine_of_rank = get_runs(view, out->size, places);
     return out->host_of_rank != NULL && out->machine_of_rank != NULL;
 }
 
 bool aq_read_spec(aq_view_t view, aq_spec_t *out)
 {
     *out = (aq_spec_t){.size = aq_get_u32(&view), .host_count = aq_get_u32(&view)};
+    out->spare = aq_get_u32(&view);
     out->cpus_per_rank = aq_get_u32(&view);
     out->radix = aq_get_u32(&view);
     out->timeout_ms = aq_get_u32(&view);
@@ -241,7 +244,8 @@ bool aq_read_spec(aq_view_t view, aq_spec_t *out)
     out->shell = aq_get_text(&view);
     out->shell_options = aq_get_text(&view);
     out->ports = aq_get_text(&view);
-    if (out->size < 1 || out->size > AQ_JOB_RANKS_MAX || !get_tables(&view, out))
+    if (out->size < 1 || out->size > AQ_JOB_RANKS_MAX || out->spare >= out->host_count ||
+        !get_tables(&view, out))
         goto err_free;
     out->argv = get_words(&view);
     out->environment = get_words(&view);
@@ -350,14 +354,69 @@ void aq_write_go(aq_bytes_t *bytes, const aq_go_t *go)
     size_t begin = aq_frame_begin(bytes, AQ_MSG_GO);
     put_node_text(bytes, &go->peer[0]);
     put_node_text(bytes, &go->peer[1]);
+    put_runs(bytes, go->hosts, go->places);
     aq_frame_end(bytes, begin);
 }
 
-bool aq_read_go(aq_view_t view, aq_go_t *out)
+static bool is_ascending(const uint32_t *table, uint32_t size)
+{
+    uint32_t at = 1;
+    while (at < size && table[at - 1] < table[at])
+        at++;
+    return at >= size;
+}
+
+bool aq_read_go(aq_view_t view, const aq_spec_t *spec, aq_go_t *out)
 {
     out->peer[0] = get_node_text(&view);
     out->peer[1] = get_node_text(&view);
-    return aq_view_done(&view);
+    out->places = spec->host_count - spec->spare;
+    out->hosts = get_runs(&view, out->places, spec->host_count);
+    if (out->hosts != NULL && is_ascending(out->hosts, out->places) && aq_view_done(&view))
+        return true;
+    aq_go_free(out);
+    return false;
+}
+
+void aq_go_free(aq_go_t *go)
+{
+    free(go->hosts);
+    go->hosts = NULL;
+}
+
+uint32_t aq_go_place(const aq_go_t *go, uint32_t host)
+{
+    uint32_t from = 0, to = go->places;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (go->hosts[middle] < host)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+bool aq_go_has(const aq_go_t *go, uint32_t low, uint32_t high)
+{
+    return aq_go_place(go, low) < aq_go_place(go, high);
+}
+
+void aq_write_again(aq_bytes_t *bytes, const aq_again_t *again)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_AGAIN);
+    aq_put_u32(bytes, again->low);
+    aq_put_u32(bytes, again->high);
+    aq_put_u32(bytes, again->failed);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_again(aq_view_t view, aq_again_t *out)
+{
+    out->low = aq_get_u32(&view);
+    out->high = aq_get_u32(&view);
+    out->failed = aq_get_u32(&view);
+    return aq_view_done(&view) && out->low < out->high && out->failed <= out->high - out->low;
 }
 
 void aq_write_output(aq_bytes_t *bytes, const aq_output_t *output)

@@ -5,7 +5,7 @@
 // Launcher and helpers form a tree; "up" leads to the launcher.
 //
 //   up first:  HELLO, AUTH (WORKER)               down first: CHALLENGE, JOB
-//   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG
+//   up:   STARTED FAILED AGAIN  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG
 //   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING
 #ifndef AQ_MESSAGES_H
 #define AQ_MESSAGES_H
@@ -43,6 +43,7 @@ typedef enum aq_message {
     AQ_MSG_PING,   // no payload; stays on this link
     AQ_MSG_PONG,   // answer to PING
     AQ_MSG_WORKER, // after AUTH, from a worker: where it runs, and which rank it asks for
+    AQ_MSG_AGAIN,  // hosts are being started anew; what they reported before is void
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -78,6 +79,9 @@ typedef aq_remote_host_t aq_spec_host_t;
 
 typedef struct aq_spec {
     uint32_t size, host_count;
+    // Hosts beyond those that get ranks. host_of_rank counts places, [0, host_count - spare); GO
+    // tells which hosts have them. Without spares, host and place are the same.
+    uint32_t spare;
     uint32_t cpus_per_rank, radix, timeout_ms;
     bool label_lines, line_buffer, verbose, quiet, promiscuous;
     bool workers; // each host is a process that a custom command started (workers.h)
@@ -149,12 +153,29 @@ typedef struct aq_failed {
 void aq_write_failed(aq_bytes_t *bytes, const aq_failed_t *failed);
 bool aq_read_failed(aq_view_t view, aq_failed_t *out);
 
-// Two hosts and their addresses, so that each host knows the address of another one; text "": none.
+// The hosts [low, high) are being started anew, by another host than before. failed: those of them
+// that had been reported as failed.
+typedef struct aq_again {
+    uint32_t low, high, failed;
+} aq_again_t;
+void aq_write_again(aq_bytes_t *bytes, const aq_again_t *again);
+bool aq_read_again(aq_view_t view, aq_again_t *out);
+
 typedef struct aq_go {
+    // Two hosts and their addresses, so that each host knows the address of another one; text "":
+    // none.
     aq_node_text_t peer[2];
+    // The host at each place, ascending. The reader's table is allocated (aq_go_free).
+    uint32_t *hosts;
+    uint32_t places;
 } aq_go_t;
 void aq_write_go(aq_bytes_t *bytes, const aq_go_t *go);
-bool aq_read_go(aq_view_t view, aq_go_t *out);
+bool aq_read_go(aq_view_t view, const aq_spec_t *spec, aq_go_t *out);
+void aq_go_free(aq_go_t *go);
+// The first place whose host is not before this one; places, if there is none.
+uint32_t aq_go_place(const aq_go_t *go, uint32_t host);
+// Whether any of the hosts [low, high) has a place.
+bool aq_go_has(const aq_go_t *go, uint32_t low, uint32_t high);
 
 typedef struct aq_output {
     unsigned stream; // 0: standard output, 1: errors

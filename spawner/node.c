@@ -31,15 +31,16 @@ bool aq_node_split(aq_node_t *node, uint32_t low, uint32_t high, uint32_t parts)
 {
     uint32_t count = high - low;
     parts = parts == 0 || parts > count ? count : parts;
-    node->child_count = 0;
-    node->children = calloc((size_t)parts + 1, sizeof *node->children);
-    if (node->children == NULL)
+    aq_child_t *children =
+        realloc(node->children, (node->child_count + (size_t)parts + 1) * sizeof *children);
+    if (children == NULL)
         return false;
-    for (; node->child_count < parts; node->child_count++) {
-        aq_child_t *child = &node->children[node->child_count];
+    node->children = children;
+    for (uint32_t i = 0; i < parts; i++) {
+        aq_child_t *child = &children[node->child_count++];
+        *child = (aq_child_t){.link.fd = -1};
         aq_remote_clear(&child->remote);
-        child->link.fd = -1;
-        aq_node_part(low, high, parts, node->child_count, &child->low, &child->high);
+        aq_node_part(low, high, parts, i, &child->low, &child->high);
     }
     return true;
 }
@@ -56,11 +57,16 @@ static bool is_linked(const aq_child_t *child)
     return child->link.fd >= 0;
 }
 
+static bool in_subtree(const aq_child_t *child, uint32_t host)
+{
+    return host >= child->low && host < child->high;
+}
+
 bool aq_node_is_quiet(const aq_node_t *node)
 {
     for (uint32_t i = 0; i < node->child_count; i++) {
         const aq_child_t *child = &node->children[i];
-        if (child->remote.pid > 0 ||
+        if (child->remote.pid > 0 || child->orphaned > 0 ||
             (child->state != AQ_CHILD_GONE && child->done < child->high - child->low))
             return false;
     }
@@ -73,6 +79,7 @@ void aq_node_close(aq_node_t *node)
         aq_remote_end(&node->children[i].remote);
         aq_link_close(&node->children[i].link);
         node->children[i].state = AQ_CHILD_GONE;
+        node->children[i].orphaned = 0;
     }
     aq_node_close_calls(node);
 }
@@ -96,6 +103,28 @@ void aq_node_send_job(aq_node_t *node, aq_child_t *child)
     aq_bytes_free(&hosts);
 }
 
+void aq_node_go(aq_node_t *node, const aq_go_t *go)
+{
+    node->going = true;
+    node->first_host = go->hosts[0];
+    node->gather.expected = aq_go_has(go, node->self, node->self + 1);
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        aq_child_t *child = &node->children[i];
+        if (child->state == AQ_CHILD_READY)
+            node->gather.expected += aq_go_has(go, child->low, child->high);
+        else
+            aq_node_dismiss_child(node, child);
+    }
+}
+
+aq_child_t *aq_node_first_child(aq_node_t *node)
+{
+    for (uint32_t i = 0; i < node->child_count; i++)
+        if (is_linked(&node->children[i]) && in_subtree(&node->children[i], node->first_host))
+            return &node->children[i];
+    return NULL;
+}
+
 // ---- up ----
 
 void aq_node_report(aq_node_t *node, uint32_t low, uint32_t high, const char *why)
@@ -107,11 +136,6 @@ void aq_node_report(aq_node_t *node, uint32_t low, uint32_t high, const char *wh
         aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame) == AQ_FRAME_WHOLE)
         node->ops->up(node, &frame);
     aq_bytes_free(&bytes);
-}
-
-static bool in_subtree(const aq_child_t *child, uint32_t host)
-{
-    return host >= child->low && host < child->high;
 }
 
 static bool take_gather(aq_node_t *node, const aq_frame_t *frame)
@@ -159,6 +183,17 @@ static bool take_failed(aq_node_t *node, aq_child_t *child, const aq_frame_t *fr
     return true;
 }
 
+static bool take_again(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
+{
+    aq_again_t again;
+    if (!aq_read_again(frame->payload, &again) || !in_subtree(child, again.low) ||
+        again.high > child->high || again.failed > child->done)
+        return false;
+    child->done -= again.failed;
+    node->ops->up(node, frame);
+    return true;
+}
+
 // False: helpers do not send such a frame.
 static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
 {
@@ -173,6 +208,8 @@ static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *f
         return take_started(node, child, frame);
     case AQ_MSG_FAILED:
         return take_failed(node, child, frame);
+    case AQ_MSG_AGAIN:
+        return take_again(node, child, frame);
     case AQ_MSG_OUTPUT:
         child->owed += (uint32_t)frame->payload.left;
         node->ops->up(node, frame);
@@ -336,6 +373,7 @@ static int wait_ms(const aq_node_t *node)
 void aq_node_turn(aq_node_t *node)
 {
     node->watch_count = 0;
+    aq_node_adopt(node);
     node->ops->watch(node);
     aq_node_watch_start(node);
     aq_node_watch_calls(node);

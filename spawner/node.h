@@ -9,10 +9,14 @@
 //  host 2
 //
 // Always true: a child's link is open from its authentication until AQ_CHILD_GONE. The hosts of a
-// subtree are reported once each, as started or failed. A child's messages are trusted only about
-// its own subtree. A process whose link to its parent breaks ends what it started. Links are always
-// read, because the peer's kernel would consider an unread link dead; instead, credit on each link
-// holds output back while its reader is slow.
+// subtree are reported once each, as started or failed, until AGAIN takes that back. A child's
+// messages are trusted only about its own subtree. A process whose link to its parent breaks ends
+// what it started. Links are always read, because the peer's kernel would consider an unread link
+// dead; instead, credit on each link holds output back while its reader is slow.
+//
+// In a job with spare hosts, a child that fails or is late does not take the hosts behind it along:
+// its parent starts them itself, as further children. GO names the hosts that get ranks, the
+// first ones of the list; the other helpers leave.
 //
 // node.c: frames and the loop; node_start.c: starting children; node_call.c: connections.
 #ifndef AQ_NODE_H
@@ -41,9 +45,11 @@ typedef enum aq_child_state {
 
 typedef struct aq_child {
     uint32_t low, high; // range of hosts of its subtree; the child is the helper of low
+    uint32_t orphaned;  // the hosts [high, orphaned) need a new parent; 0: none do
     aq_child_state_t state;
     aq_remote_t remote;
     uint64_t deadline;              // for its start
+    bool late;                      // its start has taken long enough that others go on without it
     char addresses[AQ_REMOTE_TEXT]; // of its host, as reported through the remote shell
     char seen[AQ_ADDRESS_TEXT];     // its address as seen by this process
     // Of a worker that has described itself (workers.h): name of its host, its machine, and the
@@ -115,8 +121,10 @@ struct aq_node {
     aq_bytes_t farewell; // frames for callers of a rendezvous whose job does not start
     bool unfit;          // a process of a rendezvous cannot take part; why is logged
     aq_gather_t gather;
-    int signals;       // signalfd; -1
-    uint64_t deadline; // of the owner; 0: none
+    bool going;          // GO was sent or received
+    uint32_t first_host; // that of rank 0, once going
+    int signals;         // signalfd; -1
+    uint64_t deadline;   // of the owner; 0: none
 
     struct pollfd *polls; // of the current wait
     aq_watch_t *watches;
@@ -130,8 +138,8 @@ struct aq_node {
 // Must be called first.
 void aq_node_init(aq_node_t *node, const aq_node_ops_t *ops);
 
-// Creates children for the hosts [low, high): at most one for each of `parts` parts. False: no
-// memory.
+// Adds children for the hosts [low, high): at most one for each of `parts` parts; 0: one for each
+// host. Children move in memory. False: no memory.
 bool aq_node_split(aq_node_t *node, uint32_t low, uint32_t high, uint32_t parts);
 // Computes part number `index` of `parts` of [low, high).
 void aq_node_part(uint32_t low, uint32_t high, uint32_t parts, uint32_t index, uint32_t *from,
@@ -151,6 +159,11 @@ void aq_node_close(aq_node_t *node);
 // Reports to the launcher that the hosts [low, high) cannot take part: low for that reason, the
 // others because they are behind it.
 void aq_node_report(aq_node_t *node, uint32_t low, uint32_t high, const char *why);
+// From here on the hosts of go have ranks. Gives up children that are not ready, and sets how many
+// contributions a collective step has.
+void aq_node_go(aq_node_t *node, const aq_go_t *go);
+// The child through which rank 0 is reached; NULL: rank 0 is not behind this node.
+aq_child_t *aq_node_first_child(aq_node_t *node);
 // Sends the child the job, for the hosts of its subtree.
 void aq_node_send_job(aq_node_t *node, aq_child_t *child);
 
@@ -158,13 +171,17 @@ void aq_node_send_job(aq_node_t *node, aq_child_t *child);
 
 // Starts as many children as the window allows.
 void aq_node_start_more(aq_node_t *node);
-// Called before and after each wait: output of remote shells; children that take too long.
+// Called before each wait: gives orphaned hosts a new parent, and watches the output of remote
+// shells; after each wait: children that take too long.
+void aq_node_adopt(aq_node_t *node);
 void aq_node_watch_start(aq_node_t *node);
 void aq_node_check_start(aq_node_t *node);
 // Handles the end of a process that may be a remote shell of this node.
 void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status);
-// Gives up a child, and reports those hosts of its subtree that have not reported yet.
+// Gives up a child, and reports its host, and those behind it unless this process starts them now.
 void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why);
+// Gives up a child that the job does without.
+void aq_node_dismiss_child(aq_node_t *node, aq_child_t *child);
 
 // ---- node_call.c ----
 

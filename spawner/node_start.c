@@ -16,26 +16,73 @@ static const aq_spec_host_t *host_of(const aq_node_t *node, const aq_child_t *ch
 
 // ---- failures ----
 
-// The failed child would have started the hosts behind it, so those are reported as failed too.
-static void report_subtree(aq_node_t *node, const aq_child_t *child, const char *why)
+// Takes the hosts behind the child away from it. The children that get them are added later,
+// because children then move in memory.
+static void orphan_hosts(aq_node_t *node, aq_child_t *child)
 {
-    aq_node_report(node, child->low, child->high, why);
+    if (node->spec.spare == 0 || node->going || child->high == child->low + 1)
+        return;
+    child->orphaned = child->high;
+    child->high = child->low + 1;
+}
+
+void aq_node_adopt(aq_node_t *node)
+{
+    uint32_t before = node->child_count;
+    for (uint32_t i = 0; i < before; i++) {
+        uint32_t low = node->children[i].high, high = node->children[i].orphaned;
+        node->children[i].orphaned = 0;
+        if (high > 0 && !aq_node_split(node, low, high, node->spec.radix))
+            aq_node_report(node, low, high, "no memory to start it");
+    }
+    if (node->child_count > before)
+        aq_node_start_more(node);
+}
+
+// Of the hosts behind a child, those that have reported as failed count as not reported again.
+static void report_again(aq_node_t *node, const aq_child_t *child)
+{
+    aq_bytes_t bytes = {0};
+    aq_frame_t frame;
+    aq_write_again(&bytes, &(aq_again_t){child->high, child->orphaned, child->done});
+    if (!bytes.failed &&
+        aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame) == AQ_FRAME_WHOLE)
+        node->ops->up(node, &frame);
+    aq_bytes_free(&bytes);
+}
+
+static void close_child(aq_child_t *child)
+{
+    aq_link_close(&child->link);
+    aq_remote_end(&child->remote);
+    child->state = AQ_CHILD_GONE;
 }
 
 void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why)
 {
+    char text[AQ_REMOTE_TEXT + 32];
     aq_child_state_t before = child->state;
-    aq_link_close(&child->link);
-    aq_remote_end(&child->remote);
-    child->state = AQ_CHILD_GONE;
-    if (before == AQ_CHILD_READY || before == AQ_CHILD_UP) {
-        char text[AQ_REMOTE_TEXT + 32];
-        snprintf(text, sizeof text, "the connection to it is lost: %s", why);
-        report_subtree(node, child, text);
-    } else if (before != AQ_CHILD_GONE) {
-        report_subtree(node, child, why);
-    }
+    close_child(child);
+    if (before == AQ_CHILD_GONE)
+        return;
+    bool linked = before == AQ_CHILD_READY || before == AQ_CHILD_UP;
+    snprintf(text, sizeof text, "%s%s", linked ? "the connection to it is lost: " : "", why);
+    orphan_hosts(node, child);
+    aq_node_report(node, child->low, child->high, text);
+    if (before == AQ_CHILD_READY && child->orphaned > 0)
+        report_again(node, child);
     aq_node_start_more(node);
+}
+
+void aq_node_dismiss_child(aq_node_t *node, aq_child_t *child)
+{
+    uint32_t high = child->orphaned > 0 ? child->orphaned : child->high;
+    bool reported = child->state == AQ_CHILD_GONE;
+    close_child(child);
+    child->orphaned = 0;
+    if (!reported || high > child->high)
+        aq_node_report(node, reported ? child->high : child->low, high,
+                       "the job has started without it");
 }
 
 // ---- start ----
@@ -62,6 +109,9 @@ static void begin_child(aq_node_t *node, aq_child_t *child)
         aq_log_info("host %s: starting its helper", host_of(node, child)->name);
 }
 
+// The share of the time for its start after which a child is late.
+#define LATE_SHARE 16
+
 static bool is_outstanding(const aq_child_t *child)
 {
     return child->state == AQ_CHILD_SHELL || child->state == AQ_CHILD_INVITED ||
@@ -76,7 +126,7 @@ void aq_node_start_more(aq_node_t *node)
     inside = true;
     uint32_t outstanding = 0;
     for (uint32_t i = 0; i < node->child_count; i++)
-        outstanding += is_outstanding(&node->children[i]);
+        outstanding += is_outstanding(&node->children[i]) && !node->children[i].late;
     for (uint32_t i = 0; i < node->child_count && outstanding < node->window; i++) {
         if (node->children[i].state != AQ_CHILD_WAITING)
             continue;
@@ -180,12 +230,27 @@ void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status)
     }
 }
 
+// A late child may be dead, which its end of time tells much later; the hosts behind it must not
+// wait for that.
+static void check_late(aq_node_t *node, aq_child_t *child, uint64_t now)
+{
+    uint64_t whole = (uint64_t)node->spec.timeout_ms * 1000000;
+    bool called = child->state != AQ_CHILD_SHELL && child->state != AQ_CHILD_INVITED;
+    if (node->spec.spare == 0 || called || child->late ||
+        now + whole - whole / LATE_SHARE < child->deadline)
+        return;
+    child->late = true;
+    orphan_hosts(node, child);
+    aq_node_start_more(node);
+}
+
 void aq_node_check_start(aq_node_t *node)
 {
     uint64_t now = aq_clock_ns();
     for (uint32_t i = 0; i < node->child_count; i++) {
         aq_child_t *child = &node->children[i];
         char why[AQ_REMOTE_TEXT];
+        check_late(node, child, now);
         if (!is_outstanding(child) || now < child->deadline)
             continue;
         snprintf(why, sizeof why,

@@ -14,6 +14,7 @@ typedef struct aq_start {
     const char *conduit;
     const char *host_list; // -H; NULL: not given
     int64_t host_count;    // -N; 0: not given
+    uint32_t spare;        // --spare: hosts that are started beyond those of -N
     bool cyclic;           // place ranks round-robin over the hosts instead of block-wise
     bool verbose;
     bool more_verbose; // also print which choices were not taken, and why
@@ -23,6 +24,7 @@ typedef struct aq_start {
 // chosen module gets calls after `init`. The module logs its faults, except for `why`.
 typedef struct aq_spawn_module {
     const char *name;
+    bool has_spares; // takes the option --spare
 
     // Whether this module can start the job here. True: *priority is set, and the module with the
     // highest priority wins. False: why holds one sentence without a full stop. Does not block.

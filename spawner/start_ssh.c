@@ -56,6 +56,10 @@ static aq_status_t ssh_parse_options(const aq_start_t *start)
         return AQ_ERR_CONFIG;
     }
     aq_shell_free_words(words);
+    if (start->spare > 0 && start->host_count == 0) {
+        aq_log_error("option --spare: say with -N how many hosts are needed");
+        return AQ_ERR_CONFIG;
+    }
     if (is_one_host(start) && start->host_count > 1) {
         aq_log_error("option -N: %" PRId64 " hosts, but conduit smp joins processes of one host; "
                      "take conduit udp, or give -N 1",
@@ -66,6 +70,12 @@ static aq_status_t ssh_parse_options(const aq_start_t *start)
 }
 
 // ---- hosts ----
+
+static aq_spec_host_t spec_host(const aq_host_t *row)
+{
+    return (aq_spec_host_t){row->name, row->user != NULL ? row->user : "",
+                            row->prefix != NULL ? row->prefix : ""};
+}
 
 // Rows that get ranks become the hosts of the job, numbered by their first rank.
 static bool number_hosts(const uint32_t *row_of_rank, uint32_t size)
@@ -78,15 +88,30 @@ static bool number_hosts(const uint32_t *row_of_rank, uint32_t size)
     for (uint32_t r = 0; ok && r < size; r++) {
         const aq_host_t *row = &hosts.rows[row_of_rank[r]];
         if (number[row_of_rank[r]] == 0) {
-            plan.spec.hosts[plan.spec.host_count] =
-                (aq_spec_host_t){row->name, row->user != NULL ? row->user : "",
-                                 row->prefix != NULL ? row->prefix : ""};
+            plan.spec.hosts[plan.spec.host_count] = spec_host(row);
             number[row_of_rank[r]] = ++plan.spec.host_count;
         }
         plan.spec.host_of_rank[r] = number[row_of_rank[r]] - 1;
     }
     free(number);
     return ok;
+}
+
+// Adds the hosts that follow in the list as spare ones.
+static bool add_spares(uint32_t spare, char *fault, size_t room)
+{
+    uint32_t needed = plan.spec.host_count, seen = 0;
+    for (size_t i = 0; i < hosts.count && plan.spec.spare < spare; i++)
+        if (!hosts.rows[i].idle && ++seen > needed) {
+            plan.spec.hosts[plan.spec.host_count++] = spec_host(&hosts.rows[i]);
+            plan.spec.spare++;
+        }
+    if (plan.spec.spare < spare)
+        snprintf(fault, room,
+                 "option --spare: %" PRIu32 " hosts are needed and %" PRIu32
+                 " spare ones, but %" PRIu32 " are named that take ranks; name more",
+                 needed, spare, plan.spec.host_count);
+    return plan.spec.spare == spare;
 }
 
 static aq_status_t place_ranks(const aq_start_t *start)
@@ -100,7 +125,8 @@ static aq_status_t place_ranks(const aq_start_t *start)
     uint32_t *row_of_rank = calloc(start->run.size, sizeof *row_of_rank);
     bool ok = row_of_rank != NULL &&
               aq_hosts_place(&hosts, &wanted, row_of_rank, &overfull, fault, sizeof fault) &&
-              number_hosts(row_of_rank, start->run.size);
+              number_hosts(row_of_rank, start->run.size) &&
+              add_spares(start->spare, fault, sizeof fault);
     free(row_of_rank);
     if (!ok) {
         aq_log_error("%s", fault);
@@ -115,7 +141,8 @@ static aq_status_t place_ranks(const aq_start_t *start)
 
 static aq_status_t ssh_allocate_hosts(const aq_start_t *start)
 {
-    hosts.keep_repeats = aq_settings_bool(AQ_SET_SSH_KEEPDUP);
+    // A place in a job with spare hosts is a host, however often it is named.
+    hosts.keep_repeats = aq_settings_bool(AQ_SET_SSH_KEEPDUP) && start->spare == 0;
     aq_status_t status = aq_hosts_find(&hosts, start->host_list);
     return status == AQ_OK ? place_ranks(start) : status;
 }
@@ -148,6 +175,8 @@ static void ssh_describe(const aq_start_t *start)
                plan.spec.hosts[host].name);
         low = r;
     }
+    for (uint32_t i = plan.spec.host_count - plan.spec.spare; i < plan.spec.host_count; i++)
+        printf("gasnetrun: host %s is spare\n", plan.spec.hosts[i].name);
     (void)fflush(stdout);
 }
 
@@ -230,6 +259,7 @@ static void ssh_finalize(void)
 
 const aq_spawn_module_t aq_module_ssh = {
     .name = "ssh",
+    .has_spares = true,
     .init = ssh_init,
     .parse_options = ssh_parse_options,
     .allocate_hosts = ssh_allocate_hosts,

@@ -50,8 +50,8 @@ static void read_job(const aq_frame_t *frame)
     if (!aq_read_spec(view, &spec))
         return;
     for (uint32_t r = 0; r < spec.size; r++)
-        require(spec.host_of_rank[r] < spec.host_count &&
-                spec.machine_of_rank[r] < spec.host_count);
+        require(spec.host_of_rank[r] < spec.host_count - spec.spare &&
+                spec.machine_of_rank[r] < spec.host_count - spec.spare);
     require(spec.argv[0] != NULL &&
             total_length(spec.argv) + total_length(spec.environment) < view.left);
     aq_spec_free(&spec);
@@ -62,6 +62,8 @@ static void read_running(const aq_frame_t *frame)
     aq_node_text_t text;
     aq_go_t go;
     aq_failed_t failed;
+    aq_again_t again;
+    const aq_spec_t spares = {.host_count = 9, .spare = 3};
     aq_output_t output;
     aq_end_t end;
     aq_done_t done;
@@ -74,8 +76,12 @@ static void read_running(const aq_frame_t *frame)
         require(strlen(text.text) < frame->payload.left);
     if (aq_read_failed(frame->payload, &failed))
         require(failed.low < failed.high && strlen(failed.why) < frame->payload.left);
-    if (aq_read_go(frame->payload, &go))
-        require(strlen(go.peer[1].text) < frame->payload.left);
+    if (aq_read_again(frame->payload, &again))
+        require(again.failed <= again.high - again.low);
+    if (aq_read_go(frame->payload, &spares, &go)) {
+        require(strlen(go.peer[1].text) < frame->payload.left && go.hosts[5] < 9);
+        aq_go_free(&go);
+    }
     if (aq_read_output(frame->payload, &output))
         require(output.stream < 2 && output.length < frame->payload.left);
     if (aq_read_end(frame->payload, &end))

@@ -98,7 +98,8 @@ static void test_spec(void **state)
     aq_spec_host_t hosts[] = {{"a", "ann", ""}, {"b", "", "/opt/x"}};
     uint32_t host_of_rank[] = {0, 0, 1}, machine_of_rank[] = {0, 0, 0};
     const aq_spec_t spec = {.size = 3,
-                            .host_count = 2,
+                            .host_count = 3,
+                            .spare = 1,
                             .cpus_per_rank = 4,
                             .radix = 5,
                             .timeout_ms = 6,
@@ -126,6 +127,7 @@ static void test_spec(void **state)
     assert_int_equal(got.timeout_ms, 6);
     assert_true(got.label_lines && got.quiet && !got.verbose && !got.promiscuous);
     assert_string_equal(got.folder, "/f");
+    assert_int_equal(got.spare, 1);
     assert_int_equal(got.host_of_rank[2], 1);
     assert_int_equal(got.machine_of_rank[2], 0);
     assert_true(got.workers && !got.direct && !got.rendezvous);
@@ -135,7 +137,7 @@ static void test_spec(void **state)
     aq_spec_free(&got);
     for (size_t part = 0; part < bytes.used; part += part < 400 ? 1 : 997)
         assert_false(aq_read_spec((aq_view_t){bytes.data, part, false}, &got));
-    host_of_rank[1] = 2; // no such host
+    host_of_rank[1] = 2; // no such place
     bytes.used = 0;
     aq_write_spec(&bytes, &spec);
     assert_false(aq_read_spec((aq_view_t){bytes.data, bytes.used, false}, &got));
@@ -232,6 +234,30 @@ static void test_placement_is_short(void **state)
                      placed_bytes(AQ_JOB_RANKS_MAX, AQ_JOB_RANKS_MAX / 8, true));
 }
 
+static void test_go(void **state)
+{
+    (void)state;
+    aq_bytes_t bytes = {0};
+    const aq_spec_t spec = {.host_count = 7, .spare = 3};
+    uint32_t hosts[] = {1, 2, 4, 6};
+    aq_go_t go = {.peer = {{1, "10.0.0.1"}, {2, ""}}, .hosts = hosts, .places = 4}, got;
+    aq_write_go(&bytes, &go);
+    assert_true(aq_read_go(only_frame(&bytes, AQ_MSG_GO).payload, &spec, &got));
+    assert_string_equal(got.peer[0].text, "10.0.0.1");
+    assert_memory_equal(got.hosts, hosts, sizeof hosts);
+    assert_int_equal(aq_go_place(&got, 4), 2);
+    assert_true(aq_go_has(&got, 6, 7) && aq_go_has(&got, 0, 2) && aq_go_has(&got, 0, 7));
+    assert_false(aq_go_has(&got, 0, 1) || aq_go_has(&got, 5, 6) || aq_go_has(&got, 3, 4));
+    aq_go_free(&got);
+    for (int i = 0; i < 2; i++) {
+        hosts[3] = i == 0 ? 7 : 3; // no such host; not ascending
+        bytes.used = 0;
+        aq_write_go(&bytes, &go);
+        assert_false(aq_read_go(only_frame(&bytes, AQ_MSG_GO).payload, &spec, &got));
+    }
+    aq_bytes_free(&bytes);
+}
+
 static void test_later_messages(void **state)
 {
     (void)state;
@@ -250,11 +276,14 @@ static void test_later_messages(void **state)
     bytes.used = 0;
     aq_write_failed(&bytes, &(aq_failed_t){2, 2, "why"}); // no host
     assert_false(aq_read_failed(only_frame(&bytes, AQ_MSG_FAILED).payload, &failed));
-    aq_go_t go;
+    aq_again_t again;
     bytes.used = 0;
-    aq_write_go(&bytes, &(aq_go_t){.peer = {{1, "10.0.0.1"}, {2, ""}}});
-    assert_true(aq_read_go(only_frame(&bytes, AQ_MSG_GO).payload, &go));
-    assert_string_equal(go.peer[0].text, "10.0.0.1");
+    aq_write_again(&bytes, &(aq_again_t){3, 5, 2});
+    assert_true(aq_read_again(only_frame(&bytes, AQ_MSG_AGAIN).payload, &again));
+    assert_true(again.low == 3 && again.high == 5 && again.failed == 2);
+    bytes.used = 0;
+    aq_write_again(&bytes, &(aq_again_t){3, 5, 3}); // more than there are
+    assert_false(aq_read_again(only_frame(&bytes, AQ_MSG_AGAIN).payload, &again));
     aq_output_t output;
     bytes.used = 0;
     aq_write_output(&bytes, &(aq_output_t){1, (const uint8_t *)"line\n", 5});
@@ -317,10 +346,11 @@ static void test_auth(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_codec),          cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_spec),           cmocka_unit_test(test_first_messages),
-        cmocka_unit_test(test_hosts),          cmocka_unit_test(test_placement_is_short),
-        cmocka_unit_test(test_later_messages), cmocka_unit_test(test_auth),
+        cmocka_unit_test(test_codec), cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_spec),  cmocka_unit_test(test_first_messages),
+        cmocka_unit_test(test_hosts), cmocka_unit_test(test_placement_is_short),
+        cmocka_unit_test(test_go),    cmocka_unit_test(test_later_messages),
+        cmocka_unit_test(test_auth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
