@@ -43,6 +43,7 @@ extern "C" {
 // ---- constants ----
 
 #define GASNET_PAGESIZE 4096
+// The API's limit. The launchers of this library start 1,048,576 ranks at most, 4,096 on a host.
 #define GASNET_MAXNODES 0x7fffffffu
 #define GASNET_MAXEPS 1024
 // 1: gasnet_attach provides segments at the same address at all ranks, or fails. One library serves

@@ -20,9 +20,9 @@
 #include "../other/base/status.h"
 
 #define AQ_KEY_BYTES 16
-#define AQ_RANKS_MAX 1024      // ranks of one host
-#define AQ_JOB_RANKS_MAX 65536 // ranks of a job
-#define AQ_BOOT_RUNNING 0      // value of *exit_word until the end of the job is announced
+#define AQ_RANKS_MAX 4096          // ranks of one host
+#define AQ_JOB_RANKS_MAX (1 << 20) // ranks of a job
+#define AQ_BOOT_RUNNING 0          // value of *exit_word until the end of the job is announced
 
 typedef struct aq_boot aq_boot_t;
 

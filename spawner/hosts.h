@@ -15,7 +15,7 @@
 
 #include "../other/base/status.h"
 
-#define AQ_HOSTS_MAX 16384u
+#define AQ_HOSTS_MAX 131072u
 #define AQ_HOST_NAME_MAX 255u
 
 typedef struct aq_host {

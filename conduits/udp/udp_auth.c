@@ -68,12 +68,12 @@ aq_status_t udp_auth_derive(udp_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], u
         return AQ_ERR_RESOURCE;
     }
     *auth = (udp_auth_t){.mode = mode, .checksum = checksum && mode < UDP_AUTH_FULL};
-    key_derive(key, "aqueduct conduit udp, version 3, tag", tag, sizeof tag);
-    key_derive(key, "aqueduct conduit udp, version 3, header", auth->header_key,
+    key_derive(key, "aqueduct conduit udp, version 4, tag", tag, sizeof tag);
+    key_derive(key, "aqueduct conduit udp, version 4, header", auth->header_key,
                sizeof auth->header_key);
-    key_derive(key, "aqueduct conduit udp, version 3, payload", auth->payload_key,
+    key_derive(key, "aqueduct conduit udp, version 4, payload", auth->payload_key,
                sizeof auth->payload_key);
-    key_derive(key, "aqueduct conduit udp, version 3, seal", auth->seal_key, sizeof auth->seal_key);
+    key_derive(key, "aqueduct conduit udp, version 4, seal", auth->seal_key, sizeof auth->seal_key);
     for (unsigned i = 0; i < sizeof auth->job_tag; i++) // the same number on every machine
         auth->job_tag = auth->job_tag << 8 | tag[i];
     return AQ_OK;

@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/gasnetex_core.h"
 #include "../../other/base/log.h"
+
+_Static_assert(GASNET_MAXEPS <= 1 << (32 - UDP_PARTY_RANK_BITS),
+               "a party has room for each endpoint");
 
 enum { FIRST_PLACES = 16 };
 

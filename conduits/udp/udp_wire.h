@@ -22,12 +22,12 @@
 
 #include "../../core/conduit.h"
 
-#define UDP_VERSION 3
+#define UDP_VERSION 4
 
 // A party: one receive side of the job, that is, one endpoint of one rank. The rank is in the lower
-// 16 bits, so that the party of an endpoint 0 is its rank. Keys, tokens and packet numbers belong
+// 20 bits, so that the party of an endpoint 0 is its rank. Keys, tokens and packet numbers belong
 // to a pair of parties and a direction.
-enum { UDP_PARTY_RANK_BITS = 16 };
+enum { UDP_PARTY_RANK_BITS = 20 };
 _Static_assert(AQ_JOB_RANKS_MAX <= 1 << UDP_PARTY_RANK_BITS, "a party has room for each rank");
 
 static inline uint32_t udp_party(uint32_t rank, uint16_t endpoint)

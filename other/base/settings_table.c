@@ -81,7 +81,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                                   "Whether connections during the start are accepted from any "
                                   "address, for hosts behind routers that translate addresses. "
                                   "Callers must still authenticate with the key of the job."},
-    [AQ_SET_PSHM_NODES] = {"GASNET_PSHM_NODES", AQ_TYPE_INT, "1", 1, 1024, NULL,
+    [AQ_SET_PSHM_NODES] = {"GASNET_PSHM_NODES", AQ_TYPE_INT, "1", 1, 4096, NULL,
                            "Processes that a program starts when it is run directly, without a "
                            "launcher. A launcher's own option takes precedence."},
     [AQ_SET_PSHM_NETWORK_DEPTH] =

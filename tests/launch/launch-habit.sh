@@ -3,7 +3,7 @@
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 udp=$AQ_BUILD/conform_exit_udp
-usage="takes the number of ranks, 1 to 1024, as its first argument (program 4 ...)"
+usage="takes the number of ranks, 1 to 4096, as its first argument (program 4 ...)"
 
 # N processes, which do not see that argument.
 for ranks in 1 3; do
@@ -25,7 +25,7 @@ grep -q '^udp: rank 1 in all' "$work/err" || fail "no traffic over udp"
 expect 65 "$udp"
 says "the number of ranks is missing: a program of conduit udp"
 says "$usage"
-for wrong in pid 0 -1 +2 1025 2x 99999999999999999999 '' ' 2'; do
+for wrong in pid 0 -1 +2 4097 2x 99999999999999999999 '' ' 2'; do
     expect 65 "$udp" "$wrong" pid
     says "'$wrong' is not a number of ranks: a program of conduit udp"
     says "$usage"

@@ -54,7 +54,7 @@ done < <("$AQ_BUILD/gasnet_info" -e | grep -A1 '^GASNET_' | grep -v '^--')
 
 # Numbers out of range name the range.
 command=(env GASNET_PSHM_NODES=0 "$hello")
-refuses "GASNET_PSHM_NODES: '0' is not a whole number from 1 to 1024"
+refuses "GASNET_PSHM_NODES: '0' is not a whole number from 1 to 4096"
 command=(env GASNET_PSHM_NETWORK_DEPTH=3 "$run" -n 2 "$hello")
 refuses "GASNET_PSHM_NETWORK_DEPTH: '3' is not a whole number from 4 to 1024"
 

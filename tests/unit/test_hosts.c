@@ -102,7 +102,7 @@ static void test_file_faults(void **state)
     assert_file_refused("n1 =x", "line 1: '=x' is not key=value");
     assert_file_refused("\n\nn1 slots=0",
                         "line 3: '0' is not a number of slots: a whole number from 1");
-    assert_file_refused("n1 slots=1025", "is not a number of slots");
+    assert_file_refused("n1 slots=4097", "is not a number of slots");
     assert_file_refused("n1 cpu=x", "'x' is not a number of processors");
     assert_file_refused("n1 prefix=opt", "'opt' is not a folder for prefix");
     assert_file_refused("n1 user=-lroot", "'-lroot' is not a name of a user");
@@ -180,16 +180,16 @@ static void test_many(void **state)
 {
     (void)state;
     aq_hosts_t hosts = {0};
-    assert_true(aq_hosts_read_slurm(&hosts, "n[0-16383],n[0-16383]", "2(x16384),2(x16384)", fault,
-                                    sizeof fault));
-    assert_int_equal(hosts.count, 16384);
+    assert_true(aq_hosts_read_slurm(&hosts, "n[0-131071],n[0-131071]", "2(x131072),2(x131072)",
+                                    fault, sizeof fault));
+    assert_int_equal(hosts.count, 131072);
     assert_row(&hosts, 0, "n0", NULL, 4);
-    assert_row(&hosts, 16383, "n16383", NULL, 4);
+    assert_row(&hosts, 131071, "n131071", NULL, 4);
     assert_string_equal(hosts.repeated, "n0");
     assert_true(aq_hosts_read_list(&hosts, "-H", "n7:3", fault, sizeof fault));
     assert_row(&hosts, 7, "n7", NULL, 7);
     assert_false(aq_hosts_read_list(&hosts, "-H", "ann@n7", fault, sizeof fault));
-    assert_non_null(strstr(fault, "more than 16384 hosts"));
+    assert_non_null(strstr(fault, "more than 131072 hosts"));
     aq_hosts_free(&hosts);
 }
 
@@ -288,7 +288,7 @@ static void assert_placed(const char *words, aq_placement_t placement, const cha
 static void assert_not_placed(const char *words, aq_placement_t placement, const char *sentence)
 {
     aq_hosts_t hosts = {0};
-    static uint32_t row[4096];
+    static uint32_t row[16384];
     bool more;
     assert_true(aq_hosts_read_text(&hosts, "f", words, strlen(words), fault, sizeof fault));
     assert_false(aq_hosts_place(&hosts, &placement, row, &more, fault, sizeof fault));
@@ -321,7 +321,7 @@ static void test_placement(void **state)
     assert_not_placed("a schedule=no", (aq_placement_t){.size = 1}, "all have schedule=no");
     assert_not_placed("a\nb", (aq_placement_t){.size = 4, .host_count = 3}, "but 2 are named");
     assert_not_placed("a\nb", (aq_placement_t){.size = 1, .host_count = 2}, "2 hosts for 1 ranks");
-    assert_not_placed("a\nb", (aq_placement_t){.size = 4096}, "one host carries at most 1024");
+    assert_not_placed("a\nb", (aq_placement_t){.size = 16384}, "one host carries at most 4096");
 }
 
 // A repeated host takes ranks again, but counts as one host.
@@ -330,7 +330,7 @@ static void test_repeats(void **state)
     (void)state;
     const aq_hosts_t keep = {.keep_repeats = true};
     aq_hosts_t hosts = keep;
-    uint32_t row[1025];
+    uint32_t row[4097];
     bool more;
     assert_placed_on(keep, "a\nb\na\nb", (aq_placement_t){.size = 8}, "aabbaabb", false);
     assert_placed("a\nb\na\nb", (aq_placement_t){.size = 8}, "aaaabbbb", false);
@@ -340,8 +340,8 @@ static void test_repeats(void **state)
     assert_true(aq_hosts_read_list(&hosts, "l", "a,a", fault, sizeof fault));
     assert_null(hosts.repeated);
     assert_false(
-        aq_hosts_place(&hosts, &(aq_placement_t){.size = 1025}, row, &more, fault, sizeof fault));
-    assert_non_null(strstr(fault, "host a would get 1025 ranks"));
+        aq_hosts_place(&hosts, &(aq_placement_t){.size = 4097}, row, &more, fault, sizeof fault));
+    assert_non_null(strstr(fault, "host a would get 4097 ranks"));
     aq_hosts_free(&hosts);
 }
 

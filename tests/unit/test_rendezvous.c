@@ -130,7 +130,7 @@ static void test_rank(void **state)
     assert_int_equal(aq_worker_rank("NO_SUCH_VARIABLE"), AQ_BAD_WISH);
     assert_int_equal(aq_worker_rank("7x"), AQ_BAD_WISH);
     assert_int_equal(aq_worker_rank("-1"), AQ_BAD_WISH);
-    assert_int_equal(aq_worker_rank("65536"), AQ_BAD_WISH);
+    assert_int_equal(aq_worker_rank("1048576"), AQ_BAD_WISH);
 }
 
 int main(void)

@@ -138,14 +138,14 @@ static void test_defaults(void **state)
 static void test_int(void **state)
 {
     (void)state;
-    load_with(AQ_SET_PSHM_NODES, "1024");
-    assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 1024);
+    load_with(AQ_SET_PSHM_NODES, "4096");
+    assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 4096);
     assert_true(aq_settings_given(AQ_SET_PSHM_NODES));
     load_with(AQ_SET_PSHM_NODES, " 0x10 ");
     assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 16);
-    const char *const bad[] = {"x", "0", "1025", "-1", "1.5", " ", "9223372036854775808", "4 4"};
+    const char *const bad[] = {"x", "0", "4097", "-1", "1.5", " ", "9223372036854775808", "4 4"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        refuse_with(AQ_SET_PSHM_NODES, bad[i], "a whole number from 1 to 1024");
+        refuse_with(AQ_SET_PSHM_NODES, bad[i], "a whole number from 1 to 4096");
     refuse_with(AQ_SET_PSHM_NETWORK_DEPTH, "3", "from 4 to 1024");
     refuse_with(AQ_SET_MAX_THREADS, "65536", "from 1 to 65535");
     refuse_with(AQ_SET_SPIN_US, "1000001", "from 0 to 1000000");
@@ -158,7 +158,7 @@ static void test_fault_sentence(void **state)
     set_variable(AQ_SET_PSHM_NODES, "x");
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
     assert_string_equal(err,
-                        "GASNET_PSHM_NODES: 'x' is not a whole number from 1 to 1024; unset it "
+                        "GASNET_PSHM_NODES: 'x' is not a whole number from 1 to 4096; unset it "
                         "or give one, for example GASNET_PSHM_NODES=1");
 }
 
@@ -353,7 +353,7 @@ static void test_describe(void **state)
     const aq_setting_t any = {"GASNET_X", AQ_TYPE_BYTES, "0", 0, 0, NULL, ""};
     char text[256], small[8];
     aq_settings_describe(&aq_settings[AQ_SET_PSHM_NODES], text, sizeof text);
-    assert_string_equal(text, "a whole number from 1 to 1024");
+    assert_string_equal(text, "a whole number from 1 to 4096");
     aq_settings_describe(&aq_settings[AQ_SET_WAITMODE], text, sizeof text);
     assert_string_equal(text, "one of auto, spin, block, spinblock");
     aq_settings_describe(&aq_settings[AQ_SET_CONDUIT], text, sizeof text);

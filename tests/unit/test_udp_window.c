@@ -27,7 +27,7 @@ enum {
     VALUES = 4096,
     POLLS = 1000000,
     MODES = UDP_AUTH_ENCRYPT + 1,
-    AT_SOURCE_ENDPOINT = 26, // in a datagram (docs/wire-udp.md)
+    AT_SOURCE_ENDPOINT = 26, // in a datagram (docs/wire-udp.md): its lower bits, in the upper half
     ALL = AQ_POLL_REQUESTS | AQ_POLL_REPLIES,
 };
 
@@ -393,17 +393,17 @@ static void a_forged_endpoint_is_dropped(void **state)
         (void)connect_window(other, a);
         const datagram_t genuine = record(a, 1);
         datagram_t forged = genuine;
-        forged.bytes[AT_SOURCE_ENDPOINT] = 2;
+        forged.bytes[AT_SOURCE_ENDPOINT] = 2 << 4;
         deliver_datagram(&forged, b);
         assert_int_equal(b->strangers.drops[UDP_DROP_FORGED], 1);
-        forged.bytes[AT_SOURCE_ENDPOINT] = 3; // not connected
+        forged.bytes[AT_SOURCE_ENDPOINT] = 3 << 4; // not connected
         deliver_datagram(&forged, b);
         assert_int_equal(b->strangers.drops[UDP_DROP_UNCONNECTED], 1);
         forged.bytes[AT_SOURCE_ENDPOINT] = 0; // the main receive side
         deliver_datagram(&forged, b);
         assert_int_equal(b->strangers.drops[UDP_DROP_UNCONNECTED], 2);
         forged = genuine;
-        forged.bytes[AT_SOURCE_ENDPOINT + 4] = 2; // the destination
+        forged.bytes[AT_SOURCE_ENDPOINT + 4] = 2 << 4; // the destination
         deliver_datagram(&forged, other);
         assert_int_equal(other->strangers.drops[UDP_DROP_FORGED], 1);
         assert_int_equal(deliveries, 0);

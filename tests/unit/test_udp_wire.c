@@ -48,7 +48,7 @@ static const udp_header_t example = {
 static const uint8_t places[] = {
     0,    0,    0,    0,    0,    0,    0,    0,    // proof, written by udp_auth.c
     0,    0,    0,    0,    0,    0,    0,    0,    //
-    3,    0xfb, 104,  0,                            // version; kind, class and flags; bytes
+    4,    0xfb, 104,  0,                            // version; kind, class and flags; bytes
     0x00, 0x01, 0x02, 0x03,                         // job
     0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, // source, dest
     0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f, // packet
@@ -80,12 +80,12 @@ static void a_party_is_a_rank_and_an_endpoint(void **unused)
     uint8_t bytes[UDP_HEADER_MOST];
     udp_header_t header = example;
     assert_int_equal(udp_party(AQ_JOB_RANKS_MAX - 1, 0), AQ_JOB_RANKS_MAX - 1);
-    header.source = udp_party(0x1110, 0x0302);
+    header.source = udp_party(0xf1110, 0x0302);
     header.dest = udp_party(0x2120, 0);
-    assert_int_equal(udp_party_rank(header.source), 0x1110);
+    assert_int_equal(udp_party_rank(header.source), 0xf1110);
     assert_int_equal(udp_party_endpoint(header.source), 0x0302);
     udp_header_encode(bytes, &header);
-    assert_memory_equal(bytes + 24, ((uint8_t[]){0x10, 0x11, 0x02, 0x03, 0x20, 0x21, 0, 0}), 8);
+    assert_memory_equal(bytes + 24, ((uint8_t[]){0x10, 0x11, 0x2f, 0x30, 0x20, 0x21, 0, 0}), 8);
 }
 
 static void an_absent_acknowledgement_takes_no_bytes(void **unused)
