@@ -47,7 +47,9 @@ static bool make_page(aq_helper_t *helper)
     if (aq_page_init(helper->page, spec->size) != AQ_OK)
         return false;
     memcpy(helper->page->key, spec->key, AQ_KEY_BYTES);
-    memcpy(aq_page_own_hosts(helper->page), spec->machine_of_rank, spec->size * sizeof(uint32_t));
+    memcpy(aq_page_own_hosts(helper->page),
+           spec->machine_of_rank != NULL ? spec->machine_of_rank : spec->host_of_rank,
+           spec->size * sizeof(uint32_t));
     helper->page->line_buffer =
         helper->resume != NULL ? isatty(STDOUT_FILENO) != 0 : spec->line_buffer;
     helper->page->relay = getpid();
@@ -179,7 +181,7 @@ static bool is_elsewhere(const aq_helper_t *helper, uint32_t node)
 {
     const aq_spec_t *spec = &helper->node.spec;
     uint32_t self = helper->node.self;
-    if (!spec->workers || node >= spec->size)
+    if (spec->machine_of_rank == NULL || node >= spec->size)
         return node != self;
     return spec->machine_of_rank[node] != spec->machine_of_rank[self];
 }

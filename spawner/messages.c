@@ -210,7 +210,9 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
     aq_put_text(bytes, spec->ports);
     const uint32_t *machines = spec->machine_of_rank;
     put_runs(bytes, spec->host_of_rank, spec->size);
-    put_runs(bytes, machines != NULL ? machines : spec->host_of_rank, spec->size);
+    aq_put_u8(bytes, machines != NULL);
+    if (machines != NULL)
+        put_runs(bytes, machines, spec->size);
     put_words(bytes, spec->argv);
     put_words(bytes, spec->environment);
 }
@@ -219,6 +221,8 @@ static bool get_tables(aq_view_t *view, aq_spec_t *out)
 {
     uint32_t places = out->host_count - out->spare;
     out->host_of_rank = get_runs(view, out->size, places);
+    if (aq_get_u8(view) == 0)
+        return out->host_of_rank != NULL;
     out->machine_of_rank = get_runs(view, out->size, places);
     return out->host_of_rank != NULL && out->machine_of_rank != NULL;
 }
