@@ -138,7 +138,7 @@ static size_t list_names(char (*names)[AQ_MODULE_NAME_MAX], size_t max)
     name_list_t list = {names, 0, max};
     for (size_t i = 0; i < aq_profile_count(); i++)
         add_name(&list, aq_profile_at(i)->name);
-    aq_module_each_conduit(add_name, &list);
+    aq_module_each("conduit", add_name, &list);
     return list.count;
 }
 

@@ -43,22 +43,34 @@ bool aq_module_find_conduit(const char *conduit, char *path, size_t room)
     return aq_module_find(file, path, room);
 }
 
-static void each_conduit_in(const char *folder, void (*each)(void *, const char *), void *arg)
+// Whether the file is aq_KIND_NAME.so; sets the name.
+static bool is_module(const char *file, const char *kind, char name[AQ_MODULE_NAME_MAX])
+{
+    char start[AQ_MODULE_NAME_MAX];
+    const size_t used = (size_t)snprintf(start, sizeof start, "aq_%s_", kind);
+    const char *end = strchr(file, '.');
+    if (strncmp(file, start, used) != 0 || end == NULL || strcmp(end, ".so") != 0)
+        return false;
+    const size_t length = (size_t)(end - file) - used;
+    snprintf(name, AQ_MODULE_NAME_MAX, "%.*s", (int)length, file + used);
+    return length > 0 && length < AQ_MODULE_NAME_MAX;
+}
+
+static void each_module_in(const char *folder, const char *kind, void (*each)(void *, const char *),
+                           void *arg)
 {
     DIR *entries = opendir(folder);
     const struct dirent *entry;
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
-        char conduit[AQ_MODULE_NAME_MAX] = "";
-        int end = 0;
-        if (sscanf(entry->d_name, "aq_conduit_%31[^.].so%n", conduit, &end) == 1 && end > 0 &&
-            entry->d_name[end] == '\0')
-            each(arg, conduit);
+        char name[AQ_MODULE_NAME_MAX];
+        if (is_module(entry->d_name, kind, name))
+            each(arg, name);
     }
     if (entries != NULL)
         closedir(entries);
 }
 
-void aq_module_each_conduit(void (*each)(void *arg, const char *conduit), void *arg)
+void aq_module_each(const char *kind, void (*each)(void *arg, const char *name), void *arg)
 {
     const char *folders = aq_settings_text(AQ_SET_MODULE_PATH);
     while (*folders) {
@@ -66,10 +78,10 @@ void aq_module_each_conduit(void (*each)(void *arg, const char *conduit), void *
         size_t length = strcspn(folders, ":");
         snprintf(folder, sizeof folder, "%.*s", (int)length, folders);
         if (length)
-            each_conduit_in(folder, each, arg);
+            each_module_in(folder, kind, each, arg);
         folders += length + (folders[length] == ':');
     }
-    each_conduit_in(AQ_MODULE_DIR, each, arg);
+    each_module_in(AQ_MODULE_DIR, kind, each, arg);
 }
 
 const void *aq_module_open(const char *path, const char *symbol, char *why, size_t room)

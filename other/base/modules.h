@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define AQ_MODULE_NAME_MAX 32 // room for the name of a conduit, with its final zero
+#define AQ_MODULE_NAME_MAX 32 // room for the name of a module, with its final zero
 
 // Finds the file of this name and sets its path; false: no folder has it. Settings must be loaded.
 bool aq_module_find(const char *file, char *path, size_t room);
@@ -13,9 +13,10 @@ bool aq_module_find(const char *file, char *path, size_t room);
 // The same for the module of a conduit.
 bool aq_module_find_conduit(const char *conduit, char *path, size_t room);
 
-// Calls back for the module of each conduit in each of these folders, in the order of the search:
-// for a name that stands in several folders more than once. The name is valid during the call.
-void aq_module_each_conduit(void (*each)(void *arg, const char *conduit), void *arg);
+// Calls back for each module of a kind ("conduit", "spawn": files aq_KIND_NAME.so) in each of these
+// folders, in the order of the search: for a name that stands in several folders more than once.
+// The name is valid during the call.
+void aq_module_each(const char *kind, void (*each)(void *arg, const char *name), void *arg);
 
 // Loads a module and returns the object that it exports under a name. NULL: it cannot be loaded,
 // and why says so, or it exports no such object, and why is "". The module stays loaded.
