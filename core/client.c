@@ -179,6 +179,8 @@ static aq_status_t init_client(const char *name, int *argc, char ***argv, gex_Fl
     if (status == AQ_OK)
         status = load_settings();
     if (status == AQ_OK)
+        status = aq_boot_ask_module(link_conduit);
+    if (status == AQ_OK)
         status = aq_boot_take_ranks(link_conduit, argc, argv, &ranks);
     if (status == AQ_OK)
         status = start_job(name, ranks, flags, segment_mode(build->segment));

@@ -121,6 +121,11 @@ void aq_boot_end_start(void);
 // answer before they arrive. turn returns how much it found to do; it may end the process.
 void aq_boot_meanwhile(unsigned (*turn)(void));
 
+// Before aq_boot_take_ranks, in a process without a launcher: if GASNET_SPAWNER names a boot module
+// that knows which job this process belongs to, takes the variables of the job from it, and loads
+// the settings again. Blocks. Faults are logged.
+aq_status_t aq_boot_ask_module(const char *conduit);
+
 // Handles udp's convention `program N arguments`: a program of conduit udp that is started without
 // a launcher takes the number of ranks as its first argument, unless GASNET_PSHM_NODES is set.
 // Removes that argument and sets *ranks; *ranks is 0 if the convention does not apply. argc and

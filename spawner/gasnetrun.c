@@ -76,7 +76,8 @@ static void print_help(const run_options_t *run)
 {
     printf("usage: %s -n <ranks> [options] [--] program [arguments]\n\n%s%s", run->program,
            is_amudprun(run) ? amudprun_usage : gasnetrun_usage, common_usage);
-    printf("  -spawner=<name>    how to start the ranks: %s\n",
+    printf("  -spawner=<name>    how to start the ranks: %s\n"
+           "                     or a boot module that gasnet_info lists\n",
            aq_spawner_names(run->start.conduit));
     if (run->start.conduit == NULL)
         printf("  -conduit=<name>    the conduit:%s\n", AQ_EACH_NAME(WORD));
@@ -316,12 +317,16 @@ static bool choose_conduit(run_options_t *run, const char *program)
     return false;
 }
 
-static bool check_job(const run_options_t *run)
+static bool check_size(const run_options_t *run, const aq_spawn_module_t *module)
 {
-    if (run->start.run.size == 0) {
-        aq_log_error("the number of ranks is missing; give it with -n");
-        return false;
-    }
+    if (run->start.run.size > 0 || module->joins)
+        return true;
+    aq_log_error("the number of ranks is missing; give it with -n");
+    return false;
+}
+
+static bool check_program(const run_options_t *run)
+{
     if (run->start.run.argv[0] == NULL) {
         aq_log_error("the program is missing; name it after the options");
         return false;
@@ -375,8 +380,11 @@ static void warn_unset(const char *list)
 
 static void print_job(const run_options_t *run, const aq_spawn_module_t *module)
 {
-    printf("gasnetrun: conduit %s, spawner %s, host %s, %" PRIu32 " ranks\n", run->start.conduit,
-           module->name, aq_log_host(), run->start.run.size);
+    printf("gasnetrun: conduit %s, spawner %s, host %s", run->start.conduit, module->name,
+           aq_log_host());
+    if (run->start.run.size > 0)
+        printf(", %" PRIu32 " ranks", run->start.run.size);
+    putchar('\n');
     if (run->start.run.cpus_per_rank > 0)
         printf("gasnetrun: %" PRIu32 " processors for each rank, of %u\n",
                run->start.run.cpus_per_rank, aq_size_processors());
@@ -418,7 +426,7 @@ static bool export_conduit(const run_options_t *run)
 static int run_job(run_options_t *run)
 {
     const aq_spawn_module_t *module = aq_spawn_choose(&run->start, run->spawner);
-    if (module == NULL)
+    if (module == NULL || !check_size(run, module))
         return EXIT_USAGE;
     if (run->start.spare > 0 && !module->has_spares) {
         aq_log_error("option --spare: spawner %s starts no spare hosts, only spawner ssh does",
@@ -456,7 +464,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     if (run.help || run.version)
         return print_about(&run);
-    if (!load_settings(&run) || !choose_conduit(&run, program) || !check_job(&run))
+    if (!load_settings(&run) || !choose_conduit(&run, program) || !check_program(&run))
         return EXIT_USAGE;
     return run_job(&run);
 }

@@ -708,7 +708,7 @@ static bool meet_launcher(aq_helper_t *helper, const aq_worker_way_t *way)
 {
     aq_intro_t intro = {.node = AQ_NODE_ANY, .port = way->port, .address = way->addresses};
     aq_worker_t worker;
-    aq_worker_introduce(&worker);
+    aq_worker_introduce(way->host, &worker);
     int fd = call_launcher(way);
     if (fd < 0)
         return false;

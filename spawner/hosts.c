@@ -295,12 +295,13 @@ static bool is_known_key(const char *word)
     return false;
 }
 
-// Appends a key without a meaning here to the keys of the host; the row gets its own copy later.
+// Appends a key without a meaning here to the keys of the host: those of boot modules. The row gets
+// its own copy later.
 static bool keep_key(const place_t *place, aq_host_t *host, const char *word, const char *value)
 {
     char *longer;
     if (asprintf(&longer, "%s%s%s=%s", host->keys != NULL ? host->keys : "",
-                 host->keys != NULL ? " " : "", word, value) < 0)
+                 host->keys != NULL ? "\n" : "", word, value) < 0)
         return no_memory(place->fault, place->room);
     free(host->keys);
     host->keys = longer;

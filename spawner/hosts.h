@@ -22,7 +22,7 @@ typedef struct aq_host {
     char *name;
     char *user;     // NULL: the remote shell's default
     char *prefix;   // folder of the installation there; NULL: the same as here
-    char *keys;     // the other key=value words of the line, separated by blanks; NULL: none
+    char *keys;     // the other key=value words of the line, separated by newlines; NULL: none
     uint32_t slots; // ranks that the host should run; 0: unknown
     uint32_t cpus;  // 0: unknown
     bool idle;      // schedule=no: no rank is placed there

@@ -25,6 +25,8 @@
 #include "../other/base/exit_timeout.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
+#include "host_workers.h"
+#include "starter.h"
 #include "supervisor.h"
 #include "workers.h"
 #include "../other/base/minmax.h"
@@ -273,7 +275,12 @@ static void fail_start(aq_launcher_t *launcher)
 static void lose_worker(aq_launcher_t *launcher, const aq_failed_t *failed)
 {
     const aq_child_t *child = &launcher->node.children[failed->low];
-    if (!launcher->node.spec.rendezvous)
+    if (launcher->node.spec.starter != NULL)
+        aq_log_error("the helper of host %s, which spawner %s started, was lost: %s; the job does "
+                     "not start",
+                     child->host[0] != '\0' ? child->host : child->seen,
+                     launcher->node.spec.starter, failed->why);
+    else if (!launcher->node.spec.rendezvous)
         aq_log_error("a process that GASNET_CSPAWN_CMD started, on host %s, was lost: %s; the job "
                      "does not start",
                      host_name(launcher, failed->low), failed->why);
@@ -651,10 +658,24 @@ static void log_missing_ranks(const aq_launcher_t *launcher, const char *when)
                  aq_workers_arrived(&launcher->node), launcher->node.child_count, when, ranks);
 }
 
+static void log_missing_hosts(const aq_launcher_t *launcher, const char *when)
+{
+    char hosts[400];
+    aq_host_workers_name_absent(&launcher->node, hosts, sizeof hosts);
+    aq_log_error("the helpers of %" PRIu32 " of %" PRIu32 " hosts had called %s; missing: %s; "
+                 "spawner %s has to start each where it can reach this host (GASNET_MASTERIP)",
+                 aq_workers_arrived(&launcher->node), launcher->node.child_count, when, hosts,
+                 launcher->node.spec.starter);
+}
+
 static void log_missing_workers(const aq_launcher_t *launcher, const char *when)
 {
     if (launcher->node.keyless)
         return; // the reason was already reported
+    if (launcher->node.spec.starter != NULL) {
+        log_missing_hosts(launcher, when);
+        return;
+    }
     aq_log_error("%" PRIu32 " of %" PRIu32 " processes had arrived %s; the command of "
                  "GASNET_CSPAWN_CMD has to run %%C %" PRIu32 " times, where it can reach this host",
                  aq_workers_arrived(&launcher->node), launcher->node.child_count, when,
@@ -664,12 +685,23 @@ static void log_missing_workers(const aq_launcher_t *launcher, const char *when)
 static void log_command_failed(const aq_launcher_t *launcher, int status)
 {
     char when[96];
+    const bool loaded = launcher->node.spec.starter != NULL;
     if (WIFSIGNALED(status))
-        snprintf(when, sizeof when, "when the command was killed by signal %d", WTERMSIG(status));
+        snprintf(when, sizeof when, "when the %s was killed by signal %d",
+                 loaded ? "boot module" : "command", WTERMSIG(status));
+    else if (loaded)
+        snprintf(when, sizeof when, "when a program that it started failed");
     else
         snprintf(when, sizeof when, "when the command ended with exit code %d",
                  WEXITSTATUS(status));
     log_missing_workers(launcher, when);
+}
+
+// Whether a boot module has failed and the starter has said why.
+static bool is_told(const aq_launcher_t *launcher, int status)
+{
+    return launcher->node.spec.starter != NULL && WIFEXITED(status) &&
+           WEXITSTATUS(status) == AQ_STARTER_TOLD;
 }
 
 static void launch_reaped(aq_node_t *node, pid_t pid, int status)
@@ -678,6 +710,10 @@ static void launch_reaped(aq_node_t *node, pid_t pid, int status)
     if (pid <= 0 || pid != launcher->command)
         return;
     launcher->command = 0;
+    if (is_told(launcher, status)) {
+        end_job(launcher, 1, true);
+        return;
+    }
     if (status == 0 || launcher->numbered || launcher->phase != LAUNCH_STARTING)
         return; // a command that succeeds may have put its processes into the background
     log_command_failed(launcher, status);

@@ -86,6 +86,10 @@ typedef struct aq_spec {
     bool label_lines, line_buffer, verbose, quiet, promiscuous;
     bool workers; // each host is a process that a custom command started (workers.h)
     bool direct;  // workers print directly instead of through the launcher
+    // The boot module that starts workers, each of which is the helper of a known host; NULL: they
+    // are processes of a command or a rendezvous. Only the launcher has it; to the helpers the job
+    // is one of spawner ssh.
+    const char *starter;
     // Workers are processes that something else started, each with a program of its own to go on
     // with (rendezvous.h). argv and environment are not used.
     bool rendezvous;
@@ -130,9 +134,11 @@ bool aq_read_job(aq_view_t view, aq_job_message_t *out);
 
 typedef struct aq_worker {
     const char *machine; // the same in processes that can share memory, different in all others
-    const char *host;    // name of the host, for messages
-    uint32_t rank;       // the rank that it asks for; AQ_NO_WISH, AQ_BAD_WISH
-    uint32_t size;       // the number of ranks that it expects; 0: any
+    // Name of the host, for messages; of a helper that a boot module started (workers.h): its name
+    // in the list of hosts, or + and its number there.
+    const char *host;
+    uint32_t rank; // the rank that it asks for; AQ_NO_WISH, AQ_BAD_WISH
+    uint32_t size; // the number of ranks that it expects; 0: any
 } aq_worker_t;
 void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker);
 bool aq_read_worker(aq_view_t view, aq_worker_t *out);

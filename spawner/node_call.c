@@ -188,7 +188,12 @@ static aq_child_t *find_child(aq_node_t *node, uint32_t host)
 // the key. One message stands for all workers.
 static bool note_keyless(aq_node_t *node, aq_caller_t *caller)
 {
-    if (!node->keyless)
+    if (!node->keyless && node->spec.starter != NULL)
+        aq_log_error("a process on %s has called without the key of the job: spawner %s does not "
+                     "pass its environment on, which has the key (GASNET_SPAWN_KEY); have it pass "
+                     "that variable, or set GASNET_CSPAWN_KEY=command",
+                     caller->address, node->spec.starter);
+    else if (!node->keyless)
         aq_log_error("a process on %s has called without the key of the job: the command of "
                      "GASNET_CSPAWN_CMD does not pass its environment on, which has the key "
                      "(GASNET_SPAWN_KEY); have it pass that variable (mpirun -x GASNET_SPAWN_KEY, "

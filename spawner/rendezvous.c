@@ -178,7 +178,7 @@ static bool find_master(aq_helper_t *helper, const aq_rendezvous_t *call)
 static bool introduce(aq_helper_t *helper, const aq_rendezvous_t *call)
 {
     aq_worker_t worker;
-    aq_worker_introduce(&worker);
+    aq_worker_introduce(NULL, &worker);
     worker.rank = call->rank;
     worker.size = call->size;
     aq_write_worker(&helper->parent.out, &worker);

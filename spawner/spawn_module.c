@@ -8,9 +8,10 @@
 #include "../other/base/log.h"
 #include "../other/base/profile.h"
 #include "../other/base/settings.h"
+#include "spawn_priority.h"
 #include "spawner_list.h"
 
-#define WHY_ROOM 256
+#define WHY_ROOM 3072
 
 static const aq_spawn_module_t *const modules[] = {
     &aq_module_fork,       &aq_module_ssh, &aq_module_custom,
@@ -19,11 +20,44 @@ static const aq_spawn_module_t *const modules[] = {
 
 #define MODULES (sizeof modules / sizeof modules[0])
 
-static bool init_module(const aq_spawn_module_t *module, const aq_start_t *start, int *priority,
-                        char *why)
+// A module that can be chosen: built in, or loaded; both NULL: none.
+typedef struct candidate {
+    const aq_spawn_module_t *module;
+    const aq_loaded_t *loaded;
+} candidate_t;
+
+// Number `index` of all: first the built-in modules.
+static candidate_t candidate_at(size_t index)
+{
+    if (index < MODULES)
+        return (candidate_t){.module = modules[index]};
+    return (candidate_t){.loaded = aq_loaded_at(index - MODULES)};
+}
+
+static bool candidate_exists(const candidate_t *candidate)
+{
+    return candidate->module != NULL || candidate->loaded != NULL;
+}
+
+static const char *candidate_name(const candidate_t *candidate)
+{
+    return candidate->module != NULL ? candidate->module->name : candidate->loaded->name;
+}
+
+static bool candidate_init(const candidate_t *candidate, const aq_start_t *start, int *priority,
+                           char *why)
 {
     *priority = 0;
-    return module->init(start, priority, why, WHY_ROOM);
+    bool usable = candidate->module != NULL
+                      ? candidate->module->init(start, priority, why, WHY_ROOM)
+                      : aq_loaded_init(candidate->loaded, start, priority, why, WHY_ROOM);
+    *priority = aq_spawn_priority(candidate_name(candidate), *priority);
+    return usable;
+}
+
+static const aq_spawn_module_t *candidate_take(const candidate_t *candidate)
+{
+    return candidate->loaded != NULL ? aq_loaded_take(candidate->loaded) : candidate->module;
 }
 
 // ---- the user's wish ----
@@ -70,24 +104,30 @@ static wish_t find_wish(const aq_start_t *start, const char *option)
     return wish;
 }
 
-static const aq_spawn_module_t *refuse_wish(const wish_t *wish, const char *why)
+static candidate_t refuse_wish(const wish_t *wish, const char *why)
 {
     aq_log_error("%s asks for the spawner '%s', but %s; gasnet_info lists the spawners", wish->by,
                  wish->name, why);
-    return NULL;
+    return (candidate_t){NULL, NULL};
 }
 
-static const aq_spawn_module_t *take_wish(const aq_start_t *start, const wish_t *wish)
+// Loads no module but that of this name.
+static candidate_t find_wished(const wish_t *wish)
+{
+    for (size_t i = 0; i < MODULES; i++)
+        if (strcmp(modules[i]->name, wish->name) == 0)
+            return (candidate_t){.module = modules[i]};
+    return (candidate_t){.loaded = aq_loaded_find(wish->name)};
+}
+
+static candidate_t take_wish(const aq_start_t *start, const wish_t *wish)
 {
     char why[WHY_ROOM];
     int priority;
-    for (size_t i = 0; i < MODULES; i++) {
-        if (strcmp(modules[i]->name, wish->name) != 0)
-            continue;
-        if (init_module(modules[i], start, &priority, why))
-            return modules[i];
-        return refuse_wish(wish, why);
-    }
+    const candidate_t candidate = find_wished(wish);
+    if (candidate_exists(&candidate))
+        return candidate_init(&candidate, start, &priority, why) ? candidate
+                                                                 : refuse_wish(wish, why);
     if (strcmp(wish->name, "R") == 0)
         return refuse_wish(wish, "GASNet dropped rexec, and Aqueduct does not have it: set it to "
                                  "L, S or C");
@@ -96,34 +136,37 @@ static const aq_spawn_module_t *take_wish(const aq_start_t *start, const wish_t 
 
 // ---- without a wish ----
 
-static const aq_spawn_module_t *take_best(const aq_start_t *start)
+static candidate_t take_best(const aq_start_t *start)
 {
-    const aq_spawn_module_t *best = NULL;
+    candidate_t best = {NULL, NULL}, candidate;
     int most = -1, priority;
     char why[WHY_ROOM];
-    for (size_t i = 0; i < MODULES; i++)
-        if (init_module(modules[i], start, &priority, why) && priority > most) {
-            best = modules[i];
+    for (size_t i = 0; candidate = candidate_at(i), candidate_exists(&candidate); i++)
+        if (candidate_init(&candidate, start, &priority, why) && priority > most) {
+            best = candidate;
             most = priority;
         }
-    return best; // fork is always usable
+    if (!candidate_exists(&best)) // fork is always usable
+        aq_log_error("GASNET_SPAWN_PRIORITY excludes all spawners that are usable here; raise one "
+                     "of them to 0, or name one with -spawner");
+    return best;
 }
 
-static void print_others(const aq_start_t *start, const aq_spawn_module_t *taken,
-                         const wish_t *wish)
+static void print_others(const aq_start_t *start, const char *taken, const wish_t *wish)
 {
     char why[WHY_ROOM];
     int priority;
-    for (size_t i = 0; i < MODULES; i++) {
-        if (modules[i] == taken)
+    candidate_t other;
+    for (size_t i = 0; other = candidate_at(i), candidate_exists(&other); i++) {
+        if (strcmp(candidate_name(&other), taken) == 0)
             continue;
-        if (init_module(modules[i], start, &priority, why)) {
+        if (candidate_init(&other, start, &priority, why)) {
             if (wish->name != NULL)
                 snprintf(why, sizeof why, "%s asks for %s", wish->by, wish->name);
             else
-                snprintf(why, sizeof why, "%s has a higher priority", taken->name);
+                snprintf(why, sizeof why, "%s has a higher priority", taken);
         }
-        printf("gasnetrun: spawner %s is not taken: %s\n", modules[i]->name, why);
+        printf("gasnetrun: spawner %s is not taken: %s\n", candidate_name(&other), why);
     }
     (void)fflush(stdout);
 }
@@ -131,10 +174,14 @@ static void print_others(const aq_start_t *start, const aq_spawn_module_t *taken
 const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *name)
 {
     wish_t wish = find_wish(start, name);
-    const aq_spawn_module_t *taken = wish.name != NULL ? take_wish(start, &wish) : take_best(start);
-    if (taken != NULL && start->more_verbose)
-        print_others(start, taken, &wish);
-    return taken;
+    if (!aq_spawn_check_priorities())
+        return NULL;
+    const candidate_t chosen = wish.name != NULL ? take_wish(start, &wish) : take_best(start);
+    if (!candidate_exists(&chosen))
+        return NULL;
+    if (start->more_verbose)
+        print_others(start, candidate_name(&chosen), &wish);
+    return candidate_take(&chosen);
 }
 
 int aq_spawn_run(const aq_spawn_module_t *module, const aq_start_t *start, bool dry)

@@ -1,8 +1,10 @@
 // Spawn modules: the ways in which the launcher can start a job. Each module is one const table in
-// a file of its own (start_*.c); spawn_module.c chooses one and runs it.
+// a file of its own (start_*.c), or is loaded at run time (aqueduct_spawn.h, start_loaded.c);
+// spawn_module.c chooses one and runs it.
 #ifndef AQ_SPAWN_MODULE_H
 #define AQ_SPAWN_MODULE_H
 
+#include "spawn_load.h"
 #include "supervise.h"
 
 // The launcher's exit code when its options, the hosts or a variable are not legal.
@@ -25,6 +27,7 @@ typedef struct aq_start {
 typedef struct aq_spawn_module {
     const char *name;
     bool has_spares; // takes the option --spare
+    bool joins; // this process is one of a job that something else started: -n may be missing
 
     // Whether this module can start the job here. True: *priority is set, and the module with the
     // highest priority wins. False: why holds one sentence without a full stop. Does not block.
@@ -54,10 +57,17 @@ extern const aq_spawn_module_t aq_module_rendezvous; // start_rendezvous.c
 extern const aq_spawn_module_t aq_module_mpi;        // start_mpi.c
 extern const aq_spawn_module_t aq_module_pmi;        // start_mpi.c
 
+// Operation init of a module that is loaded.
+bool aq_loaded_init(const aq_loaded_t *loaded, const aq_start_t *start, int *priority, char *why,
+                    size_t room);
+// Returns the table by which the launcher runs the job with this module, which is not refused.
+// Once.
+const aq_spawn_module_t *aq_loaded_take(const aq_loaded_t *loaded);
+
 // Returns the module that the option -spawner (name; NULL: not given), GASNET_<CONDUIT>_SPAWNER or
-// GASNET_SPAWNER asks for, in this order; else the usable module with the highest priority. NULL:
-// there is none (logged). With start->more_verbose prints for every other module why it was not
-// chosen.
+// GASNET_SPAWNER asks for, in this order; else the usable module with the highest priority, which
+// GASNET_SPAWN_PRIORITY can change. NULL: there is none (logged). With start->more_verbose prints
+// for every other module why it was not chosen.
 const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *name);
 
 // Runs all operations of the module after init, in order. dry: stops after describe. Returns the

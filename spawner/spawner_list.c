@@ -5,6 +5,7 @@
 
 #include "../other/base/profile.h"
 #include "../other/mpi/mpi_library.h"
+#include "spawn_load.h"
 #include "supervisor.h"
 
 typedef struct spawner_row {
@@ -27,12 +28,17 @@ static const spawner_row_t spawners[] = {
 
 #define SPAWNERS (sizeof spawners / sizeof spawners[0])
 
-bool aq_spawner_exists(const char *name)
+bool aq_spawner_is_built_in(const char *name)
 {
     for (size_t i = 0; i < SPAWNERS; i++)
         if (strcmp(name, spawners[i].name) == 0)
             return true;
     return false;
+}
+
+bool aq_spawner_exists(const char *name)
+{
+    return aq_spawner_is_built_in(name) || aq_loaded_exists(name);
 }
 
 bool aq_spawner_has_shell(void)
@@ -55,14 +61,33 @@ static const char *spawner_lack(const char *name)
     return NULL;
 }
 
+static void report_built_in(const spawner_row_t *row, aq_spawner_report_t *out)
+{
+    const char *lack = spawner_lack(row->name);
+    *out = (aq_spawner_report_t){.name = row->name, .usable = lack == NULL};
+    snprintf(out->why, sizeof out->why, "%s", lack != NULL ? lack : row->usage);
+}
+
+static void report_loaded(const aq_loaded_t *loaded, aq_spawner_report_t *out)
+{
+    char why[3072];
+    int priority;
+    const aqueduct_spawn_job_t none = {.conduit = ""};
+    *out = (aq_spawner_report_t){.name = loaded->name};
+    out->usable = aq_loaded_usable(loaded, &none, &priority, why, sizeof why);
+    snprintf(out->why, sizeof out->why, "%.1000s", out->usable ? loaded->table->usage : why);
+}
+
 size_t aq_spawner_report(aq_spawner_report_t *out, size_t max)
 {
-    for (size_t i = 0; i < SPAWNERS && i < max; i++) {
-        const char *lack = spawner_lack(spawners[i].name);
-        out[i] = (aq_spawner_report_t){.name = spawners[i].name, .usable = lack == NULL};
-        snprintf(out[i].why, sizeof out[i].why, "%s", lack != NULL ? lack : spawners[i].usage);
-    }
-    return SPAWNERS;
+    const aq_loaded_t *loaded;
+    size_t count = SPAWNERS;
+    for (size_t i = 0; i < SPAWNERS && i < max; i++)
+        report_built_in(&spawners[i], &out[i]);
+    for (; (loaded = aq_loaded_at(count - SPAWNERS)) != NULL; count++)
+        if (count < max)
+            report_loaded(loaded, &out[count]);
+    return count;
 }
 
 const char *aq_spawner_names(const char *conduit)

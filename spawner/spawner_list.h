@@ -1,4 +1,4 @@
-// The spawners of this build by name, and which of them the user asks for.
+// The spawners of this installation by name, and which of them the user asks for.
 #ifndef AQ_SPAWNER_LIST_H
 #define AQ_SPAWNER_LIST_H
 
@@ -10,14 +10,16 @@
 typedef struct aq_spawner_report {
     const char *name;
     bool usable;
-    char why[256]; // one sentence: how to use it, or why it is not usable
+    char why[1024]; // one sentence: how to use it, or why it is not usable
 } aq_spawner_report_t;
 
-// Fills in up to max reports, in order of preference, and returns how many spawners there are. The
-// settings must be loaded.
+// Fills in up to max reports, the built-in spawners first, then the boot modules, which it loads;
+// returns how many spawners there are. The settings must be loaded.
 size_t aq_spawner_report(aq_spawner_report_t *out, size_t max);
 
-// Whether this build has a spawner of that name.
+// Whether this build has a spawner of that name built in.
+bool aq_spawner_is_built_in(const char *name);
+// The same, or a folder has a boot module of that name.
 bool aq_spawner_exists(const char *name);
 
 // The spawners that can start a conduit's jobs (NULL: any conduit's), with blanks between.

@@ -14,10 +14,10 @@
 #include "shell_words.h"
 #include "spawn_module.h"
 #include "spawner_list.h"
+#include "start_ssh.h"
 #include "supervisor.h"
 
 #define PRIORITY 20
-#define WINDOW 5
 #define PATH_ROOM 4096
 
 // A launcher has one job.
@@ -139,12 +139,42 @@ static aq_status_t place_ranks(const aq_start_t *start)
     return AQ_OK;
 }
 
-static aq_status_t ssh_allocate_hosts(const aq_start_t *start)
+static aq_status_t read_schema(const char *schema)
+{
+    char fault[512] = "the boot module names no host; name some with -H";
+    bool ok = aq_hosts_read_text(&hosts, "the boot module's list of hosts", schema, strlen(schema),
+                                 fault, sizeof fault);
+    if (ok && hosts.count > 0)
+        return AQ_OK;
+    aq_log_error("%s", fault);
+    return AQ_ERR_CONFIG;
+}
+
+aq_status_t aq_ssh_allocate(const aq_start_t *start, const char *schema)
 {
     // A place in a job with spare hosts is a host, however often it is named.
     hosts.keep_repeats = aq_settings_bool(AQ_SET_SSH_KEEPDUP) && start->spare == 0;
-    aq_status_t status = aq_hosts_find(&hosts, start->host_list);
+    aq_status_t status =
+        schema != NULL ? read_schema(schema) : aq_hosts_find(&hosts, start->host_list);
     return status == AQ_OK ? place_ranks(start) : status;
+}
+
+static aq_status_t ssh_allocate_hosts(const aq_start_t *start)
+{
+    return aq_ssh_allocate(start, NULL);
+}
+
+aq_launch_plan_t *aq_ssh_plan(void)
+{
+    return &plan;
+}
+
+const aq_host_t *aq_ssh_row(uint32_t host)
+{
+    const aq_host_t *row = hosts.rows;
+    while (row->name != plan.spec.hosts[host].name)
+        row++;
+    return row;
 }
 
 static aq_status_t ssh_verify_hosts(const aq_start_t *start)
@@ -162,11 +192,9 @@ static aq_status_t ssh_verify_hosts(const aq_start_t *start)
     return AQ_ERR_ABSENT;
 }
 
-static void ssh_describe(const aq_start_t *start)
+void aq_ssh_print_places(const aq_start_t *start)
 {
     uint32_t low = 0;
-    printf("gasnetrun: hosts from %s, started by %s (%s)\n", aq_hosts_source(start->host_list),
-           aq_settings_text(AQ_SET_SSH_CMD), aq_settings_text(AQ_SET_SPAWN_ALGORITHM));
     for (uint32_t r = 1; r <= start->run.size; r++) {
         uint32_t host = plan.spec.host_of_rank[low];
         if (r < start->run.size && plan.spec.host_of_rank[r] == host)
@@ -178,6 +206,13 @@ static void ssh_describe(const aq_start_t *start)
     for (uint32_t i = plan.spec.host_count - plan.spec.spare; i < plan.spec.host_count; i++)
         printf("gasnetrun: host %s is spare\n", plan.spec.hosts[i].name);
     (void)fflush(stdout);
+}
+
+static void ssh_describe(const aq_start_t *start)
+{
+    printf("gasnetrun: hosts from %s, started by %s (%s)\n", aq_hosts_source(start->host_list),
+           aq_settings_text(AQ_SET_SSH_CMD), aq_settings_text(AQ_SET_SPAWN_ALGORITHM));
+    aq_ssh_print_places(start);
 }
 
 // ---- the job for all processes ----
@@ -196,13 +231,14 @@ static bool find_paths(void)
     return true;
 }
 
+// The tree starts its hosts at the same time with one thread, so threads would add nothing to it.
 static void choose_algorithm(void)
 {
     const char *algorithm = aq_settings_text(AQ_SET_SPAWN_ALGORITHM);
+    bool window = strcmp(algorithm, "window") == 0, linear = strcmp(algorithm, "linear") == 0;
     plan.spec.radix = (uint32_t)aq_settings_int(AQ_SET_SSH_OUT_DEGREE);
-    bool tree = strcmp(algorithm, "tree") == 0;
-    plan.parts = tree ? plan.spec.radix : 0;
-    plan.window = tree ? UINT32_MAX : strcmp(algorithm, "window") == 0 ? WINDOW : 1;
+    plan.parts = window || linear ? 0 : plan.spec.radix;
+    plan.window = linear ? 1 : window ? (uint32_t)aq_settings_int(AQ_SET_SPAWN_WINDOW) : UINT32_MAX;
 }
 
 static aq_status_t ssh_prepare(const aq_start_t *start)

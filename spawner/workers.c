@@ -13,6 +13,7 @@
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
+#include "host_workers.h"
 
 // ---- the launcher: arrival of workers ----
 
@@ -43,11 +44,11 @@ static void log_unheard(const aq_node_t *node, int error)
                                            "that has this one"
                                          : "correct GASNET_MASTER");
     else
-        aq_log_error("the launcher cannot listen for the processes that GASNET_CSPAWN_CMD starts "
-                     "(%s); %s",
-                     strerror(error),
-                     error == EADDRINUSE ? "widen the range GASNET_SPAWN_PORTS"
-                                         : "correct GASNET_MASTERIP");
+        aq_log_error(
+            "the launcher cannot listen for the processes that %s%s starts (%s); %s",
+            node->spec.starter != NULL ? "spawner " : "",
+            node->spec.starter != NULL ? node->spec.starter : "GASNET_CSPAWN_CMD", strerror(error),
+            error == EADDRINUSE ? "widen the range GASNET_SPAWN_PORTS" : "correct GASNET_MASTERIP");
 }
 
 bool aq_workers_open(aq_node_t *node, uint16_t *port)
@@ -122,6 +123,10 @@ bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame
     aq_worker_t worker;
     if (!node->spec.workers || child->host[0] != '\0' || !aq_read_worker(frame->payload, &worker))
         return false;
+    if (node->spec.starter != NULL) {
+        node->unfit = !aq_host_workers_take(node, child, worker.host) || node->unfit;
+        return true;
+    }
     snprintf(child->host, sizeof child->host, "%s", *worker.host ? worker.host : "?");
     snprintf(child->machine, sizeof child->machine, "%s", worker.machine);
     child->wish = worker.rank;
@@ -247,6 +252,8 @@ static void send_job(aq_node_t *node, aq_child_t *child, uint32_t rank)
 
 bool aq_workers_number(aq_node_t *node)
 {
+    if (node->spec.starter != NULL)
+        return aq_host_workers_number(node);
     if (!sort_workers(node))
         return false;
     number_machines(node);
@@ -287,10 +294,11 @@ bool aq_worker_read(char *word, aq_worker_way_t *out)
     out->port = (uint16_t)strtoul(word, NULL, 10);
     out->addresses = key != NULL ? cut_at(key) : NULL;
     if (out->addresses == NULL) {
-        aq_log_error("this program is started by the command of GASNET_CSPAWN_CMD, as %%C; start "
-                     "gasnetrun itself");
+        aq_log_error("this program is started by the command of GASNET_CSPAWN_CMD, as %%C, or by a "
+                     "boot module; start gasnetrun itself");
         return false;
     }
+    out->host = cut_at(out->addresses);
     const char *text = strcmp(key, "-") != 0 ? key : getenv(AQ_WORKER_KEY);
     out->has_key =
         text != NULL && strlen(text) == (size_t)2 * AQ_KEY_BYTES && read_key(text, out->key);
@@ -313,7 +321,18 @@ uint32_t aq_worker_rank(const char *wish)
     return AQ_BAD_WISH;
 }
 
-void aq_worker_introduce(aq_worker_t *out)
+// Returns the name of the host that the option means; "?": its variable is not set.
+static const char *name_host(const char *host)
+{
+    if (host == NULL || strcmp(host, "=") == 0)
+        return aq_log_host();
+    if (*host != '@')
+        return host;
+    const char *name = getenv(host + 1);
+    return name != NULL && *name != '\0' ? name : "?";
+}
+
+void aq_worker_introduce(const char *host, aq_worker_t *out)
 {
     static char machine[sizeof((aq_child_t *)NULL)->machine];
     char boot[64] = "";
@@ -328,7 +347,7 @@ void aq_worker_introduce(aq_worker_t *out)
     snprintf(machine, sizeof machine, "%s %.48s %" PRIu64, boot, *boot ? "" : aq_log_host(),
              (uint64_t)space.st_ino);
     out->machine = machine;
-    out->host = aq_log_host();
+    out->host = name_host(host);
     out->rank = aq_worker_rank(aq_settings_text(AQ_SET_WORKER_RANK));
     out->size = 0;
 }

@@ -9,6 +9,11 @@
 //   all are here: numbers them
 //   JOB --------------------------------------------------------------> goes on as any helper
 //
+// A boot module (starter.h) starts workers too, one per host, in place of helpers by ssh. Such a
+// worker is the helper of a host that the launcher knows, and says which one it is: the last part
+// of the option is + and the number of the host, @ and a variable that has its name, or =, for the
+// name of the system.
+//
 // The key reaches a worker in its environment (AQ_WORKER_KEY), or in the words of the command.
 #ifndef AQ_WORKERS_H
 #define AQ_WORKERS_H
@@ -40,9 +45,9 @@ uint32_t aq_workers_arrived(const aq_node_t *node);
 // In a rendezvous that is not unfit: writes the ranks that have not arrived, "1-3, 7".
 void aq_workers_name_absent(const aq_node_t *node, char *text, size_t room);
 
-// Once all workers are here: numbers them, by GASNET_WORKER_RANK or else adjacently on each
-// machine, and sends each its job. Must not be called while children of the node are in use. False:
-// failed, logged.
+// Once all workers are here: numbers them, by their hosts, by GASNET_WORKER_RANK or else adjacently
+// on each machine, and sends each its job. Must not be called while children of the node are in
+// use. False: failed, logged.
 bool aq_workers_number(aq_node_t *node);
 
 // ---- the side of a worker ----
@@ -53,6 +58,7 @@ typedef struct aq_worker_way {
     uint8_t key[AQ_KEY_BYTES];
     uint16_t port;
     char *addresses; // separated by commas
+    char *host;      // which host it is for a boot module; NULL: it has none
 } aq_worker_way_t;
 
 // Reads the text after AQ_WORKER_OPTION, and the key. False: the text is not from the launcher;
@@ -63,7 +69,8 @@ bool aq_worker_read(char *word, aq_worker_way_t *out);
 // neither. The launcher reports what is wrong with it.
 uint32_t aq_worker_rank(const char *wish);
 
-// Fills in what a worker tells the launcher about itself. Texts are static.
-void aq_worker_introduce(aq_worker_t *out);
+// Fills in what a worker tells the launcher about itself. host: of its option. Texts are static, or
+// belong to the option or the environment.
+void aq_worker_introduce(const char *host, aq_worker_t *out);
 
 #endif

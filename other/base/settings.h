@@ -17,13 +17,15 @@
 #include "status.h"
 
 typedef enum aq_setting_id {
-    AQ_SET_CONDUIT,      // GASNET_CONDUIT: which network conduit; default from the link name
-    AQ_SET_SPAWNER,      // GASNET_SPAWNER: auto, or one of AQ_SPAWNERS
-    AQ_SET_MPIRUN_CMD,   // MPIRUN_CMD: how spawner mpi starts a job
-    AQ_SET_PMIRUN_CMD,   // PMIRUN_CMD: the same for spawner pmi
-    AQ_SET_MPI_THREAD,   // GASNET_MPI_THREAD: auto SINGLE FUNNELED SERIALIZED MULTIPLE
-    AQ_SET_MPI_FINALIZE, // GASNET_MPI_FINALIZE: gasnet_exit finalizes MPI
-    AQ_SET_SSH_NODEFILE, // GASNET_SSH_NODEFILE, _SSH_SERVERS, _NODEFILE: the hosts of a job
+    AQ_SET_CONDUIT,        // GASNET_CONDUIT: which network conduit; default from the link name
+    AQ_SET_SPAWNER,        // GASNET_SPAWNER: auto, one of AQ_SPAWNERS, or a boot module
+    AQ_SET_SPAWN_PRIORITY, // GASNET_SPAWN_PRIORITY: spawners that are preferred
+    AQ_SET_POD_SERVICE,    // GASNET_POD_SERVICE: where rank 0 listens, for boot module k8s
+    AQ_SET_MPIRUN_CMD,     // MPIRUN_CMD: how spawner mpi starts a job
+    AQ_SET_PMIRUN_CMD,     // PMIRUN_CMD: the same for spawner pmi
+    AQ_SET_MPI_THREAD,     // GASNET_MPI_THREAD: auto SINGLE FUNNELED SERIALIZED MULTIPLE
+    AQ_SET_MPI_FINALIZE,   // GASNET_MPI_FINALIZE: gasnet_exit finalizes MPI
+    AQ_SET_SSH_NODEFILE,   // GASNET_SSH_NODEFILE, _SSH_SERVERS, _NODEFILE: the hosts of a job
     AQ_SET_SSH_SERVERS,
     AQ_SET_NODEFILE,
     AQ_SET_SSH_KEEPDUP,        // GASNET_SSH_KEEPDUP: a host that is named twice takes ranks twice
@@ -31,7 +33,8 @@ typedef enum aq_setting_id {
     AQ_SET_SSH_OPTIONS,        // GASNET_SSH_OPTIONS: its options
     AQ_SET_SSH_OUT_DEGREE,     // GASNET_SSH_OUT_DEGREE: radix of the tree
     AQ_SET_SSH_REMOTE_PATH,    // GASNET_SSH_REMOTE_PATH: working directory of the ranks
-    AQ_SET_SPAWN_ALGORITHM,    // GASNET_SPAWN_ALGORITHM: tree window linear
+    AQ_SET_SPAWN_ALGORITHM,    // GASNET_SPAWN_ALGORITHM: tree window linear threads
+    AQ_SET_SPAWN_WINDOW,       // GASNET_SPAWN_WINDOW: hosts that are started at the same time
     AQ_SET_SPAWN_TIMEOUT,      // GASNET_SPAWN_TIMEOUT: seconds for a host to start
     AQ_SET_SPAWN_PORTS,        // GASNET_SPAWN_PORTS: range of ports
     AQ_SET_SPAWN_PROMISCUOUS,  // GASNET_SPAWN_PROMISCUOUS: any address may call

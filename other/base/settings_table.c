@@ -9,14 +9,25 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                         "Network conduit that carries messages between hosts: smp, udp or the name "
                         "of a module. Default: the conduit that the program was linked for."},
     [AQ_SET_SPAWNER] =
-        {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
+        {"GASNET_SPAWNER", AQ_TYPE_TEXT, "auto", 0, 0, NULL,
          "How the processes of a job are started. fork: as children of the launcher, on this host; "
          "ssh: on the hosts that the user names; custom: by the command in GASNET_CSPAWN_CMD; "
          "rendezvous: by something else, and they meet at GASNET_MASTER; mpi: by mpirun "
-         "(MPIRUN_CMD); pmi: like mpi, but the ranks use PMIx and need no MPI. auto: the spawner "
-         "of "
+         "(MPIRUN_CMD); pmi: like mpi, but the ranks use PMIx and need no MPI; or a boot module "
+         "that "
+         "is loaded, such as slurm, k8s or tm (gasnet_info lists them). auto: the spawner of "
          "highest priority that can start the job; a program that has GASNET_MASTER, or that "
          "mpirun started, joins the job there. The launcher's option -spawner takes precedence."},
+    [AQ_SET_SPAWN_PRIORITY] =
+        {"GASNET_SPAWN_PRIORITY", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Priorities of spawners, for example slurm=30,ssh=0, in place of their own: whole numbers "
+         "from -1 to 1000. Unless a spawner is named, the launcher takes the usable one of highest "
+         "priority; it never takes one of priority -1. Names of spawners that are not here have no "
+         "effect."},
+    [AQ_SET_POD_SERVICE] =
+        {"GASNET_POD_SERVICE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "The headless service of the pods of a job that spawner k8s starts, and the port at which "
+         "rank 0 listens: name:port. Default: the service in the full name of the pod, port 4711."},
     [AQ_SET_MPIRUN_CMD] =
         {"MPIRUN_CMD", AQ_TYPE_TEXT, "mpirun -np %N %C", 0, 0, NULL,
          "The command with which spawner mpi starts a job. Quotes and backslashes work as in a "
@@ -66,10 +77,16 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Working directory of the processes that spawner ssh starts. Default: that of the "
          "launcher. AMUDP_SSH_REMOTE_PATH and SSH_REMOTE_PATH are read as well."},
     [AQ_SET_SPAWN_ALGORITHM] =
-        {"GASNET_SPAWN_ALGORITHM", AQ_TYPE_CHOICE, "tree", 0, 0, "tree window linear",
-         "How spawner ssh starts hosts. tree: each started host starts further hosts, all of its "
-         "own at once; window: the launcher starts all hosts, at most 5 at the same time; linear: "
-         "the launcher starts one host after the other."},
+        {"GASNET_SPAWN_ALGORITHM", AQ_TYPE_CHOICE, "tree", 0, 0, "tree window linear threads",
+         "How hosts are started. Spawner ssh: tree: each started host starts further hosts, all of "
+         "its own at once; window: the launcher starts all hosts, at most GASNET_SPAWN_WINDOW at "
+         "the same time; linear: one host after the other; threads: as tree. A boot module that is "
+         "loaded and starts single hosts: threads: GASNET_SPAWN_WINDOW threads start them; "
+         "otherwise one host after the other."},
+    [AQ_SET_SPAWN_WINDOW] =
+        {"GASNET_SPAWN_WINDOW", AQ_TYPE_INT, "5", 1, 1024, NULL,
+         "Hosts that the launcher starts at the same time, with GASNET_SPAWN_ALGORITHM=window or "
+         "threads."},
     [AQ_SET_SPAWN_TIMEOUT] = {"GASNET_SPAWN_TIMEOUT", AQ_TYPE_REAL, "60", 0.1, SECONDS_MAX / 1000,
                               NULL, "Seconds that spawner ssh waits for a host to start."},
     [AQ_SET_SPAWN_PORTS] =
@@ -125,7 +142,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "ranks of one host are consecutive."},
     [AQ_SET_SPAWN_KEY] =
         {"GASNET_SPAWN_KEY", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Set by the launcher for the processes of spawner custom; not for users."},
+         "Set by the launcher for the processes of spawner custom and of boot modules; not for "
+         "users."},
     [AQ_SET_MASTER] =
         {"GASNET_MASTER", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "host:port at which rank 0 of a job listens whose processes something else started, such "

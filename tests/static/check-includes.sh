@@ -14,6 +14,7 @@ other/packaging: public
 other/tools: other/base
 firehose: other/base
 spawner: other/base other/mpi
+spawner/modules: spawner
 core: spawner other/*
 extended: core other/*
 messages: extended core other/*
@@ -24,6 +25,7 @@ tests/conduits: conduits/* core firehose spawner other/*
 tests/chaos: public
 tests/checks: public
 tests/conformance: public
+tests/launch: spawner
 tests/lines: public
 tests/perf: public
 tests/plugin: public

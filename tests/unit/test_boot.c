@@ -331,16 +331,16 @@ static void test_control_page(void **state)
 static void test_report(void **state)
 {
     (void)state;
-    aq_spawner_report_t report[8];
-    size_t count = aq_spawner_report(report, 8);
-    assert_int_equal(count, 6);
+    static aq_spawner_report_t report[40];
+    size_t count = aq_spawner_report(report, 40); // boot modules that are installed are among them
+    assert_true(count >= 6 && count <= 40);
     assert_string_equal(report[0].name, "fork");
     assert_true(report[0].usable);
 
     for (size_t i = 0; i < count; i++)
         assert_true(strlen(report[i].why) > 0);
-    assert_int_equal(aq_spawner_report(report, 1), 6);
-    assert_int_equal(aq_spawner_report(NULL, 0), 6);
+    assert_int_equal(aq_spawner_report(report, 1), count);
+    assert_int_equal(aq_spawner_report(NULL, 0), count);
 }
 
 // ---- output ----

@@ -80,7 +80,7 @@ static void test_files(void **state)
     assert_true(hosts.rows[1].idle);
     assert_false(hosts.rows[0].idle);
     assert_row(&hosts, 2, "n3", NULL, 2);
-    assert_same_text(hosts.rows[2].keys, "colour=red rack=7");
+    assert_same_text(hosts.rows[2].keys, "colour=red\nrack=7");
     assert_row(&hosts, 3, "fe80::1", NULL, 0);
     aq_hosts_free(&hosts);
     hosts = read_file("hostname=n1 slots=2\nann@n2 hostname=10.0.0.2\nn3 hostname=bob@n4 slots=3");

@@ -225,8 +225,8 @@ static void test_choice(void **state)
     refuse_with(AQ_SET_WAITMODE, "spi", "one of auto, spin, block, spinblock");
     refuse_with(AQ_SET_WAITMODE, "auto spin", "one of auto");
     refuse_with(AQ_SET_WAITMODE, " ", "one of auto");
-    refuse_with(AQ_SET_SPAWNER, "carrier-pigeon",
-                "one of auto, fork, ssh, custom, rendezvous, mpi, pmi; unset");
+    refuse_with(AQ_SET_SPAWN_ALGORITHM, "carrier-pigeon",
+                "one of tree, window, linear, threads; unset");
 }
 
 static void test_lists(void **state)
