@@ -100,6 +100,21 @@ HERE_TENTHS=2 job 1 -n 4 -H a,b,c,d "$conform" pid
 says 'only 1 calls were made at once'
 unset GASNET_SPAWN_ALGORITHM HERE_INSIDE
 
+# The window of ssh: as many remote shells, which never answer here, as it says.
+printf '#!/bin/sh\necho >>"%s"\nexec sleep 600\n' "$work/shells" >"$work/shell" && chmod +x "$work/shell" || exit 1
+for window in 1 3; do
+    : >"$work/shells"
+    GASNET_SSH_CMD=$work/shell GASNET_SPAWN_ALGORITHM=window GASNET_SPAWN_WINDOW=$window \
+        begin "$launcher" -spawner=ssh -n 5 -H a,b,c,d,e "$conform" pid
+    for _ in $(seq 400); do
+        [ "$(wc -l <"$work/shells")" -ge $window ] && break
+        sleep 0.05
+    done
+    kill -TERM "$sup"
+    ended 143
+    [ "$(wc -l <"$work/shells")" = $window ] || fail "$(wc -l <"$work/shells") remote shells with a window of $window"
+done
+
 # A start that fails: one sentence, and nothing is left.
 for call in parse_options allocate_hosts verify_hosts; do
     HERE_FAIL=$call job 2 -n 2 -H a,b "$conform" pid
