@@ -28,6 +28,7 @@ mandoc             | optional | command -v mandoc           | the check of the m
 spin               | optional | command -v spin             | the check of the protocol models
 clang              | optional | command -v clang            | coverage-guided fuzzing (tests/fuzz/run)
 libclang-rt-14-dev | optional | has_libfuzzer               | the same
+python3-yaml       | optional | has_yaml                    | the check of the recipes (examples/clusters)
 iproute2           | optional | PATH=$PATH:/usr/sbin command -v ip | networks for tests (tests/beds/veth)
 nftables           | optional | PATH=$PATH:/usr/sbin command -v nft | loss of packets in these networks
 qemu-system-x86    | optional | command -v qemu-system-x86_64 | a virtual machine for tests (tests/beds/rxe-vm)
@@ -55,6 +56,11 @@ build-essential    | optional | dpkg -s build-essential     | the same
 has_header()
 {
     echo "#include <$1>" | cc -E - -o /dev/null
+}
+
+has_yaml()
+{
+    python3 -c 'import yaml'
 }
 
 has_libfuzzer()

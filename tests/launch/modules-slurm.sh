@@ -30,6 +30,10 @@ on_nodes()
 }
 where='echo "on $SLURMD_NODENAME"; exec "$@"'
 
+# The recipe.
+GASNET_CONDUIT=udp PATH=$AQ_BUILD:$PATH expect 0 timeout 60 sbatch --wait --output="$work/recipe" "$AQ_SRC/examples/clusters/slurm.sh"
+[ "$(grep -c '^Hello from rank [0-5] of 6' "$work/recipe")" = 6 ] || fail "the recipe prints $(cat "$work/recipe")"
+
 # An allocation without a shell; the variables are those of salloc.
 salloc -N 3 -n 6 --ntasks-per-node=2 --no-shell 2>"$work/salloc" || fail "$(cat "$work/salloc")"
 SLURM_JOB_ID=$(sed -n 's/.*job allocation //p' "$work/salloc" | head -1)

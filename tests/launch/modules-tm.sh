@@ -31,6 +31,10 @@ job 5 -n 3 -N 2 "$conform" one 2 5
 job 0 -n 2 -H p3,p2 sh -c 'hostname; exec "$@"' sh "$conform" pid
 [ "$(grep '^p' "$work/out" | sort | xargs)" = 'p2.cluster p3' ] || fail "not the hosts of -H"
 
+# The recipe.
+GASNET_CONDUIT=udp PATH=$AQ_BUILD:$PATH PBS_O_WORKDIR=$work expect 0 "$AQ_SRC/examples/clusters/pbs.sh"
+[ "$(grep -c '^Hello from rank [0-4] of 5' "$work/out")" = 5 ] || fail "the recipe does not run 5 ranks"
+
 job 2 -spawner=tm -n 1 -H p4 "$conform" pid
 says 'spawner tm: host p4 is not in PBS_NODEFILE, so PBS does not start a task there'
 FAKE_PBS=tm_init job 1 -n 2 "$conform" pid
