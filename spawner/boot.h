@@ -31,7 +31,7 @@ typedef struct aq_boot aq_boot_t;
 // (but see aq_boot_meanwhile). The back end logs faults.
 typedef struct aq_boot_ops {
     // Collective. Gathers len bytes (any length, the same at all ranks) of every rank into all, in
-    // rank order (size * len bytes, owned by the caller).
+    // rank order (size * len bytes, owned by the caller; zeros for ranks that are absent).
     aq_status_t (*exchange)(aq_boot_t *boot, const void *mine, size_t len, void *all);
     // Collective. Like the other two collective operations, returns AQ_ERR_PEER, unlogged, if the
     // end of the job is announced before all ranks have called. The caller then leaves; no further
@@ -39,6 +39,10 @@ typedef struct aq_boot_ops {
     aq_status_t (*barrier)(aq_boot_t *boot);
     // Collective. Copies root's len bytes into buf of all other ranks.
     aq_status_t (*broadcast)(aq_boot_t *boot, void *buf, size_t len, uint32_t root);
+    // Collective. Starts the next count ranks of the reserve (count <= boot->absent), which are
+    // there from then on: all further collective calls wait for them, too. Returns before they have
+    // joined; the job ends if one of them cannot. NULL: this back end never has a reserve.
+    aq_status_t (*grow)(aq_boot_t *boot, uint32_t count);
 
     // Announces that the job ends with code. Not collective; legal in any thread and in a signal
     // handler (async-signal-safe); does not block. The first announcement on a host wins; returns
@@ -58,7 +62,12 @@ typedef struct aq_boot_ops {
 struct aq_boot {
     const aq_boot_ops_t *ops;
     uint32_t rank;
-    uint32_t size;
+    uint32_t size; // ranks of the job, with the reserve
+    // The last ranks of the job, which were not started yet: the reserve. Changed by grow only.
+    uint32_t absent;
+    // The ranks that were started together with this one begin with this rank; 0: this rank was
+    // there at the start of the job.
+    uint32_t first;
     // index of the host of each rank, numbered from 0 by first appearance
     const uint32_t *host_of_rank;
     // numeric address of some other host of the job, to find the interface that leads to it; "":
@@ -85,6 +94,12 @@ struct aq_boot {
     bool line_buffer;           // standard output of the launcher is a terminal
     _Atomic int32_t *exit_word; // see announce_exit; readable at any time
 };
+
+// The number of ranks that are there: those below it.
+static inline uint32_t aq_boot_present(const aq_boot_t *boot)
+{
+    return boot->size - boot->absent;
+}
 
 // Whether the end of the job was announced or the job failed. Callable at any time by any thread.
 static inline bool aq_boot_ended(const aq_boot_t *boot)

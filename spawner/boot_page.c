@@ -73,7 +73,7 @@ aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size)
         return AQ_ERR_RESOURCE;
     }
     page->magic = AQ_PAGE_MAGIC;
-    page->size = page->local = size;
+    page->size = page->local = page->present = size;
     page->processors = aq_size_processors();
     page->exit_rank = AQ_NO_RANK;
     return AQ_OK;
@@ -171,6 +171,21 @@ aq_status_t aq_page_barrier(aq_boot_page_t *page, const aq_page_step_t *step)
     atomic_store(&page->gathered, 1);
     aq_page_wake_relay(page);
     return wait_turn(page, turn);
+}
+
+// The last rank to arrive changes the page, since all others have read it then.
+aq_status_t aq_page_grow(aq_boot_page_t *page, uint32_t count, uint32_t round)
+{
+    const uint32_t turn = atomic_load(&page->turn) & ~TURN_ENDED;
+    if (atomic_fetch_add(&page->arrived, 1) + 1 < page->local)
+        return wait_turn(page, turn);
+    page->first = page->local;
+    page->local += count;
+    page->round = round;
+    atomic_store(&page->present, page->local);
+    aq_page_complete(page);
+    (void)kill(page->supervisor, AQ_WAKE_SIGNAL);
+    return AQ_OK;
 }
 
 bool aq_page_gathered(aq_boot_page_t *page, aq_page_step_t *out)

@@ -18,6 +18,8 @@
 //   on it.
 // - A rank joins by state STARTING -> RUNNING, so each rank number is used once in a job.
 // - members counts the ranks of this host that joined, absent those that ended without joining.
+// - With a reserve all ranks are on this host. first, present, local and round change in
+//   aq_page_grow only, before the new ranks are started and while all others wait in it.
 // - Tables have one entry per rank of the job, indexed by its number; this host uses its own
 //   ranks'.
 #ifndef AQ_BOOT_PAGE_H
@@ -48,13 +50,16 @@ typedef struct aq_page_step {
 
 typedef struct aq_boot_page {
     uint64_t magic;
-    uint32_t size;        // ranks of the job
-    uint32_t local;       // ranks of this host
-    int32_t supervisor;   // process id; 0: none (job of one rank without a launcher)
-    int32_t relay;        // process id of the helper; 0: all ranks are on this host
-    char peer[64];        // see aq_boot_t
-    uint32_t processors;  // shared by the ranks of this host
-    uint32_t line_buffer; // see aq_boot_t
+    uint32_t size;            // ranks of the job
+    uint32_t local;           // ranks of this host that a barrier waits for
+    uint32_t first;           // number of the first of the ranks that were started last
+    uint32_t round;           // of the exchange buffer, for the ranks that were started last
+    _Atomic uint32_t present; // ranks that are there, or that the supervisor is about to start
+    int32_t supervisor;       // process id; 0: none (job of one rank without a launcher)
+    int32_t relay;            // process id of the helper; 0: all ranks are on this host
+    char peer[64];            // see aq_boot_t
+    uint32_t processors;      // shared by the ranks of this host
+    uint32_t line_buffer;     // see aq_boot_t
     uint8_t key[AQ_KEY_BYTES];
 
     _Alignas(64) _Atomic int32_t exit_word;
@@ -94,6 +99,9 @@ uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round);
 
 // See barrier in aq_boot_ops_t. All ranks give the same step.
 aq_status_t aq_page_barrier(aq_boot_page_t *page, const aq_page_step_t *step);
+
+// See grow in aq_boot_ops_t. round: see aq_page_step_t; the same at all ranks.
+aq_status_t aq_page_grow(aq_boot_page_t *page, uint32_t count, uint32_t round);
 
 // Runs the turn of aq_boot_meanwhile once; returns whether it had anything to do.
 bool aq_page_meanwhile(void);

@@ -38,16 +38,18 @@ static aq_status_t fork_barrier(aq_boot_t *boot)
     return boot->size == 1 ? AQ_OK : aq_page_barrier(mine_of(boot)->page, &step);
 }
 
-// Copies one chunk of every rank from the exchange buffer, where the chunks are packed, to its
-// place in all.
-static void scatter_chunk(uint8_t *all, const uint8_t *slots, uint32_t size, size_t len,
+// Copies one chunk of every rank that is there from the exchange buffer, where the chunks are
+// packed, to its place in all.
+static void scatter_chunk(const aq_boot_t *boot, uint8_t *all, const uint8_t *slots, size_t len,
                           size_t done, size_t part)
 {
+    const uint32_t present = aq_boot_present(boot);
+    memset(all + present * len, 0, boot->absent * len);
     if (part == len) {
-        memcpy(all, slots, size * len);
+        memcpy(all, slots, present * len);
         return;
     }
-    for (uint32_t r = 0; r < size; r++)
+    for (uint32_t r = 0; r < present; r++)
         memcpy(all + r * len + done, slots + r * part, part);
 }
 
@@ -70,7 +72,7 @@ static aq_status_t fork_exchange(aq_boot_t *boot, const void *mine, size_t len, 
         aq_status_t status = aq_page_barrier(self->page, &step);
         if (status != AQ_OK)
             return status;
-        scatter_chunk(all, slots, boot->size, len, done, part);
+        scatter_chunk(boot, all, slots, len, done, part);
         done += part;
     }
     return AQ_OK;
@@ -105,6 +107,15 @@ static aq_status_t fork_broadcast(aq_boot_t *boot, void *buf, size_t len, uint32
     return AQ_OK;
 }
 
+static aq_status_t fork_grow(aq_boot_t *boot, uint32_t count)
+{
+    fork_boot_t *self = mine_of(boot);
+    aq_status_t status = aq_page_grow(self->page, count, self->round);
+    if (status == AQ_OK)
+        boot->absent -= count;
+    return status;
+}
+
 static int fork_announce_exit(aq_boot_t *boot, int code)
 {
     return aq_page_announce(mine_of(boot)->page, (int32_t)boot->rank, code);
@@ -131,6 +142,7 @@ static const aq_boot_ops_t fork_ops = {
     .exchange = fork_exchange,
     .barrier = fork_barrier,
     .broadcast = fork_broadcast,
+    .grow = fork_grow,
     .announce_exit = fork_announce_exit,
     .abort = fork_abort,
     .finalize = fork_finalize,
@@ -142,6 +154,8 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
         .boot = {.ops = &fork_ops,
                  .rank = rank,
                  .size = page->size,
+                 .absent = page->size - page->present,
+                 .first = page->first,
                  .host_of_rank = aq_page_hosts(page),
                  .processors = page->processors,
                  .waiting_cpus = aq_page_waiting_cpus(page),
@@ -150,6 +164,7 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
                  .line_buffer = page->line_buffer != 0,
                  .exit_word = &page->exit_word},
         .page = page,
+        .round = page->round,
     };
     memcpy(the_boot.boot.key, page->key, AQ_KEY_BYTES);
     return &the_boot.boot;
@@ -157,7 +172,7 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
 
 aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)
 {
-    aq_log_identity(rank, page->size);
+    aq_log_identity(rank, page->present);
     if (page->supervisor > 0)
         aq_page_divert_faults(page, 1);
     uint32_t state = AQ_RANK_STARTING;
@@ -280,7 +295,7 @@ void aq_boot_fork_begin(void)
     const char *text = getenv(CONTROL_NAME);
     if (text == NULL || find_page(text) != NULL)
         return; // aq_boot_fork_join reports the fault
-    aq_log_identity((uint32_t)named.rank, named_page->size);
+    aq_log_identity((uint32_t)named.rank, named_page->present);
     aq_page_divert_faults(named_page, 1);
 }
 

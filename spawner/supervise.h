@@ -15,6 +15,7 @@ typedef struct aq_supervise_part {
 
 typedef struct aq_supervise_options {
     uint32_t size;                   // ranks to start here
+    uint32_t reserve;                // ranks that may be started later (grow in aq_boot_ops_t)
     const aq_supervise_part_t *part; // NULL: these ranks are the whole job
     char *const *argv; // program and arguments that each rank executes; NULL: only fork, see below
     const char *environment; // names of variables to pass, separated by commas (-E); NULL: all
@@ -26,6 +27,8 @@ typedef struct aq_supervise_options {
 // Starts the ranks, forwards their output line by line, standard input to rank 0, and signals to
 // all, and blocks until all ranks are gone. *code is the exit code of the job, also when nothing
 // could be started. Logs faults.
+//
+// A reserve needs argv, and no part.
 //
 // With argv: returns false, in the caller only. With argv NULL: returns true in each child, with
 // *out set; in the caller it does not return but ends the process with the code of the job.

@@ -85,7 +85,7 @@ static void drain_rank(aq_supervised_t *job, uint32_t rank)
 
 static void signal_ranks(const aq_supervised_t *job, int sig)
 {
-    for (uint32_t r = 0; r < job->options->size; r++)
+    for (uint32_t r = 0; r < job->started; r++)
         if (job->ranks[r].pid > 0)
             (void)kill(job->ranks[r].pid, sig);
 }
@@ -121,11 +121,11 @@ static void name_alive(const aq_supervised_t *job, char *text, size_t room)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (uint32_t r = 0; r < job->options->size && used + 32 < room; r++) {
+    for (uint32_t r = 0; r < job->started && used + 32 < room; r++) {
         if (job->ranks[r].pid == 0)
             continue;
         uint32_t last = r;
-        while (last + 1 < job->options->size && job->ranks[last + 1].pid > 0 &&
+        while (last + 1 < job->started && job->ranks[last + 1].pid > 0 &&
                aq_supervised_rank(job, last + 1) == aq_supervised_rank(job, last) + 1)
             last++;
         const char *comma = used > 0 ? ", " : "";
@@ -303,9 +303,9 @@ static void reap_ranks(aq_supervised_t *job)
     int status;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         uint32_t rank = 0;
-        while (rank < job->options->size && job->ranks[rank].pid != pid)
+        while (rank < job->started && job->ranks[rank].pid != pid)
             rank++;
-        if (rank == job->options->size)
+        if (rank == job->started)
             continue; // an orphan of a rank, or a child that the program had before init
         job->ranks[rank].pid = 0;
         job->alive--;
@@ -404,6 +404,19 @@ static void wait_events(aq_supervised_t *job, int ms)
         take_signals(job);
 }
 
+// The job grows: starts the ranks that it has asked for.
+static void notice_growth(aq_supervised_t *job)
+{
+    uint32_t rank;
+    int code;
+    if (job->places == job->started || job->phase != AQ_SUPERVISED_RUNNING ||
+        atomic_load(&job->page->present) == job->started)
+        return;
+    (void)aq_supervised_start_ranks(job, atomic_load(&job->page->present), &rank, &code);
+    if (code != 0)
+        fail_job(job, code);
+}
+
 static void check_output(aq_supervised_t *job)
 {
     int fault = job->sinks[0].fault;
@@ -422,6 +435,7 @@ static void watch_ranks(aq_supervised_t *job)
         else
             wait_events(job, wait_ms(job));
         notice_exit(job);
+        notice_growth(job);
         notice_fault(job);
         check_output(job);
         if (job->deadline != 0 && aq_clock_ns() >= job->deadline)
@@ -477,7 +491,7 @@ static void wait_reader(aq_supervised_t *job)
 static void finish_output(aq_supervised_t *job)
 {
     bool label = job->options->label_lines;
-    for (uint32_t i = 0; i < 2 * job->options->size; i++) {
+    for (uint32_t i = 0; i < 2 * job->places; i++) {
         aq_stream_t *stream = &job->streams[i];
         while (stream->fd >= 0 && can_read(stream->fd) && aq_stream_read(stream, label))
             if (stream->sink->used > AQ_SINK_FULL)
@@ -517,15 +531,17 @@ bool aq_supervised_same_file(int a, int b)
 
 static bool make_page(aq_supervised_t *job)
 {
-    uint32_t size = job->options->size;
+    const size_t bytes = aq_page_bytes(job->places);
     void *addr;
-    if (aq_memfile_create("gasnet-boot", aq_page_bytes(size), &job->page_fd) != AQ_OK)
+    if (aq_memfile_create("gasnet-boot", bytes, &job->page_fd) != AQ_OK)
         return false;
-    if (aq_memfile_map(job->page_fd, 0, aq_page_bytes(size), &addr) != AQ_OK)
+    if (aq_memfile_map(job->page_fd, 0, bytes, &addr) != AQ_OK)
         return false;
     job->page = addr;
-    if (aq_page_init(job->page, size) != AQ_OK)
+    if (aq_page_init(job->page, job->places) != AQ_OK)
         return false;
+    job->page->local = job->options->size;
+    atomic_store(&job->page->present, job->options->size);
     job->page->line_buffer = isatty(STDOUT_FILENO) != 0;
     return true;
 }
@@ -585,7 +601,7 @@ static bool open_watch(aq_supervised_t *job)
 
 static bool make_tables(aq_supervised_t *job)
 {
-    uint32_t size = job->options->size;
+    uint32_t size = job->places;
     job->ranks = calloc(size, sizeof *job->ranks);
     job->streams = calloc(2 * (size_t)size, sizeof *job->streams);
     if (job->ranks == NULL || job->streams == NULL) {
@@ -597,15 +613,18 @@ static bool make_tables(aq_supervised_t *job)
     return true;
 }
 
-static bool set_up(aq_supervised_t *job, const aq_supervise_options_t *options,
-                   const char **program, int *code)
+static bool set_up(aq_supervised_t *job, const aq_supervise_options_t *options, int *code)
 {
-    *job = (aq_supervised_t){
-        .options = options, .page_fd = -1, .epoll = -1, .signals = -1, .null_input = -1};
+    *job = (aq_supervised_t){.options = options,
+                             .places = options->size + options->reserve,
+                             .page_fd = -1,
+                             .epoll = -1,
+                             .signals = -1,
+                             .null_input = -1};
     ensure_stdio();
     job->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
     *code = 1;
-    if (!aq_supervised_check(job, program, code))
+    if (!aq_supervised_check(job, code))
         return false;
     *code = 1;
     return take_page(job) && make_tables(job) && open_watch(job);
@@ -641,11 +660,10 @@ static int watch_job(aq_supervised_t *job, int code)
 bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *code)
 {
     static aq_supervised_t job; // the children of a fork keep it, unused
-    const char *program = NULL;
     uint32_t rank = 0;
     (void)fflush(NULL); // otherwise every child would write the buffered output again
-    bool ready = set_up(&job, options, &program, code);
-    if (ready && aq_supervised_start_ranks(&job, program, &rank, code)) {
+    bool ready = set_up(&job, options, code);
+    if (ready && aq_supervised_start_ranks(&job, options->size, &rank, code)) {
         if (aq_boot_fork_adopt(job.page, aq_supervised_rank(&job, rank), out) != AQ_OK)
             _exit(1);
         return true;

@@ -3,6 +3,7 @@
 // loop: signals, deaths, deadlines, the exit code.
 //
 // Always true: alive counts the ranks whose process is not reaped yet, and only those get signals.
+// The first `started` places of the tables have had a process; the others are the reserve.
 // phase only grows. Once the exit is announced, the exit word of the page has the code of the job.
 #ifndef AQ_SUPERVISOR_H
 #define AQ_SUPERVISOR_H
@@ -35,6 +36,9 @@ typedef struct aq_supervised {
     aq_boot_page_t *page;
     int page_fd;
     ino_t page_inode;
+    const char *program; // that the ranks execute; NULL: only fork
+    uint32_t places;     // of the tables: ranks of this host, with the reserve
+    uint32_t started;
     aq_supervised_rank_t *ranks;
     aq_stream_t *streams; // two per rank: output, errors
     aq_sink_t sinks[2];
@@ -68,7 +72,8 @@ static inline uint32_t aq_supervised_rank(const aq_supervised_t *job, uint32_t p
 }
 static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
 {
-    return job->options->part != NULL ? job->options->part->job_size : job->options->size;
+    return job->options->part != NULL ? job->options->part->job_size
+                                      : atomic_load(&job->page->present);
 }
 
 // Whether that signal asks the job to end.
@@ -89,10 +94,10 @@ void aq_supervised_sweep(void);
 bool aq_supervised_passes(const char *entry, const char *list);
 
 // Checks limits and memory and finds the program. False: a fault, logged; sets *code.
-bool aq_supervised_check(aq_supervised_t *job, const char **program, int *code);
-// Starts all ranks. Returns true in a forked child, which goes on as *rank (a place). Returns false
-// in the caller; *code != 0 after a fault (logged; job has what was started).
-bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32_t *rank,
-                               int *code);
+bool aq_supervised_check(aq_supervised_t *job, int *code);
+// Starts the ranks up to place `last` that were not started yet. Returns true in a forked child,
+// which goes on as *rank (a place). Returns false in the caller; *code != 0 after a fault (logged;
+// job has what was started).
+bool aq_supervised_start_ranks(aq_supervised_t *job, uint32_t last, uint32_t *rank, int *code);
 
 #endif

@@ -66,12 +66,12 @@ static void choose_cpus(aq_supervised_t *job)
     CPU_ZERO(&job->cpus);
     if (each == 0 || sched_getaffinity(0, sizeof job->cpus, &job->cpus) != 0)
         return;
-    uint64_t need = (uint64_t)each * job->options->size;
+    uint64_t need = (uint64_t)each * job->places;
     if (need <= (uint64_t)CPU_COUNT(&job->cpus))
         return;
     aq_log_warn("%" PRIu32 " ranks with %" PRIu32 " processors each need %" PRIu64
                 ", but there are %d: ranks are not bound to processors",
-                job->options->size, each, need, CPU_COUNT(&job->cpus));
+                job->places, each, need, CPU_COUNT(&job->cpus));
     CPU_ZERO(&job->cpus);
 }
 
@@ -160,18 +160,18 @@ static bool find_program(const char *name, const char **program, int *code)
     return false;
 }
 
-bool aq_supervised_check(aq_supervised_t *job, const char **program, int *code)
+bool aq_supervised_check(aq_supervised_t *job, int *code)
 {
     const aq_supervise_options_t *options = job->options;
     *code = 1;
-    if (options->size < 1 || options->size > AQ_RANKS_MAX) {
-        aq_log_error("%" PRIu32 " ranks: one host carries 1 to %d ranks", options->size,
+    if (options->size < 1 || job->places > AQ_RANKS_MAX) {
+        aq_log_error("%" PRIu32 " ranks: one host carries 1 to %d ranks", job->places,
                      AQ_RANKS_MAX);
         return false;
     }
-    if (!check_memory(options->size) || !raise_files(job, options->size))
+    if (!check_memory(job->places) || !raise_files(job, job->places))
         return false;
-    if (options->argv != NULL && !find_program(options->argv[0], program, code))
+    if (options->argv != NULL && !find_program(options->argv[0], &job->program, code))
         return false;
     choose_cpus(job);
     *code = 0;
@@ -230,7 +230,6 @@ static char **make_environment(const char *list, char *control)
 
 typedef struct launch {
     aq_supervised_t *job;
-    const char *program; // NULL: only fork
     char **environment;
     char control[96];
     uint32_t rank;
@@ -282,7 +281,7 @@ static bool become_rank(const launch_t *launch)
 __attribute__((noreturn, noinline)) static void exec_rank(launch_t *launch)
 {
     if (become_rank(launch))
-        (void)execve(launch->program, launch->job->options->argv, launch->environment);
+        (void)execve(launch->job->program, launch->job->options->argv, launch->environment);
     launch->error = errno;
     _exit(EXIT_NOT_EXECUTABLE);
 }
@@ -419,7 +418,7 @@ static int start_one_layout(const aq_supervised_t *job)
             "refuses to disable address randomization (personality: %s); start a program "
             "that needs equal addresses without the launcher: GASNET_PSHM_NODES=%" PRIu32
             " program",
-            strerror(errno), job->options->size);
+            strerror(errno), job->places);
     return old;
 }
 
@@ -437,7 +436,7 @@ static bool start_rank(launch_t *launch, int *code)
         *code = 1;
         return false;
     }
-    pid_t pid = launch->program != NULL ? spawn_program(launch) : fork();
+    pid_t pid = launch->job->program != NULL ? spawn_program(launch) : fork();
     int error = errno;
     if (pid == 0) {
         if (!become_rank(launch))
@@ -452,19 +451,19 @@ static bool start_rank(launch_t *launch, int *code)
     return false;
 }
 
-bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32_t *rank, int *code)
+bool aq_supervised_start_ranks(aq_supervised_t *job, uint32_t last, uint32_t *rank, int *code)
 {
     static launch_t launch; // outlives the vfork
-    launch = (launch_t){.job = job, .program = program};
-    if (program != NULL)
+    launch = (launch_t){.job = job, .rank = job->started};
+    if (job->program != NULL)
         launch.environment = make_environment(job->options->environment, launch.control);
-    if (program != NULL && launch.environment == NULL) {
+    if (job->program != NULL && launch.environment == NULL) {
         *code = 1;
         return fail_start(&launch, ENOMEM);
     }
-    const int old = program != NULL && job->options->one_layout ? start_one_layout(job) : -1;
+    const int old = job->program != NULL && job->options->one_layout ? start_one_layout(job) : -1;
     *code = 0;
-    for (; launch.rank < job->options->size && *code == 0; launch.rank++)
+    for (; job->started < last && *code == 0; launch.rank = ++job->started)
         if (start_rank(&launch, code)) {
             *rank = launch.rank;
             return true;
