@@ -110,7 +110,7 @@ static aq_status_t place_reserve(search_t *search, uintptr_t place, bool *everyw
     search->base = search->size ? range_map(place, search->size) : NULL;
     const uint8_t mine = search->base || !search->size;
     aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, search->done);
-    *everywhere = status == AQ_OK && memchr(search->done, 0, boot->size) == NULL;
+    *everywhere = status == AQ_OK && memchr(search->done, 0, aq_boot_present(boot)) == NULL;
     if (!*everywhere)
         range_unmap(search->base, search->size);
     if (*everywhere)
@@ -125,7 +125,7 @@ static aq_status_t list_try(search_t *search, bool *found)
     const offer_t mine = make_offer(search);
     *found = false;
     aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, search->offers);
-    uint64_t common = status == AQ_OK ? common_places(search, boot->size) : 0;
+    uint64_t common = status == AQ_OK ? common_places(search, aq_boot_present(boot)) : 0;
     for (unsigned i = 0; status == AQ_OK && !*found && i < PLACES; i++)
         if (common >> i & 1)
             status = place_reserve(search, search->places[i], found);
@@ -141,7 +141,7 @@ static void list_usual(search_t *search)
 static void list_chosen(search_t *search)
 {
     for (unsigned i = 0; i < PLACES; i++)
-        search->places[i] = i < search->boot->size ? search->offers[i].own : 0;
+        search->places[i] = i < aq_boot_present(search->boot) ? search->offers[i].own : 0;
 }
 
 // ---- why there is none ----
@@ -150,9 +150,10 @@ static void list_chosen(search_t *search)
 static bool explain_lack(const search_t *search, char *why, size_t why_size)
 {
     uint32_t r = 0;
-    while (r < search->boot->size && (search->offers[r].own || !search->offers[r].size))
+    const uint32_t ranks = aq_boot_present(search->boot);
+    while (r < ranks && (search->offers[r].own || !search->offers[r].size))
         r++;
-    if (r == search->boot->size)
+    if (r == ranks)
         return false;
     const offer_t *offer = &search->offers[r];
     if (offer->size == AQ_RANGE_IMPOSSIBLE)
@@ -176,7 +177,7 @@ static void explain(const search_t *search, char *why, size_t why_size)
     uint32_t r = 0;
     if (explain_lack(search, why, why_size))
         return;
-    while (r + 1 < search->boot->size && common_places(search, r + 1))
+    while (r + 1 < aq_boot_present(search->boot) && common_places(search, r + 1))
         r++;
     snprintf(why, why_size,
              "rank %u has memory or libraries mapped in every range of %llu bytes that is free at "

@@ -15,6 +15,7 @@
 #include "fatal.h"
 #include "fault.h"
 #include "job.h"
+#include "job_groups.h"
 #include "job_start.h"
 #include "layers.h"
 #include "long_push.h"
@@ -24,6 +25,7 @@
 #include "report.h"
 #include "segment.h"
 #include "segment_revoke.h"
+#include "segment_tell.h"
 #include "team.h"
 #include "window_connect.h"
 
@@ -135,6 +137,16 @@ static void tell_settings(void)
         aq_settings_warn_ignored();
 }
 
+// The nodes of GASNet-1 are the ranks of the start of the job.
+static aq_status_t check_joined(gex_Flags_t flags)
+{
+    if (!aq_job.boot->first || !(flags & GEX_FLAG_USES_GASNET1))
+        return AQ_OK;
+    aq_log_error("a process that joins a running job (gasnetx_Job_Grow) cannot use GASNet-1: call "
+                 "gex_Client_Init without GEX_FLAG_USES_GASNET1");
+    return AQ_ERR_ARG;
+}
+
 static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags,
                              aq_segment_mode_t mode)
 {
@@ -143,6 +155,8 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     aq_exit_start();
     aq_fault_note_signals();
     aq_status_t status = aq_job_start(wanted_conduit(), ranks, mode);
+    if (status == AQ_OK)
+        status = check_joined(flags);
     if (status != AQ_OK)
         return status;
     stay_loaded();
@@ -162,6 +176,7 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     aq_loopback_start();
     aq_window_connect_start();
     aq_segment_revoke_start();
+    aq_segment_tell_start();
     aq_layers_start(aq_layer_table);
     status = aq_segment_agree_on_limit(); // also the barrier at the end of init
     aq_boot_meanwhile(aq_progress_poll);
@@ -275,16 +290,21 @@ gex_Rank_t gex_System_QueryJobRank(void)
 gex_Rank_t gex_System_QueryJobSize(void)
 {
     aq_job_need("gex_System_QueryJobSize");
-    return aq_job.size;
+    return aq_job_present();
 }
 
+// Members are in ascending order, so those that are there come first.
 static void report_group(const aq_group_t *group, gex_RankInfo_t **info_p, gex_Rank_t *count_p,
                          gex_Rank_t *index_p)
 {
+    const uint32_t present = aq_job_present();
+    gex_Rank_t count = group->size;
+    while (group->members[count - 1].gex_jobrank >= present)
+        count--;
     if (info_p)
         *info_p = group->members;
     if (count_p)
-        *count_p = group->size;
+        *count_p = count;
     if (index_p)
         *index_p = group->my_index;
 }
@@ -305,12 +325,14 @@ void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_size_p, gex_Rank_t *nbrhd_rank
                                 gex_Rank_t *host_size_p, gex_Rank_t *host_rank_p)
 {
     aq_job_need("gex_System_QueryMyPosition");
+    gex_Rank_t hosts, nbrhds;
+    aq_job_count_groups(&hosts, &nbrhds);
     if (nbrhd_size_p)
-        *nbrhd_size_p = aq_job.nbrhd.groups;
+        *nbrhd_size_p = nbrhds;
     if (nbrhd_rank_p)
         *nbrhd_rank_p = aq_job.nbrhd.my_group;
     if (host_size_p)
-        *host_size_p = aq_job.host.groups;
+        *host_size_p = hosts;
     if (host_rank_p)
         *host_rank_p = aq_job.host.my_group;
 }

@@ -47,7 +47,7 @@
 // Version of this contract: major * AQ_CONDUIT_MAJOR + minor. A module works with the library that
 // has the same number only. Modules of version 1 have numbers below AQ_CONDUIT_MAJOR.
 #define AQ_CONDUIT_MAJOR 256u
-#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 5)
+#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 6)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 // Arguments of a message: three more than a client's, for the route and the tag of a message
 // between further endpoints (core/am_route.h).
@@ -418,6 +418,15 @@ typedef struct aq_conduit_ops {
     // may block for a moment. On an error the conduit has logged the fault. Default: messages
     // between further endpoints travel between the receive sides of endpoint 0.
     aq_status_t (*open_window)(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
+
+    // Collective over the ranks that are there; at the new ones it is `open`, so that both make the
+    // same calls of env->boot. Ranks have joined the job (grow in aq_boot_ops_t): the last
+    // `joined` ones below aq_boot_present(env->boot), of which env->size and env->nbrhd have had
+    // places from open on. After open, ranks that are absent have zeros in what exchanges gave.
+    // Other threads may be in operations with other peers; may block. Only with a description of 0
+    // bytes, and without attach: the segments of jobs that have grown are announced by messages.
+    // Default: jobs with a reserve are refused at the start.
+    aq_status_t (*admit)(aq_conduit_t *conduit, uint32_t joined);
 
     // Bytes that this process holds for messages (rings, buffers). Any thread; does not block.
     size_t (*memory_bytes)(aq_conduit_t *conduit);

@@ -116,6 +116,10 @@ static uintptr_t connect_peer(uint32_t rank)
 // Binds a rank unless another thread has bound it, and writes its link to *at.
 static uintptr_t bind_once(uint32_t rank, atomic_uintptr_t *at)
 {
+    if (rank >= aq_job_present())
+        aq_fatal("a message to rank %u of a job of %u ranks, which has not started it yet "
+                 "(gasnetx_Job_Grow)",
+                 rank, aq_job_present());
     aq_lock_take(&bind_lock);
     uintptr_t link = atomic_load_explicit(at, memory_order_relaxed);
     if (!link) {

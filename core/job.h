@@ -38,10 +38,14 @@ typedef struct aq_job_exit {
 
 typedef struct aq_job {
     aq_boot_t *boot;
-    uint32_t rank, size; // size is 0 before init and after a failed init
-    bool failed;         // init has failed
-    bool returns_errors; // GASNET_ERRORS=return; see access.h
-    aq_group_t host, nbrhd;
+    // size: of all tables, with the ranks of the reserve, which may join later; 0 before init and
+    // after a failed init.
+    uint32_t rank, size;
+    _Atomic uint32_t absent; // the last ranks, which have not been started yet
+    bool grows;              // the job was started with a reserve
+    bool failed;             // init has failed
+    bool returns_errors;     // GASNET_ERRORS=return; see access.h
+    aq_group_t host, nbrhd;  // with the ranks of the reserve
 
     aq_conduit_t *conduits[AQ_MAX_CONDUITS + 1]; // the last one is AQ_LOOPBACK
     unsigned conduit_count;                      // without the loopback
@@ -99,6 +103,12 @@ static inline void aq_job_need(const char *call)
 {
     if (__builtin_expect(!aq_job.size, 0))
         aq_job_missing(call);
+}
+
+// The number of ranks that are there: those below it. Any thread.
+static inline uint32_t aq_job_present(void)
+{
+    return aq_job.size - atomic_load_explicit(&aq_job.absent, memory_order_relaxed);
 }
 
 // Computes the payload limits; called at init and after the limits of a conduit may have changed.

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "../other/base/minmax.h"
 #include "../other/base/settings.h"
 #include "fatal.h"
 
@@ -104,4 +105,23 @@ aq_group_numbers_t *aq_job_group_numbers(void)
     free(seen);
     free(latest);
     return numbers;
+}
+
+// Groups have numbers in the order of their first ranks.
+void aq_job_count_groups(uint32_t *hosts, uint32_t *nbrhds)
+{
+    const uint32_t present = aq_job_present();
+    *hosts = aq_job.host.groups;
+    *nbrhds = aq_job.nbrhd.groups;
+    if (present == aq_job.size)
+        return;
+    aq_group_numbers_t *numbers = aq_job_group_numbers();
+    if (!numbers)
+        aq_fatal("out of memory for the groups of %u ranks", aq_job.size);
+    *hosts = *nbrhds = 0;
+    for (uint32_t r = 0; r < present; r++) {
+        *hosts = aq_max(*hosts, numbers[r].host + 1);
+        *nbrhds = aq_max(*nbrhds, numbers[r].nbrhd + 1);
+    }
+    free(numbers);
 }

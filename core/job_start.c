@@ -77,6 +77,13 @@ static aq_status_t find_conduits(const aq_job_t *job, const char *const names[2]
         found[i] = aq_registry_find(names[i], why, sizeof why);
         fine = found[i] && (!is_used[i] || found[i]->usable(why, sizeof why));
         snprintf(sentence, sizeof sentence, "conduit %s cannot be used: %s", names[i], why);
+        if (fine && is_used[i] && job->grows && !found[i]->admit) {
+            snprintf(sentence, sizeof sentence,
+                     "conduit %s cannot have ranks that start later: leave --reserve out, or use "
+                     "conduit smp or udp",
+                     names[i]);
+            fine = false;
+        }
     }
     return aq_boot_agree(job->boot, fine ? AQ_OK : AQ_ERR_ABSENT, sentence);
 }
@@ -157,7 +164,9 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
     aq_fatal_end_job_with(abort_job);
     job->rank = boot->rank;
     job->size = boot->size;
-    aq_log_identity(job->rank, job->size);
+    atomic_store(&job->absent, boot->absent);
+    job->grows = boot->absent || boot->first;
+    aq_log_identity(job->rank, aq_job_present());
     status = aq_job_find_groups(job, (uint32_t)aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE));
     if (status == AQ_OK)
         status = allocate_peers(job);

@@ -174,6 +174,10 @@ int gasnetx_Segment_AttachReserved(gex_Segment_t *segment_p, gex_TM_t tm, uintpt
         return refuse(GASNET_ERR_RESOURCE,
                       "gasnetx_Segment_AttachReserved: the primordial endpoint has a segment "
                       "already; a process attaches one segment, with one of the calls");
+    if (aq_job.grows)
+        return refuse(GASNET_ERR_RESOURCE,
+                      "gasnetx_Segment_AttachReserved: ranks that join later (--reserve) could not "
+                      "reserve the same addresses; use gex_Segment_Attach");
     int result = reserve_segment(size);
     aq_job_exit_if_ended();
     if (result != GASNET_OK)

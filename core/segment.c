@@ -21,6 +21,8 @@ static bool everything;
 static bool aligned;         // the segments of all ranks begin at the same address
 static bool must_be_aligned; // the client needs that
 
+static void (*tell_others)(uintptr_t addr, uintptr_t size);
+
 void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
 // The share of GASNET_MAX_SEGSIZE for one process. If the setting is for a whole host, the rings of
@@ -40,20 +42,26 @@ static uint64_t find_local_limit(void)
     return (uint64_t)bytes / GASNET_PAGESIZE * GASNET_PAGESIZE;
 }
 
-aq_status_t aq_segment_agree_on_limit(void)
+aq_status_t aq_segment_share_limit(void)
 {
     uint64_t *all = malloc(aq_job.size * sizeof *all);
     if (!all) {
         aq_log_error("out of memory for the segment limits of %u ranks", aq_job.size);
         return AQ_ERR_RESOURCE;
     }
-    local_limit = global_limit = everything ? UINTPTR_MAX : find_local_limit();
     aq_status_t status =
         aq_job.boot->ops->exchange(aq_job.boot, &local_limit, sizeof local_limit, all);
-    for (uint32_t r = 0; status == AQ_OK && r < aq_job.size; r++)
+    global_limit = local_limit;
+    for (uint32_t r = 0; status == AQ_OK && r < aq_job_present(); r++)
         global_limit = aq_min(all[r], global_limit);
     free(all);
     return status;
+}
+
+aq_status_t aq_segment_agree_on_limit(void)
+{
+    local_limit = everything ? UINTPTR_MAX : find_local_limit();
+    return aq_segment_share_limit();
 }
 
 void aq_segment_everything(void)
@@ -196,7 +204,7 @@ static void move_segment(void **segment_p, void *base)
 
 static bool check_aligned(void)
 {
-    for (uint32_t r = 1; r < aq_job.size; r++)
+    for (uint32_t r = 1; r < aq_job_present(); r++)
         if (aq_job.segment_addr[r] != aq_job.segment_addr[0])
             return false;
     return true;
@@ -276,12 +284,45 @@ static int end_attach(void)
     return GASNET_ERR_RESOURCE;
 }
 
+// Whether ranks have joined the job since its start. Then the bootstrap cannot synchronize the
+// members of a primordial team, and segments are announced by messages.
+static bool job_has_grown(void)
+{
+    return aq_job.boot->first || aq_job_present() > aq_team.head.size;
+}
+
+void aq_segment_tell_with(void (*tell)(uintptr_t addr, uintptr_t size))
+{
+    tell_others = tell;
+}
+
 // With GASNET_SEGMENT_EVERYTHING all memory is the segment already.
 static int attach_nothing(gex_Segment_t *segment_p)
 {
     if (segment_p)
         *segment_p = GEX_SEGMENT_INVALID;
-    return end_attach();
+    if (!job_has_grown())
+        return end_attach();
+    tell_others(0, UINTPTR_MAX);
+    return GASNET_OK;
+}
+
+// Other processes do not map this segment.
+static int attach_announced(gex_Segment_t *segment_p, gex_EP_t ep, uintptr_t size)
+{
+    gex_Segment_t made;
+    int result = gex_Segment_Create(&made, ep->client, NULL, size, GEX_MK_HOST, 0);
+    if (result == GASNET_OK)
+        result = gex_EP_BindSegment(ep, made, 0);
+    if (result != GASNET_OK)
+        return result;
+    made->attached = true;
+    if (gasnet_client_attach_hook)
+        gasnet_client_attach_hook(made->addr, size);
+    tell_others((uintptr_t)made->addr, size);
+    if (segment_p)
+        *segment_p = made;
+    return GASNET_OK;
 }
 
 static void bind_attached(gex_EP_t ep, uintptr_t size)
@@ -310,6 +351,8 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     int result = check_pages("gex_Segment_Attach", size);
     if (result != GASNET_OK)
         return result;
+    if (job_has_grown())
+        return attach_announced(segment_p, ep, size);
     if (attach_segment(size) != AQ_OK) {
         aq_job_exit_if_ended();
         return GASNET_ERR_RESOURCE;
@@ -347,7 +390,7 @@ int aq_segment_attach_reserved(gex_Segment_t *segment_p, gex_EP_t ep, void *addr
 int gasnetx_Segments_Aligned(void)
 {
     aq_job_need("gasnetx_Segments_Aligned");
-    return aligned || everything;
+    return (aligned && !job_has_grown()) || everything;
 }
 
 gex_Client_t gex_Segment_QueryClient(gex_Segment_t seg)

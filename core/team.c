@@ -31,12 +31,6 @@ static const intptr_t *job_shifts(void)
     return aq_team_checks_mapped() ? aq_team_unmapped() : aq_job.shift;
 }
 
-void aq_team_start(gex_EP_t ep)
-{
-    aq_team.head = (struct gex_tm){aq_job.rank, aq_job.size, job_shifts()};
-    aq_team.ep = ep;
-}
-
 // From an endpoint with an identity everything goes by messages, which prove it. Puts and gets to
 // further endpoints of other processes call the library, since their mappings come and go. The
 // caller holds the lock.
@@ -48,6 +42,35 @@ static void fill_shifts(aq_team_t *team)
         const bool foreign = aq_team_route(team, r).to && jobrank != aq_job.rank;
         team->shifts[r] = foreign ? AQ_UNMAPPED : from[jobrank];
     }
+}
+
+// The team of the ranks that have joined a running job together. Its first rank reserves the number
+// of the id, which is its first one, so that the others need not be told.
+static void start_joined(uint32_t first)
+{
+    const gex_Rank_t size = aq_job_present() - first;
+    gex_Rank_t *members = malloc(size * sizeof *members);
+    intptr_t *shifts = malloc(size * sizeof *shifts);
+    if (!members || !shifts)
+        aq_fatal("out of memory for a team of %u ranks", size);
+    for (gex_Rank_t r = 0; r < size; r++)
+        members[r] = first + r;
+    if (aq_job.rank == first)
+        (void)aq_team_reserve_number();
+    aq_team.head = (struct gex_tm){aq_job.rank - first, size, shifts};
+    aq_team.members = members;
+    aq_team.shifts = shifts;
+    aq_team.id = aq_team_id(1, first);
+    fill_shifts(&aq_team);
+}
+
+void aq_team_start(gex_EP_t ep)
+{
+    aq_team.ep = ep;
+    if (aq_job.boot->first)
+        start_joined(aq_job.boot->first);
+    else
+        aq_team.head = (struct gex_tm){aq_job.rank, aq_job_present(), job_shifts()};
 }
 
 // Returns NULL when memory is out.
@@ -153,6 +176,8 @@ void aq_team_map(uint32_t jobrank, intptr_t shift)
 void aq_team_refresh(void)
 {
     aq_lock_take(&list_lock);
+    if (aq_team.shifts)
+        fill_shifts(&aq_team);
     for (aq_team_t *team = teams; team; team = team->next)
         fill_shifts(team);
     aq_lock_drop(&list_lock);

@@ -2,14 +2,16 @@
 //
 //     gex_TM_t --> [ public head: rank, size, peer_shift | endpoint, members, endpoints, id ... ]
 //
-// - The primordial team has every rank, in order: members is NULL and its id is 0.
+// - The primordial team has every rank that was there at the start of the job, in order: members is
+//   NULL and its id is 0. In a process that has joined a running job it is an ordinary team of the
+//   ranks that have joined together, with a list of members.
 // - A team has the same id at all members, and no other team of the job ever has that id, so
 // messages can name a team. One rank chooses the id: rank 0 of the new team has reserved a number
 // before the members exchange their requests. So calls that create teams of different parents may
 // run at the same time in one process, in any order.
 // - A team has at most one endpoint of each process. endpoints is NULL if all are primordial ones.
-// - peer_shift of the primordial team is the table of the job; other teams have their own, which
-//   aq_team_refresh fills again when segments are attached.
+// - peer_shift of the primordial team is the table of the job; teams with members have their own,
+//   which aq_team_refresh fills again when segments are attached.
 #ifndef AQ_TEAM_H
 #define AQ_TEAM_H
 
@@ -38,7 +40,7 @@ typedef struct aq_team {
     struct aq_team *next; // all teams of this process but the primordial one and pairs
 } aq_team_t;
 
-extern aq_team_t aq_team; // the primordial one
+extern aq_team_t aq_team; // the primordial one of this process
 
 static inline aq_team_t *aq_team_of(gex_TM_t tm)
 {

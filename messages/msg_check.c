@@ -11,7 +11,7 @@ int aq_msg_refuse(const char *call, const char *why)
 
 static bool rank_is_valid(gex_TM_t tm, gex_Rank_t rank, bool is_receive)
 {
-    const gex_Rank_t size = tm == GEX_TM_INVALID ? aq_job.size : gex_TM_QuerySize(tm);
+    const gex_Rank_t size = tm == GEX_TM_INVALID ? aq_job_present() : gex_TM_QuerySize(tm);
     return rank < size || (is_receive && rank == GASNETX_ANY_RANK);
 }
 

@@ -15,7 +15,7 @@ typedef struct smp_conduit {
     // First member: a pointer to the smp conduit is also a pointer to its mailboxes and its base.
     aq_mail_t mail;
 
-    int fd; // of the file; -1 after the segments are shared
+    int fd; // of the file; -1 after the segments are shared, unless ranks may join
     char *shared;
     char *scratch;
     size_t segments_offset; // in the file
@@ -34,6 +34,7 @@ static inline smp_conduit_t *smp_of(aq_conduit_t *conduit)
 // Creates or opens the neighbourhood's file, maps it, and opens the mailbox of this process.
 // Collective. Returns AQ_ERR_RESOURCE after it has logged the fault.
 aq_status_t smp_memory_open(smp_conduit_t *smp);
+aq_status_t smp_memory_admit(aq_conduit_t *conduit, uint32_t joined);
 aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
 
 // ---- smp_window.c ----

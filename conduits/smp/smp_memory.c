@@ -18,30 +18,45 @@ static size_t round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-// The first process of the neighbourhood creates the file. An exchange sends the ticket with which
-// others open it to all ranks.
-static aq_status_t find_file(smp_conduit_t *smp)
+// An exchange sends the ticket with which others open the file from the first process of each
+// neighbourhood to all ranks.
+static aq_status_t share_ticket(const smp_conduit_t *smp, aq_memfile_ticket_t *ticket)
 {
     const aq_conduit_env_t *env = smp->mail.base.env;
-    aq_memfile_ticket_t mine = {0};
-    aq_status_t status = AQ_OK;
-    if (env->nbrhd_index == 0) {
-        status = aq_memfile_create("gasnet-smp", smp->segments_offset, &smp->fd);
-        if (status == AQ_OK)
-            status = aq_memfile_ticket(smp->fd, &mine);
-    }
-    if (status != AQ_OK || env->size == 1)
-        return status;
-    aq_memfile_ticket_t *all = malloc(env->size * sizeof *all);
+    aq_memfile_ticket_t mine = {0}, *all = malloc(env->size * sizeof *all);
     if (!all) {
         aq_log_error("out of memory for the tickets of %u ranks", env->size);
         return AQ_ERR_RESOURCE;
     }
-    status = env->boot->ops->exchange(env->boot, &mine, sizeof mine, all);
-    if (status == AQ_OK && env->nbrhd_index != 0)
-        status = aq_memfile_open(&all[env->nbrhd[0]], &smp->fd);
+    aq_status_t status = env->nbrhd_index == 0 ? aq_memfile_ticket(smp->fd, &mine) : AQ_OK;
+    if (status == AQ_OK)
+        status = env->boot->ops->exchange(env->boot, &mine, sizeof mine, all);
+    *ticket = all[env->nbrhd[0]];
     free(all);
     return status;
+}
+
+// The first process of the neighbourhood creates the file.
+static aq_status_t find_file(smp_conduit_t *smp)
+{
+    const aq_conduit_env_t *env = smp->mail.base.env;
+    aq_memfile_ticket_t ticket;
+    aq_status_t status = AQ_OK;
+    if (env->nbrhd_index == 0)
+        status = aq_memfile_create("gasnet-smp", smp->segments_offset, &smp->fd);
+    if (status == AQ_OK && env->size > 1)
+        status = share_ticket(smp, &ticket);
+    if (status == AQ_OK && env->nbrhd_index != 0)
+        status = aq_memfile_open(&ticket, &smp->fd);
+    return status;
+}
+
+// The file has a mailbox and scratch for each rank that may join.
+aq_status_t smp_memory_admit(aq_conduit_t *conduit, uint32_t joined)
+{
+    aq_memfile_ticket_t ticket;
+    (void)joined;
+    return share_ticket(smp_of(conduit), &ticket);
 }
 
 aq_status_t smp_memory_open(smp_conduit_t *smp)
@@ -61,15 +76,25 @@ aq_status_t smp_memory_open(smp_conduit_t *smp)
     return AQ_OK;
 }
 
+// The processes of the neighbourhood that are there; others may join later.
+static uint32_t count_present(const aq_conduit_env_t *env)
+{
+    uint32_t count = env->nbrhd_size;
+    while (env->nbrhd[count - 1] >= aq_boot_present(env->boot))
+        count--;
+    return count;
+}
+
 // Finds addresses for the segments, with guards between them if the address space has room for
 // these.
 static aq_status_t find_places(const smp_conduit_t *smp, const uintptr_t *sizes, uintptr_t *places)
 {
     const aq_conduit_env_t *env = smp->mail.base.env;
-    for (uint32_t i = 0; i < env->nbrhd_size; i++)
+    const uint32_t present = count_present(env);
+    for (uint32_t i = 0; i < present; i++)
         places[i] = round_up(sizes[env->nbrhd[i]], PAGE);
-    if (aq_guarded_reserve(places, env->nbrhd_size, env->nbrhd_index, true) ||
-        aq_guarded_reserve(places, env->nbrhd_size, env->nbrhd_index, false))
+    if (aq_guarded_reserve(places, present, env->nbrhd_index, true) ||
+        aq_guarded_reserve(places, present, env->nbrhd_index, false))
         return AQ_OK;
     aq_log_error("the segments of this host do not fit into the address space; ask for less or "
                  "raise the limit of virtual memory (ulimit -v)");
@@ -86,7 +111,8 @@ static aq_status_t map_segments(const smp_conduit_t *smp, const uintptr_t *sizes
     }
     aq_status_t status = find_places(smp, sizes, places);
     size_t offset = smp->segments_offset;
-    for (uint32_t i = 0; status == AQ_OK && i < env->nbrhd_size; i++) {
+    const uint32_t present = count_present(env);
+    for (uint32_t i = 0; status == AQ_OK && i < present; i++) {
         const size_t size = round_up(sizes[env->nbrhd[i]], PAGE);
         here[env->nbrhd[i]] = (void *)places[i];
         status = aq_memfile_map_at(smp->fd, offset, size, (void *)places[i]);
@@ -115,6 +141,8 @@ aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *si
     aq_status_t status = map_segments(smp, sizes, here);
     if (status != AQ_OK)
         return status;
+    if (env->boot->absent)
+        return AQ_OK; // ranks that join open the file through this process
     close(smp->fd);
     smp->fd = -1;
     return AQ_OK;

@@ -64,7 +64,7 @@ static aq_status_t open_socket(udp_conduit_t *udp)
 static void set_payloads(udp_conduit_t *udp)
 {
     size_t least = udp->datagram_bytes;
-    for (uint32_t r = 0; r < udp->base.env->size; r++)
+    for (uint32_t r = 0; r < udp_known(udp); r++)
         least = aq_min(udp->peer_info[r].datagram_bytes, least);
     udp->base.max_medium = largest_payload(least, AQ_AM_MEDIUM);
     udp->base.max_long = largest_payload(least, AQ_AM_LONG);
@@ -76,7 +76,7 @@ static void set_payloads(udp_conduit_t *udp)
 static void choose_cipher(udp_conduit_t *udp)
 {
     udp->cipher = UDP_CIPHER_AES;
-    for (uint32_t r = 0; r < udp->base.env->size; r++)
+    for (uint32_t r = 0; r < udp_known(udp); r++)
         if (!udp->peer_info[r].has_aes)
             udp->cipher = UDP_CIPHER_CHACHA20;
 }
@@ -96,9 +96,51 @@ static aq_status_t exchange_peer_info(udp_conduit_t *udp)
     aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, udp->peer_info);
     if (status != AQ_OK)
         return status;
+    atomic_store(&udp->known, aq_boot_present(boot));
     set_payloads(udp);
     choose_cipher(udp);
     return AQ_OK;
+}
+
+// Limits and cipher of a running job are fixed.
+static aq_status_t check_joined(const udp_conduit_t *udp, const udp_peer_info_t *info,
+                                uint32_t rank)
+{
+    const bool fits = largest_payload(info->datagram_bytes, AQ_AM_MEDIUM) >= udp->base.max_medium;
+    if (fits && (info->has_aes || udp->cipher != UDP_CIPHER_AES))
+        return AQ_OK;
+    if (!fits)
+        aq_log_error("rank %u, which joins the job, sends datagrams of %u bytes at most, and the "
+                     "job sends longer ones; start a rank there with the job",
+                     rank, info->datagram_bytes);
+    else
+        aq_log_error("rank %u, which joins the job, has a processor without the instructions for "
+                     "AES that the job uses; start a rank there with the job",
+                     rank);
+    return AQ_ERR_CONFIG;
+}
+
+// Datagrams of the new ranks are dropped until their addresses are here; they send them again.
+static aq_status_t udp_admit(aq_conduit_t *conduit, uint32_t joined)
+{
+    udp_conduit_t *udp = udp_of(conduit);
+    const aq_conduit_env_t *env = conduit->env;
+    const uint32_t present = aq_boot_present(env->boot);
+    udp_peer_info_t *all = calloc(env->size, sizeof *all), *mine = &udp->peer_info[env->rank];
+    aq_status_t status = all ? AQ_OK : AQ_ERR_RESOURCE;
+    if (!all)
+        aq_log_error("out of memory for the addresses of %u ranks", env->size);
+    if (status == AQ_OK)
+        status = env->boot->ops->exchange(env->boot, mine, sizeof *mine, all);
+    for (uint32_t r = present - joined; status == AQ_OK && r < present; r++) {
+        status = check_joined(udp, &all[r], r);
+        udp->peer_info[r] = all[r];
+    }
+    free(all);
+    if (status != AQ_OK)
+        return status;
+    atomic_store_explicit(&udp->known, present, memory_order_release);
+    return udp_watch_admit(udp);
 }
 
 // The memory beyond the slots of the socket is divided evenly between the two queues, so that
@@ -326,6 +368,7 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .sleep = udp_sleep,
     .disarm = udp_disarm,
     .wake = udp_wake,
+    .admit = udp_admit,
     .open_window = udp_open_window,
     .memory_bytes = udp_memory_bytes,
     .counters = udp_counters,

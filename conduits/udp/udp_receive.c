@@ -83,7 +83,7 @@ static udp_drop_t link_find(const udp_conduit_t *udp, const udp_header_t *header
         *link = udp_window_find(udp, header->source);
         return *link ? UDP_DROPS : UDP_DROP_UNCONNECTED;
     }
-    if (header->source >= udp->base.env->size || header->source == udp->party)
+    if (header->source >= udp_known(udp) || header->source == udp->party)
         return UDP_DROP_MISDIRECTED;
     *link = atomic_load_explicit(&udp->link_of[header->source], memory_order_acquire);
     return UDP_DROPS;

@@ -289,8 +289,8 @@ static unsigned answer_pings(void)
 static aq_status_t find_neighbours(udp_conduit_t *udp, udp_link_t *found[2], unsigned *count)
 {
     const aq_conduit_env_t *env = udp->base.env;
-    const uint32_t around[] = {(env->rank + 1) % env->size,
-                               (env->rank + env->size - 1) % env->size};
+    const uint32_t ranks = aq_boot_present(env->boot);
+    const uint32_t around[] = {(env->rank + 1) % ranks, (env->rank + ranks - 1) % ranks};
     *count = 0;
     for (unsigned i = 0; i < 2; i++) {
         if (aq_index_in_nbrhd(env, around[i]) != UINT32_MAX || (*count && around[0] == around[1]))
@@ -376,4 +376,10 @@ aq_status_t udp_watch_check_network(udp_conduit_t *udp)
     status = aq_boot_agree(udp->base.env->boot, status, sentence);
     aq_boot_meanwhile(NULL);
     return status;
+}
+
+// Polls, which go on meanwhile, answer the pings of the new ranks.
+aq_status_t udp_watch_admit(const udp_conduit_t *udp)
+{
+    return udp->watch.connect_timeout ? aq_boot_agree(udp->base.env->boot, AQ_OK, "") : AQ_OK;
 }

@@ -28,6 +28,10 @@ void udp_watch_start(udp_watch_t *watch);
 // are logged.
 aq_status_t udp_watch_check_network(udp_conduit_t *udp);
 
+// Collective, when ranks have joined: the counterpart of udp_watch_check_network at the ranks that
+// were there. Blocks and polls.
+aq_status_t udp_watch_admit(const udp_conduit_t *udp);
+
 // The host of a peer, for its link. NULL: the host is not monitored. The caller holds links_lock.
 udp_host_t *udp_watch_host(udp_conduit_t *udp, const udp_link_t *link);
 
