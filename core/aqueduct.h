@@ -69,6 +69,41 @@ AQ_API int gasnetx_EP_Create(gex_EP_t *ep_p, gex_Client_t client,
                              gex_EP_Capabilities_t capabilities, gex_Flags_t flags,
                              const gasnetx_identity_t *accepts);
 
+// ---- jobs that grow ----
+
+// A job that was started with a reserve (gasnetrun -n 4 --reserve 12) can start the ranks of its
+// reserve later: they run the same program with the same arguments, and get the next numbers.
+//
+// - To a process that is started this way, its job looks as at a start: gex_Client_Init, handlers,
+//   and gex_Segment_Attach are collective over the processes that join together, and the team that
+//   gex_Client_Init gives has these as members. gasnetx_Job_QueryGrowth gives the team of all.
+// - In the processes that were there all teams stay as they are. gex_System_QueryJobSize, and the
+//   lists of gex_System_QueryNbrhdInfo and gex_System_QueryHostInfo, grow; the lists keep their
+//   addresses.
+// - A process that joins has no handlers of the client at first. So send it a message, or access
+//   its memory, after a barrier of the team of all that it enters with handlers registered and
+//   segment attached.
+// - Puts and gets between a process that joins and any other travel as messages, also between
+//   neighbours, and a Long to its segment is limited as to a rank of another host. After a growth,
+//   gex_Segment_Attach of the other processes works the same way. There are no reserved segments
+//   (gasnetx_Segment_AttachReserved), and no calls of GASNet-1.
+#define GASNETX_GROWTH 1
+
+// Starts the next count ranks of the reserve, and stores in *all_p, unless NULL, a new team of all
+// ranks that are there then, in the order of their numbers. The team stays until gex_TM_Destroy.
+// Collective over all ranks that are there, in one thread of each; blocks until the new ranks are
+// in gex_Client_Init, polls and runs handlers. Other threads may go on communicating with other
+// ranks. Not allowed in handlers. flags: 0. Returns the same at all ranks: GASNET_OK;
+// GASNET_ERR_BAD_ARG, with nothing done, if count is 0, larger than what is left of the reserve, or
+// not the same at all ranks; GASNET_ERR_RESOURCE, with nothing done, if the spawner or the client
+// of the job cannot have a reserve. If a new rank cannot start, the job ends.
+AQ_API int gasnetx_Job_Grow(gex_Rank_t count, gex_TM_t *all_p, gex_Flags_t flags);
+
+// Returns 0 in a process that was there at the start of the job, else the number of the call of
+// gasnetx_Job_Grow, from 1, that has started this process; *all_p, unless NULL, is then the team of
+// all ranks of that call, else GEX_TM_INVALID. Any thread; does not block; allowed in handlers.
+AQ_API unsigned gasnetx_Job_QueryGrowth(gex_TM_t *all_p);
+
 // ---- memory of this process ----
 
 // Memory of the runtime in bytes (the part of the peer table for each rank that this

@@ -26,6 +26,7 @@ const aq_layer_t aq_layer_table[] = {
     {"large messages", aq_large_register, AQ_HANDLER_LARGE_PIECE, AQ_HANDLER_LARGE_HEADER},
     {"streams", aq_stream_register, AQ_HANDLER_STREAM_MESSAGE, AQ_HANDLER_STREAM_CONTROL},
     {"primordial team", aq_coll_team_start_job, 0, 0},
+    {"team of all after growth", aq_grow_start, 0, 0},
     {0},
 };
 

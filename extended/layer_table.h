@@ -4,7 +4,7 @@
 #define AQ_LAYER_TABLE_H
 
 // Indices of the library's own handlers, which are below those that clients may use. All ranks of a
-// job have the same indices. The core has 50, 51, 54 and those from 57 on.
+// job have the same indices. The core has 50, 51 and those from 54 on.
 enum {
     AQ_HANDLER_PUT = 1, // rma_am.c
     AQ_HANDLER_PUT_DONE,
@@ -70,5 +70,7 @@ void aq_stream_register(void);
 // team.
 void aq_gasnet1_start(void);
 void aq_coll_team_start_job(void);
+// In a process that joins a running job: makes the team of all ranks. Collective; blocks.
+void aq_grow_start(void);
 
 #endif

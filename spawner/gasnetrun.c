@@ -64,7 +64,8 @@ static const char amudprun_usage[] =
 static const char gasnetrun_usage[] =
     "  -n <ranks>         start that many ranks (also -np)\n"
     "  -N <hosts>         spread the ranks evenly over that many hosts, the first of the list\n"
-    "  --spare <hosts>    start that many hosts more than -N, and leave out those that fail\n";
+    "  --spare <hosts>    start that many hosts more than -N, and leave out those that fail\n"
+    "  --reserve <ranks>  the program may start that many ranks more (gasnetx_Job_Grow)\n";
 
 static const char last_usage[] =
     "  -h, --help         this text\n"
@@ -241,6 +242,9 @@ static bool take_option(run_options_t *run, char **argv, int *at)
         return take_depth(argv, at);
     if (!is_amudprun(run) && is_option(word, "--spare"))
         return number32_option(argv, at, strlen("--spare"), 0, AQ_HOSTS_MAX, &run->start.spare);
+    if (is_option(word, "--reserve"))
+        return number32_option(argv, at, strlen("--reserve"), 0, AQ_JOB_RANKS_MAX,
+                               &run->start.run.reserve);
     if (strncmp(word, "-conduit", 8) == 0 || strcmp(word, "-cyclic") == 0)
         return take_flag(run, word);
     return take_valued(run, argv, at);
@@ -385,6 +389,8 @@ static void print_job(const run_options_t *run, const aq_spawn_module_t *module)
     if (run->start.run.size > 0)
         printf(", %" PRIu32 " ranks", run->start.run.size);
     putchar('\n');
+    if (run->start.run.reserve > 0)
+        printf("gasnetrun: room for %" PRIu32 " ranks that start later\n", run->start.run.reserve);
     if (run->start.run.cpus_per_rank > 0)
         printf("gasnetrun: %" PRIu32 " processors for each rank, of %u\n",
                run->start.run.cpus_per_rank, aq_size_processors());
@@ -423,10 +429,20 @@ static bool export_conduit(const run_options_t *run)
            (!run->by_name || setenv("GASNET_SPAWN_CONDUIT", choice, 1) == 0);
 }
 
+static bool check_reserve(const run_options_t *run, const aq_spawn_module_t *module)
+{
+    if (run->start.run.reserve == 0 || module->has_reserve)
+        return true;
+    aq_log_error("option --reserve: spawner %s starts all ranks at once; start the ranks on one "
+                 "host with -spawner=fork, or leave --reserve out",
+                 module->name);
+    return false;
+}
+
 static int run_job(run_options_t *run)
 {
     const aq_spawn_module_t *module = aq_spawn_choose(&run->start, run->spawner);
-    if (module == NULL || !check_size(run, module))
+    if (module == NULL || !check_size(run, module) || !check_reserve(run, module))
         return EXIT_USAGE;
     if (run->start.spare > 0 && !module->has_spares) {
         aq_log_error("option --spare: spawner %s starts no spare hosts, only spawner ssh does",

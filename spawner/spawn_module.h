@@ -28,6 +28,7 @@ typedef struct aq_spawn_module {
     const char *name;
     bool has_spares; // takes the option --spare
     bool joins; // this process is one of a job that something else started: -n may be missing
+    bool has_reserve; // can start ranks later (--reserve)
 
     // Whether this module can start the job here. True: *priority is set, and the module with the
     // highest priority wins. False: why holds one sentence without a full stop. Does not block.

@@ -52,6 +52,7 @@ static void fork_undo(void) {}
 
 const aq_spawn_module_t aq_module_fork = {
     .name = "fork",
+    .has_reserve = true,
     .init = fork_init,
     .parse_options = fork_parse_options,
     .allocate_hosts = fork_nothing,
