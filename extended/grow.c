@@ -156,7 +156,7 @@ int gasnetx_Job_Grow(gex_Rank_t count, gex_TM_t *all_p, gex_Flags_t flags)
                      ? check_wish(count, flags)
                      : refuse_growth(GASNET_ERR_RESOURCE,
                                      "the spawner of this job starts all ranks at once; use "
-                                     "gasnetrun -spawner=fork with --reserve");
+                                     "gasnetrun with spawner fork or ssh and --reserve");
     if (aq_job.grows) // else it is the same at all ranks
         result = agree_on_wish((wish_t){count, result});
     if (result != GASNET_OK)

@@ -16,6 +16,7 @@
 
 #include "../other/base/log.h"
 #include "../other/base/size.h"
+#include "gather.h"
 
 #define SPIN_ROUNDS 4000
 #define YIELD_ROUNDS 3
@@ -158,34 +159,32 @@ void aq_page_wake_relay(const aq_boot_page_t *page)
         (void)kill(page->relay, AQ_WAKE_SIGNAL);
 }
 
+void aq_page_admit(aq_boot_page_t *page, const aq_page_step_t *step, uint32_t local)
+{
+    page->first = page->present;
+    page->local += local;
+    page->round = step->round;
+    aq_page_complete(page);
+    atomic_fetch_add(&page->present, step->part); // a new rank must not take part in this barrier
+    (void)kill(page->supervisor, AQ_WAKE_SIGNAL);
+}
+
 aq_status_t aq_page_barrier(aq_boot_page_t *page, const aq_page_step_t *step)
 {
     uint32_t turn = atomic_load(&page->turn) & ~TURN_ENDED;
     if (atomic_fetch_add(&page->arrived, 1) + 1 < page->local)
         return wait_turn(page, turn);
     if (page->relay == 0) {
-        aq_page_complete(page);
+        if (step->kind == AQ_STEP_GROW)
+            aq_page_admit(page, step, step->part);
+        else
+            aq_page_complete(page);
         return AQ_OK;
     }
     page->step = *step;
     atomic_store(&page->gathered, 1);
     aq_page_wake_relay(page);
     return wait_turn(page, turn);
-}
-
-// The last rank to arrive changes the page, since all others have read it then.
-aq_status_t aq_page_grow(aq_boot_page_t *page, uint32_t count, uint32_t round)
-{
-    const uint32_t turn = atomic_load(&page->turn) & ~TURN_ENDED;
-    if (atomic_fetch_add(&page->arrived, 1) + 1 < page->local)
-        return wait_turn(page, turn);
-    page->first = page->local;
-    page->local += count;
-    page->round = round;
-    atomic_store(&page->present, page->local);
-    aq_page_complete(page);
-    (void)kill(page->supervisor, AQ_WAKE_SIGNAL);
-    return AQ_OK;
 }
 
 bool aq_page_gathered(aq_boot_page_t *page, aq_page_step_t *out)

@@ -18,8 +18,10 @@
 //   on it.
 // - A rank joins by state STARTING -> RUNNING, so each rank number is used once in a job.
 // - members counts the ranks of this host that joined, absent those that ended without joining.
-// - With a reserve all ranks are on this host. first, present, local and round change in
-//   aq_page_grow only, before the new ranks are started and while all others wait in it.
+// - first, present, local and round change in aq_page_admit only, while all ranks that are there
+// are
+//   in a barrier; the supervisor starts the new ones once present says so. At least one rank of
+//   each host is there at the start.
 // - Tables have one entry per rank of the job, indexed by its number; this host uses its own
 //   ranks'.
 #ifndef AQ_BOOT_PAGE_H
@@ -100,9 +102,6 @@ uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round);
 // See barrier in aq_boot_ops_t. All ranks give the same step.
 aq_status_t aq_page_barrier(aq_boot_page_t *page, const aq_page_step_t *step);
 
-// See grow in aq_boot_ops_t. round: see aq_page_step_t; the same at all ranks.
-aq_status_t aq_page_grow(aq_boot_page_t *page, uint32_t count, uint32_t round);
-
 // Runs the turn of aq_boot_meanwhile once; returns whether it had anything to do.
 bool aq_page_meanwhile(void);
 
@@ -110,6 +109,10 @@ bool aq_page_meanwhile(void);
 // complete releases them once the ranks of all hosts have arrived.
 bool aq_page_gathered(aq_boot_page_t *page, aq_page_step_t *out);
 void aq_page_complete(aq_boot_page_t *page);
+
+// As aq_page_complete, for a step in which ranks join: step->part ranks are there from now on,
+// `local` of them on this host, and the supervisor starts these.
+void aq_page_admit(aq_boot_page_t *page, const aq_page_step_t *step, uint32_t local);
 
 // Wakes the relay, if there is one. Async-signal-safe.
 void aq_page_wake_relay(const aq_boot_page_t *page);

@@ -331,6 +331,11 @@ static bool check_size(const run_options_t *run, const aq_spawn_module_t *module
 
 static bool check_program(const run_options_t *run)
 {
+    if (run->start.run.size + (uint64_t)run->start.run.reserve > AQ_JOB_RANKS_MAX) {
+        aq_log_error("%" PRIu32 " ranks and a reserve of %" PRIu32 ": a job has at most %d ranks",
+                     run->start.run.size, run->start.run.reserve, AQ_JOB_RANKS_MAX);
+        return false;
+    }
     if (run->start.run.argv[0] == NULL) {
         aq_log_error("the program is missing; name it after the options");
         return false;
@@ -433,8 +438,8 @@ static bool check_reserve(const run_options_t *run, const aq_spawn_module_t *mod
 {
     if (run->start.run.reserve == 0 || module->has_reserve)
         return true;
-    aq_log_error("option --reserve: spawner %s starts all ranks at once; start the ranks on one "
-                 "host with -spawner=fork, or leave --reserve out",
+    aq_log_error("option --reserve: spawner %s starts all ranks at once; use spawner fork or ssh, "
+                 "or leave --reserve out",
                  module->name);
     return false;
 }

@@ -25,7 +25,7 @@ static bool is_legal(aq_message_t type, uint32_t size, const aq_gathered_t *gath
     const aq_step_t *step = &gathered->step;
     if (step->part > AQ_FRAME_MOST / 2)
         return false;
-    if (step->kind == AQ_STEP_BARRIER)
+    if (step->kind == AQ_STEP_BARRIER || step->kind == AQ_STEP_GROW)
         return gathered->length == 0;
     if (step->kind == AQ_STEP_BROADCAST)
         return step->root < size &&
@@ -88,11 +88,12 @@ static bool sort_rows(const aq_gather_t *gather, aq_bytes_t *out)
     aq_view_t view = {.at = gather->data.data, .left = gather->data.used};
     uint32_t part = gather->step.part;
     uint8_t *seen = calloc(gather->size, 1), *all = calloc(gather->size, part);
-    bool ok = seen != NULL && all != NULL && gather->rows == gather->size;
+    const uint32_t present = gather->size - gather->absent;
+    bool ok = seen != NULL && all != NULL && gather->rows == present;
     for (uint32_t i = 0; ok && i < gather->rows; i++) {
         uint32_t rank = aq_get_u32(&view);
         const uint8_t *row = aq_get_raw(&view, part);
-        ok = row != NULL && rank < gather->size && !seen[rank];
+        ok = row != NULL && rank < present && !seen[rank];
         if (ok) {
             seen[rank] = 1;
             memcpy(all + (size_t)rank * part, row, part);
@@ -109,6 +110,8 @@ bool aq_gather_union(const aq_gather_t *gather, aq_bytes_t *out)
 {
     if (gather->step.kind == AQ_STEP_EXCHANGE)
         return sort_rows(gather, out);
+    if (gather->step.kind == AQ_STEP_GROW)
+        return gather->step.part <= gather->absent;
     if (gather->step.kind == AQ_STEP_BROADCAST && gather->data.used != gather->step.part)
         return false;
     aq_put_raw(out, gather->data.data, gather->data.used);
@@ -117,6 +120,8 @@ bool aq_gather_union(const aq_gather_t *gather, aq_bytes_t *out)
 
 void aq_gather_reset(aq_gather_t *gather)
 {
+    if (gather->step.kind == AQ_STEP_GROW && gather->step.part <= gather->absent)
+        gather->absent -= gather->step.part;
     gather->parts = gather->rows = 0;
     gather->data.used = 0;
 }

@@ -5,6 +5,7 @@
 //   barrier:   frames without data
 //   exchange:  up: rows (rank, part bytes) of the subtree; down: size * part bytes in rank order
 //   broadcast: up: part bytes, from the subtree of the root only; down: the same bytes to all
+//   grow:      frames without data; from then on `part` ranks more are there
 //
 // In a tree of P processes a step takes 2 (P - 1) frames, none longer than the data it must
 // deliver.
@@ -13,17 +14,23 @@
 
 #include "messages.h"
 
-typedef enum aq_step_kind { AQ_STEP_BARRIER, AQ_STEP_EXCHANGE, AQ_STEP_BROADCAST } aq_step_kind_t;
+typedef enum aq_step_kind {
+    AQ_STEP_BARRIER,
+    AQ_STEP_EXCHANGE,
+    AQ_STEP_BROADCAST,
+    AQ_STEP_GROW
+} aq_step_kind_t;
 
 typedef struct aq_step {
     uint32_t kind; // aq_step_kind_t
-    uint32_t part; // bytes of a row, or of the broadcast
+    uint32_t part; // bytes of a row, or of the broadcast; ranks that join
     uint32_t root; // of a broadcast
 } aq_step_t;
 
 // Always true: parts <= expected; data holds the rows of `rows` ranks.
 typedef struct aq_gather {
     uint32_t size;     // ranks of the job
+    uint32_t absent;   // the last ranks, which have not been started yet; for the root only
     uint32_t expected; // contributions to a step: subtrees, and this host if it has ranks
     uint32_t parts;    // contributions so far
     aq_step_t step;    // legal when parts > 0
@@ -50,10 +57,11 @@ bool aq_gather_add(aq_gather_t *gather, const aq_gathered_t *part);
 bool aq_gather_complete(const aq_gather_t *gather);
 // What this process sends up the tree.
 aq_gathered_t aq_gather_result(const aq_gather_t *gather);
-// Writes what the root of the tree sends down to out (without a frame). False: rows are missing or
-// duplicate, or there is no memory.
+// Writes what the root of the tree sends down to out (without a frame), with zeros for ranks that
+// are absent. False: rows are missing or duplicate, more ranks are to join than are absent, or
+// there is no memory.
 bool aq_gather_union(const aq_gather_t *gather, aq_bytes_t *out);
-// Prepares for the next step.
+// Prepares for the next step. Ranks that join are not absent any more.
 void aq_gather_reset(aq_gather_t *gather);
 
 #endif

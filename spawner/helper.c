@@ -277,6 +277,8 @@ static bool take_spread(aq_helper_t *helper, const aq_frame_t *frame)
         return true; // on its way out
     if (all.length > 0)
         memcpy(aq_page_slots(helper->page, step->round), all.data, all.length);
+    if (step->kind == AQ_STEP_GROW)
+        return aq_helper_admit(helper);
     aq_page_complete(helper->page);
     return true;
 }

@@ -93,6 +93,8 @@ void aq_helper_take_input(aq_helper_t *helper, const uint8_t *data, size_t lengt
 void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked);
 // Reports to the parent what the ranks announced on the page or contribute there.
 void aq_helper_check_page(aq_helper_t *helper);
+// Completes a step in which ranks join. False: more than the reserve has.
+bool aq_helper_admit(aq_helper_t *helper);
 // Reads what is left in the pipes.
 void aq_helper_drain(aq_helper_t *helper);
 // Packs lines of the ranks into frames for the parent.

@@ -31,8 +31,35 @@ static bool list_ranks(aq_helper_t *helper, uint32_t place)
     for (uint32_t r = 0; r < spec->size; r++)
         if (spec->host_of_rank[r] == place)
             helper->ranks[helper->rank_count++] = r;
-    helper->page->local = count;
     return count > 0;
+}
+
+// The number of ranks of this host that are below that rank.
+static uint32_t ranks_below(const aq_helper_t *helper, uint32_t rank)
+{
+    uint32_t count = 0;
+    while (count < helper->rank_count && helper->ranks[count] < rank)
+        count++;
+    return count;
+}
+
+// Each host has a rank that is there at the start, so that it always contributes to a step.
+static bool admit_first(aq_helper_t *helper)
+{
+    const aq_spec_t *spec = &helper->node.spec;
+    atomic_store(&helper->page->present, spec->size - spec->reserve);
+    helper->page->local = ranks_below(helper, spec->size - spec->reserve);
+    return helper->page->local > 0;
+}
+
+bool aq_helper_admit(aq_helper_t *helper)
+{
+    const uint32_t present = atomic_load(&helper->page->present), joined = helper->step.part;
+    if (joined > helper->node.spec.size - present)
+        return false;
+    aq_page_admit(helper->page, &helper->step,
+                  ranks_below(helper, present + joined) - ranks_below(helper, present));
+    return true;
 }
 
 static bool make_page(aq_helper_t *helper)
@@ -145,14 +172,16 @@ static bool prepare_supervisor(const aq_spec_t *spec)
 static int supervise_ranks(const aq_helper_t *helper, aq_boot_t **boot)
 {
     const aq_spec_t *spec = &helper->node.spec;
-    const aq_supervise_part_t part = {helper->page, helper->page_fd, helper->ranks, spec->size};
-    const aq_supervise_options_t options = {.size = helper->rank_count,
+    const aq_supervise_part_t part = {helper->page, helper->page_fd, helper->ranks};
+    const uint32_t first = helper->page->local;
+    const aq_supervise_options_t options = {.size = first,
+                                            .reserve = helper->rank_count - first,
                                             .part = &part,
                                             .argv = helper->resume != NULL ? NULL : spec->argv,
                                             .label_lines = spec->label_lines,
                                             .cpus_per_rank = spec->cpus_per_rank};
     int code = EXIT_NO_START;
-    aq_page_divert_faults(helper->page, helper->rank_count);
+    aq_page_divert_faults(helper->page, first);
     if (helper->resume != NULL || prepare_supervisor(spec))
         (void)aq_supervise(&options, boot, &code);
     else
@@ -247,7 +276,7 @@ static bool connect_supervisor(aq_helper_t *helper)
 
 bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
 {
-    if (!list_ranks(helper, aq_go_place(go, helper->node.self)))
+    if (!list_ranks(helper, aq_go_place(go, helper->node.self)) || !admit_first(helper))
         return false;
     note_peer(helper, go);
     return helper->resume != NULL ? fork_supervisor(helper) : connect_supervisor(helper);
@@ -361,7 +390,7 @@ static void contribute_step(aq_helper_t *helper)
     const uint8_t *slots = aq_page_slots(helper->page, step->round);
     aq_gathered_t part = {.step = {step->kind, step->part, step->root}};
     aq_bytes_t data = {0};
-    for (uint32_t i = 0; i < helper->rank_count; i++) {
+    for (uint32_t i = 0; i < helper->page->local; i++) {
         uint32_t rank = helper->ranks[i];
         if (step->kind == AQ_STEP_EXCHANGE)
             aq_gather_row(&data, rank, slots + (size_t)rank * step->part, step->part);

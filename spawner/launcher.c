@@ -922,7 +922,7 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
         return false;
     }
     raise_files(node->child_count);
-    node->gather = (aq_gather_t){.size = plan->spec.size};
+    node->gather = (aq_gather_t){.size = plan->spec.size, .absent = plan->spec.reserve};
     launcher->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
     aq_sink_open(&launcher->sinks[0], STDOUT_FILENO);
     aq_sink_open(&launcher->sinks[1], STDERR_FILENO);

@@ -191,6 +191,7 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
     aq_put_u32(bytes, spec->size);
     aq_put_u32(bytes, spec->host_count);
     aq_put_u32(bytes, spec->spare);
+    aq_put_u32(bytes, spec->reserve);
     aq_put_u32(bytes, spec->cpus_per_rank);
     aq_put_u32(bytes, spec->radix);
     aq_put_u32(bytes, spec->timeout_ms);
@@ -231,6 +232,7 @@ bool aq_read_spec(aq_view_t view, aq_spec_t *out)
 {
     *out = (aq_spec_t){.size = aq_get_u32(&view), .host_count = aq_get_u32(&view)};
     out->spare = aq_get_u32(&view);
+    out->reserve = aq_get_u32(&view);
     out->cpus_per_rank = aq_get_u32(&view);
     out->radix = aq_get_u32(&view);
     out->timeout_ms = aq_get_u32(&view);
@@ -249,7 +251,7 @@ bool aq_read_spec(aq_view_t view, aq_spec_t *out)
     out->shell_options = aq_get_text(&view);
     out->ports = aq_get_text(&view);
     if (out->size < 1 || out->size > AQ_JOB_RANKS_MAX || out->spare >= out->host_count ||
-        !get_tables(&view, out))
+        out->reserve >= out->size || !get_tables(&view, out))
         goto err_free;
     out->argv = get_words(&view);
     out->environment = get_words(&view);

@@ -82,6 +82,7 @@ typedef struct aq_spec {
     // Hosts beyond those that get ranks. host_of_rank counts places, [0, host_count - spare); GO
     // tells which hosts have them. Without spares, host and place are the same.
     uint32_t spare;
+    uint32_t reserve; // the last ranks, which are not started with the others
     uint32_t cpus_per_rank, radix, timeout_ms;
     bool label_lines, line_buffer, verbose, quiet, promiscuous;
     bool workers; // each host is a process that a custom command started (workers.h)

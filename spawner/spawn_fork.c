@@ -110,7 +110,8 @@ static aq_status_t fork_broadcast(aq_boot_t *boot, void *buf, size_t len, uint32
 static aq_status_t fork_grow(aq_boot_t *boot, uint32_t count)
 {
     fork_boot_t *self = mine_of(boot);
-    aq_status_t status = aq_page_grow(self->page, count, self->round);
+    const aq_page_step_t step = {.kind = AQ_STEP_GROW, .part = count, .round = self->round};
+    aq_status_t status = aq_page_barrier(self->page, &step);
     if (status == AQ_OK)
         boot->absent -= count;
     return status;

@@ -122,11 +122,13 @@ static aq_status_t place_ranks(const aq_start_t *start)
                              .host_count = is_one_host(start) ? 1 : (uint32_t)start->host_count,
                              .cpus_per_rank = start->run.cpus_per_rank,
                              .cyclic = start->cyclic};
-    uint32_t *row_of_rank = calloc(start->run.size, sizeof *row_of_rank);
+    const uint32_t first = start->run.size, all = first + start->run.reserve;
+    uint32_t *row_of_rank = calloc(all, sizeof *row_of_rank);
     bool ok = row_of_rank != NULL &&
-              aq_hosts_place(&hosts, &wanted, row_of_rank, &overfull, fault, sizeof fault) &&
-              number_hosts(row_of_rank, start->run.size) &&
-              add_spares(start->spare, fault, sizeof fault);
+              aq_hosts_place(&hosts, &wanted, row_of_rank, &overfull, fault, sizeof fault);
+    for (uint32_t r = first; ok && r < all; r++) // the reserve goes to the same hosts in turn
+        row_of_rank[r] = row_of_rank[r - first];
+    ok = ok && number_hosts(row_of_rank, all) && add_spares(start->spare, fault, sizeof fault);
     free(row_of_rank);
     if (!ok) {
         aq_log_error("%s", fault);
@@ -254,7 +256,8 @@ static aq_status_t ssh_prepare(const aq_start_t *start)
         aq_log_error("no memory for the environment of the ranks, or /proc is missing");
         return AQ_ERR_RESOURCE;
     }
-    spec->size = start->run.size;
+    spec->size = start->run.size + start->run.reserve;
+    spec->reserve = start->run.reserve;
     spec->cpus_per_rank = start->run.cpus_per_rank;
     spec->timeout_ms = (uint32_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1000);
     spec->label_lines = start->run.label_lines;
@@ -296,6 +299,7 @@ static void ssh_finalize(void)
 const aq_spawn_module_t aq_module_ssh = {
     .name = "ssh",
     .has_spares = true,
+    .has_reserve = true,
     .init = ssh_init,
     .parse_options = ssh_parse_options,
     .allocate_hosts = ssh_allocate_hosts,

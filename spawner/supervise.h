@@ -9,8 +9,7 @@
 typedef struct aq_supervise_part {
     struct aq_boot_page *page; // made and filled in by the caller
     int page_fd;
-    const uint32_t *ranks; // their numbers in the job, ascending; options->size of them
-    uint32_t job_size;
+    const uint32_t *ranks; // their numbers in the job, ascending, with the reserve
 } aq_supervise_part_t;
 
 typedef struct aq_supervise_options {
@@ -28,7 +27,7 @@ typedef struct aq_supervise_options {
 // all, and blocks until all ranks are gone. *code is the exit code of the job, also when nothing
 // could be started. Logs faults.
 //
-// A reserve needs argv, and no part.
+// A reserve needs argv.
 //
 // With argv: returns false, in the caller only. With argv NULL: returns true in each child, with
 // *out set; in the caller it does not return but ends the process with the code of the job.

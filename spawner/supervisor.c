@@ -404,15 +404,16 @@ static void wait_events(aq_supervised_t *job, int ms)
         take_signals(job);
 }
 
-// The job grows: starts the ranks that it has asked for.
+// Starts the ranks that have been asked for since.
 static void notice_growth(aq_supervised_t *job)
 {
-    uint32_t rank;
+    uint32_t rank, last = job->started;
     int code;
-    if (job->places == job->started || job->phase != AQ_SUPERVISED_RUNNING ||
-        atomic_load(&job->page->present) == job->started)
+    while (last < job->places && aq_supervised_rank(job, last) < aq_supervised_size(job))
+        last++;
+    if (last == job->started || job->phase != AQ_SUPERVISED_RUNNING)
         return;
-    (void)aq_supervised_start_ranks(job, atomic_load(&job->page->present), &rank, &code);
+    (void)aq_supervised_start_ranks(job, last, &rank, &code);
     if (code != 0)
         fail_job(job, code);
 }

@@ -65,15 +65,14 @@ typedef struct aq_supervised {
 // Epoll data of the signal descriptor; streams have their index.
 #define AQ_WATCH_SIGNALS UINT32_MAX
 
-// The number in the job of the rank at that place on this host; the number of ranks of the job.
+// The number in the job of the rank at that place on this host; the ranks that are there.
 static inline uint32_t aq_supervised_rank(const aq_supervised_t *job, uint32_t place)
 {
     return job->options->part != NULL ? job->options->part->ranks[place] : place;
 }
 static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
 {
-    return job->options->part != NULL ? job->options->part->job_size
-                                      : atomic_load(&job->page->present);
+    return atomic_load(&job->page->present);
 }
 
 // Whether that signal asks the job to end.

@@ -121,26 +121,34 @@ static aq_status_t check_joined(const udp_conduit_t *udp, const udp_peer_info_t 
 }
 
 // Datagrams of the new ranks are dropped until their addresses are here; they send them again.
+static aq_status_t note_joined(udp_conduit_t *udp, const udp_peer_info_t *all, uint32_t first)
+{
+    const uint32_t present = aq_boot_present(udp->base.env->boot);
+    for (uint32_t r = first; r < present; r++)
+        if (check_joined(udp, &all[r], r) != AQ_OK)
+            return AQ_ERR_CONFIG;
+    aq_lock_take(&udp->links_lock);
+    memcpy(&udp->peer_info[first], &all[first], (present - first) * sizeof *all);
+    atomic_store_explicit(&udp->known, present, memory_order_relaxed);
+    aq_lock_drop(&udp->links_lock);
+    return AQ_OK;
+}
+
 static aq_status_t udp_admit(aq_conduit_t *conduit, uint32_t joined)
 {
     udp_conduit_t *udp = udp_of(conduit);
-    const aq_conduit_env_t *env = conduit->env;
-    const uint32_t present = aq_boot_present(env->boot);
-    udp_peer_info_t *all = calloc(env->size, sizeof *all), *mine = &udp->peer_info[env->rank];
-    aq_status_t status = all ? AQ_OK : AQ_ERR_RESOURCE;
-    if (!all)
-        aq_log_error("out of memory for the addresses of %u ranks", env->size);
-    if (status == AQ_OK)
-        status = env->boot->ops->exchange(env->boot, mine, sizeof *mine, all);
-    for (uint32_t r = present - joined; status == AQ_OK && r < present; r++) {
-        status = check_joined(udp, &all[r], r);
-        udp->peer_info[r] = all[r];
+    aq_boot_t *boot = conduit->env->boot;
+    const udp_peer_info_t *mine = &udp->peer_info[boot->rank];
+    udp_peer_info_t *all = calloc(boot->size, sizeof *all);
+    if (!all) {
+        aq_log_error("out of memory for the addresses of %u ranks", boot->size);
+        return AQ_ERR_RESOURCE;
     }
+    aq_status_t status = boot->ops->exchange(boot, mine, sizeof *mine, all);
+    if (status == AQ_OK)
+        status = note_joined(udp, all, aq_boot_present(boot) - joined);
     free(all);
-    if (status != AQ_OK)
-        return status;
-    atomic_store_explicit(&udp->known, present, memory_order_release);
-    return udp_watch_admit(udp);
+    return status == AQ_OK ? udp_watch_admit(udp) : status;
 }
 
 // The memory beyond the slots of the socket is divided evenly between the two queues, so that

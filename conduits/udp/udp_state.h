@@ -185,7 +185,7 @@ typedef struct udp_conduit {
     udp_cipher_t cipher;        // mode encrypt; the same at all ranks
     size_t datagram_bytes;      // the longest datagram that this process sends
     udp_peer_info_t *peer_info; // of all ranks; NULL in a window
-    _Atomic uint32_t known;     // the first ones, whose peer_info is here; of the main one
+    _Atomic uint32_t known;     // ranks of which peer_info is here; of the main one
 
     aq_lock_t links_lock;              // for adding to the three members below
     _Atomic(udp_link_t *) *link_of;    // by rank; NULL: no link yet. NULL in a window
@@ -237,10 +237,10 @@ static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
     return (udp_conduit_t *)conduit;
 }
 
-// The ranks below this number are there, and their addresses are known.
+// The ranks below this number are there, and their addresses are known, under links_lock.
 static inline uint32_t udp_known(const udp_conduit_t *udp)
 {
-    return atomic_load_explicit(&udp->known, memory_order_acquire);
+    return atomic_load_explicit(&udp->known, memory_order_relaxed);
 }
 
 // The time of a poll, which reads the clock once and only if needed: *now is 0 until then.

@@ -242,19 +242,29 @@ static void exercise_half(gex_TM_t all)
 
 /* ---- the job as a rank sees it ---- */
 
+/* The ranks of a list are there, in ascending order, and this rank is at its place. */
+static void check_list(const gex_RankInfo_t *info, gex_Rank_t count, gex_Rank_t index)
+{
+    check(index < count && info[index].gex_jobrank == me, "a list does not have this rank");
+    for (gex_Rank_t i = 1; i < count; i++)
+        check(info[i - 1].gex_jobrank < info[i].gex_jobrank, "a list is not in order");
+    check(info[count - 1].gex_jobrank < gex_System_QueryJobSize(), "a list has an absent rank");
+}
+
 static void check_job(gex_TM_t all)
 {
     const gex_Rank_t size = size_of(all);
     gex_RankInfo_t *info;
-    gex_Rank_t count, index, groups, group;
+    gex_Rank_t count, index, groups, group, hosts;
     check(gex_System_QueryJobSize() == size, "the job does not have the size of the team of all");
     check(gex_TM_QueryRank(all) == me, "the team of all is not in the order of the job");
-    gex_System_QueryHostInfo(&info, &count, &index);
-    check(count == size && info[index].gex_jobrank == me, "the list of the host is wrong");
     gex_System_QueryNbrhdInfo(&info, &count, &index);
-    check(index < count && info[index].gex_jobrank == me, "the list of the neighbourhood is wrong");
-    gex_System_QueryMyPosition(&groups, &group, NULL, NULL);
+    check_list(info, count, index);
+    gex_System_QueryMyPosition(&groups, &group, &hosts, NULL);
     check(group < groups && groups <= size, "the neighbourhoods have wrong numbers");
+    gex_System_QueryHostInfo(&info, &count, &index);
+    check_list(info, count, index);
+    check(hosts > 1 || count == size, "ranks are missing on this host");
 }
 
 static void attach(void)

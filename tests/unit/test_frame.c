@@ -97,31 +97,33 @@ static void test_spec(void **state)
     char *environment[] = {"A=1", value, "B=x\ny 'z'", NULL};
     aq_spec_host_t hosts[] = {{"a", "ann", ""}, {"b", "", "/opt/x"}};
     uint32_t host_of_rank[] = {0, 0, 1}, machine_of_rank[] = {0, 0, 0};
-    const aq_spec_t spec = {.size = 3,
-                            .host_count = 3,
-                            .spare = 1,
-                            .cpus_per_rank = 4,
-                            .radix = 5,
-                            .timeout_ms = 6,
-                            .label_lines = true,
-                            .quiet = true,
-                            .program = "/bin/p",
-                            .folder = "/f",
-                            .shell = "ssh",
-                            .shell_options = "-x",
-                            .ports = "",
-                            .hosts = hosts,
-                            .host_of_rank = host_of_rank,
-                            .machine_of_rank = machine_of_rank,
-                            .workers = true,
-                            .key = "0123456789abcde",
-                            .argv = argv,
-                            .environment = environment};
+    aq_spec_t spec = {.size = 3,
+                      .reserve = 1,
+                      .host_count = 3,
+                      .spare = 1,
+                      .cpus_per_rank = 4,
+                      .radix = 5,
+                      .timeout_ms = 6,
+                      .label_lines = true,
+                      .quiet = true,
+                      .program = "/bin/p",
+                      .folder = "/f",
+                      .shell = "ssh",
+                      .shell_options = "-x",
+                      .ports = "",
+                      .hosts = hosts,
+                      .host_of_rank = host_of_rank,
+                      .machine_of_rank = machine_of_rank,
+                      .workers = true,
+                      .key = "0123456789abcde",
+                      .argv = argv,
+                      .environment = environment};
     aq_bytes_t bytes = {0};
     aq_spec_t got;
     aq_write_spec(&bytes, &spec);
     assert_true(aq_read_spec((aq_view_t){bytes.data, bytes.used, false}, &got));
     assert_int_equal(got.size, 3);
+    assert_int_equal(got.reserve, 1);
     assert_int_equal(got.cpus_per_rank, 4);
     assert_int_equal(got.radix, 5);
     assert_int_equal(got.timeout_ms, 6);
@@ -138,6 +140,11 @@ static void test_spec(void **state)
     for (size_t part = 0; part < bytes.used; part += part < 400 ? 1 : 997)
         assert_false(aq_read_spec((aq_view_t){bytes.data, part, false}, &got));
     host_of_rank[1] = 2; // no such place
+    bytes.used = 0;
+    aq_write_spec(&bytes, &spec);
+    assert_false(aq_read_spec((aq_view_t){bytes.data, bytes.used, false}, &got));
+    host_of_rank[1] = 0;
+    spec.reserve = 3; // no rank would start
     bytes.used = 0;
     aq_write_spec(&bytes, &spec);
     assert_false(aq_read_spec((aq_view_t){bytes.data, bytes.used, false}, &got));

@@ -226,6 +226,47 @@ static void test_disagreement(void **state)
     aq_bytes_free(&out);
 }
 
+// A step of all parts that adds ranks; whether the root completes it.
+static bool grow_by(aq_gather_t *gather, uint32_t count)
+{
+    const aq_gathered_t part = {{AQ_STEP_GROW, count, 0}, NULL, 0};
+    aq_bytes_t out = {0};
+    for (uint32_t i = 0; i < gather->expected; i++)
+        assert_true(aq_gather_add(gather, &part));
+    assert_true(aq_gather_complete(gather));
+    const bool grown = aq_gather_union(gather, &out);
+    assert_int_equal(out.used, 0);
+    aq_gather_reset(gather);
+    return grown;
+}
+
+// Rows of absent ranks are refused, and zeros in the union, until the ranks have joined.
+static void test_growth(void **state)
+{
+    (void)state;
+    static const uint8_t zeros[PART];
+    aq_bytes_t data = {0}, out = {0};
+    aq_gather_t gather = {.size = 4, .absent = 2, .expected = 1};
+    aq_gathered_t part = make_rows(&data, 0, 3);
+    assert_true(aq_gather_add(&gather, &part));
+    assert_false(aq_gather_union(&gather, &out));
+    aq_gather_reset(&gather);
+    assert_false(grow_by(&gather, 3));
+    assert_true(grow_by(&gather, 1));
+    part = make_rows(&data, 0, 3);
+    assert_true(aq_gather_add(&gather, &part));
+    assert_true(aq_gather_union(&gather, &out));
+    assert_int_equal(out.used, 4 * PART);
+    assert_memory_equal(out.data + 3 * PART, zeros, PART);
+    aq_gather_reset(&gather);
+    assert_true(grow_by(&gather, 1));
+    assert_int_equal(gather.absent, 0);
+    assert_false(grow_by(&gather, 1));
+    aq_bytes_free(&gather.data);
+    aq_bytes_free(&data);
+    aq_bytes_free(&out);
+}
+
 static void assert_refused(const aq_gathered_t *gathered, aq_message_t type)
 {
     aq_bytes_t bytes = {0};
@@ -246,7 +287,8 @@ static void test_lengths(void **state)
                                  {{AQ_STEP_EXCHANGE, 0, 0}, some, 0},
                                  {{AQ_STEP_BROADCAST, PART, 4}, some, PART},
                                  {{AQ_STEP_BROADCAST, PART, 0}, some, PART - 1},
-                                 {{3, 0, 0}, some, 0}};
+                                 {{AQ_STEP_GROW, 1, 0}, some, 1},
+                                 {{AQ_STEP_GROW + 1, 0, 0}, some, 0}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_refused(&bad[i], AQ_MSG_GATHER);
     assert_refused(&(aq_gathered_t){{AQ_STEP_EXCHANGE, PART, 0}, some, 4 * PART + 1},
@@ -275,9 +317,8 @@ static void test_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_traffic),
-        cmocka_unit_test(test_disagreement),
-        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_traffic), cmocka_unit_test(test_disagreement),
+        cmocka_unit_test(test_growth),  cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
