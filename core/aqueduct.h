@@ -83,10 +83,10 @@ AQ_API int gasnetx_EP_Create(gex_EP_t *ep_p, gex_Client_t client,
 // - A process that joins has no handlers of the client at first. So send it a message, or access
 //   its memory, after a barrier of the team of all that it enters with handlers registered and
 //   segment attached.
-// - Puts and gets between a process that joins and any other travel as messages, also between
-//   neighbours, and a Long to its segment is limited as to a rank of another host. After a growth,
-//   gex_Segment_Attach of the other processes works the same way. There are no reserved segments
-//   (gasnetx_Segment_AttachReserved), and no calls of GASNet-1.
+// - Neighbours map the segments of processes that join, and these map theirs. Longs are limited as
+//   to a rank of another host from the first such segment on. There are no reserved segments
+//   (gasnetx_Segment_AttachReserved), no common addresses (gasnetx_Segments_Aligned), and no calls
+//   of GASNet-1.
 #define GASNETX_GROWTH 1
 
 // Starts the next count ranks of the reserve, and stores in *all_p, unless NULL, a new team of all

@@ -39,6 +39,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../other/base/memfile.h"
 #include "../other/base/profile.h"
 #include "../other/base/status.h"
 #include "../spawner/boot.h"
@@ -361,6 +362,10 @@ typedef struct aq_conduit_ops {
     // the ranks before the memory is used. A network is asked before smp; AQ_ERR_ABSENT, unlogged,
     // at all ranks alike leaves the segments to the next conduit.
     aq_status_t (*share_segments)(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
+    // Where the segment of this rank from share_segments is, so that neighbours that join later can
+    // map it: a file that stays open, and the offset in it. False: nowhere. Any thread; does not
+    // block. Default: false.
+    bool (*segment_file)(aq_conduit_t *conduit, aq_memfile_ticket_t *file, uint64_t *offset);
     // Collective over the job, at most once: this rank's segment is in place. The conduit prepares
     // the memory for the network, and may exchange through env->boot. No rank accesses a segment
     // of another before all ranks have returned. May block.

@@ -21,7 +21,7 @@ static bool everything;
 static bool aligned;         // the segments of all ranks begin at the same address
 static bool must_be_aligned; // the client needs that
 
-static void (*tell_others)(uintptr_t addr, uintptr_t size);
+static void (*tell_others)(const aq_segment_source_t *segment);
 
 void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
@@ -291,7 +291,7 @@ static bool job_has_grown(void)
     return aq_job.boot->first || aq_job_present() > aq_team.head.size;
 }
 
-void aq_segment_tell_with(void (*tell)(uintptr_t addr, uintptr_t size))
+void aq_segment_tell_with(void (*tell)(const aq_segment_source_t *segment))
 {
     tell_others = tell;
 }
@@ -303,11 +303,39 @@ static int attach_nothing(gex_Segment_t *segment_p)
         *segment_p = GEX_SEGMENT_INVALID;
     if (!job_has_grown())
         return end_attach();
-    tell_others(0, UINTPTR_MAX);
+    tell_others(&(aq_segment_source_t){.size = UINTPTR_MAX});
     return GASNET_OK;
 }
 
-// Other processes do not map this segment.
+// The file in which a conduit has allocated the segment of this rank. Without one, other processes
+// do not map the segment.
+static void find_file(aq_segment_source_t *out)
+{
+    bool found = false;
+    for (unsigned i = 0; !found && i < aq_job.conduit_count; i++) {
+        aq_conduit_t *conduit = aq_job.conduits[i];
+        found = conduit->ops->segment_file &&
+                conduit->ops->segment_file(conduit, &out->file, &out->offset);
+    }
+}
+
+// Messages prove the identity of an endpoint that has one, so its segment is not mapped.
+void aq_segment_describe(gex_EP_t ep, aq_segment_source_t *out)
+{
+    const struct gex_segment *bound = ep->segment;
+    *out = (aq_segment_source_t){0};
+    if (!bound)
+        return;
+    out->addr = (uintptr_t)bound->addr;
+    out->size = bound->size;
+    out->serial = aq_max(ep->bound_serial, 1u);
+    if (!ep->identity && bound->allocated && bound->memory.fd >= 0 &&
+        aq_memfile_ticket(bound->memory.fd, &out->file) != AQ_OK)
+        out->file = (aq_memfile_ticket_t){0};
+    if (bound->attached && !bound->allocated && !bound->reserved)
+        find_file(out);
+}
+
 static int attach_announced(gex_Segment_t *segment_p, gex_EP_t ep, uintptr_t size)
 {
     gex_Segment_t made;
@@ -319,7 +347,9 @@ static int attach_announced(gex_Segment_t *segment_p, gex_EP_t ep, uintptr_t siz
     made->attached = true;
     if (gasnet_client_attach_hook)
         gasnet_client_attach_hook(made->addr, size);
-    tell_others((uintptr_t)made->addr, size);
+    aq_segment_source_t source;
+    aq_segment_describe(ep, &source);
+    tell_others(&source);
     if (segment_p)
         *segment_p = made;
     return GASNET_OK;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "../other/base/status.h"
+#include "segment_map.h"
 #include "gasnetex_core.h"
 
 // Computes the smallest limit of all ranks that are there. Collective, at init; also a barrier.
@@ -16,9 +17,12 @@ aq_status_t aq_segment_agree_on_limit(void);
 // As aq_segment_agree_on_limit, when ranks have joined: the limit of this rank stays as it is.
 aq_status_t aq_segment_share_limit(void);
 
+// Describes the segment of an endpoint of this process to other processes; size 0: there is none.
+void aq_segment_describe(gex_EP_t ep, aq_segment_source_t *out);
+
 // Registers how gex_Segment_Attach announces a segment in a job that has grown: collectively over
 // the primordial team of this process; returns when all ranks that are there know the segment.
-void aq_segment_tell_with(void (*tell)(uintptr_t addr, uintptr_t size));
+void aq_segment_tell_with(void (*tell)(const aq_segment_source_t *segment));
 
 // For a client of GASNET_SEGMENT_EVERYTHING: makes all memory of each rank its segment. At init.
 void aq_segment_everything(void);

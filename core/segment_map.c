@@ -70,10 +70,10 @@ static void room_release(uintptr_t addr, size_t size, size_t guard)
 }
 
 // Maps a file, or memory without one for -1, in reserved addresses.
-static bool room_fill(char *addr, size_t size, int fd)
+static bool room_fill(char *addr, size_t size, int fd, uint64_t offset)
 {
     const int flags = MAP_FIXED | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
-    return mmap(addr, size, PROT_READ | PROT_WRITE, flags, fd, 0) != MAP_FAILED;
+    return mmap(addr, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset) != MAP_FAILED;
 }
 
 bool aq_segment_memory_allocate(size_t size, aq_segment_memory_t *out)
@@ -84,7 +84,7 @@ bool aq_segment_memory_allocate(size_t size, aq_segment_memory_t *out)
         return false;
     out->addr = addr;
     out->fd = file_create(size);
-    if (room_fill(addr, size, out->fd))
+    if (room_fill(addr, size, out->fd, 0))
         return true;
     aq_segment_memory_free(out);
     return false;
@@ -179,7 +179,8 @@ static int source_open(const aq_segment_source_t *source)
     int fd = -1;
     if (!source->file.pid || aq_memfile_try_open(&source->file, &fd) != 0)
         return -1;
-    if (lseek(fd, 0, SEEK_END) >= (off_t)source->size)
+    const uint64_t bytes = (uint64_t)lseek(fd, 0, SEEK_END);
+    if (source->offset <= bytes && source->size <= bytes - source->offset)
         return fd;
     close(fd);
     return -1;
@@ -190,7 +191,7 @@ static void place_map(place_t *place, const aq_segment_source_t *source, int fd)
 {
     size_t guard;
     char *addr = room_reserve(source->size, &guard);
-    if (addr && (!guard || !room_fill(addr, source->size, fd))) {
+    if (addr && (!guard || !room_fill(addr, source->size, fd, source->offset))) {
         room_release((uintptr_t)addr, source->size, guard);
         return;
     }

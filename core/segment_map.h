@@ -42,12 +42,14 @@ void aq_segment_memory_free(const aq_segment_memory_t *memory);
 // A segment as its process publishes it.
 typedef struct aq_segment_source {
     aq_memfile_ticket_t file; // pid 0: neighbours cannot map it
+    uint64_t offset;          // in the file
     uint64_t serial;          // of the binding to its endpoint; later bindings have larger numbers
     uintptr_t addr, size;     // as its process sees it
 } aq_segment_source_t;
 
 // By endpoint index: what to add to addresses of a job rank's segment to reach them here; odd: not
-// mapped. NULL: no neighbour's segment with this index is mapped. Made once, never freed.
+// mapped. NULL: no neighbour's segment with this index is mapped. Made once, never freed. That of
+// index 0 is aq_job.shift, in jobs that may grow.
 extern _Atomic(intptr_t *) aq_segment_map_shifts[GASNET_MAXEPS];
 
 // For a rank other than this one, and endpoint 1 or more. Any thread; does not block.
@@ -57,7 +59,8 @@ static inline intptr_t aq_segment_map_shift(uint32_t jobrank, gex_EP_Index_t ep)
     return shifts ? __atomic_load_n(&shifts[jobrank], __ATOMIC_RELAXED) : AQ_UNMAPPED;
 }
 
-// Maps the published segment of an endpoint, 1 or more, of a job rank in place of an earlier one,
+// Maps the published segment of an endpoint of a job rank (of endpoint 0: in a job that may grow;
+// aq_team_refresh then tells the teams) in place of an earlier one,
 // if that rank is a neighbour and there is room; notes where it is if it is this rank's own.
 // Returns true if the table of this index is new: aq_team_refresh_pairs then gives it to pairs.
 // Blocks for a moment; no other thread uses the endpoint meanwhile.

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "am.h"
-#include "arg64.h"
 #include "endpoint.h"
 #include "fatal.h"
 #include "job.h"
@@ -14,17 +13,23 @@
 static atomic_bool *told; // of each rank: it has told of its segment
 static atomic_uint answers;
 
-static void on_tell(gex_Token_t token, int32_t addr_high, int32_t addr_low, int32_t size_high,
-                    int32_t size_low)
+// Where no address space is left, the segment is not mapped: puts and gets are messages then.
+static void segment_note(uint32_t rank, const aq_segment_source_t *segment)
+{
+    aq_segment_publish(rank, 0, segment->addr, segment->size, false);
+    (void)aq_segment_map(rank, 0, segment);
+    aq_team_refresh();
+    atomic_store(&told[rank], true);
+}
+
+static void on_tell(gex_Token_t token, const aq_segment_source_t *segment, size_t nbytes)
 {
     const uint32_t rank = token->arrival->source;
-    const uintptr_t addr = aq_join(addr_high, addr_low), size = aq_join(size_high, size_low);
-    if (!told || rank >= aq_job.size || atomic_load(&told[rank]) || size > UINTPTR_MAX - addr)
-        aq_fatal("rank %u tells of a segment of %lu bytes at %p, which it cannot have", rank, size,
-                 (void *)addr);
-    aq_segment_publish(rank, 0, addr, size, false);
-    atomic_store(&told[rank], true);
     aq_am_t answer = {.category = AQ_AM_SHORT, .handler = AQ_HANDLER_SEGMENT_TOLD, .reply = true};
+    if (nbytes != sizeof *segment || !told || atomic_load(&told[rank]) ||
+        segment->size > UINTPTR_MAX - segment->addr)
+        aq_fatal("rank %u tells of a segment that it cannot have", rank);
+    segment_note(rank, segment);
     (void)aq_am_reply(token, &answer, 0);
 }
 
@@ -44,12 +49,13 @@ static bool all_is_known(void *others)
     return true;
 }
 
-static void segment_tell(uintptr_t addr, uintptr_t size)
+static void segment_tell(const aq_segment_source_t *segment)
 {
     const uint32_t present = aq_job_present();
-    const int32_t args[] = {aq_high(addr), aq_low(addr), aq_high(size), aq_low(size)};
-    const aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_SEGMENT_TELL, .nargs = 4};
+    const aq_am_t am = {.payload = segment,
+                        .nbytes = sizeof *segment,
+                        .category = AQ_AM_MEDIUM,
+                        .handler = AQ_HANDLER_SEGMENT_TELL};
     uint32_t others = present - 1;
     atomic_store(&told[aq_job.rank], true);
     for (uint32_t r = 0; r < present; r++)
@@ -62,9 +68,11 @@ void aq_segment_tell_start(void)
 {
     if (aq_job.grows && !(told = calloc(aq_job.size, sizeof *told)))
         aq_fatal("out of memory for the segments of %u ranks", aq_job.size);
+    if (aq_job.grows)
+        atomic_store(&aq_segment_map_shifts[0], aq_job.shift);
     aq_segment_tell_with(segment_tell);
     aq_endpoint_internal(AQ_HANDLER_SEGMENT_TELL, (gex_AM_Fn_t)on_tell,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, "segment");
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, "segment");
     aq_endpoint_internal(AQ_HANDLER_SEGMENT_TOLD, (gex_AM_Fn_t)on_told,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, "segment heard");
 }

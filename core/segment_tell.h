@@ -1,7 +1,7 @@
 // How ranks of a job that has grown learn of a segment that gex_Segment_Attach attaches:
 //
 //     member of a team, in attach             all other ranks that are there
-//     TELL address, size ------------------>  record the segment
+//     TELL address, size, file ------------>  record the segment; neighbours map it
 //     counts the answers <------------------  TOLD
 //
 // A member returns when all ranks know its segment and it knows those of its team.

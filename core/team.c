@@ -32,15 +32,17 @@ static const intptr_t *job_shifts(void)
 }
 
 // From an endpoint with an identity everything goes by messages, which prove it. Puts and gets to
-// further endpoints of other processes call the library, since their mappings come and go. The
-// caller holds the lock.
+// further endpoints of other processes call the library, since their mappings come and go. Other
+// threads may put to ranks whose entries stay the same. The caller holds the lock.
 static void fill_shifts(aq_team_t *team)
 {
     const intptr_t *from = team->ep->identity ? aq_team_unmapped() : job_shifts();
     for (gex_Rank_t r = 0; r < team->head.size; r++) {
         const gex_Rank_t jobrank = aq_team_jobrank(team, r);
         const bool foreign = aq_team_route(team, r).to && jobrank != aq_job.rank;
-        team->shifts[r] = foreign ? AQ_UNMAPPED : from[jobrank];
+        const intptr_t shift = foreign ? AQ_UNMAPPED : from[jobrank];
+        if (team->shifts[r] != shift)
+            team->shifts[r] = shift;
     }
 }
 
@@ -50,7 +52,7 @@ static void start_joined(uint32_t first)
 {
     const gex_Rank_t size = aq_job_present() - first;
     gex_Rank_t *members = malloc(size * sizeof *members);
-    intptr_t *shifts = malloc(size * sizeof *shifts);
+    intptr_t *shifts = calloc(size, sizeof *shifts);
     if (!members || !shifts)
         aq_fatal("out of memory for a team of %u ranks", size);
     for (gex_Rank_t r = 0; r < size; r++)
@@ -89,7 +91,7 @@ aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t siz
     aq_team_t *team = calloc(1, sizeof *team);
     gex_Rank_t *copy = array_copy(members, size * sizeof *copy);
     gex_EP_Index_t *eps = endpoints ? array_copy(endpoints, size * sizeof *eps) : NULL;
-    intptr_t *shifts = malloc(size * sizeof *shifts);
+    intptr_t *shifts = calloc(size, sizeof *shifts);
     if (!team || !copy || (endpoints && !eps) || !shifts) {
         aq_log_error("out of memory for a team of %u ranks", size);
         free(team);

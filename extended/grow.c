@@ -18,9 +18,9 @@
 // What each rank tells all others.
 typedef struct member {
     uint64_t team_number; // of rank 0
-    uintptr_t addr, size; // of its segment
-    uint32_t slot;        // for the collectives of the team
-    uint32_t growths;     // of the job, with this one, as far as the rank knows
+    aq_segment_source_t segment;
+    uint32_t slot;    // for the collectives of the team
+    uint32_t growths; // of the job, with this one, as far as the rank knows
 } member_t;
 
 static unsigned growths; // of the job so far
@@ -34,16 +34,21 @@ static member_t own_member(void)
     member_t mine = {.slot = aq_coll_slot_take(), .growths = growths + 1};
     if (aq_job.rank == 0)
         mine.team_number = aq_team_reserve_number();
-    (void)aq_segment_bounds(aq_job.rank, 0, &mine.addr, &mine.size);
+    aq_segment_describe(&aq_endpoint, &mine.segment);
     return mine;
 }
 
-// The segments of ranks that were there are news to those that join.
+// The segments of ranks that were there are news to those that join, which map those of neighbours.
 static void note_segments(const member_t *all, uint32_t present)
 {
-    for (uint32_t r = 0; r < present; r++)
-        if (all[r].size && !aq_job.segment_size[r])
-            aq_segment_publish(r, 0, all[r].addr, all[r].size, false);
+    for (uint32_t r = 0; r < present; r++) {
+        const aq_segment_source_t *segment = &all[r].segment;
+        if (!segment->size || aq_job.segment_size[r])
+            continue;
+        aq_segment_publish(r, 0, segment->addr, segment->size, false);
+        (void)aq_segment_map(r, 0, segment);
+    }
+    aq_team_refresh();
 }
 
 static aq_team_t *make_team(const member_t *all, uint32_t present)

@@ -164,17 +164,9 @@ typedef struct notice {
 // Neighbours do not map a guarded segment: messages prove the identity.
 static notice_t notice_of(gex_EP_t ep)
 {
-    const struct gex_segment *segment = ep->segment;
     notice_t notice = {.ep = ep->index, .guarded = ep->identity != NULL};
-    if (!segment)
-        return notice;
-    notice.source.addr = (uintptr_t)segment->addr;
-    notice.source.size = segment->size;
-    notice.source.serial = ep->bound_serial;
-    if (segment->allocated && segment->memory.fd >= 0 && !notice.guarded &&
-        aq_memfile_ticket(segment->memory.fd, &notice.source.file) != AQ_OK)
-        notice.source.file = (aq_memfile_ticket_t){0};
-    ep->published = true;
+    aq_segment_describe(ep, &notice.source);
+    ep->published = ep->published || notice.source.size;
     return notice;
 }
 

@@ -137,6 +137,7 @@ const aq_conduit_ops_t aq_smp_conduit = {
     .wake = aq_mail_wake,
     .share_segments = smp_memory_share_segments,
     .shared_scratch = smp_shared_scratch,
+    .segment_file = smp_memory_segment_file,
     .admit = smp_memory_admit,
     .open_window = smp_window_open,
     .memory_bytes = smp_memory_bytes,

@@ -19,6 +19,7 @@ typedef struct smp_conduit {
     char *shared;
     char *scratch;
     size_t segments_offset; // in the file
+    size_t own_offset;      // of the segment of this process, in the file; 0: none
 
     int windows_fd; // of the file with the mailboxes of windows; -1: none yet
     size_t windows_bytes;
@@ -35,6 +36,7 @@ static inline smp_conduit_t *smp_of(aq_conduit_t *conduit)
 // Collective. Returns AQ_ERR_RESOURCE after it has logged the fault.
 aq_status_t smp_memory_open(smp_conduit_t *smp);
 aq_status_t smp_memory_admit(aq_conduit_t *conduit, uint32_t joined);
+bool smp_memory_segment_file(aq_conduit_t *conduit, aq_memfile_ticket_t *file, uint64_t *offset);
 aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
 
 // ---- smp_window.c ----

@@ -101,7 +101,7 @@ static aq_status_t find_places(const smp_conduit_t *smp, const uintptr_t *sizes,
     return AQ_ERR_RESOURCE;
 }
 
-static aq_status_t map_segments(const smp_conduit_t *smp, const uintptr_t *sizes, void **here)
+static aq_status_t map_segments(smp_conduit_t *smp, const uintptr_t *sizes, void **here)
 {
     const aq_conduit_env_t *env = smp->mail.base.env;
     uintptr_t *places = malloc(env->nbrhd_size * sizeof *places);
@@ -115,11 +115,22 @@ static aq_status_t map_segments(const smp_conduit_t *smp, const uintptr_t *sizes
     for (uint32_t i = 0; status == AQ_OK && i < present; i++) {
         const size_t size = round_up(sizes[env->nbrhd[i]], PAGE);
         here[env->nbrhd[i]] = (void *)places[i];
+        if (i == env->nbrhd_index)
+            smp->own_offset = offset;
         status = aq_memfile_map_at(smp->fd, offset, size, (void *)places[i]);
         offset += size;
     }
     free(places);
     return status;
+}
+
+bool smp_memory_segment_file(aq_conduit_t *conduit, aq_memfile_ticket_t *file, uint64_t *offset)
+{
+    const smp_conduit_t *smp = smp_of(conduit);
+    if (smp->fd < 0 || !smp->own_offset || aq_memfile_ticket(smp->fd, file) != AQ_OK)
+        return false;
+    *offset = smp->own_offset;
+    return true;
 }
 
 // The segments lie behind the scratch, one after the other.

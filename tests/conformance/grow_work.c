@@ -120,13 +120,24 @@ static gex_Rank_t job_rank(gex_TM_t team, gex_Rank_t rank)
     return gex_TM_TranslateRankToJobrank(team, rank);
 }
 
+static int is_neighbour(gex_Rank_t jobrank)
+{
+    gex_RankInfo_t *info;
+    gex_Rank_t count, i = 0;
+    gex_System_QueryNbrhdInfo(&info, &count, NULL);
+    while (i < count && info[i].gex_jobrank != jobrank)
+        i++;
+    return i < count;
+}
+
 /* Word i of the segment of a member, as it sees it. */
 static uint64_t *word_of(gex_TM_t team, gex_Rank_t rank, unsigned i)
 {
-    void *owner = NULL;
+    void *owner = NULL, *here = NULL;
     uintptr_t size = 0;
-    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, rank, &owner, NULL, &size, 0));
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, rank, &owner, &here, &size, 0));
     check(size == SEGMENT, "the segment of a member is not known");
+    check(!here == !is_neighbour(job_rank(team, rank)), "not exactly neighbours are mapped");
     return (uint64_t *)owner + i;
 }
 
