@@ -89,12 +89,10 @@ static int compare_hosts(const void *a, const void *b)
     return one->wish < other->wish ? -1 : one->wish > other->wish;
 }
 
-static void send_job(const aq_node_t *node, aq_child_t *child)
+static void send_job(aq_node_t *node, aq_child_t *child)
 {
-    const aq_job_message_t job = {child->low, child->high, node->spec_bytes.data,
-                                  node->spec_bytes.used};
     child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
-    aq_write_job(&child->link.out, &job);
+    aq_node_send_job(node, child);
 }
 
 // To a helper the job is one of spawner ssh, without hosts behind it.
