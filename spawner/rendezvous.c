@@ -26,8 +26,10 @@
 
 #define EXIT_FAILED 1
 #define CALL_MS 3000    // for one address to answer
-#define NAP_LEAST_MS 5u // between two calls; doubles up to the most
-#define NAP_MOST_MS 1000u
+// Between two calls a process sleeps for a part of the time that it has waited.
+#define NAP_PART 8u
+#define NAP_LEAST_NS UINT64_C(5000000)
+#define NAP_MOST_NS UINT64_C(1000000000)
 
 // A process has one job. The helper is where a forked rank finds it.
 static aq_helper_t the_helper;
@@ -146,22 +148,23 @@ static aq_status_t try_master(aq_helper_t *helper, const aq_rendezvous_t *call)
     return status;
 }
 
-static void nap(unsigned *ms)
+static void nap_after(uint64_t waited)
 {
-    const struct timespec time = {.tv_sec = *ms / 1000, .tv_nsec = (long)(*ms % 1000) * 1000000};
+    uint64_t ns = aq_min(aq_max(waited / NAP_PART, NAP_LEAST_NS), NAP_MOST_NS);
+    const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000),
+                                  .tv_nsec = (long)(ns % 1000000000)};
     (void)nanosleep(&time, NULL);
-    *ms = aq_min(2 * *ms, NAP_MOST_MS);
 }
 
 // The master may start last, and its name may become known last.
 static bool find_master(aq_helper_t *helper, const aq_rendezvous_t *call)
 {
     double patience = aq_settings_real(AQ_SET_CONNECT_TIMEOUT);
-    uint64_t end = patience > 0 ? aq_clock_ns() + aq_clock_seconds_to_ns(patience) : UINT64_MAX;
-    unsigned ms = NAP_LEAST_MS;
+    uint64_t begin = aq_clock_ns();
+    uint64_t end = patience > 0 ? begin + aq_clock_seconds_to_ns(patience) : UINT64_MAX;
     aq_status_t status;
     while ((status = try_master(helper, call)) == AQ_AGAIN && aq_clock_ns() < end)
-        nap(&ms);
+        nap_after(aq_clock_ns() - begin);
     if (status == AQ_AGAIN)
         aq_log_error("rank %" PRIu32 " got no answer from rank 0 at %s, port %u, within %g seconds "
                      "(%s; GASNET_CONNECT_TIMEOUT): it does not run there, has all processes of "
