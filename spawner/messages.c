@@ -309,6 +309,7 @@ static aq_node_text_t get_node_text(aq_view_t *view)
 void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker)
 {
     size_t frame = aq_frame_begin(bytes, AQ_MSG_WORKER);
+    aq_put_text(bytes, worker->version);
     aq_put_text(bytes, worker->machine);
     aq_put_text(bytes, worker->host);
     aq_put_u32(bytes, worker->rank);
@@ -318,6 +319,10 @@ void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker)
 
 bool aq_read_worker(aq_view_t view, aq_worker_t *out)
 {
+    *out = (aq_worker_t){.machine = "", .host = ""};
+    out->version = aq_get_text(&view);
+    if (*out->version != '\0' && strcmp(out->version, PACKAGE_VERSION) != 0)
+        return true;
     out->machine = aq_get_text(&view);
     out->host = aq_get_text(&view);
     out->rank = aq_get_u32(&view);

@@ -134,6 +134,7 @@ bool aq_read_job(aq_view_t view, aq_job_message_t *out);
 #define AQ_BAD_WISH (UINT32_MAX - 1) // GASNET_WORKER_RANK of the worker names no rank
 
 typedef struct aq_worker {
+    const char *version; // of Aqueduct; if it is another one, the rest is not read
     const char *machine; // the same in processes that can share memory, different in all others
     // Name of the host, for messages; of a helper that a boot module started (workers.h): its name
     // in the list of hosts, or + and its number there.
@@ -142,6 +143,7 @@ typedef struct aq_worker {
     uint32_t size; // the number of ranks that it expects; 0: any
 } aq_worker_t;
 void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker);
+// True with another version than this one's: only the version is read.
 bool aq_read_worker(aq_view_t view, aq_worker_t *out);
 
 typedef struct aq_node_text {

@@ -118,6 +118,19 @@ static bool check_choice(const aq_node_t *node, const aq_child_t *child, uint32_
     return false;
 }
 
+// The frame of another version was not read further than its version, so there is no rank.
+static bool check_version(const aq_child_t *child, const char *version)
+{
+    char own[AQ_ADDRESS_TEXT];
+    if (strcmp(version, PACKAGE_VERSION) == 0)
+        return true;
+    aq_net_local(child->link.fd, own);
+    aq_log_error("the process at %s has version %.40s of Aqueduct, and that of rank 0, at %s, has "
+                 "version %s; install the same version for all processes of a job",
+                 child->seen, version, own, PACKAGE_VERSION);
+    return false;
+}
+
 bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
 {
     aq_worker_t worker;
@@ -131,7 +144,8 @@ bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame
     snprintf(child->machine, sizeof child->machine, "%s", worker.machine);
     child->wish = worker.rank;
     if (node->spec.rendezvous && !node->unfit)
-        node->unfit = !check_choice(node, child, worker.size);
+        node->unfit =
+            !check_version(child, worker.version) || !check_choice(node, child, worker.size);
     return true;
 }
 
@@ -346,6 +360,7 @@ void aq_worker_introduce(const char *host, aq_worker_t *out)
     (void)stat("/proc/self/ns/pid", &space);
     snprintf(machine, sizeof machine, "%s %.48s %" PRIu64, boot, *boot ? "" : aq_log_host(),
              (uint64_t)space.st_ino);
+    out->version = PACKAGE_VERSION;
     out->machine = machine;
     out->host = name_host(host);
     out->rank = aq_worker_rank(aq_settings_text(AQ_SET_WORKER_RANK));

@@ -36,8 +36,8 @@ void aq_workers_option(const aq_node_t *node, uint16_t port, bool with_key,
 // Writes the key of the node as text, for AQ_WORKER_KEY.
 void aq_workers_key(const aq_node_t *node, char text[2 * AQ_KEY_BYTES + 1]);
 
-// Handles the worker's description of itself. In a rendezvous, a wrong size or rank is logged and
-// makes the node unfit. False: the frame is not legal, or a second one.
+// Handles the worker's description of itself. In a rendezvous, a wrong version, size or rank is
+// logged and makes the node unfit. False: the frame is not legal, or a second one.
 bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame);
 
 // The number of workers that have described themselves.

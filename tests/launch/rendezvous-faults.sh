@@ -97,6 +97,19 @@ all_end 1
 told 'GASNET_RANK is 1 in two processes, on host '
 cat "$work"/*.err | grep -q '(127.0.0.1) and on host .* (127.0.0.1); give each process another number from 0 to 3$' || fault "not both addresses"
 
+# Two versions of the library: neither reads more of the other than the version.
+version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"$/\1/p' "$AQ_BUILD/config.h")
+other=${version/#????/1999}
+mkdir "$work/other"
+sed "s/\x00$version\x00/\x00$other\x00/g" "$AQ_BUILD/.libs/libaqueduct.so.0" >"$work/other/libaqueduct.so.0"
+use udp
+call 0 0 3 "$conform" pid
+call 1 1 3 "$conform" pid
+called 2
+call 2 2 3 env LD_LIBRARY_PATH="$work/other" "$conform" pid
+all_end 1
+told "the process at 127.0.0.1 has version $other of Aqueduct, and that of rank 0, at 127.0.0.1, has version $version; install the same version"
+
 # A process that comes when all are there harms nobody: the job goes on, and it says why.
 use udp
 all 2 "$conform" sleep 3

@@ -174,12 +174,17 @@ static void test_first_messages(void **state)
     assert_memory_equal(&hello, &got_hello, sizeof hello);
     aq_worker_t worker;
     bytes.used = 0;
-    aq_write_worker(&bytes, &(aq_worker_t){"boot 7", "a", 5, 8});
+    aq_write_worker(&bytes, &(aq_worker_t){PACKAGE_VERSION, "boot 7", "a", 5, 8});
     assert_true(aq_read_worker(only_frame(&bytes, AQ_MSG_WORKER).payload, &worker));
     assert_string_equal(worker.machine, "boot 7");
     assert_string_equal(worker.host, "a");
     assert_int_equal(worker.rank, 5);
     assert_int_equal(worker.size, 8);
+    bytes.used = 0;
+    aq_write_worker(&bytes, &(aq_worker_t){"0.1", "boot 7", "a", 5, 8});
+    assert_true(aq_read_worker(only_frame(&bytes, AQ_MSG_WORKER).payload, &worker));
+    assert_string_equal(worker.version, "0.1");
+    assert_string_equal(worker.machine, "");
     aq_job_message_t job = {1, 4, (const uint8_t *)"host", 4, (const uint8_t *)"spec", 4}, got_job;
     bytes.used = 0;
     aq_write_job(&bytes, &job);
