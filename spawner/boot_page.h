@@ -57,11 +57,13 @@ typedef struct aq_boot_page {
     uint32_t first;           // number of the first of the ranks that were started last
     uint32_t round;           // of the exchange buffer, for the ranks that were started last
     _Atomic uint32_t present; // ranks that are there, or that the supervisor is about to start
-    int32_t supervisor;       // process id; 0: none (job of one rank without a launcher)
-    int32_t relay;            // process id of the helper; 0: all ranks are on this host
-    char peer[64];            // see aq_boot_t
-    uint32_t processors;      // shared by the ranks of this host
-    uint32_t line_buffer;     // see aq_boot_t
+    // process id; 0: none (job of one rank without a launcher). In a rendezvous each rank has one
+    // of its own, and this is any of them.
+    int32_t supervisor;
+    int32_t relay;        // process id of the helper; 0: all ranks are on this host
+    char peer[64];        // see aq_boot_t
+    uint32_t processors;  // shared by the ranks of this host
+    uint32_t line_buffer; // see aq_boot_t
     uint8_t key[AQ_KEY_BYTES];
 
     _Alignas(64) _Atomic int32_t exit_word;

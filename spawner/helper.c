@@ -86,7 +86,7 @@ aq_status_t aq_helper_authenticate(aq_helper_t *helper, const aq_intro_t *intro)
     return aq_link_seal(&helper->parent, &auth, intro->key, true) == 0 ? AQ_OK : AQ_AGAIN;
 }
 
-static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
+bool aq_helper_take_job(aq_helper_t *helper, const aq_frame_t *frame)
 {
     aq_node_t *node = &helper->node;
     aq_job_message_t job;
@@ -131,7 +131,8 @@ static bool receive_job(aq_helper_t *helper, const aq_intro_t *intro)
 {
     aq_frame_t frame;
     if (aq_helper_authenticate(helper, intro) == AQ_OK &&
-        next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) && take_job(helper, &frame))
+        next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) &&
+        aq_helper_take_job(helper, &frame))
         return true;
     aq_log_error("the process at %s, port %u, refused it; the launcher's message says why",
                  intro->address, intro->port);
@@ -246,6 +247,8 @@ static bool take_go(aq_helper_t *helper, const aq_frame_t *frame)
         leave_unused(helper);
     else if (!(ok = aq_helper_start_ranks(helper, &go)))
         aq_log_error("the ranks cannot be started (%s)", strerror(errno));
+    else
+        aq_helper_start_members(helper);
     aq_go_free(&go);
     return ok;
 }
@@ -314,6 +317,8 @@ static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
 {
     if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT && frame->type != AQ_MSG_PING)
         pass_down(helper, frame);
+    if (frame->type == AQ_MSG_ENDED || frame->type == AQ_MSG_SIGNAL)
+        aq_helper_tell_members(helper, frame);
     switch (frame->type) {
     case AQ_MSG_GO:
         return take_go(helper, frame);
@@ -328,6 +333,9 @@ static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
     case AQ_MSG_PING:
         aq_write_empty(&helper->parent.out, AQ_MSG_PONG);
         return true;
+    case AQ_MSG_LOST:
+        helper->lost = helper->gone = true;
+        return helper->attached;
     case AQ_MSG_INPUT:
         take_input(helper, frame);
         return true;
@@ -458,6 +466,7 @@ static void helper_watch(aq_node_t *node)
     aq_node_watch(node, node->signals, POLLIN, serve_signals, helper);
     aq_node_watch(node, helper->parent.fd, (short)wanted, serve_parent, helper);
     aq_helper_watch_ranks(helper, helper_blocked(node));
+    aq_helper_watch_members(helper);
 }
 
 static void helper_reaped(aq_node_t *node, pid_t pid, int status)
@@ -492,18 +501,28 @@ static void report_fault(aq_helper_t *helper, bool now)
     helper->told_fault = true;
 }
 
+static void report_done(aq_helper_t *helper)
+{
+    int code = helper->code != 0 ? helper->code : helper->members.code;
+    aq_helper_drain(helper);
+    if (!helper->attached)
+        report_fault(helper, true);
+    aq_write_done(&helper->held, &(aq_done_t){helper->node.self, (uint32_t)code & 0xff});
+    helper->told_done = true;
+}
+
 static void helper_turn(aq_node_t *node)
 {
     aq_helper_t *helper = aq_helper_of(node);
-    aq_helper_check_page(helper);
-    report_fault(helper, false);
-    if (helper->started && helper->supervisor == 0 && !helper->told_done) {
-        aq_helper_drain(helper);
-        report_fault(helper, true);
-        aq_write_done(&helper->held, &(aq_done_t){node->self, (uint32_t)helper->code & 0xff});
-        helper->told_done = true;
+    if (!helper->attached) {
+        aq_helper_check_page(helper);
+        report_fault(helper, false);
     }
+    if (helper->started && helper->supervisor == 0 && !helper->told_done &&
+        aq_members_done(&helper->members))
+        report_done(helper);
     send_held(helper);
+    aq_members_flush(&helper->members);
     if (helper->held.failed || aq_link_flush(&helper->parent) != 0)
         helper->gone = true;
 }
@@ -547,6 +566,7 @@ static void end_all(aq_helper_t *helper)
     if (!helper->gone || helper->forged)
         close_after_parent(helper);
     aq_link_close(&helper->parent);
+    aq_members_close(&helper->members);
     aq_node_close(&helper->node);
     signal_supervisor(helper, SIGKILL);
     aq_supervised_sweep();
@@ -561,13 +581,35 @@ static int helper_code(const aq_helper_t *helper)
 }
 
 // The others' messages do not reach the user of this process. Rank 0 sees the master end itself.
-static void log_lost_master(const aq_helper_t *helper)
+static void tell_lost_master(aq_helper_t *helper)
 {
-    if (helper->resume != NULL && helper->gone && !helper->ended && !helper->told_done &&
-        helper->node.self != 0)
+    if (helper->resume == NULL || !helper->gone || helper->ended || helper->told_done ||
+        (helper->attached && !helper->lost))
+        return;
+    aq_helper_tell_lost(helper);
+    if (helper->rank != 0)
         aq_log_error("rank %" PRIu32 " has lost its connection to rank 0, which held the job "
                      "together; it is ended",
-                     helper->node.self);
+                     helper->rank);
+}
+
+static void report_started(aq_helper_t *helper)
+{
+    aq_node_t *node = &helper->node;
+    char seen[AQ_ADDRESS_TEXT];
+    node->gather = (aq_gather_t){.size = node->spec.size};
+    aq_net_local(helper->parent.fd, seen);
+    aq_write_node_text(&helper->parent.out, AQ_MSG_STARTED, &(aq_node_text_t){node->self, seen});
+}
+
+// The process that leads has the page, and its GO was the last word before the start.
+static void start_member(aq_helper_t *helper)
+{
+    if (aq_helper_start_ranks(helper, NULL))
+        return;
+    aq_node_report(&helper->node, helper->node.self, helper->node.self + 1, strerror(errno));
+    send_held(helper);
+    helper->gone = true;
 }
 
 int aq_helper_run(aq_helper_t *helper)
@@ -581,21 +623,22 @@ int aq_helper_run(aq_helper_t *helper)
         (void)aq_link_flush(&helper->parent);
         return EXIT_FAILED;
     }
-    node->gather = (aq_gather_t){.size = node->spec.size};
-    char seen[AQ_ADDRESS_TEXT];
-    aq_net_local(helper->parent.fd, seen);
-    aq_write_started(&helper->parent.out, &(aq_node_text_t){node->self, seen});
+    if (helper->attached)
+        start_member(helper);
+    else
+        report_started(helper);
     aq_node_start_more(node);
     while (!is_over(helper))
         aq_node_turn(node);
-    log_lost_master(helper);
+    tell_lost_master(helper);
     end_all(helper);
     return helper_code(helper);
 }
 
 void aq_helper_init(aq_helper_t *helper)
 {
-    *helper = (aq_helper_t){.own_errors = -1, .credit = AQ_OUTPUT_CREDIT, .parent.fd = -1};
+    *helper = (aq_helper_t){
+        .own_errors = -1, .credit = AQ_OUTPUT_CREDIT, .parent.fd = -1, .members.listener = -1};
     aq_node_init(&helper->node, &helper_ops);
 }
 
@@ -655,7 +698,7 @@ aq_awaited_t aq_helper_await_job(aq_helper_t *helper, char *why, size_t room)
     while ((framing = aq_link_next(link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_PART)
         if (!wait_readable(link->fd, -1) || aq_link_receive(link) != 0)
             return AQ_AWAIT_LOST;
-    if (framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB && take_job(helper, &frame))
+    if (framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB && aq_helper_take_job(helper, &frame))
         return AQ_AWAIT_JOB;
     if (framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_ENDED &&
         aq_read_end(frame.payload, &end)) {

@@ -8,7 +8,7 @@
 #include <signal.h>
 
 #include "boot_page.h"
-#include "node.h"
+#include "members.h"
 #include "supervisor_output.h"
 
 // Runs the helper: gasnetrun --helper, started by a remote shell. Returns the exit code.
@@ -52,7 +52,13 @@ typedef struct aq_helper {
     void (*resume)(aq_boot_t *boot);
     sigset_t client_mask; // of the process that was started; the rank gets them back
     struct sigaction client_on_child;
-    bool stopped; // by a signal to this process alone
+    bool stopped;  // by a signal to this process alone
+    uint32_t rank; // of this process
+    aq_members_t members;
+    bool lost;     // the master, as the process that leads has told
+    bool attached; // is a member: the parent is the process that leads on this host, whose page is
+                   // at that place
+    aq_page_place_t place;
 } aq_helper_t;
 
 // What becomes of a process that waits for its job.
@@ -73,6 +79,8 @@ void aq_helper_init(aq_helper_t *helper);
 aq_status_t aq_helper_authenticate(aq_helper_t *helper, const aq_intro_t *intro);
 // Waits for the job, however long it takes: the launcher sends it once all have called.
 aq_awaited_t aq_helper_await_job(aq_helper_t *helper, char *why, size_t room);
+// Reads the job that the launcher has sent. False: the frame is not legal.
+bool aq_helper_take_job(aq_helper_t *helper, const aq_frame_t *frame);
 // Runs the loop until the job or the parent is gone. Returns the exit code of the job.
 int aq_helper_run(aq_helper_t *helper);
 
@@ -81,11 +89,24 @@ static inline aq_helper_t *aq_helper_of(aq_node_t *node)
     return (aq_helper_t *)(void *)node;
 }
 
+// helper_members.c: the members of this process (members.h), if it leads on its host. Nothing here
+// blocks.
+
+// Adds their links, and the door, to the next wait.
+void aq_helper_watch_members(aq_helper_t *helper);
+// Has all members start their ranks, with the page of this host.
+void aq_helper_start_members(aq_helper_t *helper);
+// Passes a frame of the master on to all members.
+void aq_helper_tell_members(aq_helper_t *helper, const aq_frame_t *frame);
+// Tells all members that the master is lost. A member that is told nothing before its link ends is
+// silent: the master tells what has happened.
+void aq_helper_tell_lost(aq_helper_t *helper);
+
 // helper_ranks.c: the ranks of this host. Nothing here blocks.
 
 // Makes the page and the streams. False: no memory or no descriptors.
 bool aq_helper_prepare(aq_helper_t *helper);
-// Forks the supervisor, which starts the ranks. False, with errno set.
+// Forks the supervisor, which starts the ranks. go: NULL in a member. False, with errno set.
 bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go);
 // Queues input for rank 0. length 0: end of input.
 void aq_helper_take_input(aq_helper_t *helper, const uint8_t *data, size_t length);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../other/base/log.h"
@@ -84,6 +85,20 @@ static bool make_page(aq_helper_t *helper)
     return helper->resume != NULL || fcntl(helper->page_fd, F_SETFD, 0) == 0;
 }
 
+// The page of the process that leads on this host.
+static bool open_page(aq_helper_t *helper)
+{
+    const aq_page_place_t *place = &helper->place;
+    const aq_memfile_ticket_t ticket = {(int32_t)place->pid, (int32_t)place->fd, place->inode};
+    struct stat st;
+    void *addr;
+    if (aq_memfile_open(&ticket, &helper->page_fd) != AQ_OK || fstat(helper->page_fd, &st) != 0 ||
+        aq_memfile_map(helper->page_fd, 0, (size_t)st.st_size, &addr) != AQ_OK)
+        return false;
+    helper->page = addr;
+    return true;
+}
+
 // Log lines of this process travel to the launcher like errors of a rank. This process must not
 // wait for itself.
 static bool open_log_stream(aq_helper_t *helper)
@@ -105,6 +120,8 @@ bool aq_helper_prepare(aq_helper_t *helper)
         helper->lines[i].fd = -1;
         helper->streams[i] = (aq_stream_t){.fd = -1, .sink = &helper->lines[i]};
     }
+    if (helper->attached)
+        return open_page(helper);
     return (helper->resume != NULL || open_log_stream(helper)) && make_page(helper);
 }
 
@@ -146,6 +163,7 @@ static void detach_supervisor(const aq_helper_t *helper, const int fds[3])
 static void shed_helper(aq_helper_t *helper)
 {
     aq_link_close(&helper->parent);
+    aq_members_close(&helper->members);
     (void)close(helper->node.signals);
     (void)sigaction(SIGCHLD, &helper->client_on_child, NULL);
     (void)sigprocmask(SIG_SETMASK, &helper->client_mask, NULL);
@@ -172,17 +190,19 @@ static bool prepare_supervisor(const aq_spec_t *spec)
 static int supervise_ranks(const aq_helper_t *helper, aq_boot_t **boot)
 {
     const aq_spec_t *spec = &helper->node.spec;
-    const aq_supervise_part_t part = {helper->page, helper->page_fd, helper->ranks};
-    const uint32_t first = helper->page->local;
+    const bool own = helper->resume != NULL; // a process of a rendezvous supervises its own rank
+    const uint32_t first = own ? 1 : helper->page->local;
+    const aq_supervise_part_t part = {helper->page, helper->page_fd,
+                                      own ? &helper->rank : helper->ranks};
     const aq_supervise_options_t options = {.size = first,
-                                            .reserve = helper->rank_count - first,
+                                            .reserve = own ? 0 : helper->rank_count - first,
                                             .part = &part,
-                                            .argv = helper->resume != NULL ? NULL : spec->argv,
+                                            .argv = own ? NULL : spec->argv,
                                             .label_lines = spec->label_lines,
                                             .cpus_per_rank = spec->cpus_per_rank};
     int code = EXIT_NO_START;
     aq_page_divert_faults(helper->page, first);
-    if (helper->resume != NULL || prepare_supervisor(spec))
+    if (own || prepare_supervisor(spec))
         (void)aq_supervise(&options, boot, &code);
     else
         aq_page_fail(helper->page, code);
@@ -210,9 +230,9 @@ static bool is_elsewhere(const aq_helper_t *helper, uint32_t node)
 {
     const aq_spec_t *spec = &helper->node.spec;
     uint32_t self = helper->node.self;
-    if (spec->machine_of_rank == NULL || node >= spec->size)
+    if (spec->machine_of_rank == NULL || node >= spec->host_count)
         return node != self;
-    return spec->machine_of_rank[node] != spec->machine_of_rank[self];
+    return aq_spec_machine(spec, node) != aq_spec_machine(spec, self);
 }
 
 // Records the address of another host, if any is known.
@@ -274,11 +294,18 @@ static bool connect_supervisor(aq_helper_t *helper)
     return close(in[1]) == 0;
 }
 
-bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
+static bool take_place(aq_helper_t *helper, const aq_go_t *go)
 {
     if (!list_ranks(helper, aq_go_place(go, helper->node.self)) || !admit_first(helper))
         return false;
     note_peer(helper, go);
+    return true;
+}
+
+bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
+{
+    if (go != NULL && !take_place(helper, go))
+        return false;
     return helper->resume != NULL ? fork_supervisor(helper) : connect_supervisor(helper);
 }
 

@@ -83,7 +83,7 @@ static const char *host_name(const aq_launcher_t *launcher, uint32_t host)
     return aq_spec_host(&launcher->node.spec, host)->name;
 }
 
-// What a message calls a host. A process of a rendezvous has its rank as the number of its host.
+// What a message calls a host: in a rendezvous, the process that leads there.
 typedef struct host_title {
     char text[AQ_ADDRESS_TEXT + 32];
 } host_title_t;
@@ -93,8 +93,8 @@ static host_title_t title_of(const aq_launcher_t *launcher, uint32_t host)
     host_title_t title;
     int room = (int)sizeof title.text - 32;
     if (launcher->node.spec.rendezvous)
-        snprintf(title.text, sizeof title.text, "rank %" PRIu32 " on host %.*s", host, room,
-                 host_name(launcher, host));
+        snprintf(title.text, sizeof title.text, "rank %" PRIu32 " on host %.*s",
+                 launcher->node.children[host].wish, room, host_name(launcher, host));
     else
         snprintf(title.text, sizeof title.text, "host %.*s", room, host_name(launcher, host));
     return title;
@@ -184,9 +184,10 @@ static void end_job(aq_launcher_t *launcher, int code, bool now)
 // Two workers on one machine share a host.
 static bool is_machine_known(const aq_launcher_t *launcher, uint32_t node)
 {
-    const uint32_t *machines = launcher->node.spec.machine_of_rank;
+    const aq_spec_t *spec = &launcher->node.spec;
     const aq_node_text_t *first = &launcher->go.peer[0];
-    return machines != NULL && first->text[0] != '\0' && machines[node] == machines[first->node];
+    return spec->machine_of_rank != NULL && first->text[0] != '\0' &&
+           aq_spec_machine(spec, node) == aq_spec_machine(spec, first->node);
 }
 
 static void note_peer(aq_launcher_t *launcher, const aq_node_text_t *text)
@@ -272,9 +273,9 @@ static void fail_start(aq_launcher_t *launcher)
 }
 
 // A worker has no rank before all are there: until then the text has the place of its link.
-static void lose_worker(aq_launcher_t *launcher, const aq_failed_t *failed)
+static void lose_worker(aq_launcher_t *launcher, const aq_child_t *child,
+                        const aq_failed_t *failed)
 {
-    const aq_child_t *child = &launcher->node.children[failed->low];
     if (launcher->node.spec.starter != NULL)
         aq_log_error("the helper of host %s, which spawner %s started, was lost: %s; the job does "
                      "not start",
@@ -311,7 +312,7 @@ static void take_failed(aq_launcher_t *launcher, const aq_failed_t *failed)
     if (launcher->phase != LAUNCH_STARTING)
         lose_hosts(launcher, failed);
     else if (launcher->node.spec.workers)
-        lose_worker(launcher, failed);
+        lose_worker(launcher, &launcher->node.children[failed->low], failed);
     else
         for (uint32_t host = failed->low; host < failed->high; host++)
             fail_host(launcher, host, failed);
@@ -334,6 +335,27 @@ static void take_again(aq_launcher_t *launcher, const aq_again_t *again)
         forget_host(launcher, host);
     if (launcher->started < count_needed(launcher))
         launcher->grace_ends = 0;
+}
+
+// A host has lost its connection to a member, which is no child of this process.
+static void take_lost(aq_launcher_t *launcher, const aq_node_text_t *text)
+{
+    const aq_node_t *node = &launcher->node;
+    const aq_failed_t failed = {text->node, text->node + 1, text->text};
+    if (launcher->now)
+        return;
+    flush_sinks(launcher);
+    for (uint32_t i = 0; i < node->child_count && !launcher->numbered; i++)
+        if (node->children[i].state == AQ_CHILD_GONE && node->children[i].wish == text->node) {
+            lose_worker(launcher, &node->children[i], &failed);
+            return;
+        }
+    if (launcher->numbered)
+        aq_log_error("rank %" PRIu32 " on host %s: the connection to it is lost: %s; the job is "
+                     "ended",
+                     text->node, host_name(launcher, node->spec.host_of_rank[text->node]),
+                     text->text);
+    end_job(launcher, 1, true);
 }
 
 static void report_failures(aq_launcher_t *launcher)
@@ -499,7 +521,7 @@ static void take_report(aq_launcher_t *launcher, const aq_frame_t *frame)
     aq_node_text_t text;
     aq_failed_t failed;
     aq_again_t again;
-    if (frame->type == AQ_MSG_STARTED && aq_read_started(frame->payload, &text) &&
+    if (frame->type == AQ_MSG_STARTED && aq_read_node_text(frame->payload, &text) &&
         text.node < hosts)
         take_started(launcher, &text);
     else if (frame->type == AQ_MSG_FAILED && aq_read_failed(frame->payload, &failed) &&
@@ -516,6 +538,7 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
     aq_end_t end;
     aq_done_t done;
     aq_fault_t fault;
+    aq_node_text_t text;
     uint32_t number;
     uint32_t hosts = node->spec.host_count;
     if (frame->type == AQ_MSG_OUTPUT) {
@@ -533,6 +556,9 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
         take_done(launcher, &done);
     } else if (frame->type == AQ_MSG_FAULT && aq_read_fault(frame->payload, &fault)) {
         take_fault(launcher, &fault);
+    } else if (frame->type == AQ_MSG_LOST && aq_read_node_text(frame->payload, &text) &&
+               text.node < node->spec.size) {
+        take_lost(launcher, &text);
     } else {
         take_report(launcher, frame);
     }
@@ -739,7 +765,7 @@ static void check_workers(aq_launcher_t *launcher)
         return;
     if (node->unfit) {
         fail_start(launcher);
-    } else if (aq_workers_arrived(node) == node->child_count) {
+    } else if (aq_workers_complete(node)) {
         launcher->numbered = true;
         if (!aq_workers_number(node))
             fail_start(launcher);

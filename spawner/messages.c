@@ -75,6 +75,14 @@ bool aq_read_auth(aq_view_t view, uint8_t tag[AQ_AUTH_BYTES])
 
 // ---- the job ----
 
+uint32_t aq_spec_machine(const aq_spec_t *spec, uint32_t host)
+{
+    uint32_t rank = 0;
+    while (rank + 1 < spec->size && spec->host_of_rank[rank] != host)
+        rank++;
+    return spec->machine_of_rank[rank];
+}
+
 static void put_words(aq_bytes_t *bytes, char *const *words)
 {
     uint32_t count = 0;
@@ -311,6 +319,8 @@ void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker)
     size_t frame = aq_frame_begin(bytes, AQ_MSG_WORKER);
     aq_put_text(bytes, worker->version);
     aq_put_text(bytes, worker->machine);
+    aq_put_text(bytes, worker->space);
+    aq_put_text(bytes, worker->door);
     aq_put_text(bytes, worker->host);
     aq_put_u32(bytes, worker->rank);
     aq_put_u32(bytes, worker->size);
@@ -319,25 +329,27 @@ void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker)
 
 bool aq_read_worker(aq_view_t view, aq_worker_t *out)
 {
-    *out = (aq_worker_t){.machine = "", .host = ""};
+    *out = (aq_worker_t){.machine = "", .space = "", .door = "", .host = ""};
     out->version = aq_get_text(&view);
     if (*out->version != '\0' && strcmp(out->version, PACKAGE_VERSION) != 0)
         return true;
     out->machine = aq_get_text(&view);
+    out->space = aq_get_text(&view);
+    out->door = aq_get_text(&view);
     out->host = aq_get_text(&view);
     out->rank = aq_get_u32(&view);
     out->size = aq_get_u32(&view);
     return aq_view_done(&view);
 }
 
-void aq_write_started(aq_bytes_t *bytes, const aq_node_text_t *text)
+void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *text)
 {
-    size_t begin = aq_frame_begin(bytes, AQ_MSG_STARTED);
+    size_t begin = aq_frame_begin(bytes, type);
     put_node_text(bytes, text);
     aq_frame_end(bytes, begin);
 }
 
-bool aq_read_started(aq_view_t view, aq_node_text_t *out)
+bool aq_read_node_text(aq_view_t view, aq_node_text_t *out)
 {
     *out = get_node_text(&view);
     return aq_view_done(&view);
@@ -499,6 +511,27 @@ bool aq_read_done(aq_view_t view, aq_done_t *out)
     out->node = aq_get_u32(&view);
     out->code = aq_get_u32(&view);
     return aq_view_done(&view) && out->code <= UINT8_MAX;
+}
+
+void aq_write_page_place(aq_bytes_t *bytes, const aq_page_place_t *place)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_START);
+    aq_put_u32(bytes, place->pid);
+    aq_put_u32(bytes, place->fd);
+    aq_put_u32(bytes, (uint32_t)(place->inode >> 32));
+    aq_put_u32(bytes, (uint32_t)place->inode);
+    aq_put_text(bytes, place->answer);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_page_place(aq_view_t view, aq_page_place_t *out)
+{
+    out->pid = aq_get_u32(&view);
+    out->fd = aq_get_u32(&view);
+    out->inode = (uint64_t)aq_get_u32(&view) << 32;
+    out->inode |= aq_get_u32(&view);
+    out->answer = aq_get_text(&view);
+    return aq_view_done(&view) && out->pid <= INT32_MAX && out->fd <= INT32_MAX;
 }
 
 void aq_write_fault(aq_bytes_t *bytes, const aq_fault_t *fault)

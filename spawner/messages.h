@@ -4,9 +4,13 @@
 //
 // Launcher and helpers form a tree; "up" leads to the launcher.
 //
-//   up first:  HELLO, AUTH (WORKER)               down first: CHALLENGE, JOB
-//   up:   STARTED FAILED AGAIN  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG
+//   up first:  HELLO, AUTH (WORKER)               down first: CHALLENGE (ATTACH), JOB
+//   up:   STARTED FAILED AGAIN  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG  MEMBER LOST
 //   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING
+//
+// Between a process of a rendezvous and another of its host, which shares its helper (members.h):
+//
+//   up:   MEMBER  DONE FAILED                     down: START  SIGNAL  ENDED LOST
 #ifndef AQ_MESSAGES_H
 #define AQ_MESSAGES_H
 
@@ -44,6 +48,10 @@ typedef enum aq_message {
     AQ_MSG_PONG,   // answer to PING
     AQ_MSG_WORKER, // after AUTH, from a worker: where it runs, and which rank it asks for
     AQ_MSG_AGAIN,  // hosts are being started anew; what they reported before is void
+    AQ_MSG_ATTACH, // to a process of a rendezvous: share the helper of another process
+    AQ_MSG_MEMBER, // a process shares the helper, and what becomes of it is told by this link
+    AQ_MSG_START,  // to a member: start the rank, with this boot page
+    AQ_MSG_LOST,   // up: the connection of a helper to a member broke; down: that to the master
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -85,8 +93,10 @@ typedef struct aq_spec {
     uint32_t reserve; // the last ranks, which are not started with the others
     uint32_t cpus_per_rank, radix, timeout_ms;
     bool label_lines, line_buffer, verbose, quiet, promiscuous;
-    bool workers; // each host is a process that a custom command started (workers.h)
-    bool direct;  // workers print directly instead of through the launcher
+    // each host is a process that a custom command started (workers.h), in a rendezvous with its
+    // members (members.h)
+    bool workers;
+    bool direct; // workers print directly instead of through the launcher
     // The boot module that starts workers, each of which is the helper of a known host; NULL: they
     // are processes of a command or a rendezvous. Only the launcher has it; to the helpers the job
     // is one of spawner ssh.
@@ -105,6 +115,8 @@ typedef struct aq_spec {
     uint32_t *machine_of_rank;  // ranks of the same machine can share memory; NULL: host_of_rank
     char **argv, **environment; // NULL-terminated
 } aq_spec_t;
+// The machine of a host of a job that has machine_of_rank.
+uint32_t aq_spec_machine(const aq_spec_t *spec, uint32_t host);
 // Without a frame, and without the hosts.
 void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec);
 bool aq_read_spec(aq_view_t view, aq_spec_t *out);
@@ -136,6 +148,8 @@ bool aq_read_job(aq_view_t view, aq_job_message_t *out);
 typedef struct aq_worker {
     const char *version; // of Aqueduct; if it is another one, the rest is not read
     const char *machine; // the same in processes that can share memory, different in all others
+    const char *space;   // the same in processes that can reach each other's door
+    const char *door;    // where members may attach (members.h); "": nowhere
     // Name of the host, for messages; of a helper that a boot module started (workers.h): its name
     // in the list of hosts, or + and its number there.
     const char *host;
@@ -148,10 +162,12 @@ bool aq_read_worker(aq_view_t view, aq_worker_t *out);
 
 typedef struct aq_node_text {
     uint32_t node;
-    const char *text; // address towards the parent
+    // STARTED: address towards the parent; LOST: reason; ATTACH: the door; MEMBER to the process
+    // that leads: its word. Except for STARTED, node is a rank.
+    const char *text;
 } aq_node_text_t;
-void aq_write_started(aq_bytes_t *bytes, const aq_node_text_t *text);
-bool aq_read_started(aq_view_t view, aq_node_text_t *out);
+void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *text);
+bool aq_read_node_text(aq_view_t view, aq_node_text_t *out);
 
 // The hosts [low, high) do not take part: low for that reason, the others because they are behind
 // it.
@@ -195,9 +211,9 @@ void aq_write_output(aq_bytes_t *bytes, const aq_output_t *output);
 bool aq_read_output(aq_view_t view, aq_output_t *out);
 
 void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length);
-// PING, PONG: no payload.
+// PING, PONG, LOST to a member: no payload.
 void aq_write_empty(aq_bytes_t *bytes, aq_message_t type);
-// TAKEN, CREDIT, SIGNAL, JOINED, LEFT: one number.
+// TAKEN, CREDIT, SIGNAL, JOINED, LEFT, MEMBER to the master: one number.
 void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number);
 bool aq_read_number(aq_view_t view, uint32_t *out);
 
@@ -214,6 +230,15 @@ typedef struct aq_done {
 } aq_done_t;
 void aq_write_done(aq_bytes_t *bytes, const aq_done_t *done);
 bool aq_read_done(aq_view_t view, aq_done_t *out);
+
+// Where a member finds the boot page of its host: an open file of the helper.
+typedef struct aq_page_place {
+    uint32_t pid, fd;
+    uint64_t inode;
+    const char *answer; // of the door (members.h)
+} aq_page_place_t;
+void aq_write_page_place(aq_bytes_t *bytes, const aq_page_place_t *place);
+bool aq_read_page_place(aq_view_t view, aq_page_place_t *out);
 
 typedef struct aq_fault {
     uint32_t ranks;   // ranks of a host that could not start

@@ -162,7 +162,7 @@ static bool take_done(aq_node_t *node, aq_child_t *child, const aq_frame_t *fram
 static bool take_started(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
 {
     aq_node_text_t text;
-    if (!aq_read_started(frame->payload, &text) || !in_subtree(child, text.node))
+    if (!aq_read_node_text(frame->payload, &text) || !in_subtree(child, text.node))
         return false;
     if (text.node == child->low && child->state == AQ_CHILD_UP) {
         child->state = AQ_CHILD_READY;
@@ -201,6 +201,7 @@ static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *f
     case AQ_MSG_GATHER:
         return take_gather(node, frame);
     case AQ_MSG_WORKER:
+    case AQ_MSG_MEMBER:
         return node->ops->worker != NULL && node->ops->worker(node, child, frame);
     case AQ_MSG_DONE:
         return take_done(node, child, frame);
@@ -222,6 +223,7 @@ static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *f
     case AQ_MSG_FAULT:
     case AQ_MSG_JOINED:
     case AQ_MSG_LEFT:
+    case AQ_MSG_LOST:
         node->ops->up(node, frame);
         return true;
     default:
@@ -370,19 +372,24 @@ static int wait_ms(const aq_node_t *node)
     return node->deadline > now ? (int)((node->deadline - now) / 1000000) + 1 : 0;
 }
 
+void aq_node_wait(aq_node_t *node, int ms)
+{
+    size_t count = node->watch_count;
+    if (poll(node->polls, count, ms) > 0)
+        for (size_t i = 0; i < count; i++)
+            if (node->polls[i].revents != 0)
+                node->watches[i].call(node, node->watches[i].item, node->polls[i].revents);
+    node->watch_count = 0;
+}
+
 void aq_node_turn(aq_node_t *node)
 {
-    node->watch_count = 0;
     aq_node_adopt(node);
     node->ops->watch(node);
     aq_node_watch_start(node);
     aq_node_watch_calls(node);
     watch_children(node);
-    size_t count = node->watch_count;
-    if (poll(node->polls, count, wait_ms(node)) > 0)
-        for (size_t i = 0; i < count; i++)
-            if (node->polls[i].revents != 0)
-                node->watches[i].call(node, node->watches[i].item, node->polls[i].revents);
+    aq_node_wait(node, wait_ms(node));
     node_reap(node);
     aq_node_check_start(node);
     aq_node_check_calls(node);

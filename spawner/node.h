@@ -29,6 +29,9 @@
 #include "auth.h"
 #include "remote.h"
 
+#define AQ_SPACE_TEXT 64
+#define AQ_DOOR_TEXT 128
+#define AQ_MEMBERS_MOST 120u // of one process; a host may have several that lead
 #define AQ_LISTENERS 8
 #define AQ_CALLERS 64
 #define AQ_REFUSALS_LOGGED 4
@@ -57,6 +60,10 @@ typedef struct aq_child {
     char host[AQ_ADDRESS_TEXT];
     char machine[128];
     uint32_t wish;
+    // Of a process of a rendezvous: where members attach; the rank of the process that it is a
+    // member of, or its own; the number of its members.
+    char space[AQ_SPACE_TEXT], door[AQ_DOOR_TEXT];
+    uint32_t leader, members;
     aq_link_t link;
     uint32_t done;           // hosts of its subtree whose ranks are gone
     uint32_t owed;           // bytes of its output that are consumed but not yet credited
@@ -78,8 +85,8 @@ typedef struct aq_node aq_node_t;
 typedef struct aq_node_ops {
     // A frame for the launcher, from a host below or made here on its behalf.
     void (*up)(aq_node_t *node, const aq_frame_t *frame);
-    // A worker describes itself (workers.h). False: the frame is not legal. NULL: no child of this
-    // node is a worker.
+    // A worker describes itself, or tells that it has a member (workers.h). False: the frame is not
+    // legal. NULL: no child of this node is a worker.
     bool (*worker)(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame);
     // All contributions to a collective step have arrived.
     void (*gathered)(aq_node_t *node);
@@ -147,6 +154,9 @@ void aq_node_part(uint32_t low, uint32_t high, uint32_t parts, uint32_t index, u
 
 // Waits once and handles the events.
 void aq_node_turn(aq_node_t *node);
+// The inner part of it: waits for what is watched, at most ms milliseconds (-1: no limit), and
+// calls the watchers. Nothing is watched afterwards.
+void aq_node_wait(aq_node_t *node, int ms);
 void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, void *item);
 // Sends frames to all children that are up.
 void aq_node_down(aq_node_t *node, const aq_bytes_t *frames);

@@ -19,13 +19,12 @@
 #include "../other/base/log.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings.h"
-#include "helper.h"
 #include "launcher.h"
 #include "supervisor.h"
 #include "workers.h"
 
 #define EXIT_FAILED 1
-#define CALL_MS 3000    // for one address to answer
+#define CALL_MS 3000 // for one address to answer
 // Between two calls a process sleeps for a part of the time that it has waited.
 #define NAP_PART 8u
 #define NAP_LEAST_NS UINT64_C(5000000)
@@ -181,7 +180,12 @@ static bool find_master(aq_helper_t *helper, const aq_rendezvous_t *call)
 static bool introduce(aq_helper_t *helper, const aq_rendezvous_t *call)
 {
     aq_worker_t worker;
+    char space[AQ_SPACE_TEXT], door[AQ_DOOR_TEXT];
     aq_worker_introduce(NULL, &worker);
+    aq_members_space(space);
+    aq_members_open(&helper->members, door);
+    worker.space = space;
+    worker.door = door;
     worker.rank = call->rank;
     worker.size = call->size;
     aq_write_worker(&helper->parent.out, &worker);
@@ -192,7 +196,7 @@ static bool introduce(aq_helper_t *helper, const aq_rendezvous_t *call)
 static bool await_start(aq_helper_t *helper, const aq_rendezvous_t *call, int *code)
 {
     char why[AQ_REMOTE_TEXT] = "";
-    aq_awaited_t awaited = aq_helper_await_job(helper, why, sizeof why);
+    aq_awaited_t awaited = aq_rendezvous_wait(helper, why, sizeof why);
     *code = awaited == AQ_AWAIT_ENDED ? helper->end_code : EXIT_FAILED;
     if (awaited == AQ_AWAIT_REFUSED)
         aq_log_error("rank 0 at %s, port %u, refuses this process, rank %" PRIu32 ": %s",
@@ -261,7 +265,7 @@ static pid_t start_helper(aq_helper_t *helper)
     if (pid < 0)
         aq_log_error("rank %" PRIu32 " cannot be started (%s); raise the limit of processes "
                      "(ulimit -u)",
-                     helper->node.self, strerror(errno));
+                     helper->rank, strerror(errno));
     if (pid != 0)
         return pid;
     (void)prctl(PR_SET_NAME, "gasnet-helper");
@@ -329,9 +333,10 @@ __attribute__((noreturn)) static void resume_rank(aq_boot_t *boot)
     longjmp(rank_place, 1);
 }
 
-static void prepare_helper(aq_helper_t *helper)
+static void prepare_helper(aq_helper_t *helper, uint32_t rank)
 {
     aq_helper_init(helper);
+    helper->rank = rank;
     helper->node.self = AQ_NODE_ANY;
     helper->resume = resume_rank;
 }
@@ -345,7 +350,7 @@ aq_status_t aq_rendezvous_join(aq_boot_t **out)
     if (status != AQ_OK)
         return status;
     (void)fflush(NULL); // else every process would write it
-    prepare_helper(&the_helper);
+    prepare_helper(&the_helper, call.rank);
     if (setjmp(rank_place) == 0)
         _exit(meet(&the_helper, &call));
     (void)prctl(PR_SET_NAME, program_invocation_short_name);

@@ -6,6 +6,11 @@
 //     |-- master: root of the tree (launcher.h) <---- calls until it answers, authenticates, tells
 //     |                                              its rank and size, waits for the job
 //     '-- helper -- supervisor -- rank 0             '-- helper -- supervisor -- rank 3
+//                                                          |
+//                                                          +<-- helper of rank 4, on the same host
+//
+// Rank 4 has called the master too, which told it to attach to rank 3: a host has one link to the
+// master, and one boot page (members.h).
 //
 // A process is a worker (workers.h) that became one by itself, and whose rank is forked from it
 // instead of executed: it goes on in its memory, with its arguments, environment and descriptors.
@@ -18,7 +23,7 @@
 #ifndef AQ_RENDEZVOUS_H
 #define AQ_RENDEZVOUS_H
 
-#include "auth.h"
+#include "helper.h"
 
 #define AQ_MASTER_HOST 256
 
@@ -34,6 +39,12 @@ typedef struct aq_rendezvous {
 // the rank, which is a forked process, with *out set; or with a fault of the environment, logged.
 // Otherwise the process ends with the code of the job. The settings must be loaded.
 aq_status_t aq_rendezvous_join(aq_boot_t **out);
+
+// ---- rendezvous_wait.c: the wait ----
+
+// Waits until the job starts or ends, however long it takes. On AQ_AWAIT_JOB the helper has its
+// parent: the master, or with helper->attached the process that leads on this host.
+aq_awaited_t aq_rendezvous_wait(aq_helper_t *helper, char *why, size_t room);
 
 // ---- rendezvous_call.c: the environment ----
 

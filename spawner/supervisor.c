@@ -557,7 +557,8 @@ static bool take_page(aq_supervised_t *job)
     } else if (!make_page(job)) {
         return false;
     }
-    job->page->supervisor = getpid();
+    if (job->page->supervisor == 0) // else another one of this host is known
+        job->page->supervisor = job->self;
     if (fstat(job->page_fd, &st) == 0)
         job->page_inode = st.st_ino;
     // Ranks that were started with exec find the page by its descriptor.
@@ -621,7 +622,8 @@ static bool set_up(aq_supervised_t *job, const aq_supervise_options_t *options, 
                              .page_fd = -1,
                              .epoll = -1,
                              .signals = -1,
-                             .null_input = -1};
+                             .null_input = -1,
+                             .self = getpid()};
     ensure_stdio();
     job->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
     *code = 1;

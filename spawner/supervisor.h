@@ -33,6 +33,7 @@ typedef struct aq_supervised_rank {
 
 typedef struct aq_supervised {
     const aq_supervise_options_t *options;
+    pid_t self;
     aq_boot_page_t *page;
     int page_fd;
     ino_t page_inode;

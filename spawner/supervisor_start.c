@@ -263,7 +263,7 @@ static bool become_rank(const launch_t *launch)
     const aq_supervised_t *job = launch->job;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         return false;
-    if (getppid() != job->page->supervisor)
+    if (getppid() != job->self)
         _exit(1); // the supervisor died before it could end this child
     if (dup2(launch->out[1], STDOUT_FILENO) < 0 || dup2(launch->err[1], STDERR_FILENO) < 0)
         return false;

@@ -131,22 +131,81 @@ static bool check_version(const aq_child_t *child, const char *version)
     return false;
 }
 
-bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
+static aq_child_t *find_leader(const aq_node_t *node, const aq_child_t *self)
+{
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        aq_child_t *child = &node->children[i];
+        if (child != self && child->state == AQ_CHILD_UP && child->door[0] != '\0' &&
+            child->leader == child->wish && child->members < AQ_MEMBERS_MOST &&
+            strcmp(child->machine, self->machine) == 0 && strcmp(child->space, self->space) == 0)
+            return child;
+    }
+    return NULL;
+}
+
+// The first process of a host to call leads there; later ones become its members.
+static void choose_leader(const aq_node_t *node, aq_child_t *child)
+{
+    aq_child_t *leader = find_leader(node, child);
+    if (leader == NULL)
+        return;
+    leader->members++;
+    child->leader = leader->wish;
+    aq_write_node_text(&child->link.out, AQ_MSG_ATTACH,
+                       &(aq_node_text_t){leader->wish, leader->door});
+}
+
+static void describe_child(aq_child_t *child, const aq_worker_t *worker)
+{
+    snprintf(child->host, sizeof child->host, "%s", *worker->host ? worker->host : "?");
+    snprintf(child->machine, sizeof child->machine, "%s", worker->machine);
+    snprintf(child->space, sizeof child->space, "%s", worker->space);
+    snprintf(child->door, sizeof child->door, "%s", worker->door);
+    child->wish = child->leader = worker->rank;
+}
+
+static bool take_worker(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
 {
     aq_worker_t worker;
-    if (!node->spec.workers || child->host[0] != '\0' || !aq_read_worker(frame->payload, &worker))
+    if (child->host[0] != '\0' || !aq_read_worker(frame->payload, &worker))
         return false;
     if (node->spec.starter != NULL) {
         node->unfit = !aq_host_workers_take(node, child, worker.host) || node->unfit;
         return true;
     }
-    snprintf(child->host, sizeof child->host, "%s", *worker.host ? worker.host : "?");
-    snprintf(child->machine, sizeof child->machine, "%s", worker.machine);
-    child->wish = worker.rank;
-    if (node->spec.rendezvous && !node->unfit)
-        node->unfit =
-            !check_version(child, worker.version) || !check_choice(node, child, worker.size);
+    describe_child(child, &worker);
+    if (!node->spec.rendezvous || node->unfit)
+        return true;
+    node->unfit = !check_version(child, worker.version) || !check_choice(node, child, worker.size);
+    if (!node->unfit)
+        choose_leader(node, child);
     return true;
+}
+
+// Both links of the member are open now, so the end of the one that is closed here is no loss.
+static bool take_member(const aq_node_t *node, const aq_child_t *leader, const aq_frame_t *frame)
+{
+    uint32_t rank;
+    if (!aq_read_number(frame->payload, &rank) || leader->host[0] == '\0')
+        return false;
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        aq_child_t *child = &node->children[i];
+        if (child == leader || child->host[0] == '\0' || child->wish != rank)
+            continue;
+        if (child->leader != leader->wish)
+            return false;
+        aq_link_close(&child->link);
+        child->state = AQ_CHILD_GONE;
+    }
+    return true;
+}
+
+bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
+{
+    if (!node->spec.workers)
+        return false;
+    return frame->type == AQ_MSG_MEMBER ? take_member(node, child, frame)
+                                        : take_worker(node, child, frame);
 }
 
 uint32_t aq_workers_arrived(const aq_node_t *node)
@@ -155,6 +214,17 @@ uint32_t aq_workers_arrived(const aq_node_t *node)
     for (uint32_t i = 0; i < node->child_count; i++)
         here += node->children[i].host[0] != '\0';
     return here;
+}
+
+bool aq_workers_complete(const aq_node_t *node)
+{
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        const aq_child_t *child = &node->children[i];
+        if (child->host[0] == '\0' ||
+            (child->leader != child->wish && child->state != AQ_CHILD_GONE))
+            return false;
+    }
+    return true;
 }
 
 // Writes the ranks without a process, as far as they fit: "1-3, 7". there: by rank.
@@ -256,10 +326,26 @@ static void number_machines(const aq_node_t *node)
     }
 }
 
-static void send_job(aq_node_t *node, aq_child_t *child, uint32_t rank)
+// Each child leads a host: itself and its members. The children are sorted by rank.
+static void number_hosts(aq_node_t *node)
 {
-    child->low = rank;
-    child->high = rank + 1;
+    aq_spec_t *spec = &node->spec;
+    uint32_t hosts = 0;
+    for (uint32_t r = 0; r < spec->size; r++)
+        if (node->children[r].leader == r)
+            spec->host_of_rank[r] = hosts++;
+    for (uint32_t r = 0; r < spec->size; r++)
+        spec->host_of_rank[r] = spec->host_of_rank[node->children[r].leader];
+    for (uint32_t r = 0; r < spec->size; r++)
+        if (node->children[r].leader == r)
+            node->children[spec->host_of_rank[r]] = node->children[r];
+    node->child_count = spec->host_count = hosts;
+}
+
+static void send_job(aq_node_t *node, aq_child_t *child, uint32_t host)
+{
+    child->low = host;
+    child->high = host + 1;
     child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
     aq_node_send_job(node, child);
 }
@@ -271,13 +357,15 @@ bool aq_workers_number(aq_node_t *node)
     if (!sort_workers(node))
         return false;
     number_machines(node);
-    for (uint32_t r = 0; r < node->child_count; r++)
-        node->spec.hosts[r].name = node->children[r].host;
+    if (node->spec.rendezvous)
+        number_hosts(node);
+    for (uint32_t h = 0; h < node->child_count; h++)
+        node->spec.hosts[h].name = node->children[h].host;
     aq_bytes_free(&node->spec_bytes);
     node->spec_bytes = (aq_bytes_t){0};
     aq_write_spec(&node->spec_bytes, &node->spec);
-    for (uint32_t r = 0; r < node->child_count; r++)
-        send_job(node, &node->children[r], r);
+    for (uint32_t h = 0; h < node->child_count; h++)
+        send_job(node, &node->children[h], h);
     return true;
 }
 
@@ -362,6 +450,7 @@ void aq_worker_introduce(const char *host, aq_worker_t *out)
              (uint64_t)space.st_ino);
     out->version = PACKAGE_VERSION;
     out->machine = machine;
+    out->space = out->door = "";
     out->host = name_host(host);
     out->rank = aq_worker_rank(aq_settings_text(AQ_SET_WORKER_RANK));
     out->size = 0;

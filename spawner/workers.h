@@ -1,5 +1,5 @@
 // Workers: the processes that a custom command starts (spawner custom). Each worker is the helper
-// of one rank. Their hosts are not known beforehand, so workers call the launcher:
+// of one rank; in a rendezvous it may have members (members.h). Their hosts are not known beforehand, so workers call the launcher:
 //
 //   launcher                    command of GASNET_CSPAWN_CMD            worker, one per rank
 //   listens on a port
@@ -37,17 +37,22 @@ void aq_workers_option(const aq_node_t *node, uint16_t port, bool with_key,
 void aq_workers_key(const aq_node_t *node, char text[2 * AQ_KEY_BYTES + 1]);
 
 // Handles the worker's description of itself. In a rendezvous, a wrong version, size or rank is
-// logged and makes the node unfit. False: the frame is not legal, or a second one.
+// logged and makes the node unfit; and a process whose host has a process already, which leads
+// there, is told to become its member (members.h). Handles also the leader's word that it has done
+// so: what becomes of the member is told by the leader from then on, and its link is closed. False:
+// the frame is not legal, or a second one.
 bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame);
 
 // The number of workers that have described themselves.
 uint32_t aq_workers_arrived(const aq_node_t *node);
+// Whether all have, and all members have attached.
+bool aq_workers_complete(const aq_node_t *node);
 // In a rendezvous that is not unfit: writes the ranks that have not arrived, "1-3, 7".
 void aq_workers_name_absent(const aq_node_t *node, char *text, size_t room);
 
 // Once all workers are here: numbers them, by their hosts, by GASNET_WORKER_RANK or else adjacently
-// on each machine, and sends each its job. Must not be called while children of the node are in
-// use. False: failed, logged.
+// on each machine, and sends each its job. In a rendezvous, only processes that lead stay children.
+// Must not be called while children of the node are in use. False: failed, logged.
 bool aq_workers_number(aq_node_t *node);
 
 // ---- the side of a worker ----

@@ -70,10 +70,14 @@ static void read_running(const aq_frame_t *frame)
     aq_done_t done;
     aq_fault_t fault;
     aq_worker_t worker;
+    aq_page_place_t place;
     uint32_t number;
     if (aq_read_worker(frame->payload, &worker))
-        require(strlen(worker.machine) + strlen(worker.host) < frame->payload.left);
-    if (aq_read_started(frame->payload, &text))
+        require(strlen(worker.machine) + strlen(worker.host) + strlen(worker.door) <
+                frame->payload.left);
+    if (aq_read_page_place(frame->payload, &place))
+        require(place.pid <= INT32_MAX && place.fd <= INT32_MAX);
+    if (aq_read_node_text(frame->payload, &text))
         require(strlen(text.text) < frame->payload.left);
     if (aq_read_failed(frame->payload, &failed))
         require(failed.low < failed.high && strlen(failed.why) < frame->payload.left);

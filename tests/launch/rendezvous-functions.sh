@@ -51,14 +51,28 @@ all()
     done
 }
 
-# called COUNT: waits until so many processes are connected to the master, whose rank 0 has done the
-# same.
-called()
+# Prints how many links the processes of the test have to the master, and to the members of their
+# host.
+links()
 {
     local port
-    port=$(printf '%04X' "${GASNET_MASTER#*:}")
+    port=$(printf ':%04X' "${GASNET_MASTER##*:}")
+    for pid in "${process[@]}"; do
+        readlink "/proc/$pid/fd"/*
+    done 2>/dev/null | sed -n 's/^socket:\[\(.*\)\]$/\1/p' |
+        awk -v port="$port$" '
+            NR == FNR { own[$1] = 1; next }
+            FILENAME ~ /tcp/ && $4 == "01" && $3 ~ port && $10 in own { masters++ }
+            FILENAME ~ /unix/ && $6 == "03" && $8 ~ /^@aqueduct-/ && $7 in own { members++ }
+            END { print masters + 0, members + 0 }' - /proc/net/tcp /proc/net/tcp6 /proc/net/unix
+}
+
+# called COUNT: waits until so many processes of this host have called the master, and all but one
+# have attached to the first of them.
+called()
+{
     for _ in $(seq 400); do
-        [ "$(grep -c "0100007F:$port 01 " /proc/net/tcp)" -ge "$1" ] && return
+        [ "$(links)" = "1 $(($1 - 1))" ] && return
         sleep 0.05
     done
     fault "$1 processes have not called"
@@ -94,6 +108,25 @@ all_end()
 {
     ends "$1" "${!process[@]}"
     no_rank_left 100
+}
+
+# Prints the processes below a process, and itself.
+family()
+{
+    local pid
+    echo "$1"
+    for pid in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+        family "$pid"
+    done
+}
+
+# victim NAME COMM: the process of that name in the family of a process.
+victim()
+{
+    local pid
+    for pid in $(family "${process[$1]}"); do
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != "$2" ] || { echo "$pid"; return; }
+    done
 }
 
 # told TEXT...: the processes of the test have printed exactly these messages.

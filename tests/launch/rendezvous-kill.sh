@@ -6,31 +6,21 @@ set -u
 net=$1
 export GASNET_EXITTIMEOUT=5
 
-# Prints the processes below a process, and itself.
-family()
-{
-    local pid
-    echo "$1"
-    for pid in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
-        family "$pid"
-    done
-}
-
-# running: a job of three ranks that have joined it and sleep.
-running()
+# leading SIZE program arguments: the process of rank 0 of a job, which leads on this host.
+leading()
 {
     use "$net"
-    all 3 "$conform" ready 100
-    wait_ready 3
+    call 0 0 "$@"
+    called 1
 }
 
-# victim RANK COMM: the process of that name in the family of a process.
-victim()
+# running: a job of three ranks that have joined it and sleep; those of 1 and 2 are members.
+running()
 {
-    local pid
-    for pid in $(family "${process[$1]}"); do
-        [ "$(cat "/proc/$pid/comm")" != "$2" ] || { echo "$pid"; return; }
-    done
+    leading 3 "$conform" ready 100
+    call 1 1 3 "$conform" ready 100
+    call 2 2 3 "$conform" ready 100
+    wait_ready 3
 }
 
 # died RANK COMM OWN OTHERS TEXT...: SIGKILL ends that process; then the process of that rank ends
@@ -68,24 +58,21 @@ for rank in 0 1; do
 done
 
 # Before the job starts.
-use "$net"
-call 0 0 3 "$conform" pid
+leading 3 "$conform" pid
 call 1 1 3 "$conform" pid
 called 2
 kill -KILL "${process[1]}"
 ends 137 1
 all_end 1
 told 'the process of rank 1 on host '
-use "$net"
-call 0 0 3 "$conform" pid
+leading 3 "$conform" pid
 call 1 1 3 "$conform" pid
 called 2
 kill -TERM "${process[0]}"
 ends 143 0
 all_end 1
 told 'the process of rank 0 on host '
-use "$net"
-call 0 0 3 "$conform" pid
+leading 3 "$conform" pid
 call 1 1 3 "$conform" pid
 called 2
 kill -KILL "$(victim 0 gasnet-master)"

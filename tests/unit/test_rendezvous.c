@@ -1,5 +1,5 @@
-// What a process of a rendezvous reads: the place of the master, the key in a text, and the list of
-// ranks that are missing.
+// What a process of a rendezvous reads: the place of the master, the key in a text; and what the
+// master makes of those that call: the list of ranks that are missing, and the hosts.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../spawner/members.h"
 #include "../../spawner/rendezvous.h"
 #include "../../spawner/workers.h"
 
@@ -133,12 +134,110 @@ static void test_rank(void **state)
     assert_int_equal(aq_worker_rank("1048576"), AQ_BAD_WISH);
 }
 
+// ---- processes of one host ----
+
+static void arrive(aq_node_t *node, uint32_t rank, const char *machine, const char *space)
+{
+    aq_bytes_t bytes = {0};
+    aq_frame_t frame;
+    node->children[rank].state = AQ_CHILD_UP;
+    aq_write_worker(&bytes, &(aq_worker_t){PACKAGE_VERSION, machine, space, "door", "host", rank,
+                                           node->spec.size});
+    assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame), AQ_FRAME_WHOLE);
+    assert_true(aq_workers_take(node, &node->children[rank], &frame));
+    assert_false(node->unfit);
+    aq_bytes_free(&bytes);
+}
+
+// Each member has been told its leader, who tells the master.
+static void attach_all(aq_node_t *node)
+{
+    for (uint32_t r = 0; r < node->spec.size; r++) {
+        aq_bytes_t bytes = {0};
+        aq_frame_t frame;
+        aq_node_text_t text;
+        aq_child_t *child = &node->children[r];
+        if (child->leader == r)
+            continue;
+        assert_int_equal(
+            aq_frame_read(child->link.out.data, child->link.out.used, AQ_FRAME_MOST, &frame),
+            AQ_FRAME_WHOLE);
+        assert_true(frame.type == AQ_MSG_ATTACH && aq_read_node_text(frame.payload, &text));
+        assert_int_equal(text.node, child->leader);
+        aq_write_number(&bytes, AQ_MSG_MEMBER, r);
+        assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame),
+                         AQ_FRAME_WHOLE);
+        assert_false(aq_workers_complete(node));
+        assert_true(aq_workers_take(node, &node->children[text.node], &frame));
+        assert_int_equal(child->state, AQ_CHILD_GONE);
+        aq_bytes_free(&bytes);
+    }
+    assert_true(aq_workers_complete(node));
+}
+
+// The first process of a host leads there, but for so many members at most; a network of its own
+// sets a process apart, though it can share memory.
+static void test_hosts(void **state)
+{
+    (void)state;
+    static char *no_words[] = {(char *)(uintptr_t) "-", NULL};
+    const uint32_t many = 2 * AQ_MEMBERS_MOST + 10, size = many + 4;
+    aq_node_t node;
+    aq_node_init(&node, NULL);
+    node.spec = (aq_spec_t){.workers = true,
+                            .rendezvous = true,
+                            .program = "",
+                            .folder = "",
+                            .shell = "",
+                            .shell_options = "",
+                            .ports = "",
+                            .argv = no_words,
+                            .environment = no_words + 1};
+    assert_true(aq_workers_allocate(&node.spec, size) && aq_node_split(&node, 0, size, 0));
+    for (uint32_t r = 0; r < size; r++)
+        arrive(&node, r, r < many + 2 ? "one" : "two", r < many ? "a" : "b");
+    attach_all(&node);
+    assert_true(aq_workers_number(&node));
+    assert_int_equal(node.child_count, 5);
+    assert_int_equal(node.spec.host_count, 5);
+    const uint32_t first[] = {0, AQ_MEMBERS_MOST + 1, 2 * AQ_MEMBERS_MOST + 2, many, many + 2};
+    for (uint32_t h = 0; h < 5; h++) {
+        assert_int_equal(node.children[h].wish, first[h]);
+        assert_int_equal(node.spec.host_of_rank[first[h]], h);
+        assert_int_equal(node.children[h].low, h);
+        assert_int_equal(aq_spec_machine(&node.spec, h), h < 4 ? 0 : 1);
+    }
+    assert_int_equal(node.spec.host_of_rank[AQ_MEMBERS_MOST], 0);
+    assert_int_equal(node.spec.host_of_rank[size - 1], 4);
+    for (uint32_t h = 0; h < 5; h++)
+        aq_bytes_free(&node.children[h].link.out);
+    aq_bytes_free(&node.spec_bytes);
+    free(node.children);
+    free(node.spec.hosts);
+    free(node.spec.host_of_rank);
+    free(node.spec.machine_of_rank);
+}
+
+static void test_door(void **state)
+{
+    (void)state;
+    aq_door_t door;
+    assert_true(aq_door_read("name/0123/4567", &door));
+    assert_string_equal(door.name, "name");
+    assert_string_equal(door.word, "0123");
+    assert_string_equal(door.answer, "4567");
+    assert_false(aq_door_read("", &door));
+    assert_false(aq_door_read("name/0123", &door));
+    assert_false(aq_door_read("name//4567", &door));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_place),       cmocka_unit_test(test_long_name),
         cmocka_unit_test(test_key),         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_many_absent), cmocka_unit_test(test_rank),
+        cmocka_unit_test(test_hosts),       cmocka_unit_test(test_door),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ static size_t handshake_bytes(void)
 static size_t report_bytes(void)
 {
     aq_bytes_t bytes = {0};
-    aq_write_started(&bytes, &(aq_node_text_t){0, "10.000.000.000"});
+    aq_write_node_text(&bytes, AQ_MSG_STARTED, &(aq_node_text_t){0, "10.000.000.000"});
     aq_write_done(&bytes, &(aq_done_t){0, 0});
     size_t used = bytes.used;
     aq_bytes_free(&bytes);

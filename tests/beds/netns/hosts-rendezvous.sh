@@ -87,31 +87,82 @@ call_on n3 2 2 3 "$conform" pid
 over 1
 told '2 of 3 processes had arrived within 5 seconds (GASNET_CONNECT_TIMEOUT); missing: rank 1;'
 
-# running: a job over three hosts, whose ranks have joined it.
-running()
+# await_on HOST FILE CONDITION: waits until a line of /proc/net/FILE there meets that of awk.
+await_on()
+{
+    for _ in $(seq 200); do
+        [ -z "$(on_host "$1" awk "$3" "/proc/net/$2")" ] || return 0
+        sleep 0.05
+    done
+    fault "no line of $2 with $3 on $1"
+}
+
+# calling: three processes on three hosts, of a job of five; and another one on the last host, which
+# is a member of the first one there.
+calling()
 {
     place
-    call_on n1 0 0 3 "$conform" ready 100
-    call_on n2 1 1 3 "$conform" ready 100
-    call_on n3 2 2 3 "$conform" ready 100
-    wait_ready 3
+    call_on n1 0 0 5 "$@"
+    call_on n3 2 2 5 "$@"
+    await_on n3 tcp "\$3 ~ \"$(printf ':%04X' "${GASNET_MASTER##*:}")\" && \$4 == \"01\""
+    call_on n3 3 3 5 "$@"
+    await_on n3 unix '$6 == "03" && $8 ~ /^@aqueduct-/'
 }
+
+# running: that job, with the fifth process, whose ranks have joined it.
+running()
+{
+    calling "$conform" ready 100
+    call_on n2 1 1 5 "$conform" ready 100
+    call_on n2 4 4 5 "$conform" ready 100
+    wait_ready 5
+}
+
+# helper_of RANK: prints the process id of its helper on n3, by the environment that it has kept.
+helper_of()
+{
+    local pid
+    for pid in $(find_on n3 gasnet-helper); do
+        ! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "GASNET_RANK=$1" || echo "$pid"
+    done
+}
+
+# Before the job starts: a process that leads on its host dies, and one that is a member.
+calling "$conform" pid
+kill -KILL "$(pgrep -f "^$conform pid" | while read -r pid; do
+    ! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx GASNET_RANK=2 || echo "$pid"
+done)"
+ends 137 2
+over 1
+told 'the process of rank 2 on host n3 (10.77.0.3) was lost'
+calling "$conform" pid
+kill -KILL "$(pgrep -f "^$conform pid" | while read -r pid; do
+    ! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx GASNET_RANK=3 || echo "$pid"
+done)"
+ends 137 3
+over 1
+told 'the process of rank 3 on host n3 (10.77.0.3) was lost'
 
 # Deaths on other hosts than that of rank 0.
 running
-kill -KILL "$(find_on n2 conform_exit)"
+kill -KILL "$(find_on n2 conform_exit | head -1)"
 over 137
-told 'rank 1 of 3 (process '
+told ' of 5 (process '
 running
-kill -KILL "$(find_on n3 gasnet-helper)"
+kill -KILL "$(helper_of 2)"
 ends 137 2
 over 1
 told "rank 2 on host n3: "
+running
+kill -KILL "$(helper_of 3)"
+ends 137 3
+over 1
+told "rank 3 on host n3: the connection to it is lost: its helper has ended; the job is ended"
 
 # A network that is cut: both sides end. That of rank 0 knows which host it was.
 running
 ip link set v3 down
 over 1
-told 'rank 2 on host n3: ' 'rank 2 has lost its connection to rank 0'
+told 'rank 2 on host n3: ' 'rank 2 has lost its connection to rank 0' 'rank 3 has lost its connection to rank 0'
 ip link set v3 up
 exit 0
