@@ -16,6 +16,7 @@
  *   lines K       each rank prints K lines "RANK NUMBER CCC...", each in several writes
  *   sleep S       sleeps S seconds
  *   ready S       as sleep, but each rank first prints "RANK ready", once all have started
+ *   signals S     as ready, and each rank prints "RANK USR1" for each SIGUSR1 that it gets
  *   pid           each rank prints "RANK PID"
  *   env NAME      each rank prints "RANK VALUE", or "RANK" where the variable is not set
  *   args ...      rank 0 prints its arguments, one per line
@@ -213,6 +214,28 @@ static void do_sleep(char **arg)
     wait_barrier();
 }
 
+static char heard_line[32];
+
+static void hear_signal(int sig)
+{
+    (void)sig;
+    if (write(STDOUT_FILENO, heard_line, strlen(heard_line)) < 0)
+        _exit(1);
+}
+
+static void do_signals(char **arg)
+{
+    struct timespec left = {.tv_sec = atoi(arg[0])};
+
+    snprintf(heard_line, sizeof heard_line, "%u USR1\n", (unsigned)me);
+    signal(SIGUSR1, hear_signal);
+    wait_barrier();
+    printf("%u ready\n", (unsigned)me);
+    fflush(stdout);
+    while (nanosleep(&left, &left) != 0)
+        ;
+}
+
 static void do_pid(char **arg)
 {
     (void)arg;
@@ -245,12 +268,12 @@ static const struct {
     const char *name;
     int arguments;
     void (*run)(char **arg);
-} modes[] = {{"code", 1, do_code},     {"one", 2, do_one},     {"compute", 2, do_compute},
-             {"signal", 2, do_signal}, {"quit", 3, do_quit},   {"abort", 1, do_abort},
-             {"_exit", 2, do_silent},  {"libc", 1, do_libc},   {"away", 3, do_away},
-             {"echo", 0, do_echo},     {"lines", 1, do_lines}, {"late", 1, do_late},
-             {"ready", 1, do_ready},   {"sleep", 1, do_sleep}, {"pid", 0, do_pid},
-             {"env", 1, do_env}};
+} modes[] = {{"code", 1, do_code},     {"one", 2, do_one},        {"compute", 2, do_compute},
+             {"signal", 2, do_signal}, {"quit", 3, do_quit},      {"abort", 1, do_abort},
+             {"_exit", 2, do_silent},  {"libc", 1, do_libc},      {"away", 3, do_away},
+             {"echo", 0, do_echo},     {"lines", 1, do_lines},    {"late", 1, do_late},
+             {"ready", 1, do_ready},   {"sleep", 1, do_sleep},    {"pid", 0, do_pid},
+             {"env", 1, do_env},       {"signals", 1, do_signals}};
 
 static void run_mode(int argc, char **argv)
 {
