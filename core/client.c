@@ -25,7 +25,6 @@
 #include "report.h"
 #include "segment.h"
 #include "segment_revoke.h"
-#include "segment_tell.h"
 #include "team.h"
 #include "window_connect.h"
 
@@ -176,7 +175,6 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     aq_loopback_start();
     aq_window_connect_start();
     aq_segment_revoke_start();
-    aq_segment_tell_start();
     aq_layers_start(aq_layer_table);
     status = aq_segment_agree_on_limit(); // also the barrier at the end of init
     aq_boot_meanwhile(aq_progress_poll);

@@ -33,14 +33,16 @@ static const intptr_t *job_shifts(void)
 
 // From an endpoint with an identity everything goes by messages, which prove it. Puts and gets to
 // further endpoints of other processes call the library, since their mappings come and go. Other
-// threads may put to ranks whose entries stay the same. The caller holds the lock.
+// threads may put to ranks whose entries stay the same, and map the segments of ranks that have
+// just joined. The caller holds the lock.
 static void fill_shifts(aq_team_t *team)
 {
     const intptr_t *from = team->ep->identity ? aq_team_unmapped() : job_shifts();
     for (gex_Rank_t r = 0; r < team->head.size; r++) {
         const gex_Rank_t jobrank = aq_team_jobrank(team, r);
         const bool foreign = aq_team_route(team, r).to && jobrank != aq_job.rank;
-        const intptr_t shift = foreign ? AQ_UNMAPPED : from[jobrank];
+        const intptr_t shift =
+            foreign ? AQ_UNMAPPED : __atomic_load_n(&from[jobrank], __ATOMIC_RELAXED);
         if (team->shifts[r] != shift)
             team->shifts[r] = shift;
     }

@@ -19,6 +19,8 @@ const aq_layer_t aq_layer_table[] = {
     {"barriers", aq_barrier_am_register, AQ_HANDLER_BARRIER, AQ_HANDLER_BARRIER},
     {"collectives", aq_coll_mail_register, AQ_HANDLER_COLL_PART, AQ_HANDLER_COLL_READY},
     {"checks of collectives", aq_coll_check_register, AQ_HANDLER_COLL_CALL, AQ_HANDLER_COLL_CALL},
+    {"segments after growth", aq_grow_segment_register, AQ_HANDLER_SEGMENT_TELL,
+     AQ_HANDLER_SEGMENT_TOLD},
     {"GASNet-1", aq_gasnet1_start, AQ_HANDLER_MEMSET, AQ_HANDLER_MEMSET_DONE},
     {"messages", aq_msg_register, AQ_HANDLER_MSG_SHARE, AQ_HANDLER_MSG_ROOM},
     {"messages by device", aq_msg_device_register, AQ_HANDLER_MSG_EXPOSE, AQ_HANDLER_MSG_EXPOSED},

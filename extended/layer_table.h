@@ -4,7 +4,7 @@
 #define AQ_LAYER_TABLE_H
 
 // Indices of the library's own handlers, which are below those that clients may use. All ranks of a
-// job have the same indices. The core has 50, 51 and those from 54 on.
+// job have the same indices. The core has 50, 51, 54 and those from 57 on.
 enum {
     AQ_HANDLER_PUT = 1, // rma_am.c
     AQ_HANDLER_PUT_DONE,
@@ -47,6 +47,8 @@ enum {
     AQ_HANDLER_MSG_ROOM,   // messages/msg_room.c
     AQ_HANDLER_PROBE = 52, // rma_probe.c
     AQ_HANDLER_PROBED,
+    AQ_HANDLER_SEGMENT_TELL = 55, // grow_segment.c
+    AQ_HANDLER_SEGMENT_TOLD,
 };
 
 // Register the handlers and tasks of a layer. Called once, at init, before the first message can
@@ -61,6 +63,7 @@ void aq_ratomic_am_register(void);
 void aq_barrier_am_register(void);
 void aq_coll_mail_register(void);
 void aq_coll_check_register(void);
+void aq_grow_segment_register(void);
 void aq_msg_register(void);
 void aq_msg_device_register(void);
 void aq_msg_placed_register(void);
