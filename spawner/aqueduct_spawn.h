@@ -58,8 +58,8 @@ struct aqueduct_spawn_job {
     uint32_t host_count;
     // For start and start_host: executes a program (searched in PATH) as a child of the starter,
     // with the starter's environment and without input, and does not wait for it. From any thread.
-    // The starter waits at the end for all of them; an exit code other than 0 before all helpers
-    // have called fails the job.
+    // The starter waits for all of them; the first exit code other than 0 fails the job, unless all
+    // helpers have called.
     int (*run)(const aqueduct_spawn_job_t *job, char *const argv[], char *why, size_t room);
 };
 

@@ -28,8 +28,6 @@ static aq_status_t join_job(const aq_loaded_t *loaded, const char *conduit)
                      loaded->name, why);
         return AQ_ERR_CONFIG;
     }
-    if (!aq_loaded_joins(loaded))
-        return AQ_OK; // it is for launchers
     return aq_loaded_join(loaded, conduit, 0) ? reload_settings() : AQ_ERR_CONFIG;
 }
 
@@ -40,5 +38,7 @@ aq_status_t aq_boot_ask_module(const char *conduit)
         aq_spawner_is_built_in(name))
         return AQ_OK;
     const aq_loaded_t *loaded = aq_loaded_find(name);
-    return loaded != NULL ? join_job(loaded, conduit) : AQ_OK; // later code refuses the name
+    if (loaded == NULL || (loaded->table != NULL && !aq_loaded_joins(loaded)))
+        return AQ_OK; // later code refuses the name, or the module is for launchers
+    return join_job(loaded, conduit);
 }

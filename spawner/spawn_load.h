@@ -19,7 +19,8 @@ typedef struct aq_loaded {
 bool aq_loaded_exists(const char *name);
 // Loads the module, once; NULL: no folder has it. Blocks. Not from several threads at once.
 const aq_loaded_t *aq_loaded_find(const char *name);
-// Loads all modules of all folders, and returns number `index` of them; NULL: there are no more.
+// Loads all modules of all folders, at most 32, and returns number `index` of them; NULL: there are
+// no more.
 const aq_loaded_t *aq_loaded_at(size_t index);
 
 // Operation init of the module. False: why says why it cannot be used, or why it is refused.

@@ -113,13 +113,16 @@ static bool start_all(const aq_starter_t *starter, const char *option)
 
 // ---- the process ----
 
+// Returns at the first that fails: the launcher ends the others, unless the job has started.
 static int await_programs(void)
 {
-    int code = 0, status;
-    while (waitpid(-1, &status, 0) > 0 || errno == EINTR)
-        if (status != 0)
-            code = 1;
-    return code;
+    int status;
+    pid_t pid;
+    do {
+        status = 0;
+        pid = waitpid(-1, &status, 0);
+    } while (status == 0 && (pid > 0 || errno == EINTR));
+    return status != 0;
 }
 
 // Only the launcher gets signals of the terminal; rank 0 reads its input by another way.

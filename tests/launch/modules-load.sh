@@ -128,6 +128,8 @@ HERE_WAY=die job 1 -n 2 -H a,b "$conform" pid
 says 'the helpers of 0 of 2 hosts had called when the boot module was killed by signal 6; missing: a, b;'
 HERE_WAY=fail job 1 -n 2 -H a,b "$conform" pid
 says 'the helpers of 0 of 2 hosts had called when a program that it started failed; missing: a, b;'
+HERE_WAY='a fails' job 1 -n 2 -H a,b "$conform" pid
+says 'of 2 hosts had called when a program that it started failed; missing: a'
 HERE_WAY=nothing GASNET_CONNECT_TIMEOUT=1 job 1 -n 2 -H a,b "$conform" pid
 says 'had called within 1 seconds (GASNET_CONNECT_TIMEOUT); missing: a, b; spawner here has to start each'
 HERE_WAY=bare job 1 -n 1 -H a "$conform" pid
@@ -151,6 +153,10 @@ refused ../here 'there is no spawner of this name'
 HERE_FAIL=init refused here 'init fails because HERE_FAIL says so'
 expect 65 env GASNET_SPAWNER=nowhere GASNET_PSHM_NODES=2 "$AQ_BUILD/conform_exit" pid
 says "this installation has no spawner 'nowhere'"
+expect 65 env GASNET_SPAWNER=newer "$AQ_BUILD/conform_exit" pid
+says "GASNET_SPAWNER asks for the spawner 'newer', but "
+expect 0 env GASNET_SPAWNER=here GASNET_PSHM_NODES=2 "$AQ_BUILD/conform_exit" pid # a job of its own
+ranks 2
 expect 0 "$AQ_BUILD/gasnet_info"
 for line in 'here  *yes: helpers of all hosts on this host' 'newer  *no: .* version 7 of aqueduct_spawn.h' 'text  *no: its module'; do
     grep -q "^ *$line" "$work/out" || fail "gasnet_info does not print '$line'"

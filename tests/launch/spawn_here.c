@@ -129,11 +129,9 @@ static int run_helper(const aqueduct_spawn_job_t *job, const char *name, char *c
         return 0;
     if (strcmp(way, "unnamed") == 0)
         snprintf(variable, sizeof variable, "HERE_OTHER=1");
-    return job->run(job,
-                    strcmp(way, "bare") == 0   ? bare
-                    : strcmp(way, "fail") == 0 ? failing
-                                               : named,
-                    why, room);
+    if (strcmp(way, "fail") == 0 || (strcmp(way, "a fails") == 0 && strcmp(name, "a") == 0))
+        return job->run(job, failing, why, room);
+    return job->run(job, strcmp(way, "bare") == 0 ? bare : named, why, room);
 }
 
 #ifdef ALL
