@@ -760,12 +760,13 @@ static bool meet_launcher(aq_helper_t *helper, const aq_worker_way_t *way)
     memcpy(intro.key, way->key, sizeof intro.key);
     memcpy(helper->node.key, way->key, sizeof helper->node.key);
     aq_link_open(&helper->parent, fd);
-    if (aq_helper_authenticate(helper, &intro) != AQ_OK) {
-        aq_log_error("the process at %s, port %u, does not know the key of the job, or has no "
-                     "place for this process",
+    aq_status_t status = aq_helper_authenticate(helper, &intro);
+    if (status == AQ_ERR_PEER)
+        aq_log_error("the process at %s, port %u, does not know the key of the job; something else "
+                     "than the launcher listens there",
                      way->addresses, way->port);
-        return false;
-    }
+    if (status != AQ_OK)
+        return false; // a launcher that closes the connection reports why the job does not start
     aq_write_worker(&helper->parent.out, &worker);
     return true;
 }
