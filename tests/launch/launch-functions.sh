@@ -49,6 +49,13 @@ says()
     [ "$(grep -c '^\*\*\* GASNet:' "$work/err")" -eq 1 ] || fail "not exactly one message"
 }
 
+# without_late: leaves out of the messages of the last expect what helpers say that call when the
+# launcher has given up.
+without_late()
+{
+    sed -i '/^\*\*\* GASNet: gasnetrun on host .* the launcher of the job does not answer at /d' "$work/err"
+}
+
 silent()
 {
     [ ! -s "$work/err" ] || fail "messages where there should be none"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # modules-load: boot modules that are loaded at run time (spawner/aqueduct_spawn.h): their calls,
 # hosts, threads, priorities and faults, with modules that start all helpers on this host
-# (spawn_here.c); and those that are refused.
+# (spawn_here.c); and those that are refused. modules-load.sh threads has the threads only.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 cp "$AQ_BUILD/conform_exit_udp" "$work/conform_exit" || exit 1
@@ -32,8 +32,28 @@ ranks()
     silent
 }
 
+# Threads: as many calls at once as the window says.
+threads_start_hosts()
+{
+    export GASNET_SPAWN_ALGORITHM=threads HERE_INSIDE=3 HERE_TENTHS=300
+    GASNET_SPAWN_WINDOW=3 job 0 -n 4 -H a,b,c,d "$conform" pid
+    ranks 4
+    HERE_TENTHS=2 GASNET_SPAWN_WINDOW=2 job 1 -n 4 -H a,b,c,d "$conform" pid
+    says ' calls were made at once'
+    HERE_TENTHS=2 expect 1 "$launcher" -spawner=single -n 4 -H a,b,c,d "$conform" pid
+    says 'host a: spawner single cannot start its helper: only 1 calls were made at once'
+    export GASNET_SPAWN_ALGORITHM=tree
+    HERE_TENTHS=2 job 1 -n 4 -H a,b,c,d "$conform" pid
+    says 'only 1 calls were made at once'
+    unset GASNET_SPAWN_ALGORITHM HERE_INSIDE
+}
+
 module here
 module single -DFLAGS=0
+[ "${1-}" != threads ] || {
+    threads_start_hosts
+    exit
+}
 module all -DALL
 module newer -DVERSION=7
 module tableless -DNO_TABLE
@@ -80,6 +100,7 @@ done
 expect 0 "$launcher" -spawner=all -n 3 -H n1,n2,n3 "$conform" pid
 ranks 3
 HERE_WAY=same expect 1 "$launcher" -spawner=all -n 2 -H n1,n2 "$conform" pid
+without_late
 says 'spawner all started two processes on host n1, at '
 HERE_WAY=unnamed expect 1 "$launcher" -spawner=all -n 1 -H n1 "$conform" pid
 says "calls its host '?', which is not in the list of hosts"
@@ -87,18 +108,7 @@ HERE_FAIL=start expect 1 "$launcher" -spawner=all -n 1 -H n1 "$conform" pid
 says 'spawner all cannot start the helpers: start fails because HERE_FAIL says so'
 no_rank_left 100
 
-# Threads: as many calls at once as the window says.
-export GASNET_SPAWN_ALGORITHM=threads HERE_INSIDE=3 HERE_TENTHS=300
-GASNET_SPAWN_WINDOW=3 job 0 -n 4 -H a,b,c,d "$conform" pid
-ranks 4
-HERE_TENTHS=2 GASNET_SPAWN_WINDOW=2 job 1 -n 4 -H a,b,c,d "$conform" pid
-says 'only 2 calls were made at once'
-HERE_TENTHS=2 expect 1 "$launcher" -spawner=single -n 4 -H a,b,c,d "$conform" pid
-says 'host a: spawner single cannot start its helper: only 1 calls were made at once'
-export GASNET_SPAWN_ALGORITHM=tree
-HERE_TENTHS=2 job 1 -n 4 -H a,b,c,d "$conform" pid
-says 'only 1 calls were made at once'
-unset GASNET_SPAWN_ALGORITHM HERE_INSIDE
+threads_start_hosts
 
 # The window of ssh: as many remote shells, which never answer here, as it says.
 printf '#!/bin/sh\necho >>"%s"\nexec sleep 600\n' "$work/shells" >"$work/shell" && chmod +x "$work/shell" || exit 1
@@ -123,12 +133,14 @@ done
 HERE_FAIL=prepare job 1 -n 2 -H a,b "$conform" pid
 says 'spawner here: prepare fails because HERE_FAIL says so'
 HERE_FAIL=b job 1 -n 2 -H a,b "$conform" pid
+without_late
 says 'host b: spawner here cannot start its helper: HERE_FAIL says so'
 HERE_WAY=die job 1 -n 2 -H a,b "$conform" pid
 says 'the helpers of 0 of 2 hosts had called when the boot module was killed by signal 6; missing: a, b;'
 HERE_WAY=fail job 1 -n 2 -H a,b "$conform" pid
 says 'the helpers of 0 of 2 hosts had called when a program that it started failed; missing: a, b;'
 HERE_WAY='a fails' job 1 -n 2 -H a,b "$conform" pid
+without_late
 says 'of 2 hosts had called when a program that it started failed; missing: a'
 HERE_WAY=nothing GASNET_CONNECT_TIMEOUT=1 job 1 -n 2 -H a,b "$conform" pid
 says 'had called within 1 seconds (GASNET_CONNECT_TIMEOUT); missing: a, b; spawner here has to start each'

@@ -40,6 +40,7 @@ says 'spawner tm: host p4 is not in PBS_NODEFILE, so PBS does not start a task t
 FAKE_PBS=tm_init job 1 -n 2 "$conform" pid
 says 'spawner tm cannot start the helpers: tm_init of PBS failed with error 17000: see tm(3)'
 FAKE_PBS=tm_poll job 1 -n 3 -N 3 "$conform" pid
+without_late
 says 'tm_spawn of PBS failed with error 17000'
 export -n LD_LIBRARY_PATH
 rm "$work/lib/libpbs.so.0"
