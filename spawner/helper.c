@@ -261,7 +261,8 @@ static bool take_ended(aq_helper_t *helper, const aq_frame_t *frame)
     helper->reported_exit = helper->ended = true;
     helper->reported_abort = helper->reported_abort || end.now;
     helper->end_code = (int)end.code;
-    helper->gone = helper->gone || !helper->node.going; // there are no ranks to wait for
+    // There are ranks to wait for since GO, which members of a rendezvous do not get.
+    helper->gone = helper->gone || !(helper->started || helper->node.going);
     (void)aq_page_announce(helper->page, AQ_NO_RANK, (int)end.code);
     if (end.now)
         atomic_store(&helper->page->abort_asked, 1);

@@ -60,7 +60,7 @@ bool aq_host_workers_take(const aq_node_t *node, aq_child_t *child, const char *
             spec->starter, other->host, other->seen, child->seen);
         return false;
     }
-    child->wish = number;
+    child->wish = child->leader = number;
     snprintf(child->host, sizeof child->host, "%s", spec->hosts[number].name);
     return true;
 }
