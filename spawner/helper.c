@@ -186,6 +186,20 @@ static bool leave_shell(void)
     return pid == 0;
 }
 
+// The command waits for this process. So this process becomes the guard, and a child goes on.
+static bool leave_guard(void)
+{
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    (void)signal(SIGINT, SIG_DFL); // a shell lets its background processes ignore these
+    (void)signal(SIGQUIT, SIG_DFL);
+    pid_t guard = getpid(), pid = fork();
+    if (pid > 0)
+        run_guard(pid);
+    (void)prctl(PR_SET_NAME, "gasnet-helper");
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return pid == 0 && getppid() == guard;
+}
+
 // The signals that reach the ranks through a helper of that kind.
 static void choose_signals(const aq_helper_t *helper, sigset_t *set)
 {
@@ -460,12 +474,23 @@ static void serve_signals(aq_node_t *node, void *item, short events)
         pass_signal(aq_helper_of(node), &info);
 }
 
+// The daemon is gone, and with it what ends this job on this host.
+static void serve_lifeline(aq_node_t *node, void *item, short events)
+{
+    aq_helper_t *helper = item;
+    (void)node;
+    (void)events;
+    helper->gone = true;
+}
+
 static void helper_watch(aq_node_t *node)
 {
     aq_helper_t *helper = aq_helper_of(node);
     int wanted = POLLIN | (aq_link_waiting(&helper->parent) > 0 ? POLLOUT : 0);
     aq_node_watch(node, node->signals, POLLIN, serve_signals, helper);
     aq_node_watch(node, helper->parent.fd, (short)wanted, serve_parent, helper);
+    if (helper->lifeline >= 0)
+        aq_node_watch(node, helper->lifeline, POLLIN, serve_lifeline, helper);
     aq_helper_watch_ranks(helper, helper_blocked(node));
     aq_helper_watch_members(helper);
 }
@@ -638,8 +663,11 @@ int aq_helper_run(aq_helper_t *helper)
 
 void aq_helper_init(aq_helper_t *helper)
 {
-    *helper = (aq_helper_t){
-        .own_errors = -1, .credit = AQ_OUTPUT_CREDIT, .parent.fd = -1, .members.listener = -1};
+    *helper = (aq_helper_t){.own_errors = -1,
+                            .credit = AQ_OUTPUT_CREDIT,
+                            .parent.fd = -1,
+                            .members.listener = -1,
+                            .lifeline = -1};
     aq_node_init(&helper->node, &helper_ops);
 }
 
@@ -652,6 +680,23 @@ int aq_helper_main(void)
         return EXIT_FAILED;
     aq_remote_greet();
     if (!call_parent(&helper) || !leave_shell())
+        return EXIT_FAILED;
+    (void)aq_helper_run(&helper);
+    return 0;
+}
+
+int aq_helper_serve(const aq_link_t *parent, const uint8_t key[AQ_KEY_BYTES], int lifeline)
+{
+    static aq_helper_t helper;
+    aq_frame_t frame;
+    aq_log_program("gasnetrun");
+    aq_helper_init(&helper);
+    helper.parent = *parent;
+    helper.lifeline = lifeline;
+    helper.node.self = AQ_NODE_ANY;
+    memcpy(helper.node.key, key, AQ_KEY_BYTES);
+    if (!leave_guard() || !next_frame(&helper.parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) ||
+        !aq_helper_take_job(&helper, &frame))
         return EXIT_FAILED;
     (void)aq_helper_run(&helper);
     return 0;
@@ -734,20 +779,6 @@ static bool merge_environment(aq_spec_t *spec)
     free(spec->environment);
     spec->environment = all;
     return true;
-}
-
-// The command waits for this process. So this process becomes the guard, and a child goes on.
-static bool leave_guard(void)
-{
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    (void)signal(SIGINT, SIG_DFL); // a shell lets its background processes ignore these
-    (void)signal(SIGQUIT, SIG_DFL);
-    pid_t guard = getpid(), pid = fork();
-    if (pid > 0)
-        run_guard(pid);
-    (void)prctl(PR_SET_NAME, "gasnet-helper");
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    return pid == 0 && getppid() == guard;
 }
 
 static bool meet_launcher(aq_helper_t *helper, const aq_worker_way_t *way)

@@ -59,7 +59,12 @@ typedef struct aq_helper {
     bool attached; // is a member: the parent is the process that leads on this host, whose page is
                    // at that place
     aq_page_place_t place;
+    int lifeline; // pipe that ends with the daemon that forked this process (universe.h); -1: none
 } aq_helper_t;
+
+// Runs the helper of a job in a universe, in a process that a daemon has just forked: from the
+// sealed link to the helper's parent, which has the JOB next. Returns the exit code.
+int aq_helper_serve(const aq_link_t *parent, const uint8_t key[AQ_KEY_BYTES], int lifeline);
 
 // What becomes of a process that waits for its job.
 typedef enum aq_awaited {

@@ -163,11 +163,11 @@ int aq_link_receive(aq_link_t *link)
     ssize_t n;
     drop_front(&link->in, link->taken);
     link->taken = 0;
-    if (link->seal == NULL && link->in.used >= AQ_LINK_CLEAR_MOST)
+    bool limited = link->seal == NULL && !link->trusted;
+    if (limited && link->in.used >= AQ_LINK_CLEAR_MOST)
         return EMSGSIZE;
     do
-        n = recv(link->fd, chunk,
-                 link->seal != NULL ? sizeof chunk : AQ_LINK_CLEAR_MOST - link->in.used,
+        n = recv(link->fd, chunk, limited ? AQ_LINK_CLEAR_MOST - link->in.used : sizeof chunk,
                  MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n == 0)

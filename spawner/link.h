@@ -18,9 +18,10 @@
 typedef struct aq_link {
     int fd;
     aq_bytes_t in, out;
-    size_t taken;                 // bytes of in: the frame that next returned last
-    size_t sent;                  // bytes of out; on a sealed link: bytes already sealed
-    aq_seal_t *seal;              // NULL: in clear
+    size_t taken;    // bytes of in: the frame that next returned last
+    size_t sent;     // bytes of out; on a sealed link: bytes already sealed
+    aq_seal_t *seal; // NULL: in clear
+    bool trusted;    // in clear without a limit: the peer is a process of this user on this host
     aq_bytes_t wire_out, wire_in; // sealed bytes that are not sent yet; not opened yet
     size_t wire_sent;             // bytes of wire_out
 } aq_link_t;

@@ -170,28 +170,51 @@ static uint32_t *get_runs(aq_view_t *view, uint32_t size, uint32_t most)
     return table;
 }
 
+static void put_daemon(aq_bytes_t *bytes, const aq_spec_daemon_t *daemon)
+{
+    aq_put_u32(bytes, daemon->number);
+    aq_put_u32(bytes, daemon->port);
+    aq_put_text(bytes, daemon->addresses);
+}
+
+// False: a port is not legal; the rest shows in the view.
+static bool get_daemon(aq_view_t *view, aq_spec_daemon_t *out)
+{
+    out->number = aq_get_u32(view);
+    out->port = aq_get_u32(view);
+    out->addresses = aq_get_text(view);
+    return out->port > 0 && out->port <= UINT16_MAX;
+}
+
 void aq_write_hosts(aq_bytes_t *bytes, const aq_spec_t *spec, uint32_t low, uint32_t high)
 {
+    aq_put_u8(bytes, spec->daemons != NULL);
     for (uint32_t host = low; host < high; host++) {
         aq_put_text(bytes, aq_spec_host(spec, host)->name);
         aq_put_text(bytes, aq_spec_host(spec, host)->user);
         aq_put_text(bytes, aq_spec_host(spec, host)->prefix);
+        if (spec->daemons != NULL)
+            put_daemon(bytes, aq_spec_daemon(spec, host));
     }
 }
 
 bool aq_read_hosts(aq_view_t view, uint32_t low, uint32_t high, aq_spec_t *out)
 {
     uint32_t count = high - low;
+    bool ok = true, daemons = aq_get_u8(&view) != 0, fits = can_hold(&view, count, 15);
     out->first_host = low;
-    out->hosts = can_hold(&view, count, 15) ? calloc(count, sizeof *out->hosts) : NULL;
-    if (out->hosts == NULL)
+    out->hosts = fits ? calloc(count, sizeof *out->hosts) : NULL;
+    out->daemons = fits && daemons ? calloc(count, sizeof *out->daemons) : NULL;
+    if (out->hosts == NULL || (daemons && out->daemons == NULL))
         return false;
     for (uint32_t i = 0; i < count; i++) {
         out->hosts[i].name = aq_get_text(&view);
         out->hosts[i].user = aq_get_text(&view);
         out->hosts[i].prefix = aq_get_text(&view);
+        if (daemons)
+            ok = get_daemon(&view, &out->daemons[i]) && ok;
     }
-    return aq_view_done(&view);
+    return ok && aq_view_done(&view);
 }
 
 void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
@@ -274,6 +297,7 @@ err_free:
 void aq_spec_free(aq_spec_t *spec)
 {
     free(spec->hosts);
+    free(spec->daemons);
     free(spec->host_of_rank);
     free(spec->machine_of_rank);
     free(spec->argv);
@@ -370,6 +394,19 @@ bool aq_read_failed(aq_view_t view, aq_failed_t *out)
     out->high = aq_get_u32(&view);
     out->why = aq_get_text(&view);
     return aq_view_done(&view) && out->low < out->high;
+}
+
+void aq_write_version(aq_bytes_t *bytes, const char *version)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_VERSION);
+    aq_put_text(bytes, version);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_version(aq_view_t view, const char **out)
+{
+    *out = aq_get_text(&view);
+    return aq_view_done(&view);
 }
 
 void aq_write_go(aq_bytes_t *bytes, const aq_go_t *go)

@@ -5,8 +5,8 @@
 // Launcher and helpers form a tree; "up" leads to the launcher.
 //
 //   up first:  HELLO, AUTH (WORKER)               down first: CHALLENGE (ATTACH), JOB
-//   up:   STARTED FAILED AGAIN  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG  MEMBER LOST
-//   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING
+//   up:   STARTED FAILED AGAIN  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG  MEMBER
+//   LOST down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING
 //
 // Between a process of a rendezvous and another of its host, which shares its helper (members.h):
 //
@@ -52,6 +52,17 @@ typedef enum aq_message {
     AQ_MSG_MEMBER, // a process shares the helper, and what becomes of it is told by this link
     AQ_MSG_START,  // to a member: start the rank, with this boot page
     AQ_MSG_LOST,   // up: the connection of a helper to a member broke; down: that to the master
+    // Of a universe (universe.h, universe_table.h); VERSION and all behind CHARTER: its daemons.
+    AQ_MSG_CHARTER, // to a daemon, through the remote shell: the key, and where the keeper is
+    AQ_MSG_VERSION, // the first frame of a daemon to all that call it, before HELLO
+    AQ_MSG_HELPER,  // after AUTH: fork a helper, to which JOB and the rest go; no payload
+    AQ_MSG_JOIN,    // after AUTH, to the keeper: a daemon, which keeps this link
+    AQ_MSG_TABLE,   // all daemons
+    AQ_MSG_KEY,     // to a program on the daemon's host: the key of the universe
+    AQ_MSG_SEE,     // asks for TABLE; no payload
+    AQ_MSG_JOBS,    // to the keeper: how many jobs the daemon has
+    AQ_MSG_SHRINK,  // the daemon of that number is to leave
+    AQ_MSG_HALT,    // the universe ends; no payload
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -85,6 +96,13 @@ bool aq_read_auth(aq_view_t view, uint8_t tag[AQ_AUTH_BYTES]);
 // payload or belong to the writer; the reader's arrays are allocated (aq_spec_free).
 typedef aq_remote_host_t aq_spec_host_t;
 
+// The daemon that forks the helper of a host (universe.h).
+typedef struct aq_spec_daemon {
+    uint32_t number; // in its universe
+    uint32_t port;
+    const char *addresses; // separated by commas
+} aq_spec_daemon_t;
+
 typedef struct aq_spec {
     uint32_t size, host_count;
     // Hosts beyond those that get ranks. host_of_rank counts places, [0, host_count - spare); GO
@@ -111,6 +129,7 @@ typedef struct aq_spec {
     const char *shell, *shell_options, *ports;
     aq_spec_host_t *hosts; // of the hosts from first_host on, as far as they are known here
     uint32_t first_host;
+    aq_spec_daemon_t *daemons; // of the same hosts; NULL: remote shells start the helpers
     uint32_t *host_of_rank;
     uint32_t *machine_of_rank;  // ranks of the same machine can share memory; NULL: host_of_rank
     char **argv, **environment; // NULL-terminated
@@ -129,6 +148,12 @@ bool aq_read_hosts(aq_view_t view, uint32_t low, uint32_t high, aq_spec_t *out);
 static inline const aq_spec_host_t *aq_spec_host(const aq_spec_t *spec, uint32_t host)
 {
     return &spec->hosts[host - spec->first_host];
+}
+
+// NULL: remote shells start the helpers.
+static inline const aq_spec_daemon_t *aq_spec_daemon(const aq_spec_t *spec, uint32_t host)
+{
+    return spec->daemons != NULL ? &spec->daemons[host - spec->first_host] : NULL;
 }
 
 // For the helper of host low, which starts the hosts behind it up to high: the range [low, high).
@@ -210,10 +235,13 @@ typedef struct aq_output {
 void aq_write_output(aq_bytes_t *bytes, const aq_output_t *output);
 bool aq_read_output(aq_view_t view, aq_output_t *out);
 
+void aq_write_version(aq_bytes_t *bytes, const char *version);
+bool aq_read_version(aq_view_t view, const char **out);
+
 void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length);
-// PING, PONG, LOST to a member: no payload.
+// PING, PONG, HELPER, SEE, HALT, LOST to a member: no payload.
 void aq_write_empty(aq_bytes_t *bytes, aq_message_t type);
-// TAKEN, CREDIT, SIGNAL, JOINED, LEFT, MEMBER to the master: one number.
+// TAKEN, CREDIT, SIGNAL, JOINED, LEFT, JOBS, SHRINK, MEMBER to the master: one number.
 void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number);
 bool aq_read_number(aq_view_t view, uint32_t *out);
 

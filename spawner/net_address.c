@@ -221,6 +221,7 @@ void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT])
 
 // ---- connecting ----
 
+// Returns 0 or errno.
 static int wait_connected(int fd, int timeout_ms)
 {
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
@@ -232,7 +233,7 @@ static int wait_connected(int fd, int timeout_ms)
     return error;
 }
 
-int aq_net_connect(const char *address, uint16_t port, int timeout_ms)
+int aq_net_dial(const char *address, uint16_t port)
 {
     net_address_t at;
     if (!read_address(address, port, &at)) {
@@ -242,9 +243,26 @@ int aq_net_connect(const char *address, uint16_t port, int timeout_ms)
     int fd = socket(at.any.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    int error = connect(fd, (const struct sockaddr *)&at.any, at.length) == 0 ? 0 : errno;
-    if (error == EINPROGRESS)
-        error = wait_connected(fd, timeout_ms);
+    if (connect(fd, (const struct sockaddr *)&at.any, at.length) == 0 || errno == EINPROGRESS)
+        return fd;
+    int error = errno;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+int aq_net_dialed(int fd)
+{
+    int error = wait_connected(fd, 0);
+    return error == ETIMEDOUT ? EINPROGRESS : error;
+}
+
+int aq_net_connect(const char *address, uint16_t port, int timeout_ms)
+{
+    int fd = aq_net_dial(address, port);
+    if (fd < 0)
+        return -1;
+    int error = wait_connected(fd, timeout_ms);
     if (error == 0)
         return fd;
     (void)close(fd);

@@ -35,6 +35,11 @@ bool aq_net_is_numeric(const char *text);
 int aq_net_listen(const char *address, aq_ports_t ports, aq_listener_t *out);
 // Accepts the next caller and its address. -1: no caller waits.
 int aq_net_accept(const aq_listener_t *listener, char address[AQ_ADDRESS_TEXT]);
+// Begins to connect, without blocking. Returns the descriptor, or -1 with errno set. The connection
+// is complete once the descriptor is writable; aq_net_dialed then returns 0 or errno, and before it
+// EINPROGRESS.
+int aq_net_dial(const char *address, uint16_t port);
+int aq_net_dialed(int fd);
 // Connects; blocks for at most timeout_ms. Returns the descriptor, or -1 with errno set.
 int aq_net_connect(const char *address, uint16_t port, int timeout_ms);
 // As aq_net_connect, with each address of a comma-separated list in turn, until one answers; errno

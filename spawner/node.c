@@ -77,6 +77,7 @@ void aq_node_close(aq_node_t *node)
 {
     for (uint32_t i = 0; i < node->child_count; i++) {
         aq_remote_end(&node->children[i].remote);
+        aq_dial_free(&node->children[i].dial);
         aq_link_close(&node->children[i].link);
         node->children[i].state = AQ_CHILD_GONE;
         node->children[i].orphaned = 0;
@@ -387,10 +388,12 @@ void aq_node_turn(aq_node_t *node)
     aq_node_adopt(node);
     node->ops->watch(node);
     aq_node_watch_start(node);
+    aq_node_watch_dials(node);
     aq_node_watch_calls(node);
     watch_children(node);
     aq_node_wait(node, wait_ms(node));
     node_reap(node);
+    aq_node_check_dials(node);
     aq_node_check_start(node);
     aq_node_check_calls(node);
     node->ops->turn(node);

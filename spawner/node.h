@@ -18,27 +18,30 @@
 // its parent starts them itself, as further children. GO names the hosts that get ranks, the
 // first ones of the list; the other helpers leave.
 //
-// node.c: frames and the loop; node_start.c: starting children; node_call.c: connections.
+// node.c: frames and the loop; node_start.c: starting children; node_dial.c: those that a daemon
+// forks; node_call.c: connections.
 #ifndef AQ_NODE_H
 #define AQ_NODE_H
 
 #include <poll.h>
 
 #include "gather.h"
-#include "link.h"
 #include "auth.h"
+#include "caller.h"
+#include "dial.h"
+#include "link.h"
 #include "remote.h"
 
 #define AQ_SPACE_TEXT 64
 #define AQ_DOOR_TEXT 128
 #define AQ_MEMBERS_MOST 120u // of one process; a host may have several that lead
 #define AQ_LISTENERS 8
-#define AQ_CALLERS 64
 #define AQ_REFUSALS_LOGGED 4
 #define AQ_OUTPUT_CREDIT (256 * 1024) // initial credit: bytes of output that may come up a link
 
 typedef enum aq_child_state {
     AQ_CHILD_WAITING, // not started
+    AQ_CHILD_DIALED,  // the daemon of a universe there is called (universe.h)
     AQ_CHILD_SHELL,   // the remote shell runs; no greeting yet
     AQ_CHILD_INVITED, // it has the key and is about to call
     AQ_CHILD_UP,      // its link is open, and its job is sent
@@ -51,6 +54,7 @@ typedef struct aq_child {
     uint32_t orphaned;  // the hosts [high, orphaned) need a new parent; 0: none do
     aq_child_state_t state;
     aq_remote_t remote;
+    aq_dial_t *dial;                // while the daemon there is called, else NULL
     uint64_t deadline;              // for its start
     bool late;                      // its start has taken long enough that others go on without it
     char addresses[AQ_REMOTE_TEXT]; // of its host, as reported through the remote shell
@@ -70,15 +74,6 @@ typedef struct aq_child {
     uint64_t pinged;         // time of the last ping; 0: never
     bool unanswered, warned; // the last ping has no answer yet; the user was warned
 } aq_child_t;
-
-// A caller that is not authenticated yet.
-typedef struct aq_caller {
-    aq_link_t link; // fd -1: free
-    char address[AQ_ADDRESS_TEXT];
-    uint64_t deadline;
-    aq_auth_t auth;
-    bool challenged;
-} aq_caller_t;
 
 typedef struct aq_node aq_node_t;
 
@@ -192,6 +187,15 @@ void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status);
 void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why);
 // Gives up a child that the job does without.
 void aq_node_dismiss_child(aq_node_t *node, aq_child_t *child);
+
+// ---- node_dial.c ----
+
+// Calls the daemon of a universe on the child's host, which forks a helper there. The loop goes on
+// meanwhile.
+void aq_node_dial(aq_node_t *node, aq_child_t *child);
+// Called before and after each wait.
+void aq_node_watch_dials(aq_node_t *node);
+void aq_node_check_dials(aq_node_t *node);
 
 // ---- node_call.c ----
 

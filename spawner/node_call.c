@@ -9,9 +9,6 @@
 #include "../other/base/log.h"
 #include "node.h"
 
-#define CALLER_NS UINT64_C(10000000000) // from the call to authentication
-#define HURRY_NS UINT64_C(3000000000)   // the same, while other callers wait for a place
-
 // ---- listening ----
 
 static aq_listener_t *find_listener(aq_node_t *node, const char *address)
@@ -133,23 +130,14 @@ static void log_refused(aq_node_t *node)
     node->refused = 0;
 }
 
-// Returns a free place for a caller, if necessary that of the caller that has been silent for
-// longest: helpers authenticate right after connecting, and a stranger that fills all places must
-// not keep them out. NULL: there is no place.
+// Returns a place for a caller. NULL: there is none.
 static aq_caller_t *find_place(aq_node_t *node)
 {
-    aq_caller_t *oldest = &node->callers[0];
-    for (uint32_t i = 0; i < AQ_CALLERS; i++) {
-        aq_caller_t *caller = &node->callers[i];
-        if (caller->link.fd < 0)
-            return caller;
-        if (caller->deadline < oldest->deadline)
-            oldest = caller;
-    }
-    if (aq_clock_ns() + CALLER_NS < oldest->deadline + HURRY_NS)
-        return NULL;
-    refuse_caller(node, oldest, "it did not authenticate with the key of the job, and others wait");
-    return oldest;
+    aq_caller_t *place = aq_callers_place(node->callers);
+    if (place != NULL && place->link.fd >= 0)
+        refuse_caller(node, place,
+                      "it did not authenticate with the key of the job, and others wait");
+    return place;
 }
 
 static void accept_calls(aq_node_t *node, void *item, short events)
@@ -162,9 +150,7 @@ static void accept_calls(aq_node_t *node, void *item, short events)
         int fd = caller != NULL ? aq_net_accept(listener, address) : -1;
         if (fd < 0)
             return;
-        *caller = (aq_caller_t){.deadline = aq_clock_ns() + CALLER_NS};
-        aq_link_open(&caller->link, fd);
-        snprintf(caller->address, sizeof caller->address, "%s", address);
+        aq_caller_open(caller, fd, address);
         if (!node->spec.promiscuous && !node->spec.workers && !is_invited(node, address))
             refuse_caller(
                 node, caller,
@@ -221,27 +207,17 @@ static bool dismiss_caller(aq_node_t *node, aq_caller_t *caller)
 static bool challenge_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
 {
     aq_hello_t hello;
-    aq_challenge_t answer;
     if (frame->type != AQ_MSG_HELLO || !aq_read_hello(frame->payload, &hello))
         return false;
     if (node->spec.workers && !node->spec.rendezvous && hello.node == AQ_NODE_KEYLESS)
         return note_keyless(node, caller);
-    caller->auth.node = hello.node;
-    memcpy(caller->auth.caller, hello.nonce, sizeof hello.nonce);
-    aq_auth_random(caller->auth.listener, sizeof caller->auth.listener);
-    memcpy(answer.nonce, caller->auth.listener, sizeof answer.nonce);
-    aq_auth_tag(&caller->auth, node->key, false, answer.tag);
-    aq_write_challenge(&caller->link.out, &answer);
-    caller->challenged = true;
-    return aq_link_flush(&caller->link) == 0;
+    return aq_caller_challenge(caller, node->key, &hello);
 }
 
 // The connection of the caller becomes the link of the child.
 static bool admit_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
 {
-    uint8_t tag[AQ_AUTH_BYTES];
-    if (frame->type != AQ_MSG_AUTH || !aq_read_auth(frame->payload, tag) ||
-        !aq_auth_verify(&caller->auth, node->key, true, tag))
+    if (!aq_caller_proves(caller, node->key, frame))
         return false;
     aq_child_t *child = find_child(node, caller->auth.node);
     if (child == NULL)
@@ -289,24 +265,11 @@ static void serve_caller(aq_node_t *node, void *item, short events)
 
 // ---- the loop's side ----
 
-// The time at which the oldest caller loses its place; 0: a place is free.
-static uint64_t place_deadline(const aq_node_t *node)
-{
-    uint64_t oldest = UINT64_MAX;
-    for (uint32_t i = 0; i < AQ_CALLERS; i++) {
-        if (node->callers[i].link.fd < 0)
-            return 0;
-        if (node->callers[i].deadline < oldest)
-            oldest = node->callers[i].deadline;
-    }
-    return oldest - CALLER_NS + HURRY_NS;
-}
-
 // Callers without a place wait in the kernel's queue. Input of the current callers is handled
 // first, so that no caller loses its place while its AUTH frame is already here.
 void aq_node_watch_calls(aq_node_t *node)
 {
-    bool room = place_deadline(node) <= aq_clock_ns();
+    bool room = aq_callers_place(node->callers) != NULL;
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
         if (node->callers[i].link.fd >= 0)
             aq_node_watch(node, node->callers[i].link.fd, POLLIN, serve_caller, &node->callers[i]);

@@ -1,4 +1,4 @@
-// Starting the children of a process of the tree with remote shells.
+// Starting the children of a process of the tree, with remote shells.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,6 +54,7 @@ static void report_again(aq_node_t *node, const aq_child_t *child)
 static void close_child(aq_child_t *child)
 {
     aq_link_close(&child->link);
+    aq_dial_free(&child->dial);
     aq_remote_end(&child->remote);
     child->state = AQ_CHILD_GONE;
 }
@@ -94,11 +95,10 @@ static bool make_command(const aq_node_t *node, const aq_spec_host_t *host,
     return aq_remote_command_make(command, &way, host, "--helper");
 }
 
-static void begin_child(aq_node_t *node, aq_child_t *child)
+static void begin_shell(aq_node_t *node, aq_child_t *child)
 {
     aq_remote_command_t command;
     child->state = AQ_CHILD_SHELL;
-    child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
     int error = make_command(node, host_of(node, child), &command)
                     ? aq_remote_start(&child->remote, command.argv)
                     : ENOMEM;
@@ -109,13 +109,22 @@ static void begin_child(aq_node_t *node, aq_child_t *child)
         aq_log_info("host %s: starting its helper", host_of(node, child)->name);
 }
 
+static void begin_child(aq_node_t *node, aq_child_t *child)
+{
+    child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
+    if (node->spec.daemons != NULL)
+        aq_node_dial(node, child);
+    else
+        begin_shell(node, child);
+}
+
 // The share of the time for its start after which a child is late.
 #define LATE_SHARE 16
 
 static bool is_outstanding(const aq_child_t *child)
 {
-    return child->state == AQ_CHILD_SHELL || child->state == AQ_CHILD_INVITED ||
-           child->state == AQ_CHILD_UP;
+    return child->state == AQ_CHILD_DIALED || child->state == AQ_CHILD_SHELL ||
+           child->state == AQ_CHILD_INVITED || child->state == AQ_CHILD_UP;
 }
 
 void aq_node_start_more(aq_node_t *node)
@@ -235,7 +244,8 @@ void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status)
 static void check_late(aq_node_t *node, aq_child_t *child, uint64_t now)
 {
     uint64_t whole = (uint64_t)node->spec.timeout_ms * 1000000;
-    bool called = child->state != AQ_CHILD_SHELL && child->state != AQ_CHILD_INVITED;
+    bool called = child->state != AQ_CHILD_DIALED && child->state != AQ_CHILD_SHELL &&
+                  child->state != AQ_CHILD_INVITED;
     if (node->spec.spare == 0 || called || child->late ||
         now + whole - whole / LATE_SHARE < child->deadline)
         return;

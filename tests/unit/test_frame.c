@@ -224,6 +224,34 @@ static void test_hosts(void **state)
     aq_bytes_free(&bytes);
 }
 
+// In a universe each host has its daemon.
+static void test_daemons(void **state)
+{
+    (void)state;
+    aq_spec_host_t hosts[] = {{"a", "", ""}, {"b", "", ""}, {"c", "", ""}};
+    aq_spec_daemon_t daemons[] = {
+        {3, 4711, "10.0.0.1,fd00::1"}, {5, 65535, "10.0.0.2"}, {9, 1, "10.0.0.3"}};
+    const aq_spec_t spec = {.host_count = 3, .hosts = hosts, .daemons = daemons};
+    aq_spec_t got = {0};
+    aq_bytes_t bytes = {0};
+    aq_write_hosts(&bytes, &spec, 1, 3);
+    assert_true(aq_read_hosts((aq_view_t){bytes.data, bytes.used, false}, 1, 3, &got));
+    assert_int_equal(aq_spec_daemon(&got, 1)->number, 5);
+    assert_int_equal(aq_spec_daemon(&got, 2)->port, 1);
+    assert_string_equal(aq_spec_daemon(&got, 1)->addresses, "10.0.0.2");
+    aq_spec_free(&got);
+    for (size_t part = 0; part < bytes.used; part++) {
+        assert_false(aq_read_hosts((aq_view_t){bytes.data, part, false}, 1, 3, &got));
+        aq_spec_free(&got);
+    }
+    daemons[1].port = 65536;
+    bytes.used = 0;
+    aq_write_hosts(&bytes, &spec, 1, 3);
+    assert_false(aq_read_hosts((aq_view_t){bytes.data, bytes.used, false}, 1, 3, &got));
+    aq_spec_free(&got);
+    aq_bytes_free(&bytes);
+}
+
 // The encoded tables of ranks that are placed evenly do not grow with the ranks.
 static size_t placed_bytes(uint32_t size, uint32_t places, bool in_turns)
 {
@@ -366,11 +394,11 @@ static void test_auth(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_codec), cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_spec),  cmocka_unit_test(test_first_messages),
-        cmocka_unit_test(test_hosts), cmocka_unit_test(test_placement_is_short),
-        cmocka_unit_test(test_go),    cmocka_unit_test(test_later_messages),
-        cmocka_unit_test(test_auth),
+        cmocka_unit_test(test_codec),   cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_spec),    cmocka_unit_test(test_first_messages),
+        cmocka_unit_test(test_hosts),   cmocka_unit_test(test_placement_is_short),
+        cmocka_unit_test(test_go),      cmocka_unit_test(test_later_messages),
+        cmocka_unit_test(test_daemons), cmocka_unit_test(test_auth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
