@@ -6,6 +6,8 @@
 
 #include "../other/base/log.h"
 #include "host_probe.h"
+#include "universe_hosts.h"
+#include "universe_local.h"
 
 // Larger differences are reported. The answer itself takes part of a second.
 #define CLOCK_MS 2000
@@ -15,7 +17,8 @@ static const char usage[] =
     "\n"
     "Asks all hosts at the same time whether a job can be started there, and prints a table.\n"
     "\n"
-    "  -H <host,host...>  the hosts; without it, those that gasnetrun would take\n"
+    "  -H <host,host...>  the hosts; without it, those that gasnetrun would take. In a universe\n"
+    "                     (gasnet_boot) these are its daemons, which are listed with their jobs.\n"
     "  -h, --help         this text\n"
     "  --version          version\n"
     "\n"
@@ -88,8 +91,14 @@ int main(int argc, char **argv)
     aq_hosts_t hosts = {0};
     size_t ready = 0;
     aq_log_program("gasnet_recon");
-    int code = aq_probe_options(argc, argv, usage, &hosts, NULL);
-    aq_probe_host_t *table = code < 0 ? aq_probe_hosts(&hosts, "--recon") : NULL;
+    const char *list;
+    int code = aq_probe_options(argc, argv, usage, &list, NULL);
+    if (code < 0 && list == NULL && aq_universe_exists())
+        return aq_universe_print();
+    if (code < 0)
+        code = aq_probe_find(&hosts, list);
+    const aq_probe_task_t task = {.word = "--recon"};
+    aq_probe_host_t *table = code < 0 ? aq_probe_hosts(&hosts, &task) : NULL;
     if (table != NULL) {
         printf("%-20s %-6s %-10s %9s %10s  %10s  %-8s\n", "host", "state", "version", "clock",
                "free mem.", "lockable", "verbs");

@@ -5,13 +5,15 @@
 
 #include "../other/base/log.h"
 #include "host_probe.h"
+#include "universe_hosts.h"
+#include "universe_local.h"
 
 static const char usage[] =
     "usage: gasnet_wipe [-a] [-H <host,host...>]\n"
     "\n"
     "Ends what jobs of yours have left on hosts: ranks that no launcher supervises any more.\n"
     "\n"
-    "  -a                 end jobs that still run, too\n"
+    "  -a                 end jobs that still run, too, and daemons of universes\n"
     "  -H <host,host...>  the hosts; without it, those that gasnetrun would take\n"
     "  -h, --help         this text\n"
     "  --version          version\n"
@@ -33,15 +35,25 @@ static size_t print_ended(const aq_probe_host_t *host)
     return ended;
 }
 
+static int find_hosts(aq_hosts_t *hosts, const char *list)
+{
+    if (list == NULL && aq_universe_exists())
+        return aq_universe_list(hosts);
+    return aq_probe_find(hosts, list);
+}
+
 int main(int argc, char **argv)
 {
     aq_hosts_t hosts = {0};
     bool all = false;
     size_t ended = 0, asked = 0;
     aq_log_program("gasnet_wipe");
-    int code = aq_probe_options(argc, argv, usage, &hosts, &all);
-    aq_probe_host_t *table =
-        code < 0 ? aq_probe_hosts(&hosts, all ? "--wipe-all" : "--wipe") : NULL;
+    const char *list;
+    int code = aq_probe_options(argc, argv, usage, &list, &all);
+    if (code < 0)
+        code = find_hosts(&hosts, list);
+    const aq_probe_task_t task = {.word = all ? "--wipe-all" : "--wipe"};
+    aq_probe_host_t *table = code < 0 ? aq_probe_hosts(&hosts, &task) : NULL;
     for (size_t i = 0; table != NULL && i < hosts.count; i++) {
         ended += print_ended(&table[i]);
         asked += table[i].answered;

@@ -17,6 +17,7 @@
 #include "spawn_module.h"
 #include "spawner_list.h"
 #include "host_probe.h"
+#include "universe.h"
 #include "workers.h"
 
 #define EXIT_USAGE AQ_EXIT_USAGE
@@ -473,6 +474,8 @@ int main(int argc, char **argv)
         return aq_helper_main(); // started by another launcher or helper, on its host
     if (argc == 2 && strncmp(argv[1], AQ_WORKER_OPTION, strlen(AQ_WORKER_OPTION)) == 0)
         return aq_worker_main(argv[1] + strlen(AQ_WORKER_OPTION)); // started by a custom command
+    if (argc == 2 && strcmp(argv[1], AQ_DAEMON_OPTION) == 0)
+        return aq_daemon_main(); // started by gasnet_boot or gasnet_grow
     if (argc == 2 && strcmp(argv[1], "--recon") == 0)
         return aq_recon_answer(); // started by gasnet_recon
     if (argc == 2 && strncmp(argv[1], "--wipe", 6) == 0)

@@ -37,7 +37,7 @@ static int refuse_option(const char *sentence, const char *word)
     return AQ_EXIT_USAGE;
 }
 
-static int find_hosts(aq_hosts_t *hosts, const char *list)
+static int load_settings(void)
 {
     char fault[512];
     if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
@@ -45,12 +45,17 @@ static int find_hosts(aq_hosts_t *hosts, const char *list)
         return AQ_EXIT_USAGE;
     }
     aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
+    return -1;
+}
+
+int aq_probe_find(aq_hosts_t *hosts, const char *list)
+{
     return aq_hosts_find(hosts, list) == AQ_OK ? -1 : AQ_EXIT_USAGE;
 }
 
-int aq_probe_options(int argc, char **argv, const char *usage, aq_hosts_t *hosts, bool *all)
+int aq_probe_options(int argc, char **argv, const char *usage, const char **list, bool *all)
 {
-    const char *list = NULL;
+    *list = NULL;
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
@@ -60,14 +65,14 @@ int aq_probe_options(int argc, char **argv, const char *usage, aq_hosts_t *hosts
         if (all != NULL && strcmp(word, "-a") == 0)
             *all = true;
         else if (strcmp(word, "-H") == 0 && i + 1 < argc)
-            list = argv[++i];
+            *list = argv[++i];
         else if (strncmp(word, "-H", 2) == 0 && word[2] != '\0')
-            list = word + 2;
+            *list = word + 2;
         else
             return refuse_option("'%s' is not an option, or has no value; -h lists the options",
                                  word);
     }
-    return find_hosts(hosts, list);
+    return load_settings();
 }
 
 // ---- one host ----
@@ -79,15 +84,17 @@ static void probe_give_up(aq_probe_host_t *host, const char *why)
     host->done = host->remote.pid == 0;
 }
 
-static void probe_begin(aq_probe_host_t *host, const aq_remote_way_t *way, const char *word)
+static void probe_begin(aq_probe_host_t *host, const aq_remote_way_t *way,
+                        const aq_probe_task_t *task)
 {
     aq_remote_command_t command;
     const aq_host_t *row = host->row;
     const aq_remote_host_t remote = {row->name, row->user != NULL ? row->user : "",
                                      row->prefix != NULL ? row->prefix : ""};
     host->begun = true;
+    host->task = task;
     host->deadline = aq_clock_ns() + aq_clock_seconds_to_ns(aq_settings_real(AQ_SET_SPAWN_TIMEOUT));
-    int error = aq_remote_command_make(&command, way, &remote, word)
+    int error = aq_remote_command_make(&command, way, &remote, task->word)
                     ? aq_remote_start(&host->remote, command.argv)
                     : EINVAL;
     aq_remote_command_free(&command);
@@ -96,10 +103,35 @@ static void probe_begin(aq_probe_host_t *host, const aq_remote_way_t *way, const
                       error == EINVAL ? "GASNET_SSH_OPTIONS has an open quote" : strerror(error));
 }
 
+// A pipe takes this few bytes at once. A program that has ended is noticed by its end.
+static void give_input(aq_probe_host_t *host, const char *version)
+{
+    aq_bytes_t bytes = {0};
+    host->given = true;
+    if (strcmp(version, PACKAGE_VERSION) != 0) {
+        snprintf(
+            host->why, sizeof host->why,
+            "version %.64s of Aqueduct is installed there, here it is %s; install the same one",
+            version, PACKAGE_VERSION);
+        aq_remote_end(&host->remote);
+        return;
+    }
+    host->task->input(host->row, host->task->item, &bytes);
+    if (!bytes.failed)
+        (void)!write(host->remote.in, bytes.data, bytes.used);
+    if (bytes.data != NULL)
+        explicit_bzero(bytes.data, bytes.used);
+    aq_bytes_free(&bytes);
+}
+
 static void take_lines(aq_probe_host_t *host)
 {
     char *line;
     while (host->remote.out >= 0 && (line = aq_remote_line(&host->remote, AQ_REMOTE_ANSWER))) {
+        if (host->task->input != NULL && !host->given) {
+            give_input(host, line);
+            continue;
+        }
         size_t used = strlen(host->answer);
         host->clock_ms = aq_probe_clock_ms();
         snprintf(host->answer + used, sizeof host->answer - used, "%s\n", line);
@@ -174,7 +206,7 @@ static size_t probe_count_done(probe_t *probe)
     return done;
 }
 
-aq_probe_host_t *aq_probe_hosts(const aq_hosts_t *hosts, const char *word)
+aq_probe_host_t *aq_probe_hosts(const aq_hosts_t *hosts, const aq_probe_task_t *task)
 {
     static char program[PATH_ROOM];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - sizeof "gasnetrun");
@@ -194,7 +226,7 @@ aq_probe_host_t *aq_probe_hosts(const aq_hosts_t *hosts, const char *word)
     }
     while (probe.done < probe.count) {
         for (; probe.begun < probe.count && probe.begun - probe.done < AT_A_TIME; probe.begun++)
-            probe_begin(&probe.hosts[probe.begun], &way, word);
+            probe_begin(&probe.hosts[probe.begun], &way, task);
         probe_wait(&probe);
         probe_reap(&probe);
         probe.done = probe_count_done(&probe);

@@ -37,6 +37,7 @@ typedef enum aq_setting_id {
     AQ_SET_SPAWN_WINDOW,       // GASNET_SPAWN_WINDOW: hosts that are started at the same time
     AQ_SET_SPAWN_TIMEOUT,      // GASNET_SPAWN_TIMEOUT: seconds for a host to start
     AQ_SET_SPAWN_PORTS,        // GASNET_SPAWN_PORTS: range of ports
+    AQ_SET_UNIVERSE,           // GASNET_UNIVERSE: which universe of this user
     AQ_SET_SPAWN_PROMISCUOUS,  // GASNET_SPAWN_PROMISCUOUS: any address may call
     AQ_SET_PSHM_NODES,         // GASNET_PSHM_NODES: processes that a bare executable starts
     AQ_SET_PSHM_NETWORK_DEPTH, // GASNET_PSHM_NETWORK_DEPTH: messages of maximum size that a ring
@@ -107,7 +108,7 @@ typedef enum aq_setting_id {
 } aq_setting_id_t;
 
 // All spawners; and what a setting that chooses one of them takes.
-#define AQ_SPAWNERS "fork ssh custom rendezvous mpi pmi"
+#define AQ_SPAWNERS "fork ssh universe custom rendezvous mpi pmi"
 #define AQ_SPAWNER_CHOICES "auto " AQ_SPAWNERS
 
 typedef enum aq_setting_type {

@@ -11,7 +11,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SPAWNER] =
         {"GASNET_SPAWNER", AQ_TYPE_TEXT, "auto", 0, 0, NULL,
          "How the processes of a job are started. fork: as children of the launcher, on this host; "
-         "ssh: on the hosts that the user names; custom: by the command in GASNET_CSPAWN_CMD; "
+         "ssh: on the hosts that the user names; universe: by daemons that gasnet_boot has "
+         "started; custom: by the command in GASNET_CSPAWN_CMD; "
          "rendezvous: by something else, and they meet at GASNET_MASTER; mpi: by mpirun "
          "(MPIRUN_CMD); pmi: like mpi, but the ranks use PMIx and need no MPI; or a boot module "
          "that "
@@ -94,6 +95,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Ports on which the launcher, and each host that starts further hosts, accepts "
          "connections from the hosts that it starts, for example 50200-50220 if a firewall opens "
          "only these. Default: the kernel chooses."},
+    [AQ_SET_UNIVERSE] =
+        {"GASNET_UNIVERSE", AQ_TYPE_TEXT, "default", 0, 0, NULL,
+         "Name of the universe that gasnet_boot makes and that gasnetrun, gasnet_grow, "
+         "gasnet_shrink, gasnet_recon, gasnet_wipe and gasnet_halt use; a user may have several. "
+         "With a slash it is a path: the socket of its daemon on a host is <path>@<host>, in a "
+         "folder that exists on each host. none: ignore universes."},
     [AQ_SET_SPAWN_PROMISCUOUS] = {"GASNET_SPAWN_PROMISCUOUS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
                                   "Whether connections during the start are accepted from any "
                                   "address, for hosts behind routers that translate addresses. "

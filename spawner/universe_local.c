@@ -1,0 +1,284 @@
+#include "universe_local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../other/base/clock.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
+
+#define BACKLOG 64
+#define OPEN_MS 10000
+
+// ---- the place ----
+
+// False: the path is too long for a socket.
+static bool write_path(const char *name, struct sockaddr_un *at)
+{
+    int n;
+    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (strchr(name, '/') != NULL)
+        n = snprintf(at->sun_path, sizeof at->sun_path, "%s@%s", name, aq_log_host());
+    else
+        n = snprintf(at->sun_path, sizeof at->sun_path, "/tmp/gasnet-%u/%s@%s", (unsigned)geteuid(),
+                     name, aq_log_host());
+    return n > 0 && (size_t)n < sizeof at->sun_path;
+}
+
+// Opens the folder of the socket, which nobody else may write to. -1: errno is set.
+static int open_folder(const struct sockaddr_un *at, bool make)
+{
+    char path[sizeof at->sun_path];
+    struct stat st;
+    snprintf(path, sizeof path, "%s", at->sun_path);
+    *strrchr(path, '/') = '\0';
+    if (make && mkdir(path, 0700) != 0 && errno != EEXIST)
+        return -1;
+    int fd = open(path[0] != '\0' ? path : "/", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return fd;
+    (void)close(fd);
+    errno = EPERM;
+    return -1;
+}
+
+static bool is_same_user(int fd)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
+}
+
+// -1: errno is set; EACCES: another user listens there.
+static int connect_to(const struct sockaddr_un *at)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    int error = connect(fd, (const struct sockaddr *)at, sizeof *at) == 0 ? 0 : errno;
+    if (error == 0 && !is_same_user(fd))
+        error = EACCES;
+    if (error == 0)
+        return fd;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+// ---- programs ----
+
+static int connect_daemon(const char *name)
+{
+    struct sockaddr_un at;
+    if (strcmp(name, AQ_UNIVERSE_NONE) == 0)
+        errno = ENOENT;
+    else if (!write_path(name, &at))
+        errno = ENAMETOOLONG;
+    else
+        return connect_to(&at);
+    return -1;
+}
+
+bool aq_universe_exists(void)
+{
+    int fd = connect_daemon(aq_settings_text(AQ_SET_UNIVERSE));
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
+static void explain_absence(const char *name, int error, char *why, size_t room)
+{
+    if (strcmp(name, AQ_UNIVERSE_NONE) == 0)
+        snprintf(why, room, "GASNET_UNIVERSE=none switches universes off");
+    else if (error == EACCES || error == EPERM)
+        snprintf(why, room, "universe '%s' belongs to another user (GASNET_UNIVERSE)", name);
+    else if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR)
+        snprintf(why, room,
+                 "no daemon of a universe '%s' of this user runs on host %s; gasnet_boot starts "
+                 "one, and GASNET_UNIVERSE names another one",
+                 name, aq_log_host());
+    else
+        snprintf(why, room, "the daemon of universe '%s' on host %s cannot be reached: %s", name,
+                 aq_log_host(), strerror(error));
+}
+
+static bool wait_frame(aq_link_t *link, uint64_t deadline, aq_frame_t *frame)
+{
+    aq_framing_t framing;
+    while ((framing = aq_link_next(link, AQ_FRAME_MOST, frame)) == AQ_FRAME_PART) {
+        uint64_t now = aq_clock_ns();
+        struct pollfd ready = {.fd = link->fd, .events = POLLIN};
+        int ms = deadline == UINT64_MAX ? -1
+                 : deadline > now       ? (int)((deadline - now) / 1000000) + 1
+                                        : 0;
+        if (poll(&ready, 1, ms) <= 0)
+            return false;
+        if (aq_link_receive(link) != 0) {
+            aq_link_close(link);
+            return false;
+        }
+    }
+    return framing == AQ_FRAME_WHOLE;
+}
+
+// Reads frames until one of that type comes.
+static bool wait_for(aq_link_t *link, aq_message_t type, uint64_t deadline, aq_frame_t *frame)
+{
+    while (wait_frame(link, deadline, frame))
+        if (frame->type == type)
+            return true;
+    return false;
+}
+
+static bool read_version(aq_universe_t *universe, uint64_t deadline, char *why, size_t room)
+{
+    aq_frame_t frame;
+    const char *version = "";
+    if (!wait_for(&universe->link, AQ_MSG_VERSION, deadline, &frame) ||
+        !aq_read_version(frame.payload, &version)) {
+        snprintf(why, room, "the daemon of the universe on host %s does not answer", aq_log_host());
+        return false;
+    }
+    if (strcmp(version, PACKAGE_VERSION) == 0)
+        return true;
+    snprintf(why, room,
+             "the universe on host %s has version %.64s of Aqueduct, this program is %s; use the "
+             "programs of that version, or end the universe with its gasnet_halt",
+             aq_log_host(), version, PACKAGE_VERSION);
+    return false;
+}
+
+static bool read_view(aq_universe_t *universe, uint64_t deadline, char *why, size_t room)
+{
+    aq_frame_t frame;
+    if (!read_version(universe, deadline, why, room))
+        return false;
+    if (wait_for(&universe->link, AQ_MSG_KEY, deadline, &frame) &&
+        aq_read_key(frame.payload, universe->key) && aq_universe_next(universe, OPEN_MS))
+        return true;
+    snprintf(why, room,
+             "the daemon of the universe on host %s does not know its hosts, because their keeper "
+             "does not answer; try again in a moment",
+             aq_log_host());
+    return false;
+}
+
+bool aq_universe_open(aq_universe_t *universe, char *why, size_t room)
+{
+    const char *name = aq_settings_text(AQ_SET_UNIVERSE);
+    int fd = connect_daemon(name);
+    *universe = (aq_universe_t){.link.fd = -1};
+    if (fd < 0) {
+        explain_absence(name, errno, why, room);
+        return false;
+    }
+    aq_link_open(&universe->link, fd);
+    universe->link.trusted = true;
+    if (read_view(universe, aq_clock_ns() + (uint64_t)OPEN_MS * 1000000, why, room))
+        return true;
+    aq_universe_close(universe);
+    return false;
+}
+
+bool aq_universe_next(aq_universe_t *universe, int timeout_ms)
+{
+    aq_frame_t frame;
+    uint64_t deadline =
+        timeout_ms < 0 ? UINT64_MAX : aq_clock_ns() + (uint64_t)timeout_ms * 1000000;
+    return universe->link.fd >= 0 && wait_for(&universe->link, AQ_MSG_TABLE, deadline, &frame) &&
+           aq_read_table(frame.payload, &universe->table, &universe->self);
+}
+
+bool aq_universe_ask(aq_universe_t *universe, aq_message_t type, uint32_t number)
+{
+    if (type == AQ_MSG_SHRINK)
+        aq_write_number(&universe->link.out, type, number);
+    else
+        aq_write_empty(&universe->link.out, type);
+    return universe->link.fd >= 0 && aq_link_flush(&universe->link) == 0;
+}
+
+void aq_universe_close(aq_universe_t *universe)
+{
+    aq_link_close(&universe->link);
+    aq_table_free(&universe->table);
+    explicit_bzero(universe->key, sizeof universe->key);
+}
+
+// ---- the daemon ----
+
+// Makes the socket in a folder that is locked meanwhile. A file without a listener is what a daemon
+// left that was killed. Returns a descriptor, or -1 with errno set.
+static int bind_socket(const struct sockaddr_un *at)
+{
+    int other = connect_to(at);
+    if (other >= 0) {
+        (void)close(other);
+        errno = EADDRINUSE;
+    }
+    if (other >= 0 || (errno != ENOENT && errno != ECONNREFUSED))
+        return -1;
+    (void)unlink(at->sun_path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)at, sizeof *at) == 0 &&
+        chmod(at->sun_path, 0600) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    int error = errno;
+    if (fd >= 0)
+        (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+int aq_universe_listen(const char *name, char *why, size_t room)
+{
+    struct sockaddr_un at;
+    if (!write_path(name, &at)) {
+        snprintf(why, room, "GASNET_UNIVERSE: '%s' is too long for the path of a socket", name);
+        return -1;
+    }
+    int folder = open_folder(&at, strchr(name, '/') == NULL);
+    int fd = folder >= 0 && flock(folder, LOCK_EX) == 0 ? bind_socket(&at) : -1;
+    int error = errno;
+    if (folder >= 0)
+        (void)close(folder);
+    if (fd >= 0)
+        return fd;
+    if (error == EADDRINUSE)
+        snprintf(why, room, "a daemon of universe '%s' runs on host %s already", name,
+                 aq_log_host());
+    else if (error == EPERM)
+        snprintf(why, room,
+                 "the folder of the socket %s belongs to another user, or others can write to it",
+                 at.sun_path);
+    else
+        snprintf(why, room, "the socket %s cannot be made: %s", at.sun_path, strerror(error));
+    return -1;
+}
+
+int aq_universe_accept(int listener)
+{
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 || is_same_user(fd))
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+void aq_universe_unlink(const char *name)
+{
+    struct sockaddr_un at;
+    if (write_path(name, &at))
+        (void)unlink(at.sun_path);
+}
