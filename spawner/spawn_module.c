@@ -14,7 +14,7 @@
 #define WHY_ROOM 3072
 
 static const aq_spawn_module_t *const modules[] = {
-    &aq_module_fork,       &aq_module_ssh, &aq_module_custom,
+    &aq_module_fork,       &aq_module_ssh, &aq_module_universe, &aq_module_custom,
     &aq_module_rendezvous, &aq_module_mpi, &aq_module_pmi,
 };
 

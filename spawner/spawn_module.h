@@ -26,8 +26,8 @@ typedef struct aq_start {
 // chosen module gets calls after `init`. The module logs its faults, except for `why`.
 typedef struct aq_spawn_module {
     const char *name;
-    bool has_spares; // takes the option --spare
-    bool joins; // this process is one of a job that something else started: -n may be missing
+    bool has_spares;  // takes the option --spare
+    bool joins;       // this process is one of a job that something else started: -n may be missing
     bool has_reserve; // can start ranks later (--reserve)
 
     // Whether this module can start the job here. True: *priority is set, and the module with the
@@ -53,6 +53,7 @@ typedef struct aq_spawn_module {
 
 extern const aq_spawn_module_t aq_module_fork;       // start_fork.c
 extern const aq_spawn_module_t aq_module_ssh;        // start_ssh.c
+extern const aq_spawn_module_t aq_module_universe;   // start_universe.c
 extern const aq_spawn_module_t aq_module_custom;     // start_custom.c
 extern const aq_spawn_module_t aq_module_rendezvous; // start_rendezvous.c
 extern const aq_spawn_module_t aq_module_mpi;        // start_mpi.c

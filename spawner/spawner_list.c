@@ -16,6 +16,9 @@ typedef struct spawner_row {
 static const spawner_row_t spawners[] = {
     {"fork", "all ranks on this host: gasnetrun_smp -n N program, or GASNET_PSHM_NODES=N program"},
     {"ssh", "ranks on several hosts: gasnetrun_udp -n N -H host,host... program"},
+    {"universe",
+     "ranks on hosts where gasnet_boot has started daemons: gasnet_boot -H host,host..., "
+     "then gasnetrun_udp -n N program"},
     {"custom", "ranks where a command of yours starts them: GASNET_CSPAWN_CMD='srun -n %N %C' "
                "gasnetrun_udp -spawner=custom -n N program"},
     {"rendezvous", "processes that something else starts and that find each other: gasnetrun_udp "

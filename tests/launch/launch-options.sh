@@ -70,7 +70,7 @@ grep -q -- '-spawner=' "$work/out" || fail "no help"
 for name in gasnetrun_smp gasnetrun_udp gasnetrun_mpi amudprun; do
     expect 0 "$AQ_BUILD/$name" -h
     grep -q "^usage: $name " "$work/out" || fail "$name -h names another program"
-    case $name in *mpi) spawners=mpi ;; *) spawners='fork ssh custom rendezvous mpi pmi' ;; esac
+    case $name in *mpi) spawners=mpi ;; *) spawners='fork ssh universe custom rendezvous mpi pmi' ;; esac
     grep -q -- "-spawner=.*: $spawners\$" "$work/out" || fail "$name -h has the wrong spawners"
 done
 
