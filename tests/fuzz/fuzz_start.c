@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../spawner/gather.h"
+#include "../../spawner/universe_table.h"
 #include "fuzz_check.h"
 
 #define RANKS 8
@@ -98,6 +99,28 @@ static void read_running(const aq_frame_t *frame)
     (void)aq_read_number(frame->payload, &number);
 }
 
+static void read_universe(const aq_frame_t *frame)
+{
+    aq_table_t table = {0};
+    aq_charter_t charter;
+    aq_join_t join;
+    uint8_t key[AQ_KEY_BYTES];
+    const char *version;
+    uint32_t self;
+    if (aq_read_table(frame->payload, &table, &self))
+        for (uint32_t i = 0; i < table.count; i++)
+            require(table.rows[i].number < table.next && table.rows[i].name[0] != '-' &&
+                    (i == 0 || table.rows[i - 1].number < table.rows[i].number));
+    aq_table_free(&table);
+    if (aq_read_charter(frame->payload, &charter))
+        require(charter.port <= UINT16_MAX && strlen(charter.universe) < frame->payload.left);
+    if (aq_read_join(frame->payload, &join))
+        require(join.member.port > 0 && join.member.name[0] != '\0');
+    if (aq_read_version(frame->payload, &version))
+        require(strlen(version) < frame->payload.left);
+    (void)aq_read_key(frame->payload, key);
+}
+
 static void read_step(const aq_frame_t *frame, aq_gather_t *gather)
 {
     aq_gathered_t part;
@@ -122,6 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_handshake(&frame);
         read_job(&frame);
         read_running(&frame);
+        read_universe(&frame);
         read_step(&frame, &gather);
         data += frame.bytes;
         size -= frame.bytes;
