@@ -190,10 +190,9 @@ static bool take_member(const aq_node_t *node, const aq_child_t *leader, const a
         return false;
     for (uint32_t i = 0; i < node->child_count; i++) {
         aq_child_t *child = &node->children[i];
-        if (child == leader || child->host[0] == '\0' || child->wish != rank)
-            continue;
-        if (child->leader != leader->wish)
-            return false;
+        if (child == leader || child->host[0] == '\0' || child->wish != rank ||
+            child->leader != leader->wish)
+            continue; // two processes may have chosen one rank
         aq_link_close(&child->link);
         child->state = AQ_CHILD_GONE;
     }

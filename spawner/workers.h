@@ -1,5 +1,6 @@
 // Workers: the processes that a custom command starts (spawner custom). Each worker is the helper
-// of one rank; in a rendezvous it may have members (members.h). Their hosts are not known beforehand, so workers call the launcher:
+// of one rank; in a rendezvous it may have members (members.h). Their hosts are not known
+// beforehand, so workers call the launcher:
 //
 //   launcher                    command of GASNET_CSPAWN_CMD            worker, one per rank
 //   listens on a port
