@@ -194,9 +194,8 @@ static void note_peer(aq_launcher_t *launcher, const aq_node_text_t *text)
 {
     aq_go_t *go = &launcher->go;
     int at = go->peer[0].text[0] == '\0' ? 0 : 1;
-    if (is_machine_known(launcher, text->node))
-        return;
-    if (aq_net_is_loopback(text->text) || text->text[0] == '\0' || go->peer[1].text[0] != '\0')
+    if (aq_net_is_loopback(text->text) || text->text[0] == '\0' || go->peer[1].text[0] != '\0' ||
+        is_machine_known(launcher, text->node))
         return;
     snprintf(launcher->peers[at], AQ_ADDRESS_TEXT, "%s", text->text);
     go->peer[at] = (aq_node_text_t){text->node, launcher->peers[at]};
