@@ -33,7 +33,7 @@
 
 #include "boot.h"
 
-#define AQ_PAGE_MAGIC 0x3174637564657141ULL
+#define AQ_PAGE_MAGIC 0x3274637564657141ULL
 #define AQ_SLOT_BYTES 1024u // bytes per rank between two barriers of an exchange
 #define AQ_FAULT_TEXT 2048u
 #define AQ_NO_RANK (-1)

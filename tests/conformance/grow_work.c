@@ -9,6 +9,8 @@
  *         kill         the last rank kills itself when all is done
  *         die, refuse  new ranks end before they have joined: by a signal, with code 3
  *         gasnet1      new ranks want GASNet-1
+ *         leave        rank 0 exits with code 7 when the others let the job grow
+ *         absent       rank 0 sends a message to a rank that is not there yet
  *     gasnetrun_smp -n 3 --reserve 2 grow_work wrong
  *         What the call refuses.
  *     gasnetrun_smp -n 3 grow_work fixed
@@ -325,6 +327,10 @@ static gex_TM_t grow_under_traffic(gex_TM_t all, unsigned count)
 
 static gex_TM_t grow(gex_TM_t all, unsigned count)
 {
+    if (goes("leave") && me == 0)
+        gasnet_exit(7);
+    if (goes("absent") && me == 0)
+        ping(gex_TM_Pair(gex_TM_QueryEP(all), 0), size_of(all));
     gex_TM_t grown = goes("traffic") ? grow_under_traffic(all, count) : grow_only(count);
     check(size_of(grown) == size_of(all) + count, "the new team has the wrong size");
     return grown;

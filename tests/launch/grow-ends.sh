@@ -25,5 +25,9 @@ says "of 4"
 grep -q SIGKILL "$work/err" || fail "the signal is not named"
 ends 3 refuse
 says "ended with exit code 3"
+ends 7 leave
+silent
+ends 1 absent
+says "a message to rank 2 of a job of 2 ranks, which has not started it yet"
 ends 2 gasnet1
 says "cannot use GASNet-1"
