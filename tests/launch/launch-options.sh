@@ -15,7 +15,7 @@ refused "option -n has no value" "$run" -n
 refused "'0' is not a whole number" "$run" -n 0 "$conform"
 refused "'x' is not a whole number" "$run" -n x "$conform"
 refused "'-3' is not a whole number" "$run" -n -3 "$conform"
-refused "'99999' is not a whole number" "$run" -n 99999 "$conform"
+refused "'9999999' is not a whole number" "$run" -n 9999999 "$conform"
 refused "program is missing" "$run" -n 2
 refused "program is missing" "$run" -n 2 --
 refused "unknown option '-q'" "$run" -q -n 2 "$conform"

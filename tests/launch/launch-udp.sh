@@ -77,11 +77,11 @@ for _ in $(seq 400); do
     grep -q "$socket" /proc/net/udp && break
     sleep 0.05
 done
-stranger 103 104 04 11 # of a later release
-stranger 7 104 03 22   # of another job
-stranger 2 30000 03 33 # longer than its header says
-stranger 1 65507 04 44 # the longest that there is
-stranger 5 55 03 55    # shorter than any header
+stranger 103 104 05 11 # of a later release
+stranger 7 104 04 22   # of another job
+stranger 2 30000 04 33 # longer than its header says
+stranger 1 65507 05 44 # the longest that there is
+stranger 5 55 04 55    # shorter than any header
 exec 9>&-
 ended 0
 [ "$(cat "$work/out")" = begin ] || fail "the job did not do its work"
