@@ -1,9 +1,11 @@
 // Starting the ranks: limits, pipes, fork and exec.
 #include "supervisor.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,8 @@
 // Least memory of a rank: its process, rings and stack. Up to FREE_RANKS ranks need no check.
 #define RANK_BYTES ((uint64_t)6 << 20)
 #define FREE_RANKS 16
+#define PIPE_FDS 4        // of a rank that is being started
+#define STACK_BYTES 65536 // of a child until it executes its program
 
 #define EXIT_NOT_FOUND 127
 #define EXIT_NOT_EXECUTABLE 126
@@ -233,9 +237,10 @@ typedef struct launch {
     char **environment;
     char control[96];
     uint32_t rank;
+    int own_fds; // from here on all descriptors are pipes from ranks
     int out[2], err[2];
     // errno of a child that could not become a rank; shared with the child, which runs in our
-    // memory (vfork)
+    // memory until it executes its program
     int error;
 } launch_t;
 
@@ -278,25 +283,33 @@ static bool become_rank(const launch_t *launch)
     return true;
 }
 
-__attribute__((noreturn, noinline)) static void exec_rank(launch_t *launch)
+// The child shares the descriptors of the supervisor until it has its own copy, without those from
+// own_fds on: closing two pipes of each rank in each child would take longer than all the rest.
+static bool copy_fds(const launch_t *launch)
 {
-    if (become_rank(launch))
+    return close_range((unsigned)launch->own_fds, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0 ||
+           unshare(CLONE_FILES) == 0; // kernels before 5.9
+}
+
+static int exec_rank(void *arg)
+{
+    launch_t *launch = arg;
+    if (copy_fds(launch) && become_rank(launch))
         (void)execve(launch->job->program, launch->job->options->argv, launch->environment);
     launch->error = errno;
     _exit(EXIT_NOT_EXECUTABLE);
 }
 
-// With vfork the parent waits until exec has succeeded or has left its errno.
+// As with vfork, the parent waits until exec has succeeded or has left its errno.
 static pid_t spawn_program(launch_t *launch)
 {
+    static _Alignas(16) char stack[STACK_BYTES];
     snprintf(launch->control, sizeof launch->control, CONTROL "fork:%d:%" PRIu32 ":%" PRIu64,
              launch->job->page_fd, aq_supervised_rank(launch->job, launch->rank),
              (uint64_t)launch->job->page_inode);
     launch->error = 0;
-    pid_t pid = vfork();
-    if (pid == 0)
-        exec_rank(launch);
-    return pid;
+    return clone(exec_rank, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD,
+                 launch);
 }
 
 static void close_run(int first, int last)
@@ -382,12 +395,24 @@ static bool open_pipes(launch_t *launch)
     return true;
 }
 
+// Moves a descriptor to where children that exec do not get it. Without room it stays.
+static void move_up(const launch_t *launch, int *fd)
+{
+    int moved = fcntl(*fd, F_DUPFD_CLOEXEC, launch->own_fds);
+    if (moved < 0)
+        return;
+    (void)close(*fd);
+    *fd = moved;
+}
+
 // The parent's part after the fork.
 static bool adopt_child(launch_t *launch, pid_t pid, int error)
 {
     aq_supervised_t *job = launch->job;
     (void)close(launch->out[1]);
     (void)close(launch->err[1]);
+    move_up(launch, &launch->out[0]);
+    move_up(launch, &launch->err[0]);
     if (pid > 0) {
         job->ranks[launch->rank].pid = pid;
         job->alive++;
@@ -428,6 +453,20 @@ static void end_one_layout(int old)
         (void)personality((unsigned)old);
 }
 
+// Returns a number above those of all open descriptors, and of the pipes of one rank.
+static int above_fds(void)
+{
+    int top = INT_MAX - PIPE_FDS;
+    DIR *dir = opendir("/proc/self/fd");
+    if (dir == NULL)
+        return top;
+    top = 0;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        top = atoi(entry->d_name) > top ? atoi(entry->d_name) : top;
+    (void)closedir(dir);
+    return top + 1 + PIPE_FDS;
+}
+
 // Returns true in a forked child, which goes on as the rank. False in the caller; a fault, which is
 // logged, sets *code.
 static bool start_rank(launch_t *launch, int *code)
@@ -453,8 +492,8 @@ static bool start_rank(launch_t *launch, int *code)
 
 bool aq_supervised_start_ranks(aq_supervised_t *job, uint32_t last, uint32_t *rank, int *code)
 {
-    static launch_t launch; // outlives the vfork
-    launch = (launch_t){.job = job, .rank = job->started};
+    static launch_t launch; // shared with the child
+    launch = (launch_t){.job = job, .rank = job->started, .own_fds = above_fds()};
     if (job->program != NULL)
         launch.environment = make_environment(job->options->environment, launch.control);
     if (job->program != NULL && launch.environment == NULL) {
