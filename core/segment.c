@@ -25,13 +25,19 @@ static void (*tell_others)(const aq_segment_source_t *segment);
 
 void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
+// What the process that started this host has found out; reading it takes a dozen system calls.
+static double memory_of_host(void)
+{
+    uint64_t known = aq_job.boot->memory;
+    return (double)(known > 0 ? known : aq_size_physical_memory());
+}
+
 // The share of GASNET_MAX_SEGSIZE for one process. If the setting is for a whole host, the rings of
 // the host are subtracted first.
 static uint64_t find_local_limit(void)
 {
     const aq_size_limit_t *limit = aq_settings_limit(AQ_SET_MAX_SEGSIZE);
-    double bytes = limit->fraction > 0 ? limit->fraction * (double)aq_size_physical_memory()
-                                       : (double)limit->bytes;
+    double bytes = limit->fraction > 0 ? limit->fraction * memory_of_host() : (double)limit->bytes;
     if (limit->per_host) {
         size_t rings;
         gasnetx_memory(NULL, &rings, NULL);

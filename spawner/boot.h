@@ -22,6 +22,7 @@
 #define AQ_KEY_BYTES 16
 #define AQ_RANKS_MAX 4096          // ranks of one host
 #define AQ_JOB_RANKS_MAX (1 << 20) // ranks of a job
+#define AQ_KEPT_BYTES 32           // of what each rank tells the others, kept once on a host
 #define AQ_BOOT_RUNNING 0          // value of *exit_word until the end of the job is announced
 
 typedef struct aq_boot aq_boot_t;
@@ -93,6 +94,12 @@ struct aq_boot {
     bool watched;
     bool line_buffer;           // standard output of the launcher is a terminal
     _Atomic int32_t *exit_word; // see announce_exit; readable at any time
+    uint64_t memory;            // of this host, for its ranks, in bytes; 0: unknown
+    // Memory for aq_boot_exchange_kept, shared with other ranks of this host, one of which writes
+    // it; NULL: there is none.
+    uint8_t *kept;
+    size_t kept_left;
+    bool keeps; // this rank writes
 };
 
 // The number of ranks that are there: those below it.
@@ -121,6 +128,17 @@ aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out);
 // that does not, and that rank logs why (unless "") before any rank returns, because some launchers
 // end the job as soon as one rank leaves.
 aq_status_t aq_boot_agree(aq_boot_t *boot, aq_status_t status, const char *why);
+
+// Collective. As exchange, for a result that is needed until the end of the job. The ranks of a
+// host keep it once, where the back end has shared memory for it: AQ_KEPT_BYTES for each rank of
+// the job, for all calls together. *all: of every rank len bytes, in rank order; read-only, and not
+// freed by the caller. May log faults.
+aq_status_t aq_boot_exchange_kept(aq_boot_t *boot, const void *mine, size_t len, const void **all);
+
+// What the ranks that were there call while the ranks from `first` on, which join the job, are in
+// aq_boot_exchange_kept: adds these to the table `kept`.
+aq_status_t aq_boot_extend_kept(aq_boot_t *boot, const void *mine, size_t len, uint32_t first,
+                                const void *kept);
 
 // As aq_boot_agree, but logs nothing. *first: this rank is the first that did not pass AQ_OK.
 aq_status_t aq_boot_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *first);

@@ -20,6 +20,7 @@
 
 #define SPIN_ROUNDS 4000
 #define YIELD_ROUNDS 3
+#define CROWD 16       // ranks of a processor among which the last one is too far to yield for
 #define NAP_NS 2000000 // pause between two calls of the function from aq_boot_meanwhile
 #define TURN_ENDED 1u
 #define TURN_STEP 2u
@@ -37,7 +38,7 @@ static size_t slots_offset(uint32_t size)
 
 size_t aq_page_bytes(uint32_t size)
 {
-    return round_to_page(slots_offset(size) + 2 * (size_t)size * AQ_SLOT_BYTES);
+    return round_to_page(slots_offset(size) + (size_t)size * (2 * AQ_SLOT_BYTES + AQ_KEPT_BYTES));
 }
 
 const uint32_t *aq_page_hosts(const aq_boot_page_t *page)
@@ -61,6 +62,11 @@ uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round)
            (round & 1u) * (size_t)page->size * AQ_SLOT_BYTES;
 }
 
+uint8_t *aq_page_kept(aq_boot_page_t *page)
+{
+    return aq_page_slots(page, 0) + 2 * (size_t)page->size * AQ_SLOT_BYTES;
+}
+
 aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size)
 {
     ssize_t got;
@@ -76,6 +82,7 @@ aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size)
     page->magic = AQ_PAGE_MAGIC;
     page->size = page->local = page->present = size;
     page->processors = aq_size_processors();
+    page->memory = aq_size_physical_memory();
     page->exit_rank = AQ_NO_RANK;
     return AQ_OK;
 }
@@ -124,7 +131,7 @@ static void sleep_in_barrier(aq_boot_page_t *page, uint32_t turn)
 static aq_status_t wait_turn(aq_boot_page_t *page, uint32_t turn)
 {
     unsigned spins = page->local <= page->processors ? SPIN_ROUNDS : 0;
-    unsigned yields = YIELD_ROUNDS;
+    unsigned yields = page->local <= CROWD * page->processors ? YIELD_ROUNDS : 0;
     for (;;) {
         uint32_t now = atomic_load(&page->turn);
         if ((now & ~TURN_ENDED) != turn)

@@ -8,10 +8,10 @@
 // barrier writes the step and wakes the relay. The relay completes the barrier once the other hosts
 // have arrived and their data is in the exchange buffer.
 //
-//   +--------+------------+------------+------------+-~ page ~-+---------------+---------------+
-//   | header | state[size]| hosts[size]| cpus[size] |          | exchange, even| exchange, odd |
-//   +--------+------------+------------+------------+----------+---------------+---------------+
-//                                                                size * AQ_SLOT_BYTES each
+//   +--------+------------+------------+------------+-~ page ~-+----------+----------+---------+
+//   | header | state[size]| hosts[size]| cpus[size] |          | ex. even | ex. odd  | kept    |
+//   +--------+------------+------------+------------+----------+----------+----------+---------+
+//                               exchange buffers: size * AQ_SLOT_BYTES each; size * AQ_KEPT_BYTES
 // Always true:
 // - exit_word changes once, from AQ_BOOT_RUNNING to 1 + code.
 // - turn is 2 * (completed barriers) + (1 once the exit is announced); sleepers in a barrier wait
@@ -54,6 +54,7 @@ typedef struct aq_boot_page {
     uint64_t magic;
     uint32_t size;            // ranks of the job
     uint32_t local;           // ranks of this host that a barrier waits for
+    uint32_t keeper;          // the lowest of them
     uint32_t first;           // number of the first of the ranks that were started last
     uint32_t round;           // of the exchange buffer, for the ranks that were started last
     _Atomic uint32_t present; // ranks that are there, or that the supervisor is about to start
@@ -63,6 +64,7 @@ typedef struct aq_boot_page {
     int32_t relay;        // process id of the helper; 0: all ranks are on this host
     char peer[64];        // see aq_boot_t
     uint32_t processors;  // shared by the ranks of this host
+    uint64_t memory;      // of this host, for these ranks; in bytes
     uint32_t line_buffer; // see aq_boot_t
     uint8_t key[AQ_KEY_BYTES];
 
@@ -100,6 +102,9 @@ _Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page);
 
 // The exchange buffer for rounds of this parity: size * AQ_SLOT_BYTES.
 uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round);
+
+// What all ranks keep of each other: size * AQ_KEPT_BYTES.
+uint8_t *aq_page_kept(aq_boot_page_t *page);
 
 // See barrier in aq_boot_ops_t. All ranks give the same step.
 aq_status_t aq_page_barrier(aq_boot_page_t *page, const aq_page_step_t *step);

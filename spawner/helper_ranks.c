@@ -32,6 +32,7 @@ static bool list_ranks(aq_helper_t *helper, uint32_t place)
     for (uint32_t r = 0; r < spec->size; r++)
         if (spec->host_of_rank[r] == place)
             helper->ranks[helper->rank_count++] = r;
+    helper->page->keeper = helper->ranks[0];
     return count > 0;
 }
 

@@ -86,16 +86,17 @@ static aq_status_t exchange_peer_info(udp_conduit_t *udp)
     aq_boot_t *boot = udp->base.env->boot;
     udp_peer_info_t mine = {.datagram_bytes = (uint32_t)udp->datagram_bytes,
                             .has_aes = udp_seal_has_aes()};
-    udp->peer_info = calloc(boot->size, sizeof *udp->peer_info);
+    const void *all;
     udp->link_of = calloc(boot->size, sizeof *udp->link_of);
-    if (!udp->peer_info || !udp->link_of) {
-        aq_log_error("out of memory for the addresses of %u ranks", boot->size);
+    if (!udp->link_of) {
+        aq_log_error("out of memory for the links of %u ranks", boot->size);
         return AQ_ERR_RESOURCE;
     }
     udp_address_write(&udp->socket.here, &mine.address);
-    aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, udp->peer_info);
+    aq_status_t status = aq_boot_exchange_kept(boot, &mine, sizeof mine, &all);
     if (status != AQ_OK)
         return status;
+    udp->peer_info = all;
     atomic_store(&udp->known, aq_boot_present(boot));
     set_payloads(udp);
     choose_cipher(udp);
@@ -121,14 +122,13 @@ static aq_status_t check_joined(const udp_conduit_t *udp, const udp_peer_info_t 
 }
 
 // Datagrams of the new ranks are dropped until their addresses are here; they send them again.
-static aq_status_t note_joined(udp_conduit_t *udp, const udp_peer_info_t *all, uint32_t first)
+static aq_status_t note_joined(udp_conduit_t *udp, uint32_t first)
 {
     const uint32_t present = aq_boot_present(udp->base.env->boot);
     for (uint32_t r = first; r < present; r++)
-        if (check_joined(udp, &all[r], r) != AQ_OK)
+        if (check_joined(udp, &udp->peer_info[r], r) != AQ_OK)
             return AQ_ERR_CONFIG;
     aq_lock_take(&udp->links_lock);
-    memcpy(&udp->peer_info[first], &all[first], (present - first) * sizeof *all);
     atomic_store_explicit(&udp->known, present, memory_order_relaxed);
     aq_lock_drop(&udp->links_lock);
     return AQ_OK;
@@ -138,16 +138,11 @@ static aq_status_t udp_admit(aq_conduit_t *conduit, uint32_t joined)
 {
     udp_conduit_t *udp = udp_of(conduit);
     aq_boot_t *boot = conduit->env->boot;
-    const udp_peer_info_t *mine = &udp->peer_info[boot->rank];
-    udp_peer_info_t *all = calloc(boot->size, sizeof *all);
-    if (!all) {
-        aq_log_error("out of memory for the addresses of %u ranks", boot->size);
-        return AQ_ERR_RESOURCE;
-    }
-    aq_status_t status = boot->ops->exchange(boot, mine, sizeof *mine, all);
+    const uint32_t first = aq_boot_present(boot) - joined;
+    const udp_peer_info_t mine = udp->peer_info[boot->rank];
+    aq_status_t status = aq_boot_extend_kept(boot, &mine, sizeof mine, first, udp->peer_info);
     if (status == AQ_OK)
-        status = note_joined(udp, all, aq_boot_present(boot) - joined);
-    free(all);
+        status = note_joined(udp, first);
     return status == AQ_OK ? udp_watch_admit(udp) : status;
 }
 
@@ -187,7 +182,6 @@ static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     if (status == AQ_OK)
         status = udp_watch_check_network(udp);
     if (status != AQ_OK) {
-        free(udp->peer_info);
         free(udp->link_of);
         free(udp);
         return status;

@@ -126,6 +126,8 @@ typedef struct udp_peer_info {
     uint32_t datagram_bytes; // the longest datagram that it sends
     uint32_t has_aes;        // its processor has AES-GCM instructions
 } udp_peer_info_t;
+_Static_assert(sizeof(udp_peer_info_t) + sizeof(uint32_t) <= AQ_KEPT_BYTES,
+               "with the number of its host, a peer takes that much once on a host");
 
 typedef struct udp_queue {
     udp_buffer_t *first, **last;
@@ -182,10 +184,10 @@ typedef struct udp_conduit {
     udp_socket_t socket;
     udp_faults_t *faults;
     udp_auth_t auth;
-    udp_cipher_t cipher;        // mode encrypt; the same at all ranks
-    size_t datagram_bytes;      // the longest datagram that this process sends
-    udp_peer_info_t *peer_info; // of all ranks; NULL in a window
-    _Atomic uint32_t known;     // ranks of which peer_info is here; of the main one
+    udp_cipher_t cipher;              // mode encrypt; the same at all ranks
+    size_t datagram_bytes;            // the longest datagram that this process sends
+    const udp_peer_info_t *peer_info; // of all ranks, once on a host; NULL in a window
+    _Atomic uint32_t known;           // ranks of which peer_info is here; of the main one
 
     aq_lock_t links_lock;              // for adding to the three members below
     _Atomic(udp_link_t *) *link_of;    // by rank; NULL: no link yet. NULL in a window

@@ -110,10 +110,36 @@ static bool broadcast_works(aq_boot_t *boot, size_t len, uint32_t root)
     return good;
 }
 
+// Exchanges tables that are kept, until they do not fit into shared memory any more: the rank that
+// writes it, and all others, see the same, and those that are shared stay as they are.
+static bool kept_works(aq_boot_t *boot)
+{
+    enum { TABLES = 5, LENGTH = 12 };
+    const unsigned char *all[TABLES];
+    bool good = true;
+    for (size_t t = 0; good && t < TABLES; t++) {
+        unsigned char mine[LENGTH];
+        const void *table;
+        for (size_t i = 0; i < LENGTH; i++)
+            mine[i] = pattern(boot->rank, t, i);
+        const unsigned char *shared = boot->kept;
+        bool fits = (LENGTH * boot->size + 7) / 8 * 8 <= boot->kept_left;
+        good = aq_boot_exchange_kept(boot, mine, LENGTH, &table) == AQ_OK &&
+               fits == (table == shared) && fits == (t < 2);
+        all[t] = table;
+    }
+    for (size_t i = 0; good && i < TABLES * LENGTH * boot->size; i++)
+        good = all[i / (LENGTH * boot->size)][i % (LENGTH * boot->size)] ==
+               pattern((uint32_t)(i / LENGTH % boot->size), i / (LENGTH * boot->size), i % LENGTH);
+    for (size_t t = 2; good && t < TABLES; t++)
+        free((void *)(uintptr_t)all[t]);
+    return good;
+}
+
 static int body_collectives(aq_boot_t *boot)
 {
     static const size_t lengths[] = {0, 1, 3, 255, 256, 257, 1023, 1024, 1025, 2048, 5001};
-    bool good = true;
+    bool good = kept_works(boot);
     for (size_t i = 0; good && i < sizeof lengths / sizeof lengths[0]; i++) {
         good = exchange_works(boot, lengths[i]) &&
                broadcast_works(boot, lengths[i] * 3, (uint32_t)i % boot->size) &&
