@@ -399,17 +399,27 @@ static bool keeps_order(unsigned type)
            type == AQ_MSG_FAILED || type == AQ_MSG_AGAIN;
 }
 
+static bool is_first(bool *told)
+{
+    bool first = !*told;
+    *told = true;
+    return first;
+}
+
 // Of some reports the launcher needs the first one only; so that it does not get one from each
-// host, a helper passes on, or makes, one.
+// host, a helper passes on, or makes, one. An exit counts again if it is the first that is to be at
+// once.
 static bool is_news(aq_helper_t *helper, const aq_frame_t *frame)
 {
-    bool *told = frame->type == AQ_MSG_JOINED ? &helper->told_joined
-                 : frame->type == AQ_MSG_LEFT ? &helper->told_left
-                                              : NULL;
-    bool news = told == NULL || !*told;
-    if (told != NULL)
-        *told = true;
-    return news;
+    aq_end_t end;
+    if (frame->type == AQ_MSG_JOINED)
+        return is_first(&helper->told_joined);
+    if (frame->type == AQ_MSG_LEFT)
+        return is_first(&helper->told_left);
+    if (frame->type != AQ_MSG_EXIT || !aq_read_end(frame->payload, &end))
+        return true;
+    bool first = is_first(&helper->reported_exit);
+    return (end.now && is_first(&helper->reported_abort)) || first;
 }
 
 static void helper_up(aq_node_t *node, const aq_frame_t *frame)
