@@ -6,7 +6,7 @@
 // RUNNING: until each host has reported that its ranks are gone.
 // ENDING: an exit was announced or the job failed. The hosts have until the deadline; then the
 // launcher closes the links, which ends everything behind them.
-#include "launcher.h"
+#include "launcher_job.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,52 +31,11 @@
 #include "workers.h"
 #include "../other/base/minmax.h"
 
-#define SECOND UINT64_C(1000000000)
-#define END_GRACE (3 * SECOND) // in addition to the time that hosts give their ranks
+#define END_GRACE (3 * AQ_SECOND) // in addition to the time that hosts give their ranks
 #define INPUT_CREDIT ((uint32_t)64 * 1024)
 #define REASONS 8
-#define SPARE_GRACE SECOND // for hosts that are slower than as many as are needed
+#define SPARE_GRACE AQ_SECOND // for hosts that are slower than as many as are needed
 #define PROGRESS_HOSTS 16
-#define COMMAND_GRACE (10 * SECOND) // for a command whose processes are gone
-#define COMMAND_KILL (2 * SECOND) // from SIGTERM to SIGKILL, for a command whose job did not start
-
-typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } aq_launch_phase_t;
-
-enum { HOST_WAITED_FOR, HOST_STARTED, HOST_FAILED, HOST_UNUSED, HOST_DONE };
-
-typedef struct aq_launcher {
-    aq_node_t node; // first, so that a pointer to it is a pointer to this
-    aq_launch_phase_t phase;
-    uint8_t *hosts; // HOST_*
-    uint32_t started, failed;
-    char **reasons;      // for each host that failed, of the first ones; else NULL
-    uint64_t began;      // time of the start
-    uint64_t half_took;  // until half of the needed hosts had started; 0: they have not
-    uint64_t grace_ends; // 0: fewer hosts than needed have started
-    char *fault;         // why ranks could not start, from the first that reported; NULL: no fault
-    uint32_t faulty;
-    uint64_t fault_due;
-    bool fault_logged;
-    aq_go_t go;
-    char peers[2][AQ_ADDRESS_TEXT];
-    int code, first_code;
-    bool code_known, now, left, joined;
-    int stop_signal;
-    aq_sink_t sinks[2];
-    bool one_sink;
-    bool input_open;
-    uint32_t credit;
-    uint32_t shown;             // hosts in the progress line
-    pid_t command;              // process that starts workers; 0: ended, or there is none
-    uint64_t patience_ends;     // time by which all workers must have arrived
-    pid_t owner;                // see aq_launch_plan_t
-    bool numbered, start_ranks; // workers have numbers; workers have started their ranks
-} aq_launcher_t;
-
-static aq_launcher_t *launcher_of(aq_node_t *node)
-{
-    return (aq_launcher_t *)(void *)node;
-}
 
 static const char *host_name(const aq_launcher_t *launcher, uint32_t host)
 {
@@ -161,7 +120,7 @@ static void end_start(aq_launcher_t *launcher)
 }
 
 // The first code counts; `now` may follow later.
-static void end_job(aq_launcher_t *launcher, int code, bool now)
+void aq_launcher_end_job(aq_launcher_t *launcher, int code, bool now)
 {
     bool news = !launcher->code_known || (now && !launcher->now);
     if (!launcher->code_known)
@@ -262,18 +221,16 @@ static void lose_hosts(aq_launcher_t *launcher, const aq_failed_t *failed)
         return;
     flush_sinks(launcher);
     aq_log_error("%s: %s; the job is ended", title_of(launcher, failed->low).text, failed->why);
-    end_job(launcher, 1, true);
+    aq_launcher_end_job(launcher, 1, true);
 }
 
-// The job cannot start; the reason was logged.
-static void fail_start(aq_launcher_t *launcher)
+void aq_launcher_fail_start(aq_launcher_t *launcher)
 {
-    end_job(launcher, 1, true);
+    aq_launcher_end_job(launcher, 1, true);
 }
 
 // A worker has no rank before all are there: until then the text has the place of its link.
-static void lose_worker(aq_launcher_t *launcher, const aq_child_t *child,
-                        const aq_failed_t *failed)
+static void lose_worker(aq_launcher_t *launcher, const aq_child_t *child, const aq_failed_t *failed)
 {
     if (launcher->node.spec.starter != NULL)
         aq_log_error("the helper of host %s, which spawner %s started, was lost: %s; the job does "
@@ -291,7 +248,7 @@ static void lose_worker(aq_launcher_t *launcher, const aq_child_t *child,
     else
         aq_log_error("a process at %s was lost before it told its rank: %s; the job does not start",
                      child->seen, failed->why);
-    fail_start(launcher);
+    aq_launcher_fail_start(launcher);
 }
 
 static void fail_host(aq_launcher_t *launcher, uint32_t host, const aq_failed_t *failed)
@@ -354,7 +311,7 @@ static void take_lost(aq_launcher_t *launcher, const aq_node_text_t *text)
                      "ended",
                      text->node, host_name(launcher, node->spec.host_of_rank[text->node]),
                      text->text);
-    end_job(launcher, 1, true);
+    aq_launcher_end_job(launcher, 1, true);
 }
 
 static void report_failures(aq_launcher_t *launcher)
@@ -397,7 +354,7 @@ static void leave_out(aq_launcher_t *launcher, uint32_t host, uint32_t last)
         aq_log_warn("host %s is left out: it had not started after %.1f seconds, when enough "
                     "others had",
                     host_name(launcher, host),
-                    (double)(aq_clock_ns() - launcher->began) / (double)SECOND);
+                    (double)(aq_clock_ns() - launcher->began) / (double)AQ_SECOND);
     else
         aq_log_info("host %s is not needed", host_name(launcher, host));
     launcher->hosts[host] = launcher->hosts[host] == HOST_FAILED ? HOST_DONE : HOST_UNUSED;
@@ -416,7 +373,7 @@ static void start_ranks(aq_launcher_t *launcher)
     aq_bytes_t bytes = {0};
     if (!choose_hosts(launcher)) {
         aq_log_error("no memory for the table of hosts");
-        fail_start(launcher);
+        aq_launcher_fail_start(launcher);
         return;
     }
     leave_out_others(launcher);
@@ -481,7 +438,7 @@ static void check_left(aq_launcher_t *launcher)
     aq_log_error(
         "a rank has ended without joining the job that others have joined; every rank must "
         "run a GASNet program that calls init");
-    end_job(launcher, 1, true);
+    aq_launcher_end_job(launcher, 1, true);
 }
 
 static void take_done(aq_launcher_t *launcher, const aq_done_t *done)
@@ -499,7 +456,7 @@ static void take_fault(aq_launcher_t *launcher, const aq_fault_t *fault)
     if (launcher->fault != NULL || launcher->fault_logged)
         return;
     launcher->fault = strdup(fault->text);
-    launcher->fault_due = aq_clock_ns() + SECOND; // other hosts may find the same fault
+    launcher->fault_due = aq_clock_ns() + AQ_SECOND; // other hosts may find the same fault
 }
 
 static void log_fault(aq_launcher_t *launcher)
@@ -533,7 +490,7 @@ static void take_report(aq_launcher_t *launcher, const aq_frame_t *frame)
 
 static void launch_up(aq_node_t *node, const aq_frame_t *frame)
 {
-    aq_launcher_t *launcher = launcher_of(node);
+    aq_launcher_t *launcher = aq_launcher_of(node);
     aq_end_t end;
     aq_done_t done;
     aq_fault_t fault;
@@ -545,7 +502,7 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
     } else if (frame->type == AQ_MSG_TAKEN && aq_read_number(frame->payload, &number)) {
         launcher->credit += number;
     } else if (frame->type == AQ_MSG_EXIT && aq_read_end(frame->payload, &end)) {
-        end_job(launcher, (int)end.code, end.now);
+        aq_launcher_end_job(launcher, (int)end.code, end.now);
     } else if (frame->type == AQ_MSG_LEFT || frame->type == AQ_MSG_JOINED) {
         launcher->left = launcher->left || frame->type == AQ_MSG_LEFT;
         launcher->joined = launcher->joined || frame->type == AQ_MSG_JOINED;
@@ -565,7 +522,7 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
 
 static void launch_gathered(aq_node_t *node)
 {
-    aq_launcher_t *launcher = launcher_of(node);
+    aq_launcher_t *launcher = aq_launcher_of(node);
     aq_bytes_t all = {0}, frames = {0};
     if (aq_gather_union(&node->gather, &all)) {
         aq_gathered_t spread = {node->gather.step, all.data, all.used};
@@ -574,7 +531,7 @@ static void launch_gathered(aq_node_t *node)
     } else {
         aq_log_error("the ranks of the job disagree on a collective operation; every rank must run "
                      "the same program");
-        end_job(launcher, 1, true);
+        aq_launcher_end_job(launcher, 1, true);
     }
     aq_gather_reset(&node->gather);
     aq_bytes_free(&all);
@@ -594,7 +551,7 @@ static void send_signal(aq_launcher_t *launcher, int sig)
 static void take_signal(aq_launcher_t *launcher, int sig)
 {
     if (launcher->phase == LAUNCH_STARTING && aq_supervised_is_stop(sig)) {
-        end_job(launcher, 128 + sig, true);
+        aq_launcher_end_job(launcher, 128 + sig, true);
         return;
     }
     send_signal(launcher, sig);
@@ -617,7 +574,7 @@ static void serve_signals(aq_node_t *node, void *item, short events)
     (void)events;
     while (read(node->signals, &info, sizeof info) == (ssize_t)sizeof info)
         if (info.ssi_signo != SIGCHLD)
-            take_signal(launcher_of(node), (int)info.ssi_signo);
+            take_signal(aq_launcher_of(node), (int)info.ssi_signo);
 }
 
 static void serve_input(aq_node_t *node, void *item, short events)
@@ -648,7 +605,7 @@ static bool may_read_input(void)
 
 static bool launch_blocked(aq_node_t *node)
 {
-    const aq_launcher_t *launcher = launcher_of(node);
+    const aq_launcher_t *launcher = aq_launcher_of(node);
     return launcher->stop_signal == 0 &&
            (launcher->sinks[0].used > AQ_SINK_FULL || launcher->sinks[1].used > AQ_SINK_FULL);
 }
@@ -662,7 +619,7 @@ static void serve_sink(aq_node_t *node, void *item, short events)
 
 static void launch_watch(aq_node_t *node)
 {
-    aq_launcher_t *launcher = launcher_of(node);
+    aq_launcher_t *launcher = aq_launcher_of(node);
     aq_node_watch(node, node->signals, POLLIN, serve_signals, launcher);
     for (int i = 0; i < 2; i++)
         if (launcher->sinks[i].used > 0)
@@ -671,151 +628,7 @@ static void launch_watch(aq_node_t *node)
         aq_node_watch(node, STDIN_FILENO, POLLIN, serve_input, launcher);
 }
 
-// ---- the command that starts workers ----
-
-static void log_missing_ranks(const aq_launcher_t *launcher, const char *when)
-{
-    char ranks[400];
-    aq_workers_name_absent(&launcher->node, ranks, sizeof ranks);
-    aq_log_error("%" PRIu32 " of %" PRIu32
-                 " processes had arrived %s; missing: rank %s; start each "
-                 "with GASNET_MASTER and the key of this one, where it can reach this host",
-                 aq_workers_arrived(&launcher->node), launcher->node.child_count, when, ranks);
-}
-
-static void log_missing_hosts(const aq_launcher_t *launcher, const char *when)
-{
-    char hosts[400];
-    aq_host_workers_name_absent(&launcher->node, hosts, sizeof hosts);
-    aq_log_error("the helpers of %" PRIu32 " of %" PRIu32 " hosts had called %s; missing: %s; "
-                 "spawner %s has to start each where it can reach this host (GASNET_MASTERIP)",
-                 aq_workers_arrived(&launcher->node), launcher->node.child_count, when, hosts,
-                 launcher->node.spec.starter);
-}
-
-static void log_missing_workers(const aq_launcher_t *launcher, const char *when)
-{
-    if (launcher->node.keyless)
-        return; // the reason was already reported
-    if (launcher->node.spec.starter != NULL) {
-        log_missing_hosts(launcher, when);
-        return;
-    }
-    aq_log_error("%" PRIu32 " of %" PRIu32 " processes had arrived %s; the command of "
-                 "GASNET_CSPAWN_CMD has to run %%C %" PRIu32 " times, where it can reach this host",
-                 aq_workers_arrived(&launcher->node), launcher->node.child_count, when,
-                 launcher->node.child_count);
-}
-
-static void log_command_failed(const aq_launcher_t *launcher, int status)
-{
-    char when[96];
-    const bool loaded = launcher->node.spec.starter != NULL;
-    if (WIFSIGNALED(status))
-        snprintf(when, sizeof when, "when the %s was killed by signal %d",
-                 loaded ? "boot module" : "command", WTERMSIG(status));
-    else if (loaded)
-        snprintf(when, sizeof when, "when a program that it started failed");
-    else
-        snprintf(when, sizeof when, "when the command ended with exit code %d",
-                 WEXITSTATUS(status));
-    log_missing_workers(launcher, when);
-}
-
-// Whether a boot module has failed and the starter has said why.
-static bool is_told(const aq_launcher_t *launcher, int status)
-{
-    return launcher->node.spec.starter != NULL && WIFEXITED(status) &&
-           WEXITSTATUS(status) == AQ_STARTER_TOLD;
-}
-
-static void launch_reaped(aq_node_t *node, pid_t pid, int status)
-{
-    aq_launcher_t *launcher = launcher_of(node);
-    if (pid <= 0 || pid != launcher->command)
-        return;
-    launcher->command = 0;
-    if (is_told(launcher, status)) {
-        end_job(launcher, 1, true);
-        return;
-    }
-    if (status == 0 || launcher->numbered || launcher->phase != LAUNCH_STARTING)
-        return; // a command that succeeds may have put its processes into the background
-    log_command_failed(launcher, status);
-    fail_start(launcher);
-}
-
-static void end_patience(aq_launcher_t *launcher)
-{
-    char when[64];
-    snprintf(when, sizeof when, "within %g seconds (GASNET_CONNECT_TIMEOUT)",
-             aq_settings_real(AQ_SET_CONNECT_TIMEOUT));
-    if (launcher->node.spec.rendezvous)
-        log_missing_ranks(launcher, when);
-    else
-        log_missing_workers(launcher, when);
-    fail_start(launcher);
-}
-
-static void check_workers(aq_launcher_t *launcher)
-{
-    aq_node_t *node = &launcher->node;
-    if (!node->spec.workers || launcher->numbered || launcher->phase != LAUNCH_STARTING)
-        return;
-    if (node->unfit) {
-        fail_start(launcher);
-    } else if (aq_workers_complete(node)) {
-        launcher->numbered = true;
-        if (!aq_workers_number(node))
-            fail_start(launcher);
-    } else if (aq_clock_ns() >= launcher->patience_ends) {
-        end_patience(launcher);
-    } else if (launcher->owner > 0 && getppid() != launcher->owner) {
-        aq_log_error("rank 0 (process %ld) ended before all other processes had called; the job "
-                     "does not start",
-                     (long)launcher->owner);
-        fail_start(launcher);
-    }
-}
-
-static bool await_workers(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
-{
-    uint16_t port;
-    if (plan->listening == NULL)
-        return true;
-    launcher->owner = plan->owner;
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); // this process ends what the command leaves behind
-    launcher->patience_ends = plan->patience > 0 ? aq_clock_ns() + plan->patience : UINT64_MAX;
-    if (!aq_workers_open(&launcher->node, &port))
-        return false;
-    return plan->listening(&launcher->node, port, &launcher->command);
-}
-
-// Waits for the command until that time.
-static void await_command(aq_launcher_t *launcher, uint64_t time)
-{
-    const struct timespec moment = {.tv_nsec = 10000000};
-    uint64_t deadline = aq_clock_ns() + time;
-    while (launcher->command > 0 && aq_clock_ns() < deadline) {
-        if (waitpid(launcher->command, NULL, WNOHANG) != 0)
-            launcher->command = 0;
-        else
-            (void)nanosleep(&moment, NULL);
-    }
-}
-
-// If the job did not start, the command may wait for processes that will never come. Most commands
-// end with their processes, and srun leaves its Slurm job in disorder if it is ended first.
-static void end_command(aq_launcher_t *launcher)
-{
-    if (!launcher->node.spec.workers)
-        return;
-    pid_t group = launcher->command;
-    await_command(launcher, launcher->start_ranks ? COMMAND_GRACE : COMMAND_KILL);
-    if (launcher->command > 0 && kill(-group, SIGTERM) == 0)
-        await_command(launcher, COMMAND_KILL);
-    aq_supervised_sweep();
-}
+// ---- the turn ----
 
 static void check_output(aq_launcher_t *launcher)
 {
@@ -825,7 +638,7 @@ static void check_output(aq_launcher_t *launcher)
         return;
     if (fault != EPIPE)
         aq_log_error("standard output cannot be written (%s); the job is ended", strerror(fault));
-    end_job(launcher, fault == EPIPE ? 128 + SIGPIPE : 1, true);
+    aq_launcher_end_job(launcher, fault == EPIPE ? 128 + SIGPIPE : 1, true);
 }
 
 static void name_late(const aq_launcher_t *launcher)
@@ -840,8 +653,8 @@ static void name_late(const aq_launcher_t *launcher)
 
 static void launch_turn(aq_node_t *node)
 {
-    aq_launcher_t *launcher = launcher_of(node);
-    check_workers(launcher);
+    aq_launcher_t *launcher = aq_launcher_of(node);
+    aq_launcher_check_workers(launcher);
     check_started(launcher);
     check_output(launcher);
     if (aq_clock_ns() >= launcher->fault_due)
@@ -864,7 +677,7 @@ static const aq_node_ops_t launch_ops = {
     .gathered = launch_gathered,
     .watch = launch_watch,
     .turn = launch_turn,
-    .reaped = launch_reaped,
+    .reaped = aq_launcher_reaped,
     .blocked = launch_blocked,
 };
 
@@ -976,7 +789,7 @@ static void wait_reader(aq_launcher_t *launcher)
 static int launch_finish(aq_launcher_t *launcher)
 {
     aq_node_close(&launcher->node);
-    end_command(launcher);
+    aq_launcher_end_command(launcher);
     show_progress(launcher);
     wait_reader(launcher);
     if (launcher->sinks[0].fault != 0)
@@ -992,7 +805,7 @@ int aq_launch(const aq_launch_plan_t *plan)
     static aq_launcher_t launcher;
     if (aq_auth_init() != AQ_OK || !set_up(&launcher, plan))
         return 1;
-    if (!await_workers(&launcher, plan))
+    if (!aq_launcher_await_workers(&launcher, plan))
         return 1;
     aq_node_start_more(&launcher.node);
     while (!aq_node_is_quiet(&launcher.node))

@@ -113,10 +113,11 @@ static bool is_invited(const aq_node_t *node, const char *address)
 }
 
 // Anybody on the network may call any number of times, so only the first refusals are logged; the
-// others are counted.
+// others are counted. Once the job is going the ports are about to be closed, and a caller may be a
+// spare host that was given up a moment ago.
 static void refuse_caller(aq_node_t *node, aq_caller_t *caller, const char *why)
 {
-    if (++node->refused <= AQ_REFUSALS_LOGGED)
+    if (!node->going && ++node->refused <= AQ_REFUSALS_LOGGED)
         aq_log_warn("a connection from %s is refused: %s", caller->address, why);
     memcpy(node->refused_address, caller->address, sizeof node->refused_address);
     aq_link_close(&caller->link);

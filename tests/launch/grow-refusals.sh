@@ -16,7 +16,7 @@ refused 2 "option --reserve has no value" "$run" -n 2 --reserve
 refused 2 "option --reserve: 'x' is not a whole number" "$run" -n 2 --reserve=x "$grow"
 refused 2 "option --reserve: spawner rendezvous starts all ranks at once" "$AQ_BUILD/gasnetrun_udp" -n 2 -spawner=rendezvous --reserve 2 "$grow"
 refused 2 "600000 ranks and a reserve of 600000: a job has at most" "$run" -n 600000 --reserve 600000 "$grow"
-refused 1 "1034 ranks: one host carries 1 to" "$run" -n 10 --reserve 4096 "$grow"
+refused 1 "4106 ranks: one host carries 1 to" "$run" -n 10 --reserve 4096 "$grow"
 refused 2 "conduit fake cannot have ranks that start later" \
     env GASNET_MODULE_PATH="$AQ_BUILD/modules" GASNET_CONDUIT=fake GASNET_SUPERNODE_MAXSIZE=1 "$AQ_BUILD/gasnetrun" -n 2 --reserve 2 "$grow"
 

@@ -2,7 +2,8 @@
 # spare-start: gasnetrun --spare. A shell of the test replaces ssh and runs commands on this host;
 # the name of a host says what is wrong with it:
 #   refuses*: the shell fails at once.    hangs*: the shell prints nothing and stays.
-#   version*: another version answers.    dies*: its helper is killed once $KILL_AFTER was called.
+#   version*: another version answers.    dies*: its helper is killed once the host $KILL_AFTER was
+#                                         called and the helpers of $HELPERS run.
 #   waits*: its shell goes on when that helper was killed.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
@@ -16,24 +17,33 @@ host=${*: -2:1} command=${*: -1}
 killed=${0%/*}/killed
 echo "$host" >>"${0%/*}/calls"
 
-# Prints the process of the helper of that host.
+# Prints the process of the helper of that host in a job of this test.
 helper_of()
 {
     local pid
     for pid in $(pgrep -x gasnet-helper); do
-        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qxF "HOST_NAME=$1" && echo $pid && return
+        [ "$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -cxF -e "HOST_NAME=$1" -e "GASNET_SSH_CMD=$0")" -eq 2 ] && echo $pid && return
     done
     return 1
+}
+
+# Whether the helpers of all hosts in $HELPERS run, and so have called their parents: a late call
+# might come to another process that has got the port by then, and would be warned of.
+helpers_run()
+{
+    local other
+    for other in ${HELPERS-}; do
+        helper_of "$other" >/dev/null || return
+    done
 }
 
 case $host in
 refuses*) echo "no way to $host" >&2; exit 5 ;;
 hangs*) exec sleep 1000 ;;
-slow*) sleep 3 ;;
 version*) echo 'aqueduct-helper 1 0.0.1 - - 127.0.0.1'; exec sleep 1000 ;;
 waits*) until [ -e "$killed" ]; do sleep 0.02; done ;;
 dies*) (
-    until grep -qxF "$KILL_AFTER" "${0%/*}/calls" && pid=$(helper_of "$host") && kill -KILL $pid; do
+    until grep -qxF "$KILL_AFTER" "${0%/*}/calls" && helpers_run && pid=$(helper_of "$host") && kill -KILL $pid; do
         sleep 0.02
     done
     : >"$killed"
@@ -140,10 +150,10 @@ no_others
 
 # A host dies after it has started others: these are started again.
 rm "$work/killed" "$work/calls"
-expect 0 env KILL_AFTER=refuses1 "$run" -n 4 -N 4 --spare 3 -l -H dies1,b,refuses1,d,waits1,waits2,waits3 "$work/where"
-on_hosts b d waits1 waits2
-[ "$(grep -cx b "$work/calls")" -eq 2 ] || fail "host b was not started again"
-left_out dies1 'lost'
+expect 0 env KILL_AFTER=refuses1 HELPERS='b2 d2' "$run" -n 4 -N 4 --spare 3 -l -H dies2,b2,refuses1,d2,waits1,waits2,waits3 "$work/where"
+on_hosts b2 d2 waits1 waits2
+[ "$(grep -cx b2 "$work/calls")" -eq 2 ] || fail "host b2 was not started again"
+left_out dies2 'lost'
 left_out refuses1 'no way'
 no_others
 
