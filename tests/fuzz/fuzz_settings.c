@@ -63,7 +63,7 @@ static void fuzz_settings(const char *text)
         require(strstr(aq_settings[AQ_SET_WAITMODE].choices, aq_settings_text(AQ_SET_WAITMODE)));
     if (fuzz_row(AQ_SET_PSHM_NODES, text))
         require(aq_settings_int(AQ_SET_PSHM_NODES) >= 1 &&
-                aq_settings_int(AQ_SET_PSHM_NODES) <= AQ_RANKS_MAX);
+                aq_settings_int(AQ_SET_PSHM_NODES) <= 4096);
     fuzz_row(AQ_SET_NO_CATCH_SIGNAL, text);
     if (fuzz_row(AQ_SET_BACKTRACE_NODES, text))
         require(aq_settings_has_rank(aq_settings_text(AQ_SET_BACKTRACE_NODES), 1) >= 0);
