@@ -6,7 +6,7 @@
 // RUNNING: until each host has reported that its ranks are gone.
 // ENDING: an exit was announced or the job failed. The hosts have until the deadline; then the
 // launcher closes the links, which ends everything behind them.
-#include "launcher_job.h"
+#include "launcher.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,8 +25,7 @@
 #include "../other/base/exit_timeout.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
-#include "host_workers.h"
-#include "starter.h"
+#include "launcher_job.h"
 #include "supervisor.h"
 #include "workers.h"
 #include "../other/base/minmax.h"

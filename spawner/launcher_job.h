@@ -4,7 +4,7 @@
 #ifndef AQ_LAUNCHER_JOB_H
 #define AQ_LAUNCHER_JOB_H
 
-#include "launcher.h"
+#include "launch_plan.h"
 #include "supervisor_output.h"
 
 #define AQ_SECOND UINT64_C(1000000000)
