@@ -35,14 +35,14 @@ on_host()
 }
 
 # Prints the process ids (in this namespace) of all hosts except their listening sshd, and those of
-# launchers and remote shells.
+# launchers and remote shells. (awk would stop at a process that has ended meanwhile.)
 processes()
 {
-    awk '$1 == "Name:" { name = $2 }
+    cat /proc/[0-9]*/status 2>/dev/null | awk '$1 == "Name:" { name = $2 }
         $1 == "State:" { gone = $2 ~ /[ZX]/ }
         $1 == "NSpid:" && !gone {
             if (NF > 2 ? $NF != 1 : name ~ /^(gasnetrun|ssh$)/) print $2 " " name
-        }' /proc/[0-9]*/status 2>/dev/null
+        }'
 }
 
 # none_left [SECONDS]: fails unless all of these processes end within that time (10).

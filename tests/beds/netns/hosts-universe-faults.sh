@@ -146,6 +146,18 @@ if setpriv --reuid 65534 --clear-groups test -x "$AQ_BUILD/gasnetrun" 2>/dev/nul
     none_left
 fi
 
+# only_daemons_left WHO: everything else has ended 10 s after the death of WHO.
+only_daemons_left()
+{
+    local left _
+    for _ in $(seq 200); do
+        left=$(processes | grep -v gasnet-daemon)
+        [ -n "$left" ] || return 0
+        sleep 0.05
+    done
+    fail "after the death of $1: $left"
+}
+
 # Random kills: of a daemon, a helper, a guard, a supervisor, a rank or the launcher. The job ends,
 # and the universe goes on.
 RANDOM=${AQ_SEED:-1}
@@ -164,11 +176,7 @@ for i in $(seq "${1:-6}"); do
     sup=
     [ $code -ne 0 ] || fail "the job ends with 0 although $victim of $host was killed"
     [ "$victim" != gasnet-daemon ] || expect 0 "$grow" "$host"
-    for _ in $(seq 200); do
-        [ "$(processes | grep -vc gasnet-daemon)" -eq 0 ] && break
-        sleep 0.05
-    done
-    [ "$(processes | grep -vc gasnet-daemon)" -eq 0 ] || fail "after the death of $victim on $host: $(processes)"
+    only_daemons_left "$victim on $host"
     expect 0 "$run" -n 3 -H "$(hosts 1 3)" true
 done
 expect 0 "$halt"
