@@ -374,9 +374,11 @@ static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
     }
     uint64_t limit = wait->naps > 1 ? SLEEP_NS_MAX : (uint64_t)SLEEP_NS_FIRST << wait->naps;
     wait->naps++;
-    if (others_may_call(conduit)) // arrivals there do not wake this process
+    const bool others = others_may_call(conduit); // arrivals there do not wake this process
+    const bool grows = limit == SLEEP_NS_MAX && (!others || is_crowded());
+    if (others)
         limit /= 20;
-    else if (limit == SLEEP_NS_MAX)
+    if (grows)
         limit = aq_min(aq_max(limit, waited / SLEEP_PART), SLEEP_NS_LONGEST);
     publish_waiting_cpu(0);
     conduit->ops->sleep(conduit, wait->armed, limit);
