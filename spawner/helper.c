@@ -29,27 +29,11 @@
 
 // ---- before the loop: sequential steps ----
 
-// Whether input arrives within that time.
-static bool wait_readable(int fd, int ms)
-{
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    return poll(&ready, 1, ms) > 0;
-}
-
-// Reads byte by byte, so that nothing after the frame is consumed.
 static bool read_intro(aq_bytes_t *bytes, aq_intro_t *intro)
 {
     aq_frame_t frame;
-    aq_framing_t framing;
-    while ((framing = aq_frame_read(bytes->data, bytes->used, AQ_FIRST_MOST, &frame)) ==
-           AQ_FRAME_PART) {
-        uint8_t byte;
-        if (!wait_readable(STDIN_FILENO, CALL_MS) || read(STDIN_FILENO, &byte, 1) != 1)
-            return false;
-        aq_put_u8(bytes, byte);
-    }
-    return framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_INTRO &&
-           aq_read_intro(frame.payload, intro);
+    return aq_link_read_first(STDIN_FILENO, AQ_FIRST_MOST, CALL_MS, bytes, &frame) &&
+           frame.type == AQ_MSG_INTRO && aq_read_intro(frame.payload, intro);
 }
 
 static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame_t *frame)
@@ -59,7 +43,7 @@ static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame
     if (aq_link_flush(link) != 0)
         return false;
     while ((framing = aq_link_next(link, most, frame)) == AQ_FRAME_PART)
-        if (aq_clock_ns() > deadline || !wait_readable(link->fd, CALL_MS) ||
+        if (aq_clock_ns() > deadline || !aq_net_await(link->fd, CALL_MS) ||
             aq_link_receive(link) != 0)
             return false;
     return framing == AQ_FRAME_WHOLE && frame->type == type;
@@ -585,7 +569,7 @@ static void close_after_parent(const aq_helper_t *helper)
     char unread[256];
     uint64_t deadline = aq_clock_ns() + (uint64_t)PART_MS * 1000000;
     (void)shutdown(helper->parent.fd, SHUT_WR);
-    while (aq_clock_ns() < deadline && wait_readable(helper->parent.fd, PART_MS) &&
+    while (aq_clock_ns() < deadline && aq_net_await(helper->parent.fd, PART_MS) &&
            recv(helper->parent.fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
         continue;
 }
@@ -594,7 +578,7 @@ static void close_after_parent(const aq_helper_t *helper)
 static void end_all(aq_helper_t *helper)
 {
     // The reason why the job ended may still be unread, and the parent may still listen.
-    if (wait_readable(helper->streams[AQ_HELPER_OWN].fd, 0))
+    if (aq_net_await(helper->streams[AQ_HELPER_OWN].fd, 0))
         (void)aq_stream_read(&helper->streams[AQ_HELPER_OWN], false);
     aq_helper_pass_lines(helper);
     send_held(helper);
@@ -752,7 +736,7 @@ aq_awaited_t aq_helper_await_job(aq_helper_t *helper, char *why, size_t room)
     if (aq_link_flush(link) != 0)
         return AQ_AWAIT_LOST;
     while ((framing = aq_link_next(link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_PART)
-        if (!wait_readable(link->fd, -1) || aq_link_receive(link) != 0)
+        if (!aq_net_await(link->fd, -1) || aq_link_receive(link) != 0)
             return AQ_AWAIT_LOST;
     if (framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB && aq_helper_take_job(helper, &frame))
         return AQ_AWAIT_JOB;

@@ -190,3 +190,15 @@ aq_framing_t aq_link_next(aq_link_t *link, size_t most, aq_frame_t *out)
         link->taken += out->bytes;
     return framing;
 }
+
+bool aq_link_read_first(int fd, size_t most, int timeout_ms, aq_bytes_t *bytes, aq_frame_t *out)
+{
+    aq_framing_t framing;
+    while ((framing = aq_frame_read(bytes->data, bytes->used, most, out)) == AQ_FRAME_PART) {
+        uint8_t byte;
+        if (!aq_net_await(fd, timeout_ms) || read(fd, &byte, 1) != 1)
+            return false;
+        aq_put_u8(bytes, byte);
+    }
+    return framing == AQ_FRAME_WHOLE;
+}

@@ -46,4 +46,9 @@ void aq_link_reason(const aq_link_t *link, int error, char *text, size_t room);
 // Returns the next complete frame, valid until the next call. most: see aq_frame_read.
 aq_framing_t aq_link_next(aq_link_t *link, size_t most, aq_frame_t *out);
 
+// Reads one frame from a pipe, byte by byte, so that nothing after it is consumed. *out points into
+// *bytes, which the caller erases and frees. Blocks, for each byte at most that time. False: none
+// came, or it is not legal.
+bool aq_link_read_first(int fd, size_t most, int timeout_ms, aq_bytes_t *bytes, aq_frame_t *out);
+
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "auth.h"
+#include "net_address.h"
 
 // ---- the door ----
 
@@ -97,13 +98,6 @@ void aq_members_space(char text[AQ_SPACE_TEXT])
     snprintf(text, AQ_SPACE_TEXT, "%" PRIu64 " %u", (uint64_t)space.st_ino, (unsigned)geteuid());
 }
 
-static bool is_same_user(int fd)
-{
-    struct ucred peer;
-    socklen_t length = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
-}
-
 // A full queue of calls at the door is short, so this waits for a place.
 int aq_members_attach(const aq_door_t *door)
 {
@@ -113,7 +107,7 @@ int aq_members_attach(const aq_door_t *door)
     if (fd < 0)
         return -1;
     if (connect(fd, (const struct sockaddr *)&at, length) == 0) {
-        if (is_same_user(fd))
+        if (aq_net_is_own_user(fd))
             return fd;
         errno = EPERM;
     }
@@ -144,7 +138,7 @@ void aq_members_accept(aq_members_t *members)
     int fd;
     while ((member = find_place(members)) != NULL &&
            (fd = accept4(members->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        if (is_same_user(fd))
+        if (aq_net_is_own_user(fd))
             aq_link_open(&member->link, fd);
         else
             (void)close(fd);

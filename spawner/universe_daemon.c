@@ -29,26 +29,12 @@
 
 // ---- the start ----
 
-static bool wait_readable(int fd, int ms)
-{
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    return poll(&ready, 1, ms) > 0;
-}
-
 // The texts of the charter point into bytes.
 static bool read_charter(aq_bytes_t *bytes, aq_charter_t *charter)
 {
     aq_frame_t frame;
-    aq_framing_t framing;
-    while ((framing = aq_frame_read(bytes->data, bytes->used, CHARTER_MOST, &frame)) ==
-           AQ_FRAME_PART) {
-        uint8_t byte;
-        if (!wait_readable(STDIN_FILENO, CHARTER_MS) || read(STDIN_FILENO, &byte, 1) != 1)
-            break;
-        aq_put_u8(bytes, byte);
-    }
-    if (framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_CHARTER &&
-        aq_read_charter(frame.payload, charter))
+    if (aq_link_read_first(STDIN_FILENO, CHARTER_MOST, CHARTER_MS, bytes, &frame) &&
+        frame.type == AQ_MSG_CHARTER && aq_read_charter(frame.payload, charter))
         return true;
     aq_log_error("this program is started by gasnet_boot on other hosts; start gasnet_boot itself");
     return false;
@@ -102,7 +88,7 @@ static bool await_frame(aq_link_t *link, aq_frame_t *frame)
     if (aq_link_flush(link) != 0)
         return false;
     while ((framing = aq_link_next(link, AQ_FRAME_MOST, frame)) == AQ_FRAME_PART)
-        if (aq_clock_ns() > deadline || !wait_readable(link->fd, IDLE_MS * 10) ||
+        if (aq_clock_ns() > deadline || !aq_net_await(link->fd, IDLE_MS * 10) ||
             aq_link_receive(link) != 0)
             return false;
     return framing == AQ_FRAME_WHOLE;
@@ -375,7 +361,7 @@ static void end_jobs(aq_daemon_t *daemon)
     uint64_t deadline = aq_clock_ns() + END_NS;
     (void)close(daemon->lifeline[1]);
     while (daemon->guard_count > 0 && aq_clock_ns() < deadline) {
-        (void)wait_readable(daemon->signals, BUSY_MS);
+        (void)aq_net_await(daemon->signals, BUSY_MS);
         serve_signals(daemon);
     }
     aq_supervised_sweep();

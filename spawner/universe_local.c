@@ -14,6 +14,7 @@
 #include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
+#include "net_address.h"
 
 #define BACKLOG 64
 #define OPEN_MS 10000
@@ -52,13 +53,6 @@ static int open_folder(const struct sockaddr_un *at, bool make)
     return -1;
 }
 
-static bool is_same_user(int fd)
-{
-    struct ucred peer;
-    socklen_t length = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
-}
-
 // -1: errno is set; EACCES: another user listens there.
 static int connect_to(const struct sockaddr_un *at)
 {
@@ -66,7 +60,7 @@ static int connect_to(const struct sockaddr_un *at)
     if (fd < 0)
         return -1;
     int error = connect(fd, (const struct sockaddr *)at, sizeof *at) == 0 ? 0 : errno;
-    if (error == 0 && !is_same_user(fd))
+    if (error == 0 && !aq_net_is_own_user(fd))
         error = EACCES;
     if (error == 0)
         return fd;
@@ -270,7 +264,7 @@ int aq_universe_listen(const char *name, char *why, size_t room)
 int aq_universe_accept(int listener)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 || is_same_user(fd))
+    if (fd < 0 || aq_net_is_own_user(fd))
         return fd;
     (void)close(fd);
     return -1;
