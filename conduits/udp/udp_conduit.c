@@ -56,7 +56,7 @@ static aq_status_t open_socket(udp_conduit_t *udp)
     udp->receives_there = !udp->auth.checksum && udp->auth.mode < UDP_AUTH_FULL;
     udp->answers_there = udp->receives_there || udp->auth.mode == UDP_AUTH_ENCRYPT;
     if (status == AQ_OK && udp->auth.mode == UDP_AUTH_ENCRYPT)
-        udp_seal_load_bulk();
+        udp_seal_use_bulk();
     return status;
 }
 
@@ -304,7 +304,7 @@ static void udp_print_info(void (*tell)(void *arg, const char *label, const char
     char text[128];
     report_mode(tell, arg, "between hosts", false);
     report_mode(tell, arg, "inside one host", true);
-    udp_seal_load_bulk();
+    udp_seal_use_bulk();
     snprintf(text, sizeof text, "%s; long datagrams by %s",
              udp_seal_has_aes() ? "AES-256-GCM" : "ChaCha20-Poly1305 (no instructions for AES)",
              udp_seal_bulk_name());

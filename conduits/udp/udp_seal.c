@@ -1,6 +1,7 @@
 #include "udp_seal.h"
 
 #include <endian.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,22 +25,39 @@ struct udp_seal_key {
     uint64_t generation;
     udp_cipher_t cipher;
     uint8_t raw[UDP_SEAL_KEY_BYTES];
-    void *bulk; // owned; NULL: libsodium does everything
+    bool encrypts;
+    bool bulk_sought;
+    void *bulk; // owned; NULL: not sought yet, or libsodium does everything
 };
+
+static bool uses_bulk;
 
 bool udp_seal_has_aes(void)
 {
     return sodium_init() >= 0 && crypto_aead_aes256gcm_is_available();
 }
 
-void udp_seal_load_bulk(void)
+void udp_seal_use_bulk(void)
+{
+    uses_bulk = true;
+}
+
+static void bulk_load(void)
 {
     (void)udp_bulk_load();
 }
 
+// Loading OpenSSL takes longer than the rest of a short job's start, and many jobs send no long
+// texts.
+static bool bulk_is_loaded(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    return uses_bulk && pthread_once(&once, bulk_load) == 0;
+}
+
 const char *udp_seal_bulk_name(void)
 {
-    const char *name = udp_bulk_name();
+    const char *name = bulk_is_loaded() ? udp_bulk_name() : NULL;
     return name ? name : "libsodium";
 }
 
@@ -52,11 +70,24 @@ static udp_seal_key_t *key_new(const udp_seal_t *seal, uint64_t generation, bool
         return NULL;
     key->generation = generation;
     key->cipher = seal->cipher;
+    key->encrypts = encrypt;
+    key->bulk_sought = false;
+    key->bulk = NULL;
     udp_auth_seal_key(seal->auth, seal->source, seal->dest, generation, key->raw);
     if (key->cipher == UDP_CIPHER_AES)
         (void)crypto_aead_aes256gcm_beforenm(&key->aes, key->raw);
-    key->bulk = udp_bulk_new(key->cipher == UDP_CIPHER_AES, key->raw, encrypt);
     return key;
+}
+
+// The context of OpenSSL for a text of that length; NULL: libsodium processes it.
+static void *key_bulk(udp_seal_key_t *key, size_t length)
+{
+    if (length < BULK_LEAST)
+        return NULL;
+    if (!key->bulk_sought && bulk_is_loaded())
+        key->bulk = udp_bulk_new(key->cipher == UDP_CIPHER_AES, key->raw, key->encrypts);
+    key->bulk_sought = true;
+    return key->bulk;
 }
 
 static void key_free(udp_seal_key_t *key)
@@ -131,12 +162,13 @@ static void text_encrypt(const udp_seal_key_t *key, const nonce_t *nonce, struct
                                                            nonce->bytes, key->raw);
 }
 
-static bool text_decrypt(const udp_seal_key_t *key, const nonce_t *nonce, struct iovec fields,
+static bool text_decrypt(udp_seal_key_t *key, const nonce_t *nonce, struct iovec fields,
                          struct iovec text, const uint8_t *tag)
 {
     uint8_t *bytes = text.iov_base;
-    if (key->bulk && text.iov_len >= BULK_LEAST)
-        return udp_bulk_decrypt(key->bulk, nonce->bytes, fields, text, tag);
+    void *bulk = key_bulk(key, text.iov_len);
+    if (bulk)
+        return udp_bulk_decrypt(bulk, nonce->bytes, fields, text, tag);
     if (key->cipher == UDP_CIPHER_AES)
         return crypto_aead_aes256gcm_decrypt_detached_afternm(bytes, NULL, bytes, text.iov_len, tag,
                                                               fields.iov_base, fields.iov_len,
@@ -174,9 +206,10 @@ bool udp_seal_close(udp_seal_t *seal, uint64_t packet, uint8_t *datagram, size_t
         udp_seal_stop(seal); // the previous generation has encrypted its last packet
         key_install(seal, key);
     }
-    if (key->bulk && pieces_length(frames, count) >= BULK_LEAST)
-        return udp_bulk_encrypt(key->bulk, nonce.bytes, fields_of(datagram, header), frames, count,
-                                out, datagram);
+    void *bulk = key_bulk(key, pieces_length(frames, count));
+    if (bulk)
+        return udp_bulk_encrypt(bulk, nonce.bytes, fields_of(datagram, header), frames, count, out,
+                                datagram);
     text_encrypt(key, &nonce, fields_of(datagram, header),
                  (struct iovec){out, pieces_gather(frames, count, out)}, datagram);
     return true;

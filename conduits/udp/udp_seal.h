@@ -34,9 +34,10 @@ typedef struct udp_seal_key udp_seal_key_t;
 // Whether this processor has AES-GCM instructions.
 bool udp_seal_has_aes(void);
 
-// Loads OpenSSL's library if it is installed; without it libsodium does everything. Once in a
-// process, before other threads encrypt.
-void udp_seal_load_bulk(void);
+// From here on OpenSSL's library processes long texts, if it is installed; without it libsodium
+// does everything. The first long text loads the library, which takes milliseconds. Before other
+// threads encrypt.
+void udp_seal_use_bulk(void);
 
 // The library that processes long texts: "OpenSSL 3.0.19 ..." or "libsodium".
 const char *udp_seal_bulk_name(void);

@@ -1,5 +1,5 @@
-// AES-256-GCM and ChaCha20-Poly1305 by OpenSSL's libcrypto. It is loaded when a job encrypts, so
-// that a program that does not encrypt neither links nor loads it.
+// AES-256-GCM and ChaCha20-Poly1305 by OpenSSL's libcrypto. It is loaded when a job encrypts a
+// long text, so that a program that does not neither links nor loads it.
 #ifndef AQ_UDP_SEAL_BULK_H
 #define AQ_UDP_SEAL_BULK_H
 

@@ -168,7 +168,7 @@ static void both_libraries_compute_the_same(void **unused)
             memcpy(by_sodium[i], datagram, HEAD + lengths[i]);
         }
         stop_seals();
-        udp_seal_load_bulk();
+        udp_seal_use_bulk();
         print_message("long texts by %s\n", udp_seal_bulk_name());
         start_seals(cipher ? UDP_CIPHER_AES : UDP_CIPHER_CHACHA20);
         for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -201,7 +201,7 @@ static void pieces_do_not_matter(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        // libsodium works alone until the third test loads OpenSSL
+        // libsodium works alone until the third test lets OpenSSL help
         cmocka_unit_test(a_sealed_datagram_opens),
         cmocka_unit_test(an_altered_datagram_does_not_open),
         cmocka_unit_test(both_libraries_compute_the_same),
