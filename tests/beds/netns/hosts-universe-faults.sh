@@ -126,25 +126,27 @@ expect 1 env GASNET_SSH_NODEFILE="$work/nodes" "$boot"
 grep -q "host n2: version $newer of Aqueduct is installed there" "$work/err" || fail "no version"
 none_left
 
-# Two users on one host never meet.
-if setpriv --reuid 65534 --clear-groups test -x "$AQ_BUILD/gasnetrun" 2>/dev/null; then
-    name=test-$$
-    other=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp GASNET_SSH_REMOTE_PATH=/ GASNET_UNIVERSE="$name")
-    expect 0 env GASNET_UNIVERSE=$name "$boot"
-    expect 1 "${other[@]}" "$halt"
-    says "no daemon of a universe '$name' of this user"
-    expect 0 "${other[@]}" "$boot"
-    expect 0 "${other[@]}" "$run" -n 2 -H front sh -c 'id -u'
-    [ "$(sort -u "$work/out")" = 65534 ] || fail "ranks of another user"
-    expect 0 env GASNET_UNIVERSE=$name "$run" -n 2 -H front sh -c 'id -u'
-    [ "$(sort -u "$work/out")" = 0 ] || fail "ranks of another user"
-    expect 1 env GASNET_UNIVERSE=/tmp/gasnet-65534/$name "$halt"
-    says 'belongs to another user'
-    expect 0 "${other[@]}" "$halt"
-    expect 0 env GASNET_UNIVERSE=$name "$halt"
-    rmdir /tmp/gasnet-65534 2>/dev/null
-    none_left
-fi
+# Two users on one host never meet. The other one may not be allowed to read the build, and runs a
+# copy.
+name=test-$$ copy=$(mktemp -d /tmp/aqueduct-user.XXXXXX)
+cp "$AQ_BUILD/gasnetrun" "$boot" "$halt" "$copy" && cp "$run" "$copy/run"
+chmod 755 "$copy"
+other=(setpriv --reuid 65534 --regid 65534 --clear-groups env -C / HOME=/tmp GASNET_SSH_REMOTE_PATH=/ GASNET_UNIVERSE="$name")
+expect 0 env GASNET_UNIVERSE=$name "$boot"
+expect 1 "${other[@]}" "$copy/gasnet_halt"
+says "no daemon of a universe '$name' of this user"
+expect 0 "${other[@]}" "$copy/gasnet_boot"
+expect 0 "${other[@]}" "$copy/run" -conduit=udp -n 2 -H front sh -c 'id -u'
+[ "$(sort -u "$work/out")" = 65534 ] || fail "ranks of another user"
+expect 0 env GASNET_UNIVERSE=$name "$run" -n 2 -H front sh -c 'id -u'
+[ "$(sort -u "$work/out")" = 0 ] || fail "ranks of another user"
+expect 1 env GASNET_UNIVERSE=/tmp/gasnet-65534/$name "$halt"
+says 'belongs to another user'
+expect 0 "${other[@]}" "$copy/gasnet_halt"
+expect 0 env GASNET_UNIVERSE=$name "$halt"
+rm -r "$copy"
+rmdir /tmp/gasnet-65534 2>/dev/null
+none_left
 
 # only_daemons_left WHO: everything else has ended 10 s after the death of WHO.
 only_daemons_left()
