@@ -726,30 +726,19 @@ static void report_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
     aq_link_close(&helper->parent);
 }
 
-aq_awaited_t aq_helper_await_job(aq_helper_t *helper, char *why, size_t room)
+// However long it takes: the launcher sends the job once all workers have called.
+static bool await_job(aq_helper_t *helper)
 {
     aq_link_t *link = &helper->parent;
     aq_frame_t frame;
     aq_framing_t framing;
-    aq_failed_t refused;
-    aq_end_t end;
     if (aq_link_flush(link) != 0)
-        return AQ_AWAIT_LOST;
+        return false;
     while ((framing = aq_link_next(link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_PART)
         if (!aq_net_await(link->fd, -1) || aq_link_receive(link) != 0)
-            return AQ_AWAIT_LOST;
-    if (framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB && aq_helper_take_job(helper, &frame))
-        return AQ_AWAIT_JOB;
-    if (framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_ENDED &&
-        aq_read_end(frame.payload, &end)) {
-        helper->end_code = (int)end.code;
-        return AQ_AWAIT_ENDED;
-    }
-    if (framing != AQ_FRAME_WHOLE || frame.type != AQ_MSG_FAILED ||
-        !aq_read_failed(frame.payload, &refused))
-        return AQ_AWAIT_LOST;
-    snprintf(why, room, "%s", refused.why);
-    return AQ_AWAIT_REFUSED;
+            return false;
+    return framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB &&
+           aq_helper_take_job(helper, &frame);
 }
 
 // Variables that the command gave this process override those of the launcher.
@@ -815,8 +804,7 @@ int aq_worker_main(char *word)
         report_keyless(&helper, &way);
     if (!way.has_key || !meet_launcher(&helper, &way))
         return EXIT_FAILED;
-    if (aq_helper_await_job(&helper, fault, sizeof fault) != AQ_AWAIT_JOB ||
-        !merge_environment(&helper.node.spec))
+    if (!await_job(&helper) || !merge_environment(&helper.node.spec))
         return 0; // the launcher reports the fault
     if (!leave_guard())
         return EXIT_FAILED;

@@ -66,14 +66,6 @@ typedef struct aq_helper {
 // sealed link to the helper's parent, which has the JOB next. Returns the exit code.
 int aq_helper_serve(const aq_link_t *parent, const uint8_t key[AQ_KEY_BYTES], int lifeline);
 
-// What becomes of a process that waits for its job.
-typedef enum aq_awaited {
-    AQ_AWAIT_JOB,     // its job is here
-    AQ_AWAIT_ENDED,   // the job does not start; end_code is the exit code
-    AQ_AWAIT_REFUSED, // the job does not need this process; why has the reason
-    AQ_AWAIT_LOST,    // the connection broke
-} aq_awaited_t;
-
 // Must be called first.
 void aq_helper_init(aq_helper_t *helper);
 
@@ -82,8 +74,6 @@ void aq_helper_init(aq_helper_t *helper);
 // Authenticates both sides; everything after that is sealed. AQ_AGAIN: the other side did not
 // answer; AQ_ERR_PEER: it does not have the key.
 aq_status_t aq_helper_authenticate(aq_helper_t *helper, const aq_intro_t *intro);
-// Waits for the job, however long it takes: the launcher sends it once all have called.
-aq_awaited_t aq_helper_await_job(aq_helper_t *helper, char *why, size_t room);
 // Reads the job that the launcher has sent. False: the frame is not legal.
 bool aq_helper_take_job(aq_helper_t *helper, const aq_frame_t *frame);
 // Runs the loop until the job or the parent is gone. Returns the exit code of the job.
