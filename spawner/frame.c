@@ -116,6 +116,14 @@ const uint8_t *aq_get_raw(aq_view_t *view, size_t length)
     return at;
 }
 
+bool aq_get_bytes(aq_view_t *view, uint8_t *to, size_t length)
+{
+    const uint8_t *at = aq_get_raw(view, length);
+    if (at != NULL)
+        memcpy(to, at, length);
+    return at != NULL;
+}
+
 unsigned aq_get_u8(aq_view_t *view)
 {
     const uint8_t *at = aq_get_raw(view, 1);

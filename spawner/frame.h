@@ -49,6 +49,8 @@ typedef struct aq_view {
 
 // Returns length bytes in place; NULL: fewer are left.
 const uint8_t *aq_get_raw(aq_view_t *view, size_t length);
+// Copies length bytes. False: fewer are left, and nothing is copied.
+bool aq_get_bytes(aq_view_t *view, uint8_t *to, size_t length);
 unsigned aq_get_u8(aq_view_t *view);
 uint32_t aq_get_u32(aq_view_t *view);
 const uint8_t *aq_get_blob(aq_view_t *view, size_t *length); // in place; NULL: bad

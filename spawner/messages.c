@@ -6,14 +6,6 @@
 
 #define WORDS_MOST (1u << 20) // arguments or variables
 
-static bool take_bytes(aq_view_t *view, uint8_t *to, size_t length)
-{
-    const uint8_t *at = aq_get_raw(view, length);
-    if (at != NULL)
-        memcpy(to, at, length);
-    return at != NULL;
-}
-
 void aq_write_intro(aq_bytes_t *bytes, const aq_intro_t *intro)
 {
     size_t begin = aq_frame_begin(bytes, AQ_MSG_INTRO);
@@ -26,7 +18,7 @@ void aq_write_intro(aq_bytes_t *bytes, const aq_intro_t *intro)
 
 bool aq_read_intro(aq_view_t view, aq_intro_t *out)
 {
-    (void)take_bytes(&view, out->key, AQ_KEY_BYTES);
+    (void)aq_get_bytes(&view, out->key, AQ_KEY_BYTES);
     out->node = aq_get_u32(&view);
     out->address = aq_get_text(&view);
     out->port = aq_get_u32(&view);
@@ -44,7 +36,7 @@ void aq_write_hello(aq_bytes_t *bytes, const aq_hello_t *hello)
 bool aq_read_hello(aq_view_t view, aq_hello_t *out)
 {
     out->node = aq_get_u32(&view);
-    return take_bytes(&view, out->nonce, AQ_NONCE_BYTES) && aq_view_done(&view);
+    return aq_get_bytes(&view, out->nonce, AQ_NONCE_BYTES) && aq_view_done(&view);
 }
 
 void aq_write_challenge(aq_bytes_t *bytes, const aq_challenge_t *challenge)
@@ -57,8 +49,8 @@ void aq_write_challenge(aq_bytes_t *bytes, const aq_challenge_t *challenge)
 
 bool aq_read_challenge(aq_view_t view, aq_challenge_t *out)
 {
-    return take_bytes(&view, out->nonce, AQ_NONCE_BYTES) &&
-           take_bytes(&view, out->tag, AQ_AUTH_BYTES) && aq_view_done(&view);
+    return aq_get_bytes(&view, out->nonce, AQ_NONCE_BYTES) &&
+           aq_get_bytes(&view, out->tag, AQ_AUTH_BYTES) && aq_view_done(&view);
 }
 
 void aq_write_auth(aq_bytes_t *bytes, const uint8_t tag[AQ_AUTH_BYTES])
@@ -70,7 +62,7 @@ void aq_write_auth(aq_bytes_t *bytes, const uint8_t tag[AQ_AUTH_BYTES])
 
 bool aq_read_auth(aq_view_t view, uint8_t tag[AQ_AUTH_BYTES])
 {
-    return take_bytes(&view, tag, AQ_AUTH_BYTES) && aq_view_done(&view);
+    return aq_get_bytes(&view, tag, AQ_AUTH_BYTES) && aq_view_done(&view);
 }
 
 // ---- the job ----
@@ -275,7 +267,7 @@ bool aq_read_spec(aq_view_t view, aq_spec_t *out)
     out->workers = aq_get_u8(&view) != 0;
     out->direct = aq_get_u8(&view) != 0;
     out->rendezvous = aq_get_u8(&view) != 0;
-    (void)take_bytes(&view, out->key, AQ_KEY_BYTES);
+    (void)aq_get_bytes(&view, out->key, AQ_KEY_BYTES);
     out->program = aq_get_text(&view);
     out->folder = aq_get_text(&view);
     out->shell = aq_get_text(&view);

@@ -269,16 +269,9 @@ void aq_write_charter(aq_bytes_t *bytes, const aq_charter_t *charter)
     aq_frame_end(bytes, begin);
 }
 
-static void get_key(aq_view_t *view, uint8_t key[AQ_KEY_BYTES])
-{
-    const uint8_t *at = aq_get_raw(view, AQ_KEY_BYTES);
-    if (at != NULL)
-        memcpy(key, at, AQ_KEY_BYTES);
-}
-
 bool aq_read_charter(aq_view_t view, aq_charter_t *out)
 {
-    get_key(&view, out->key);
+    (void)aq_get_bytes(&view, out->key, AQ_KEY_BYTES);
     out->universe = aq_get_text(&view);
     out->ports = aq_get_text(&view);
     out->addresses = aq_get_text(&view);
@@ -297,6 +290,5 @@ void aq_write_key(aq_bytes_t *bytes, const uint8_t key[AQ_KEY_BYTES])
 
 bool aq_read_key(aq_view_t view, uint8_t key[AQ_KEY_BYTES])
 {
-    get_key(&view, key);
-    return aq_view_done(&view);
+    return aq_get_bytes(&view, key, AQ_KEY_BYTES) && aq_view_done(&view);
 }
