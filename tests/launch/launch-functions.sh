@@ -160,3 +160,20 @@ device_holds()
     done
     fail "the device holds '$(device)', but held '$1' before"
 }
+
+# No process of the jobs is left whose GASNET_SSH_CMD is a shell in the folder of the test.
+none_running()
+{
+    local pid
+    for _ in $(seq 200); do
+        for pid in $(grep -lsF "GASNET_SSH_CMD=$work" /proc/[0-9]*/environ | cut -d/ -f3); do
+            case $(cat "/proc/$pid/comm" 2>/dev/null) in gasnet* | sleep)
+                sleep 0.05
+                continue 2
+                ;;
+            esac
+        done
+        return
+    done
+    fail "processes are left"
+}

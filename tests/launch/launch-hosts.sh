@@ -16,23 +16,6 @@ exec sh -c "${!#}"
 END
 chmod +x "$work/shell"
 
-# No process of a job is left: all of them have the variable that names the shell.
-none_running()
-{
-    local pid
-    for _ in $(seq 200); do
-        for pid in $(grep -lsF "GASNET_SSH_CMD=$work" /proc/[0-9]*/environ | cut -d/ -f3); do
-            case $(cat "/proc/$pid/comm" 2>/dev/null) in gasnet* | sleep)
-                sleep 0.05
-                continue 2
-                ;;
-            esac
-        done
-        return
-    done
-    fail "processes are left"
-}
-
 for radix in 0 1 2; do
     expect 0 env GASNET_SSH_OUT_DEGREE=$radix "$run" -n 6 -H a,b,c "$hello"
     silent

@@ -82,23 +82,6 @@ no_others()
 }
 warned=0
 
-# No process of a job is left: all of them have the variable that names the shell.
-none_running()
-{
-    local pid
-    for _ in $(seq 200); do
-        for pid in $(grep -lsF "GASNET_SSH_CMD=$work" /proc/[0-9]*/environ | cut -d/ -f3); do
-            case $(cat "/proc/$pid/comm" 2>/dev/null) in gasnet* | sleep)
-                sleep 0.05
-                continue 2
-                ;;
-            esac
-        done
-        return
-    done
-    fail "processes are left"
-}
-
 # Prints the name of the host, which the rank has from the shell that started its helper. The ranks
 # of a helper have the environment of the launcher, so that the parent is asked.
 cat >"$work/where" <<'END_WHERE'

@@ -15,6 +15,7 @@
 #include "../../spawner/caller.h"
 #include "../../spawner/dial.h"
 #include "../../spawner/universe_table.h"
+#include "only_frame.h"
 
 static const uint8_t key[AQ_KEY_BYTES] = {1, 2, 3}, other_key[AQ_KEY_BYTES] = {4};
 
@@ -83,17 +84,6 @@ static void test_names(void **state)
 }
 
 // ---- messages ----
-
-static aq_frame_t only_frame(const aq_bytes_t *bytes, unsigned type)
-{
-    aq_frame_t frame;
-    assert_false(bytes->failed);
-    assert_int_equal(aq_frame_read(bytes->data, bytes->used, AQ_FRAME_MOST, &frame),
-                     AQ_FRAME_WHOLE);
-    assert_int_equal(frame.bytes, bytes->used);
-    assert_int_equal(frame.type, type);
-    return frame;
-}
 
 static void test_table_message(void **state)
 {

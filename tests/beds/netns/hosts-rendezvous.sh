@@ -128,20 +128,15 @@ helper_of()
 }
 
 # Before the job starts: a process that leads on its host dies, and one that is a member.
-calling "$conform" pid
-kill -KILL "$(pgrep -f "^$conform pid" | while read -r pid; do
-    ! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx GASNET_RANK=2 || echo "$pid"
-done)"
-ends 137 2
-over 1
-told 'the process of rank 2 on host n3 (10.77.0.3) was lost'
-calling "$conform" pid
-kill -KILL "$(pgrep -f "^$conform pid" | while read -r pid; do
-    ! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx GASNET_RANK=3 || echo "$pid"
-done)"
-ends 137 3
-over 1
-told 'the process of rank 3 on host n3 (10.77.0.3) was lost'
+for rank in 2 3; do
+    calling "$conform" pid
+    kill -KILL "$(pgrep -f "^$conform pid" | while read -r pid; do
+        ! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "GASNET_RANK=$rank" || echo "$pid"
+    done)"
+    ends 137 $rank
+    over 1
+    told "the process of rank $rank on host n3 (10.77.0.3) was lost"
+done
 
 # Deaths on other hosts than that of rank 0.
 running
