@@ -99,7 +99,9 @@ static void phase_start(void)
 }
 
 /* Ends a phase in which this rank sent `sent` requests. Waits for the replies, and checks that this
- * rank received exactly as many replies and as many requests as it sent. */
+ * rank received exactly as many replies and as many requests as it sent. A handler counts its
+ * request before it replies: with a thread that receives, the reply and the barrier that follows it
+ * may overtake the rest of the handler. */
 static void phase_finish(uint64_t sent)
 {
     GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= sent);
@@ -121,10 +123,10 @@ static void load_medium_request(gex_Token_t token, void *buf, size_t nbytes, gex
     CHECK((uintptr_t)buf % 8 == 0, "a Medium's payload must be aligned to 8: %p", buf);
     CHECK_FILL(buf, nbytes, load_key(from, sequence, 0), "Medium request");
     conform_fill(buf, back, load_key(job.rank, sequence, 1));
+    atomic_fetch_add(&got_requests, 1);
     gex_AM_ReplyMedium2(token, entries[MEDIUM_REPLY].gex_index, buf, back, GEX_EVENT_NOW, 0,
                         sequence, (gex_AM_Arg_t)back);
     memset(buf, 0xee, nbytes); /* the handler owns the buffer until it returns */
-    atomic_fetch_add(&got_requests, 1);
 }
 
 static void load_medium_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t sequence,
@@ -154,11 +156,11 @@ static void load_long_request(gex_Token_t token, void *buf, size_t nbytes, gex_A
     CHECK(nbytes == (size_t)want, "a Long of %d bytes arrived with %zu", (int)want, nbytes);
     CHECK_FILL(buf, nbytes, load_key(from, sequence, 0), "Long request");
     conform_fill(buf, back, load_key(job.rank, sequence, 1));
+    atomic_fetch_add(&got_requests, 1);
+    /* from the reply on the sender may write to `place` again, so this handler leaves it alone */
     gex_AM_ReplyLong2(token, entries[LONG_REPLY].gex_index, buf, back,
                       long_place(from, job.rank, 1, sequence), GEX_EVENT_NOW, 0, sequence,
                       (gex_AM_Arg_t)back);
-    /* from the reply on the sender may write to `place` again, so this handler leaves it alone */
-    atomic_fetch_add(&got_requests, 1);
 }
 
 static void load_long_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t sequence,
@@ -320,11 +322,11 @@ static void token_short(gex_Token_t token, gex_AM_Arg_t request, gex_AM_Arg_t is
                         gex_AM_Arg_t sender)
 {
     check_token(token, request, is_long, TOKEN_SHORT, sender);
+    atomic_fetch_add(request ? &got_requests : &got_replies, 1);
     if (request) {
         check_token_max(token, (gex_Rank_t)sender);
         gex_AM_ReplyShort3(token, entries[TOKEN_SHORT].gex_index, 0, 0, 0, (gex_AM_Arg_t)job.rank);
     }
-    atomic_fetch_add(request ? &got_requests : &got_replies, 1);
 }
 
 static void token_load(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t request,
@@ -334,6 +336,7 @@ static void token_load(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t
 
     check_token(token, request, is_long, TOKEN_LOAD, sender);
     CHECK_FILL(buf, nbytes, 4711, "payload of the token test");
+    atomic_fetch_add(request ? &got_requests : &got_replies, 1);
     if (request) {
         check_token_max(token, (gex_Rank_t)sender);
         if (is_long)
@@ -344,7 +347,6 @@ static void token_load(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t
             gex_AM_ReplyMedium3(token, handler, buf, nbytes, GEX_EVENT_NOW, 0, 0, 0,
                                 (gex_AM_Arg_t)job.rank);
     }
-    atomic_fetch_add(request ? &got_requests : &got_replies, 1);
 }
 
 static void send_tokens(gex_TM_t tm, unsigned char *load, size_t nbytes)
@@ -378,16 +380,16 @@ static void test_token(void)
 
 static void infer_0(gex_Token_t token)
 {
-    gex_AM_ReplyShort(token, entries[INFER_REPLY_0].gex_index, 0);
     atomic_fetch_add(&got_requests, 1);
+    gex_AM_ReplyShort(token, entries[INFER_REPLY_0].gex_index, 0);
 }
 
 static void infer_1(gex_Token_t token, gex_AM_Arg_t a)
 {
     CHECK(a == INT32_MIN, "the argument is %d instead of INT32_MIN", (int)a);
+    atomic_fetch_add(&got_requests, 1);
     gex_AM_ReplyMedium(token, entries[INFER_REPLY_LOAD_1].gex_index, &a, sizeof(a), GEX_EVENT_NOW,
                        0, a);
-    atomic_fetch_add(&got_requests, 1);
 }
 
 static void infer_load_2(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t a,
@@ -396,9 +398,9 @@ static void infer_load_2(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg
     CHECK(nbytes == 4 && memcmp(buf, &b, 4) == 0, "the payload should be the second argument");
     CHECK(a == -1 && b == INT32_MAX, "the arguments are %d and %d instead of -1 and INT32_MAX",
           (int)a, (int)b);
+    atomic_fetch_add(&got_requests, 1);
     gex_AM_ReplyLong(token, entries[INFER_REPLY_LOAD_1].gex_index, &b, sizeof(b),
                      conform_slot(conform_source(token), job.rank, 1), GEX_EVENT_NOW, 0, b);
-    atomic_fetch_add(&got_requests, 1);
 }
 
 static void infer_reply_0(gex_Token_t token)
@@ -447,10 +449,10 @@ static void event_request(gex_Token_t token, gex_AM_Arg_t sequence)
     CHECK(i < EVENTS, "more than %d requests arrived", EVENTS);
     event_source[i] = conform_source(token);
     conform_fill(event_load[i], sizeof(event_load[i]), load_key(job.rank, sequence, 1));
+    atomic_fetch_add(&got_requests, 1);
     gex_AM_ReplyMedium1(token, entries[EVENT_REPLY].gex_index, event_load[i], sizeof(event_load[i]),
                         &events[i], 0, sequence);
     atomic_fetch_add(&event_ready, 1);
-    atomic_fetch_add(&got_requests, 1);
 }
 
 static void event_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t sequence)
@@ -496,9 +498,9 @@ static void zero_request(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg
     CHECK(nbytes == 0, "no payload expected, but %zu bytes came", nbytes);
     CHECK((uintptr_t)buf == sent, "address 0x%llx expected, but %p came", (unsigned long long)sent,
           buf);
+    atomic_fetch_add(&got_requests, 1);
     gex_AM_ReplyLong2(token, entries[ZERO_REPLY].gex_index, buf, 0, buf, GEX_EVENT_NOW, 0, high,
                       low);
-    atomic_fetch_add(&got_requests, 1);
 }
 
 static void zero_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t high,

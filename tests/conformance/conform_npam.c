@@ -138,12 +138,12 @@ static void negotiated_request(gex_Token_t token, void *buf, size_t nbytes, gex_
     m.nbytes = sequence % 4 == 0 ? 0 : m.nbytes - m.nbytes / (size_t)(sequence % 4 + 1);
     a[1] = (gex_AM_Arg_t)m.nbytes;
     conform_fill(gex_AM_SrcDescAddr(sd), m.nbytes, load_key(job.rank, sequence, 1));
+    atomic_fetch_add(&got_requests, 1); /* before the reply: see phase_finish of conform_am.c */
     if (sequence % 2 == 0)
         argn_commit_reply(prep.cat, sd, &m);
     else
         CHECK(argn_commit_reply_v2(prep.cat, sd, &m) == 0, "commit_v2 must return 0");
     memset(own, 0x11, sizeof(own));
-    atomic_fetch_add(&got_requests, 1);
 }
 
 static void negotiated_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t sequence,
