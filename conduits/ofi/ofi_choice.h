@@ -1,0 +1,44 @@
+// The choice of a provider: which of those that libfabric finds on this host carries the messages,
+// and what the conduit may use of it.
+//
+// What is always true:
+// - The order depends on the list of libfabric and on the settings only, so that equal hosts choose
+//   alike.
+// - Variables FI_* are libfabric's; nothing here reads or sets them.
+#ifndef AQ_OFI_CHOICE_H
+#define AQ_OFI_CHOICE_H
+
+#include <rdma/fabric.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../other/base/status.h"
+
+// What the chosen provider can do, and what it asks for. Constant after the choice.
+typedef struct ofi_traits {
+    bool rma;               // writes and reads memory of peers
+    bool atomics;           // on 8 bytes: add, fetch-and-add, compare-and-swap
+    bool delivery_complete; // a write that is complete is in the memory of the target
+    bool multi_receive;     // several messages go into one receive buffer
+    bool in_software;       // processors move the data, a system call or copy for each operation
+    bool mr_local;          // buffers have to be registered, and operations name the descriptor
+    bool mr_virt_addr;      // remote addresses are those of the target, not offsets
+    bool mr_allocated;      // only memory that exists can be registered
+    bool mr_prov_key;       // the provider chooses the keys of regions
+    bool mr_endpoint;       // a region is bound to the endpoint, and enabled
+    size_t inject_most;     // bytes that travel without a buffer of ours
+    size_t message_most;    // bytes of one message
+    size_t sends_most;      // operations that may be under way
+} ofi_traits_t;
+
+// Finds the provider for this job; address: of some other host of the job, numeric, or "" if all
+// ranks are on this one, which then communicate over the loopback. On AQ_OK *out is an fi_info that
+// the caller frees with fi_freeinfo. AQ_ERR_ABSENT: none will do; `why` says what was found, and
+// the remedy. May block for a moment; logs nothing.
+aq_status_t ofi_choice_make(const char *address, struct fi_info **out, char *why, size_t why_size);
+
+// What the conduit may use of a provider that it chose.
+void ofi_traits_read(const struct fi_info *info, ofi_traits_t *out);
+
+#endif

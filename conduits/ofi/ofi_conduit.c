@@ -1,0 +1,234 @@
+// The table of operations of the ofi conduit: opening, closing and reports.
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/aqueduct.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
+#include "ofi_profile.h"
+#include "ofi_rma.h"
+
+#define DRAIN_NS UINT64_C(100000000) // longest wait at the end for outgoing messages
+
+static bool ofi_usable(char *why, size_t why_size)
+{
+    struct fi_info *info;
+    if (ofi_choice_make("", &info, why, why_size) != AQ_OK)
+        return false;
+    fi_freeinfo(info);
+    return true;
+}
+
+// ---- opening ----
+
+// A number that only ranks of this job know, so that messages that have gone astray are dropped.
+static uint64_t job_number(const aq_boot_t *boot)
+{
+    static const char label[] = "aqueduct conduit ofi, version 1";
+    uint64_t number[2];
+    crypto_generichash((unsigned char *)number, sizeof number, (const unsigned char *)label,
+                       sizeof label, boot->key, sizeof boot->key);
+    return number[0];
+}
+
+// All ranks use the settings of rank 0: a credit is room in an inbox at the other end.
+static aq_status_t limits_agree(ofi_conduit_t *ofi)
+{
+    aq_boot_t *boot = ofi->base.env->boot;
+    const unsigned peers = aq_max(boot->size, 2u) - 1, share = OFI_REQUESTS_MOST / peers;
+    const unsigned wish = (unsigned)aq_setting_int(aq_ofi_setting(OFI_SET_CREDITS_PP));
+    const unsigned each = aq_max(aq_min(wish, share), 1u);
+    const uint64_t all = (uint64_t)peers * each;
+    ofi->limits = aq_credit_fit(
+        (aq_credit_limits_t){.each = each,
+                             .total = (unsigned)aq_min(all, (uint64_t)OFI_REQUESTS_MOST),
+                             .slack = each * 3 / 4},
+        peers);
+    aq_status_t status = boot->ops->broadcast(boot, &ofi->limits, sizeof ofi->limits, 0);
+    aq_credit_pool_start(&ofi->pool, ofi->limits.total);
+    return status;
+}
+
+// The longest put that shares a packet with others.
+static size_t coalesce_of(const ofi_conduit_t *ofi)
+{
+    const int64_t wish = aq_setting_int(aq_ofi_setting(OFI_SET_COALESCE));
+    const size_t most = ofi_payload_most(ofi->packet_bytes, OFI_PUT);
+    const size_t chosen = wish >= 0 ? (size_t)wish : ofi->fabric.traits.in_software ? 512 : 0;
+    return aq_min(chosen, most);
+}
+
+static void payloads_set(ofi_conduit_t *ofi)
+{
+    ofi->packet_bytes =
+        aq_min(ofi->fabric.traits.message_most, (size_t)OFI_PACKET_BYTES) & ~(size_t)7;
+    ofi->base.max_medium = ofi_payload_most(ofi->packet_bytes, AQ_AM_MEDIUM);
+    ofi->base.max_long = ofi_payload_most(ofi->packet_bytes, AQ_AM_LONG);
+    ofi->base.max_long_unmapped = ofi->base.max_long;
+    ofi->coalesce = coalesce_of(ofi);
+    ofi->sends_most = (unsigned)aq_max(ofi->fabric.traits.sends_most / 2, (size_t)1);
+}
+
+static aq_status_t provider_open(ofi_conduit_t *ofi)
+{
+    char why[1024];
+    struct fi_info *info;
+    aq_boot_t *boot = ofi->base.env->boot;
+    aq_status_t status = ofi_choice_make(boot->peer, &info, why, sizeof why);
+    status = aq_boot_agree(boot, status, why);
+    if (status == AQ_OK)
+        status = ofi_fabric_open(&ofi->fabric, info, 4 * OFI_REQUESTS_MOST, OFI_PACKET_BYTES);
+    if (status != AQ_OK)
+        return status;
+    payloads_set(ofi);
+    return AQ_OK;
+}
+
+// Room for the requests of all peers, and for the answers to those of this process.
+static aq_status_t inboxes_open(ofi_conduit_t *ofi)
+{
+    const uint64_t granted = (uint64_t)(ofi->base.env->size - 1) * ofi->limits.each;
+    return ofi_buffers_open(&ofi->buffers, &ofi->fabric,
+                            (unsigned)aq_min(granted, (uint64_t)OFI_REQUESTS_MOST) +
+                                ofi->limits.total);
+}
+
+static aq_status_t parts_open(ofi_conduit_t *ofi)
+{
+    aq_status_t status = limits_agree(ofi);
+    if (status == AQ_OK)
+        status = provider_open(ofi);
+    if (status == AQ_OK)
+        status = ofi_sleep_open(ofi);
+    if (status == AQ_OK)
+        status = inboxes_open(ofi);
+    return status == AQ_OK ? ofi_links_open(ofi) : status;
+}
+
+__attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;
+
+static aq_status_t ofi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
+{
+    aq_threads = env->threads; // the module has a copy
+    ofi_conduit_t *ofi = calloc(1, sizeof *ofi);
+    if (!ofi) {
+        aq_log_error("out of memory for the ofi conduit (%zu bytes)", sizeof *ofi);
+        return AQ_ERR_RESOURCE;
+    }
+    ofi->base = (aq_conduit_t){.ops = &aq_conduit_module, .env = env};
+    ofi->losses.env = env;
+    ofi->job = job_number(env->boot);
+    for (unsigned c = 0; c < OFI_CLASSES; c++)
+        ofi->queue[c].last = &ofi->queue[c].first;
+    *out = &ofi->base;
+    return parts_open(ofi);
+}
+
+// The names are longer than a description may be, and were exchanged.
+static void ofi_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
+{
+    (void)conduit, (void)description;
+}
+
+static bool ofi_match(aq_conduit_t *conduit, const aq_peer_t *peer)
+{
+    return peer->rank != conduit->env->rank;
+}
+
+static aq_status_t ofi_connect(aq_conduit_t *conduit, const aq_peer_t *peer, void **out)
+{
+    ofi_conduit_t *ofi = ofi_of(conduit);
+    aq_lock_take(&ofi->lock);
+    *out = ofi_link_get(ofi, peer->rank);
+    aq_lock_drop(&ofi->lock);
+    return *out ? AQ_OK : AQ_ERR_RESOURCE;
+}
+
+// ---- the end ----
+
+static void counters_print(const ofi_conduit_t *ofi)
+{
+    fprintf(stderr,
+            "ofi: rank %u sent %lu messages and %lu puts, %lu gets in %lu packets of %s on %s, and "
+            "received %lu messages in %lu packets\n",
+            ofi->base.env->rank, (unsigned long)ofi->messages, (unsigned long)ofi->puts,
+            (unsigned long)ofi->gets, (unsigned long)ofi->packets,
+            ofi->fabric.info->fabric_attr->prov_name, ofi->fabric.info->domain_attr->name,
+            (unsigned long)ofi->received_messages, (unsigned long)ofi->received_packets);
+}
+
+// The provider sends only while it is polled. The objects stay, because peers may still send, and
+// other threads may be inside.
+static void ofi_close(aq_conduit_t *conduit)
+{
+    ofi_conduit_t *ofi = ofi_of(conduit);
+    const uint64_t limit = aq_clock_ns() + DRAIN_NS;
+    atomic_store(&ofi->losses.closing, true);
+    if (aq_settings_bool(AQ_SET_STATS))
+        counters_print(ofi);
+    aq_lock_take(&ofi->lock);
+    do {
+        (void)ofi_flush(ofi);
+        (void)ofi_progress(ofi);
+    } while ((ofi->dirty || ofi->sends) && aq_clock_ns() < limit);
+    aq_lock_drop(&ofi->lock);
+}
+
+// ---- reports ----
+
+static size_t ofi_memory_bytes(aq_conduit_t *conduit)
+{
+    return ofi_of(conduit)->buffers.bytes;
+}
+
+static void ofi_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
+{
+    ofi_conduit_t *ofi = ofi_of(conduit);
+    aq_lock_take(&ofi->lock);
+    sum->frames_sent += ofi->messages + ofi->puts + ofi->gets;
+    sum->packets_sent += ofi->packets;
+    sum->frames_received += ofi->received_messages;
+    sum->packets_received += ofi->received_packets;
+    aq_lock_drop(&ofi->lock);
+}
+
+static void ofi_dump_state(aq_conduit_t *conduit)
+{
+    const ofi_conduit_t *ofi = ofi_of(conduit);
+    aq_log_notice("ofi: provider %s on %s; %lu messages and %lu puts sent; %u packets wait for "
+                  "their handlers, %u sends are under way; %u requests may be sent",
+                  ofi->fabric.info->fabric_attr->prov_name, ofi->fabric.info->domain_attr->name,
+                  (unsigned long)ofi->messages, (unsigned long)ofi->puts,
+                  atomic_load(&ofi->waiting), ofi->sends, atomic_load(&ofi->pool.free));
+    for (uint32_t rank = 0; rank < conduit->env->size; rank++)
+        if (ofi->links[rank] && atomic_load(&ofi->links[rank]->credit.free) == 0)
+            aq_log_notice("ofi: all credits for rank %u are in use", rank);
+}
+
+const aq_conduit_ops_t aq_conduit_module = {
+    .name = "ofi",
+    .abi = AQ_CONDUIT_ABI,
+    .profile = &aq_ofi_profile,
+    .sleeps_beside = true,
+    .usable = ofi_usable,
+    .open = ofi_open,
+    .describe = ofi_describe,
+    .match = ofi_match,
+    .connect = ofi_connect,
+    .send = ofi_send,
+    .poll = ofi_poll,
+    .close = ofi_close,
+    .requests_flushed = ofi_requests_flushed,
+    .arm = ofi_arm,
+    .sleep = ofi_sleep,
+    .disarm = ofi_disarm,
+    .wake = ofi_wake,
+    .attach = ofi_attach,
+    .rma = ofi_rma,
+    .memory_bytes = ofi_memory_bytes,
+    .counters = ofi_counters,
+    .dump_state = ofi_dump_state,
+};

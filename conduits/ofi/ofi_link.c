@@ -1,0 +1,122 @@
+// Links: the addresses of peers, which the provider learns when a peer is first spoken to.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/base/log.h"
+#include "ofi_state.h"
+
+// What a rank tells the others of its endpoint, besides the name.
+typedef struct ofi_hello {
+    char provider[48];
+    uint32_t format, name_bytes;
+    uint32_t packet_bytes;
+    uint32_t version;
+} ofi_hello_t;
+
+static void hello_write(const ofi_conduit_t *ofi, ofi_hello_t *hello)
+{
+    const struct fi_info *info = ofi->fabric.info;
+    *hello = (ofi_hello_t){.format = info->addr_format,
+                           .name_bytes = (uint32_t)ofi->fabric.name_bytes,
+                           .packet_bytes = (uint32_t)ofi->packet_bytes,
+                           .version = OFI_WIRE_VERSION};
+    strncpy(hello->provider, info->fabric_attr->prov_name, sizeof hello->provider - 1);
+}
+
+// The first rank whose endpoint differs from that of rank 0; ranks: none.
+static uint32_t hello_differs(const ofi_hello_t *all, uint32_t ranks)
+{
+    uint32_t r = 1;
+    while (r < ranks && memcmp(&all[r], &all[0], sizeof *all) == 0)
+        r++;
+    return r < ranks ? r : ranks;
+}
+
+static aq_status_t hellos_refuse(aq_boot_t *boot, const ofi_hello_t *all, uint32_t rank)
+{
+    if (boot->rank == 0)
+        aq_log_error("conduit ofi: rank 0 has found provider %s with addresses of format %u and %u "
+                     "bytes, and rank %u has found %s with format %u and %u bytes; name one that "
+                     "all hosts have in GASNET_OFI_PROVIDER, and see gasnet_info there",
+                     all[0].provider, all[0].format, all[0].name_bytes, rank, all[rank].provider,
+                     all[rank].format, all[rank].name_bytes);
+    (void)boot->ops->barrier(boot); // rank 0 has logged before the first rank ends
+    return AQ_ERR_CONFIG;
+}
+
+static aq_status_t hellos_exchange(ofi_conduit_t *ofi, ofi_hello_t *all)
+{
+    aq_boot_t *boot = ofi->base.env->boot;
+    ofi_hello_t mine;
+    hello_write(ofi, &mine);
+    aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, all);
+    if (status != AQ_OK)
+        return status;
+    const uint32_t differs = hello_differs(all, boot->size);
+    return differs == boot->size ? AQ_OK : hellos_refuse(boot, all, differs);
+}
+
+aq_status_t ofi_links_open(ofi_conduit_t *ofi)
+{
+    aq_boot_t *boot = ofi->base.env->boot;
+    ofi_hello_t *all = malloc(boot->size * sizeof *all);
+    const void *names;
+    ofi->links = calloc(boot->size, sizeof *ofi->links);
+    if (!all || !ofi->links) {
+        free(all);
+        aq_log_error("out of memory for the links of %u ranks", boot->size);
+        return AQ_ERR_RESOURCE;
+    }
+    aq_status_t status = hellos_exchange(ofi, all);
+    free(all);
+    if (status != AQ_OK)
+        return status;
+    status = aq_boot_exchange_kept(boot, ofi->fabric.name, ofi->fabric.name_bytes, &names);
+    ofi->names = names;
+    return status;
+}
+
+// ---- links ----
+
+static bool address_insert(ofi_conduit_t *ofi, ofi_link_t *link)
+{
+    const char *name = ofi->names + link->rank * ofi->fabric.name_bytes;
+    const int count = fi_av_insert(ofi->fabric.addresses, name, 1, &link->address, 0, NULL);
+    if (count == 1)
+        return true;
+    aq_log_error("provider %s does not accept the address of rank %u (%s): see that all hosts have "
+                 "the same version of libfabric",
+                 ofi->fabric.info->fabric_attr->prov_name, link->rank,
+                 count < 0 ? fi_strerror(-count) : "no reason given");
+    return false;
+}
+
+static ofi_link_t *link_new(ofi_conduit_t *ofi, uint32_t rank)
+{
+    ofi_link_t *link = calloc(1, sizeof *link);
+    if (!link) {
+        aq_log_error("out of memory for the connection to rank %u (%zu bytes)", rank, sizeof *link);
+        return NULL;
+    }
+    link->rank = rank;
+    aq_credit_start(&link->credit, &ofi->pool, ofi->limits.each, ofi->limits.each,
+                    ofi->limits.slack);
+    if (address_insert(ofi, link))
+        return link;
+    free(link);
+    return NULL;
+}
+
+ofi_link_t *ofi_link_get(ofi_conduit_t *ofi, uint32_t rank)
+{
+    if (!ofi->links[rank])
+        ofi->links[rank] = link_new(ofi, rank);
+    return ofi->links[rank];
+}
+
+void ofi_link_failed(ofi_conduit_t *ofi, ofi_link_t *link, int error)
+{
+    link->dead = true;
+    ofi_losses_note(&ofi->losses, link->rank, ofi->fabric.info->fabric_attr->prov_name,
+                    ofi->fabric.info->domain_attr->name, fi_strerror(error));
+}

@@ -1,0 +1,28 @@
+// Lost peers: what happens when an operation with a peer fails.
+//
+// A rank that ends in good order, or is killed, ends the job through the launcher, with a better
+// message and an exit code. So a failure only starts a grace period, half of the exit timeout, for
+// the end of the job to be heard of. If nothing is heard, a poll ends the job with a message that
+// names the first lost peer.
+#ifndef AQ_OFI_LOST_H
+#define AQ_OFI_LOST_H
+
+#include "../../core/conduit.h"
+
+typedef struct ofi_losses {
+    const aq_conduit_env_t *env;
+    atomic_bool any;     // a peer was lost
+    atomic_bool closing; // this process ends in good order
+    char why[512];       // the message about it, once `at` is not 0
+    _Atomic uint64_t at; // when it was lost, of aq_clock_ns
+} ofi_losses_t;
+
+// An operation with a rank failed. provider, domain: with which. why: as libfabric says. Any
+// thread.
+void ofi_losses_note(ofi_losses_t *losses, uint32_t rank, const char *provider, const char *domain,
+                     const char *why);
+
+// For polls, once a peer was lost: ends the job if the grace period is over. Any thread.
+void ofi_losses_watch(const ofi_losses_t *losses);
+
+#endif

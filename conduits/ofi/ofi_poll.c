@@ -1,0 +1,115 @@
+// Polling: completions of the provider, and what follows from them.
+#include "../../core/fatal.h"
+#include "../../other/base/log.h"
+#include "ofi_rma.h"
+
+enum {
+    READ_AT_ONCE = 16,
+    SENDING_TURNS = 8, // one of so many polls by a busy sender does something
+};
+
+static void completion_take(ofi_conduit_t *ofi, const struct fi_cq_data_entry *entry)
+{
+    ofi_op_t *op = entry->op_context;
+    if (op->kind == OFI_OP_SEND) {
+        ofi_sent(ofi, (ofi_packet_t *)op);
+    } else if (op->kind == OFI_OP_RMA) {
+        ofi_rma_completed(ofi, op);
+    } else {
+        ofi_inbox_t *inbox = (ofi_inbox_t *)op;
+        const bool many = ofi->fabric.traits.multi_receive;
+        ofi_received(ofi, inbox, many && entry->len ? entry->buf : inbox->bytes, entry->len,
+                     !many || (entry->flags & FI_MULTI_RECV));
+    }
+}
+
+// ---- errors ----
+
+// An error that concerns no peer. A receive that was cancelled belongs to an endpoint that closes.
+static void fail_receive(const ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
+{
+    if (entry->err == FI_ECANCELED || atomic_load(&ofi->losses.closing))
+        return;
+    aq_fatal("a receive of provider %s failed: %s; try another one with GASNET_OFI_PROVIDER",
+             ofi->fabric.info->fabric_attr->prov_name, fi_strerror(entry->err));
+}
+
+static void error_take(ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
+{
+    ofi_op_t *op = entry->op_context;
+    if (!op || op->kind == OFI_OP_RECEIVE) {
+        fail_receive(ofi, entry);
+        return;
+    }
+    if (!op->link->dead)
+        ofi_link_failed(ofi, op->link, entry->err);
+    if (op->kind == OFI_OP_SEND)
+        ofi_sent(ofi, (ofi_packet_t *)op);
+}
+
+static bool error_read(ofi_conduit_t *ofi)
+{
+    struct fi_cq_err_entry entry = {0};
+    if (fi_cq_readerr(ofi->fabric.queue, &entry, 0) != 1)
+        return false;
+    error_take(ofi, &entry);
+    return true;
+}
+
+unsigned ofi_progress(ofi_conduit_t *ofi)
+{
+    struct fi_cq_data_entry entries[READ_AT_ONCE];
+    const ssize_t count = fi_cq_read(ofi->fabric.queue, entries, READ_AT_ONCE);
+    if (count == -FI_EAVAIL)
+        return error_read(ofi);
+    if (count == -FI_EAGAIN || count == 0)
+        return 0;
+    if (count < 0)
+        aq_fatal("the completion queue of provider %s cannot be read: %s",
+                 ofi->fabric.info->fabric_attr->prov_name, fi_strerror((int)-count));
+    for (ssize_t i = 0; i < count; i++)
+        completion_take(ofi, &entries[i]);
+    return (unsigned)count;
+}
+
+// ---- polls ----
+
+// Whether a poll by a busy sender does nothing. Concurrent threads may lose counts.
+static bool skips_turn(ofi_conduit_t *ofi)
+{
+    const unsigned polls = atomic_load_explicit(&ofi->sender_polls, memory_order_relaxed);
+    atomic_store_explicit(&ofi->sender_polls, polls + 1, memory_order_relaxed);
+    return polls % SENDING_TURNS;
+}
+
+// Returns what was done, 0 also if another thread is here.
+static unsigned flush_and_progress(ofi_conduit_t *ofi)
+{
+    if (!aq_lock_try(&ofi->lock))
+        return 0;
+    unsigned done = ofi->dirty ? ofi_flush(ofi) : 0;
+    done += ofi_progress(ofi);
+    aq_lock_drop(&ofi->lock);
+    return done;
+}
+
+static void flush_answers(ofi_conduit_t *ofi)
+{
+    aq_lock_take(&ofi->lock);
+    if (ofi->dirty)
+        (void)ofi_flush(ofi);
+    aq_lock_drop(&ofi->lock);
+}
+
+unsigned ofi_poll(aq_conduit_t *conduit, unsigned what)
+{
+    ofi_conduit_t *ofi = ofi_of(conduit);
+    if ((what & AQ_POLL_SENDING) && skips_turn(ofi))
+        return 0;
+    const unsigned done = flush_and_progress(ofi), delivered = ofi_deliver(ofi, what);
+    if (delivered)
+        flush_answers(ofi);
+    if (__builtin_expect(atomic_load_explicit(&ofi->losses.any, memory_order_relaxed), 0))
+        ofi_losses_watch(&ofi->losses);
+    return done + delivered;
+}

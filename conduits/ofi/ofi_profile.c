@@ -1,0 +1,37 @@
+#include "ofi_profile.h"
+
+// One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.
+const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
+    [OFI_SET_SPAWNER] = {"GASNET_OFI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
+                         "As GASNET_SPAWNER, for conduit ofi only, where it takes precedence."},
+    [OFI_SET_PROVIDER] =
+        {"GASNET_OFI_PROVIDER", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Conduit ofi: the provider of libfabric that carries messages, as gasnet_info and fi_info "
+         "name it, for example 'tcp;ofi_rxm'. Empty: the first one of the list that gasnet_info "
+         "prints. All ranks need the same one."},
+    [OFI_SET_DOMAIN] =
+        {"GASNET_OFI_DOMAIN", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Conduit ofi: the domain of the provider, which is a network interface or a device, as "
+         "gasnet_info names it. Empty: the first one of the list that gasnet_info prints."},
+    [OFI_SET_RMA] =
+        {"GASNET_OFI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0",
+         "Conduit ofi: whether the provider itself writes and reads memory of peers. auto: if it "
+         "can; 0: put, get and atomics travel in messages."},
+    [OFI_SET_CREDITS_PP] =
+        {"GASNET_OFI_CREDITS_PP", AQ_TYPE_INT, "64", 1, 256, NULL,
+         "Conduit ofi: requests that a process may have outstanding to each peer, at most 256 to "
+         "all peers together. The value at rank 0 counts."},
+    [OFI_SET_COALESCE] =
+        {"GASNET_OFI_COALESCE", AQ_TYPE_INT, "-1", -1, 4096, NULL,
+         "Conduit ofi: longest put, in bytes, that travels in a message together with others. 0: "
+         "none; -1: 512 with a provider that works in software, else 0."},
+};
+
+const aq_setting_group_t aq_ofi_settings = {"conduit ofi", aq_ofi_rows, OFI_SET_COUNT};
+
+const aq_conduit_profile_t aq_ofi_profile = {
+    .name = "ofi",
+    .settings = &aq_ofi_settings,
+    .spawner = &aq_ofi_rows[OFI_SET_SPAWNER],
+    .spawners = AQ_SPAWNERS,
+};

@@ -1,0 +1,282 @@
+// Sending: frames go into open packets, and packets to the provider.
+#include <string.h>
+
+#include "../../core/fatal.h"
+#include "ofi_state.h"
+
+// ---- open packets ----
+
+static void link_mark(ofi_conduit_t *ofi, ofi_link_t *link)
+{
+    if (link->dirty)
+        return;
+    link->dirty = true;
+    link->next_dirty = ofi->dirty;
+    ofi->dirty = link;
+}
+
+static ofi_packet_t *packet_open(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
+{
+    ofi_outbox_t *out = &link->out[class];
+    ofi_packet_t *packet = ofi_packet_take(&ofi->buffers);
+    packet->op.link = link;
+    if (out->last)
+        out->last->next = packet;
+    else
+        out->first = packet;
+    out->last = packet;
+    link->sent += class == OFI_REQUESTS;
+    link_mark(ofi, link);
+    return packet;
+}
+
+// The open packet of a class, if a frame of this length fits; NULL: it does not.
+static ofi_packet_t *packet_with_room(const ofi_conduit_t *ofi, const ofi_link_t *link,
+                                      unsigned class, size_t bytes)
+{
+    ofi_packet_t *packet = link->out[class].last;
+    return packet && packet->used + bytes <= ofi->packet_bytes ? packet : NULL;
+}
+
+static void frame_add(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class,
+                      const ofi_frame_t *frame, const int32_t *args, const void *dest,
+                      const void *payload)
+{
+    const size_t bytes = ofi_frame_bytes(frame->kind, frame->nargs, frame->bytes);
+    ofi_packet_t *packet = packet_with_room(ofi, link, class, bytes);
+    if (!packet)
+        packet = packet_open(ofi, link, class);
+    ofi_frame_write(packet->bytes + packet->used, frame, args, dest, payload);
+    packet->used += (uint32_t)bytes;
+    link->taken -= class == OFI_REPLIES; // a reply returns the credit of its request
+}
+
+// ---- messages ----
+
+aq_status_t ofi_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
+{
+    ofi_conduit_t *ofi = ofi_of(conduit);
+    ofi_link_t *link = pointer;
+    const size_t bytes = am->category == AQ_AM_SHORT ? 0 : am->nbytes;
+    const ofi_frame_t frame = {
+        .kind = am->category, .handler = am->handler, .nargs = am->nargs, .bytes = (uint32_t)bytes};
+    if (!am->reply && !aq_credit_take(&link->credit))
+        return AQ_AGAIN;
+    aq_lock_take(&ofi->lock);
+    frame_add(ofi, link, am->reply ? OFI_REPLIES : OFI_REQUESTS, &frame, am->args, am->dest,
+              am->payload);
+    ofi->messages++;
+    aq_lock_drop(&ofi->lock);
+    return AQ_OK;
+}
+
+bool ofi_requests_flushed(aq_conduit_t *conduit, void *pointer, uint64_t *mark)
+{
+    ofi_conduit_t *ofi = ofi_of(conduit);
+    ofi_link_t *link = pointer;
+    aq_lock_take(&ofi->lock);
+    if (*mark == 0)
+        *mark = link->sent;
+    const bool left = link->left >= *mark;
+    aq_lock_drop(&ofi->lock);
+    return left;
+}
+
+void ofi_send_reply(ofi_conduit_t *ofi, ofi_link_t *link, const ofi_frame_t *frame,
+                    const int32_t *args, const void *payload)
+{
+    frame_add(ofi, link, OFI_REPLIES, frame, args, NULL, payload);
+}
+
+void ofi_owe_credits(ofi_conduit_t *ofi, ofi_link_t *link)
+{
+    link->credits_due = true;
+    link_mark(ofi, link);
+}
+
+// ---- puts ----
+
+// There are as many batches as requests may be under way, and each has the credit of one.
+static ofi_batch_t *batch_new(ofi_conduit_t *ofi, ofi_link_t *link, uint32_t *number)
+{
+    unsigned i = ofi->next_batch;
+    while (ofi->batches[i].link)
+        i = (i + 1) % OFI_REQUESTS_MOST;
+    ofi->next_batch = (i + 1) % OFI_REQUESTS_MOST;
+    ofi->batches[i].link = link;
+    ofi->batches[i].count = 0;
+    *number = i + 1;
+    return &ofi->batches[i];
+}
+
+// False: the batch has no place for one more counter.
+static bool batch_add(ofi_batch_t *batch, atomic_uint *pending)
+{
+    const unsigned last = batch->count - 1;
+    if (batch->count && batch->counters[last].pending == pending) {
+        batch->counters[last].puts++;
+    } else {
+        if (batch->count == OFI_BATCH_PUTS)
+            return false;
+        batch->counters[batch->count].pending = pending;
+        batch->counters[batch->count++].puts = 1;
+    }
+    aq_counter_add(pending, 1);
+    return true;
+}
+
+// Adds a put to the batch of the open packet; false: it has none, or the batch is full.
+static bool batch_join(ofi_conduit_t *ofi, const ofi_link_t *link, size_t bytes,
+                       atomic_uint *pending)
+{
+    const ofi_packet_t *packet = packet_with_room(ofi, link, OFI_REQUESTS, bytes);
+    return packet && packet->batch && batch_add(&ofi->batches[packet->batch - 1], pending);
+}
+
+// Begins a batch, in the open packet if that has none, else in a new one. False: no credit.
+static bool batch_begin(ofi_conduit_t *ofi, ofi_link_t *link, size_t bytes, atomic_uint *pending)
+{
+    if (!aq_credit_take(&link->credit))
+        return false;
+    ofi_packet_t *packet = packet_with_room(ofi, link, OFI_REQUESTS, bytes);
+    if (!packet || packet->batch)
+        packet = packet_open(ofi, link, OFI_REQUESTS);
+    return batch_add(batch_new(ofi, link, &packet->batch), pending);
+}
+
+aq_status_t ofi_send_put(ofi_conduit_t *ofi, ofi_link_t *link, aq_rma_t *put)
+{
+    const ofi_frame_t frame = {.kind = OFI_PUT, .bytes = (uint32_t)put->nbytes};
+    const size_t bytes = ofi_frame_bytes(OFI_PUT, 0, put->nbytes);
+    aq_lock_take(&ofi->lock);
+    const bool begun =
+        batch_join(ofi, link, bytes, put->pending) || batch_begin(ofi, link, bytes, put->pending);
+    if (begun) {
+        frame_add(ofi, link, OFI_REQUESTS, &frame, NULL, put->remote, put->local);
+        ofi->puts++;
+    }
+    aq_lock_drop(&ofi->lock);
+    if (begun)
+        aq_rma_advance(put, put->nbytes);
+    return begun ? AQ_OK : AQ_AGAIN;
+}
+
+bool ofi_batch_done(ofi_conduit_t *ofi, const ofi_link_t *link, uint32_t number)
+{
+    if (number - 1 >= OFI_REQUESTS_MOST || ofi->batches[number - 1].link != link)
+        return false;
+    ofi_batch_t *batch = &ofi->batches[number - 1];
+    for (unsigned i = 0; i < batch->count; i++)
+        aq_counter_add(batch->counters[i].pending, -batch->counters[i].puts);
+    batch->link = NULL;
+    return true;
+}
+
+// ---- to the provider ----
+
+static unsigned header_write(const ofi_conduit_t *ofi, ofi_link_t *link, unsigned class,
+                             const ofi_packet_t *packet)
+{
+    const unsigned credits = aq_credit_collect(&link->credit, UINT16_MAX);
+    const ofi_header_t header = {.job = ofi->job,
+                                 .source = ofi->base.env->rank,
+                                 .credits = (uint16_t)credits,
+                                 .version = OFI_WIRE_VERSION,
+                                 .class = (uint8_t) class,
+                                 .batch = packet->batch};
+    memcpy(packet->bytes, &header, sizeof header);
+    return credits;
+}
+
+// Returns what libfabric returns. A packet that is injected is free again.
+static int packet_transmit(ofi_conduit_t *ofi, const ofi_link_t *link, unsigned class,
+                           ofi_packet_t *packet)
+{
+    const ofi_fabric_t *fabric = &ofi->fabric;
+    int error;
+    if (packet->used <= fabric->traits.inject_most) {
+        error = (int)fi_inject(fabric->endpoint, packet->bytes, packet->used, link->address);
+        if (!error)
+            ofi_packet_give(&ofi->buffers, packet);
+        return error;
+    }
+    if (class == OFI_REQUESTS && ofi->sends >= ofi->sends_most)
+        return -FI_EAGAIN; // the rest is for replies
+    error = (int)fi_send(fabric->endpoint, packet->bytes, packet->used, packet->descriptor,
+                         link->address, packet);
+    if (!error)
+        ofi->sends += class == OFI_REQUESTS;
+    return error;
+}
+
+// A packet to a dead peer counts as sent.
+static void packet_discard(ofi_conduit_t *ofi, ofi_link_t *link, ofi_packet_t *packet, int error)
+{
+    if (!link->dead)
+        ofi_link_failed(ofi, link, error);
+    ofi_packet_give(&ofi->buffers, packet);
+}
+
+// Sends the first packet of a class; false: the provider does not take it now.
+static bool packet_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
+{
+    ofi_outbox_t *out = &link->out[class];
+    ofi_packet_t *packet = out->first, *next = packet->next;
+    const unsigned credits = header_write(ofi, link, class, packet);
+    const int error = link->dead ? -FI_ENOTCONN : packet_transmit(ofi, link, class, packet);
+    if (error == -FI_EAGAIN) {
+        aq_credit_return(&link->credit, credits);
+        return false;
+    }
+    if (error)
+        packet_discard(ofi, link, packet, -error);
+    out->first = next;
+    if (!next)
+        out->last = NULL;
+    link->taken -= credits;
+    link->left += class == OFI_REQUESTS;
+    ofi->packets++;
+    return true;
+}
+
+static bool outbox_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class, unsigned *sent)
+{
+    while (link->out[class].first) {
+        if (!packet_send(ofi, link, class))
+            return false;
+        ++*sent;
+    }
+    return true;
+}
+
+// Replies go first. Credits that no packet takes along get an empty one.
+static bool link_flush(ofi_conduit_t *ofi, ofi_link_t *link, unsigned *sent)
+{
+    if (link->credits_due && aq_credit_due(&link->credit) && !link->out[OFI_REPLIES].first)
+        (void)packet_open(ofi, link, OFI_REPLIES);
+    link->credits_due = false;
+    const bool replied = outbox_send(ofi, link, OFI_REPLIES, sent);
+    return outbox_send(ofi, link, OFI_REQUESTS, sent) && replied;
+}
+
+unsigned ofi_flush(ofi_conduit_t *ofi)
+{
+    unsigned sent = 0;
+    ofi_link_t *link = ofi->dirty, *next;
+    ofi->dirty = NULL;
+    for (; link; link = next) {
+        next = link->next_dirty;
+        link->dirty = false;
+        if (!link_flush(ofi, link, &sent))
+            link_mark(ofi, link);
+    }
+    return sent;
+}
+
+void ofi_sent(ofi_conduit_t *ofi, ofi_packet_t *packet)
+{
+    ofi_header_t header;
+    memcpy(&header, packet->bytes, sizeof header);
+    ofi->sends -= header.class == OFI_REQUESTS;
+    ofi_packet_give(&ofi->buffers, packet);
+}
