@@ -212,7 +212,6 @@ const aq_conduit_ops_t aq_conduit_module = {
     .name = "ofi",
     .abi = AQ_CONDUIT_ABI,
     .profile = &aq_ofi_profile,
-    .sleeps_beside = true,
     .usable = ofi_usable,
     .open = ofi_open,
     .describe = ofi_describe,
