@@ -59,7 +59,7 @@ void ofi_traits_read(const struct fi_info *info, ofi_traits_t *out)
         .rma = info->caps & FI_RMA,
         .atomics = info->caps & FI_ATOMIC,
         .delivery_complete = true,
-        .multi_receive = info->caps & FI_MULTI_RECV,
+        .multi_receive = false,
         .in_software = true,
         .mr_local = mr & FI_MR_LOCAL,
         .mr_virt_addr = mr & FI_MR_VIRT_ADDR,

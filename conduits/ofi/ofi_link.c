@@ -2,8 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../other/base/clock.h"
 #include "../../other/base/log.h"
 #include "ofi_state.h"
+
+#define TELL_NS UINT64_C(30000000000) // refusals of messages to a peer, before a notice
 
 // What a rank tells the others of its endpoint, besides the name.
 typedef struct ofi_hello {
@@ -112,6 +115,20 @@ ofi_link_t *ofi_link_get(ofi_conduit_t *ofi, uint32_t rank)
     if (!ofi->links[rank])
         ofi->links[rank] = link_new(ofi, rank);
     return ofi->links[rank];
+}
+
+void ofi_link_refused(const ofi_conduit_t *ofi, ofi_link_t *link)
+{
+    const uint64_t now = aq_clock_ns();
+    if (!link->refused_at)
+        link->refused_at = now;
+    if (link->told || now - link->refused_at < TELL_NS)
+        return;
+    link->told = true;
+    aq_log_notice("for %u s provider %s on %s has taken no message to rank %u: that process does "
+                  "not call GASNet, or the network between is cut",
+                  (unsigned)(TELL_NS / 1000000000), ofi->fabric.info->fabric_attr->prov_name,
+                  ofi->fabric.info->domain_attr->name, link->rank);
 }
 
 void ofi_link_failed(ofi_conduit_t *ofi, ofi_link_t *link, int error)

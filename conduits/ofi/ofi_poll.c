@@ -83,11 +83,11 @@ static bool skips_turn(ofi_conduit_t *ofi)
 }
 
 // Returns what was done, 0 also if another thread is here.
-static unsigned flush_and_progress(ofi_conduit_t *ofi)
+static unsigned flush_and_progress(ofi_conduit_t *ofi, bool flush)
 {
     if (!aq_lock_try(&ofi->lock))
         return 0;
-    unsigned done = ofi->dirty ? ofi_flush(ofi) : 0;
+    unsigned done = flush && ofi->dirty ? ofi_flush(ofi) : 0;
     done += ofi_progress(ofi);
     aq_lock_drop(&ofi->lock);
     return done;
@@ -101,13 +101,15 @@ static void flush_answers(ofi_conduit_t *ofi)
     aq_lock_drop(&ofi->lock);
 }
 
+// A busy sender leaves packets open, so that many small operations share one.
 unsigned ofi_poll(aq_conduit_t *conduit, unsigned what)
 {
     ofi_conduit_t *ofi = ofi_of(conduit);
-    if ((what & AQ_POLL_SENDING) && skips_turn(ofi))
+    const bool sending = what & AQ_POLL_SENDING;
+    if (sending && skips_turn(ofi))
         return 0;
-    const unsigned done = flush_and_progress(ofi), delivered = ofi_deliver(ofi, what);
-    if (delivered)
+    const unsigned done = flush_and_progress(ofi, !sending), delivered = ofi_deliver(ofi, what);
+    if (delivered && !sending)
         flush_answers(ofi);
     if (__builtin_expect(atomic_load_explicit(&ofi->losses.any, memory_order_relaxed), 0))
         ofi_losses_watch(&ofi->losses);

@@ -4,6 +4,84 @@
 #include "../../core/fatal.h"
 #include "ofi_state.h"
 
+// ---- to the provider ----
+
+static unsigned header_write(const ofi_conduit_t *ofi, ofi_link_t *link, unsigned class,
+                             const ofi_packet_t *packet)
+{
+    const unsigned credits = aq_credit_collect(&link->credit, UINT16_MAX);
+    const ofi_header_t header = {.job = ofi->job,
+                                 .source = ofi->base.env->rank,
+                                 .credits = (uint16_t)credits,
+                                 .version = OFI_WIRE_VERSION,
+                                 .class = (uint8_t) class,
+                                 .batch = packet->batch};
+    memcpy(packet->bytes, &header, sizeof header);
+    return credits;
+}
+
+// Returns what libfabric returns. A packet that is injected is free again.
+static int packet_transmit(ofi_conduit_t *ofi, const ofi_link_t *link, unsigned class,
+                           ofi_packet_t *packet)
+{
+    const ofi_fabric_t *fabric = &ofi->fabric;
+    int error;
+    if (packet->used <= fabric->traits.inject_most) {
+        error = (int)fi_inject(fabric->endpoint, packet->bytes, packet->used, link->address);
+        if (!error)
+            ofi_packet_give(&ofi->buffers, packet);
+        return error;
+    }
+    if (class == OFI_REQUESTS && ofi->sends >= ofi->sends_most)
+        return -FI_EAGAIN; // the rest is for replies
+    error = (int)fi_send(fabric->endpoint, packet->bytes, packet->used, packet->descriptor,
+                         link->address, packet);
+    if (!error)
+        ofi->sends += class == OFI_REQUESTS;
+    return error;
+}
+
+// A packet to a dead peer counts as sent.
+static void packet_discard(ofi_conduit_t *ofi, ofi_link_t *link, ofi_packet_t *packet, int error)
+{
+    if (!link->dead)
+        ofi_link_failed(ofi, link, error);
+    ofi_packet_give(&ofi->buffers, packet);
+}
+
+// Sends the first packet of a class; false: the provider does not take it now.
+static bool packet_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
+{
+    ofi_outbox_t *out = &link->out[class];
+    ofi_packet_t *packet = out->first, *next = packet->next;
+    const unsigned credits = header_write(ofi, link, class, packet);
+    const int error = link->dead ? -FI_ENOTCONN : packet_transmit(ofi, link, class, packet);
+    if (error == -FI_EAGAIN) {
+        aq_credit_return(&link->credit, credits);
+        ofi_link_refused(ofi, link);
+        return false;
+    }
+    link->refused_at = 0;
+    if (error)
+        packet_discard(ofi, link, packet, -error);
+    out->first = next;
+    if (!next)
+        out->last = NULL;
+    link->taken -= credits;
+    link->left += class == OFI_REQUESTS;
+    ofi->packets++;
+    return true;
+}
+
+// Sends all packets of a class; false: the provider does not take all of them now.
+static bool outbox_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
+{
+    while (link->out[class].first)
+        if (!packet_send(ofi, link, class))
+            return false;
+    return true;
+}
+
 // ---- open packets ----
 
 static void link_mark(ofi_conduit_t *ofi, ofi_link_t *link)
@@ -15,9 +93,11 @@ static void link_mark(ofi_conduit_t *ofi, ofi_link_t *link)
     ofi->dirty = link;
 }
 
+// The packets before the new one are full, and leave.
 static ofi_packet_t *packet_open(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
 {
     ofi_outbox_t *out = &link->out[class];
+    (void)outbox_send(ofi, link, class);
     ofi_packet_t *packet = ofi_packet_take(&ofi->buffers);
     packet->op.link = link;
     if (out->last)
@@ -172,105 +252,30 @@ bool ofi_batch_done(ofi_conduit_t *ofi, const ofi_link_t *link, uint32_t number)
     return true;
 }
 
-// ---- to the provider ----
-
-static unsigned header_write(const ofi_conduit_t *ofi, ofi_link_t *link, unsigned class,
-                             const ofi_packet_t *packet)
-{
-    const unsigned credits = aq_credit_collect(&link->credit, UINT16_MAX);
-    const ofi_header_t header = {.job = ofi->job,
-                                 .source = ofi->base.env->rank,
-                                 .credits = (uint16_t)credits,
-                                 .version = OFI_WIRE_VERSION,
-                                 .class = (uint8_t) class,
-                                 .batch = packet->batch};
-    memcpy(packet->bytes, &header, sizeof header);
-    return credits;
-}
-
-// Returns what libfabric returns. A packet that is injected is free again.
-static int packet_transmit(ofi_conduit_t *ofi, const ofi_link_t *link, unsigned class,
-                           ofi_packet_t *packet)
-{
-    const ofi_fabric_t *fabric = &ofi->fabric;
-    int error;
-    if (packet->used <= fabric->traits.inject_most) {
-        error = (int)fi_inject(fabric->endpoint, packet->bytes, packet->used, link->address);
-        if (!error)
-            ofi_packet_give(&ofi->buffers, packet);
-        return error;
-    }
-    if (class == OFI_REQUESTS && ofi->sends >= ofi->sends_most)
-        return -FI_EAGAIN; // the rest is for replies
-    error = (int)fi_send(fabric->endpoint, packet->bytes, packet->used, packet->descriptor,
-                         link->address, packet);
-    if (!error)
-        ofi->sends += class == OFI_REQUESTS;
-    return error;
-}
-
-// A packet to a dead peer counts as sent.
-static void packet_discard(ofi_conduit_t *ofi, ofi_link_t *link, ofi_packet_t *packet, int error)
-{
-    if (!link->dead)
-        ofi_link_failed(ofi, link, error);
-    ofi_packet_give(&ofi->buffers, packet);
-}
-
-// Sends the first packet of a class; false: the provider does not take it now.
-static bool packet_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
-{
-    ofi_outbox_t *out = &link->out[class];
-    ofi_packet_t *packet = out->first, *next = packet->next;
-    const unsigned credits = header_write(ofi, link, class, packet);
-    const int error = link->dead ? -FI_ENOTCONN : packet_transmit(ofi, link, class, packet);
-    if (error == -FI_EAGAIN) {
-        aq_credit_return(&link->credit, credits);
-        return false;
-    }
-    if (error)
-        packet_discard(ofi, link, packet, -error);
-    out->first = next;
-    if (!next)
-        out->last = NULL;
-    link->taken -= credits;
-    link->left += class == OFI_REQUESTS;
-    ofi->packets++;
-    return true;
-}
-
-static bool outbox_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class, unsigned *sent)
-{
-    while (link->out[class].first) {
-        if (!packet_send(ofi, link, class))
-            return false;
-        ++*sent;
-    }
-    return true;
-}
+// ---- flushing ----
 
 // Replies go first. Credits that no packet takes along get an empty one.
-static bool link_flush(ofi_conduit_t *ofi, ofi_link_t *link, unsigned *sent)
+static bool link_flush(ofi_conduit_t *ofi, ofi_link_t *link)
 {
     if (link->credits_due && aq_credit_due(&link->credit) && !link->out[OFI_REPLIES].first)
         (void)packet_open(ofi, link, OFI_REPLIES);
     link->credits_due = false;
-    const bool replied = outbox_send(ofi, link, OFI_REPLIES, sent);
-    return outbox_send(ofi, link, OFI_REQUESTS, sent) && replied;
+    const bool replied = outbox_send(ofi, link, OFI_REPLIES);
+    return outbox_send(ofi, link, OFI_REQUESTS) && replied;
 }
 
 unsigned ofi_flush(ofi_conduit_t *ofi)
 {
-    unsigned sent = 0;
+    const uint64_t before = ofi->packets;
     ofi_link_t *link = ofi->dirty, *next;
     ofi->dirty = NULL;
     for (; link; link = next) {
         next = link->next_dirty;
         link->dirty = false;
-        if (!link_flush(ofi, link, &sent))
+        if (!link_flush(ofi, link))
             link_mark(ofi, link);
     }
-    return sent;
+    return (unsigned)(ofi->packets - before);
 }
 
 void ofi_sent(ofi_conduit_t *ofi, ofi_packet_t *packet)

@@ -9,13 +9,29 @@
 #include "ofi_state.h"
 
 enum {
-    NAPS = 20,          // without a descriptor a sleep is so many times shorter,
-    NAP_NS = 2500000,   // and at most so long
-    LOOK_NS = 20000000, // longest sleep after a peer was lost
+    NAPS = 20,           // without a descriptor a sleep is so many times shorter,
+    NAP_NS = 2500000,    // and at most so long
+    REFUSED_NS = 200000, // longest sleep while packets wait for the provider
+    LOOK_NS = 20000000,  // longest sleep after a peer was lost
 };
+
+// Some providers have a descriptor that always says that there is something (net of
+// libfabric 1.17): a sleep on it would be none.
+static void queue_fd_try(ofi_fabric_t *fabric)
+{
+    struct fid *waits[] = {&fabric->queue->fid};
+    struct pollfd wait = {fabric->queue_fd, POLLIN, 0};
+    struct fi_cq_data_entry none;
+    if (fabric->queue_fd < 0)
+        return;
+    (void)fi_cq_read(fabric->queue, &none, 0);
+    if (fi_trywait(fabric->fabric, waits, 1) == 0 && poll(&wait, 1, 0) > 0)
+        fabric->queue_fd = -1;
+}
 
 aq_status_t ofi_sleep_open(ofi_conduit_t *ofi)
 {
+    queue_fd_try(&ofi->fabric);
     ofi->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ofi->bell >= 0)
         return AQ_OK;
@@ -44,24 +60,23 @@ void ofi_wake(aq_conduit_t *conduit, bool neighbourhood)
         return; // the bell rings already
 }
 
-// Whether nothing waits to be done, so that the descriptor will tell when there is something.
-static bool may_wait(ofi_conduit_t *ofi)
+// Sets how long a sleep may be, at most *limit_ns. False: there is something to do now. Nothing
+// tells when the provider takes the packets that it has refused.
+static bool sleep_allow(ofi_conduit_t *ofi, uint64_t *limit_ns)
 {
-    struct fid *const waits[] = {&ofi->fabric.queue->fid};
-    if (atomic_load(&ofi->waiting))
-        return false;
+    struct fid *waits[] = {&ofi->fabric.queue->fid};
+    const bool has_fd = ofi->fabric.queue_fd >= 0;
     aq_lock_take(&ofi->lock);
-    const bool idle = !ofi->dirty && (ofi->fabric.queue_fd < 0 ||
-                                      fi_trywait(ofi->fabric.fabric, (struct fid **)waits, 1) == 0);
+    if (!has_fd)
+        *limit_ns = aq_min(*limit_ns / NAPS, (uint64_t)NAP_NS);
+    if (ofi->dirty)
+        *limit_ns = aq_min(*limit_ns, (uint64_t)REFUSED_NS);
+    const bool idle =
+        !atomic_load(&ofi->waiting) && (!has_fd || fi_trywait(ofi->fabric.fabric, waits, 1) == 0);
     aq_lock_drop(&ofi->lock);
+    if (atomic_load(&ofi->losses.any))
+        *limit_ns = aq_min(*limit_ns, (uint64_t)LOOK_NS);
     return idle;
-}
-
-static uint64_t sleep_limit(const ofi_conduit_t *ofi, uint64_t limit_ns)
-{
-    if (ofi->fabric.queue_fd < 0)
-        limit_ns = aq_min(limit_ns / NAPS, (uint64_t)NAP_NS);
-    return atomic_load(&ofi->losses.any) ? aq_min(limit_ns, (uint64_t)LOOK_NS) : limit_ns;
 }
 
 void ofi_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
@@ -70,9 +85,8 @@ void ofi_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
     struct pollfd waits[] = {{ofi->bell, POLLIN, 0}, {ofi->fabric.queue_fd, POLLIN, 0}};
     uint64_t rings;
     (void)armed;
-    if (!may_wait(ofi))
+    if (!sleep_allow(ofi, &limit_ns))
         return;
-    limit_ns = sleep_limit(ofi, limit_ns);
     const struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
     if (ppoll(waits, 2, &limit, NULL) > 0 && waits[0].revents)
         (void)!read(ofi->bell, &rings, sizeof rings);

@@ -43,6 +43,8 @@ typedef struct ofi_link {
     bool dirty;          // in the list of links that have something to send
     bool credits_due;    // the banked credits have to be returned
     bool dead;           // an operation with the peer failed
+    bool told;           // that the provider takes nothing for the peer
+    uint64_t refused_at; // since when it takes nothing, of aq_clock_ns; 0: it does
     uint64_t sent, left; // request packets that were opened, and that the provider has taken
 } ofi_link_t;
 
@@ -115,6 +117,9 @@ aq_status_t ofi_links_open(ofi_conduit_t *ofi);
 // The link to a rank, made on first use; NULL: there is no memory, or the provider refuses the
 // address (logged).
 ofi_link_t *ofi_link_get(ofi_conduit_t *ofi, uint32_t rank);
+
+// The provider took no packet to the peer of a link this time; says so if that lasts.
+void ofi_link_refused(const ofi_conduit_t *ofi, ofi_link_t *link);
 
 // An operation with the peer of a link failed with an error of libfabric, a positive number.
 void ofi_link_failed(ofi_conduit_t *ofi, ofi_link_t *link, int error);
