@@ -14,6 +14,8 @@ static const char *compiled_conduit(void)
     return "ibv";
 #elif defined(GASNET_CONDUIT_MPI)
     return "mpi";
+#elif defined(GASNET_CONDUIT_OFI)
+    return "ofi";
 #else
     return "smp";
 #endif
