@@ -20,6 +20,7 @@ libssl-dev         | optional | pkg-config --exists libcrypto | faster encryptio
 libibverbs-dev     | optional | pkg-config --exists libibverbs | conduit ibv
 librdmacm-dev      | optional | pkg-config --exists librdmacm | the same
 ibverbs-providers  | optional | dpkg -s ibverbs-providers   | the same
+libfabric-dev      | optional | pkg-config --exists libfabric | conduit ofi
 perftest           | optional | command -v ib_write_lat     | the comparison with gasnet_perf over ibv
 libhwloc-dev       | optional | pkg-config --exists hwloc   | nearest ports of conduit ibv, processors in gasnet_info
 libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
