@@ -78,9 +78,25 @@ static const aq_setting_ignored_t ignored[] = {
      "the receive thread sleeps as soon as nothing is left to do", false},
     {"GASNET_SND_THREAD_IDLE GASNET_SND_THREAD_POLL_MODE",
      "the send thread sleeps as soon as nothing is left to do", false},
+    // ---- conduit ofi ----
+    {"GASNET_OFI_DEVICE", "GASNET_OFI_DOMAIN names the domain", false},
+    {"GASNET_OFI_DEVICE_*", "GASNET_OFI_DOMAIN names the domain; each process may set another one",
+     false},
+    {"GASNET_OFI_LIST_DEVICES GASNET_OFI_LIST_DEVICES_NODES",
+     "gasnet_info lists providers and domains, and says which one is used", false},
+    {"GASNET_OFI_AM_INJECT_LIMIT GASNET_OFI_INJECT_LIMIT GASNET_OFI_RMA_INJECT_LIMIT",
+     "the provider says what it can inject", false},
+    {"GASNET_OFI_MAX_MEDIUM", "the packets of the provider limit a Medium", false},
+    {"GASNET_OFI_BBUF_SIZE GASNET_OFI_BBUF_THRESHOLD GASNET_OFI_NUM_BBUFS",
+     "put and get need no buffers of their own", false},
+    {"GASNET_OFI_MAX_REPLY_BUFFS GASNET_OFI_MAX_REQUEST_BUFFS GASNET_OFI_NUM_INITIAL_REPLY_BUFFS "
+     "GASNET_OFI_NUM_INITIAL_REQUEST_BUFFS GASNET_OFI_NUM_RECEIVE_BUFFS "
+     "GASNET_OFI_RECEIVE_BUFF_SIZE GASNET_OFI_RX_CQ_SIZE GASNET_OFI_TX_CQ_SIZE",
+     "the number of buffers, and the length of queues, follow from GASNET_OFI_CREDITS_PP", false},
+    {"GASNET_OFI_RMA_POLL_FREQ", "messages, put and get share one completion queue", false},
+    {"GASNET_OFI_SET_UNIVERSE_SIZE", "variables of libfabric stay as they are", false},
     // ---- conduits that there are not ----
-    {"GASNET_OFI_*", "there is no conduit ofi; conduit ibv or udp takes its place", false},
-    {"GASNET_UCX_*", "there is no conduit ucx; conduit ibv or udp takes its place", false},
+    {"GASNET_UCX_*", "there is no conduit ucx; conduit ibv or ofi takes its place", false},
 };
 
 size_t aq_settings_ignored_count(void)
