@@ -6,8 +6,10 @@
 
 #include "../../core/aqueduct.h"
 #include "../../other/base/clock.h"
+#include "../../other/base/dispositions.h"
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
+#include "../../other/base/size.h"
 #include "ofi_profile.h"
 #include "ofi_rma.h"
 
@@ -72,6 +74,18 @@ static void payloads_set(ofi_conduit_t *ofi)
     ofi->sends_most = (unsigned)aq_max(ofi->fabric.traits.sends_most / 2, (size_t)1);
 }
 
+// Whether a thread that waits may sleep on a descriptor of the provider, which then tells of each
+// completion by a system call: worth it where another rank needs the processor.
+static bool wants_descriptor(const aq_boot_t *boot)
+{
+    const char *wish = aq_setting_text(aq_ofi_setting(OFI_SET_WAIT));
+    const unsigned processors = boot->processors ? boot->processors : aq_size_processors();
+    unsigned here = 0;
+    for (uint32_t r = 0; r < boot->size; r++)
+        here += boot->host_of_rank[r] == boot->host_of_rank[boot->rank];
+    return strcmp(wish, "auto") == 0 ? here > processors : strcmp(wish, "fd") == 0;
+}
+
 static aq_status_t provider_open(ofi_conduit_t *ofi)
 {
     char why[1024];
@@ -80,11 +94,21 @@ static aq_status_t provider_open(ofi_conduit_t *ofi)
     aq_status_t status = ofi_choice_make(boot->peer, &info, why, sizeof why);
     status = aq_boot_agree(boot, status, why);
     if (status == AQ_OK)
-        status = ofi_fabric_open(&ofi->fabric, info, 4 * OFI_REQUESTS_MOST, OFI_PACKET_BYTES);
-    if (status != AQ_OK)
-        return status;
-    payloads_set(ofi);
-    return AQ_OK;
+        status = ofi_fabric_open(&ofi->fabric, info, 4 * OFI_REQUESTS_MOST, OFI_PACKET_BYTES,
+                                 wants_descriptor(boot));
+    return status;
+}
+
+// Some providers install handlers of signals, in the place of those that end the job.
+static aq_status_t provider_open_quietly(ofi_conduit_t *ofi)
+{
+    aq_dispositions_t kept;
+    aq_dispositions_keep(&kept);
+    aq_status_t status = provider_open(ofi);
+    aq_dispositions_restore(&kept);
+    if (status == AQ_OK)
+        payloads_set(ofi);
+    return status;
 }
 
 // Room for the requests of all peers, and for the answers to those of this process.
@@ -100,7 +124,7 @@ static aq_status_t parts_open(ofi_conduit_t *ofi)
 {
     aq_status_t status = limits_agree(ofi);
     if (status == AQ_OK)
-        status = provider_open(ofi);
+        status = provider_open_quietly(ofi);
     if (status == AQ_OK)
         status = ofi_sleep_open(ofi);
     if (status == AQ_OK)

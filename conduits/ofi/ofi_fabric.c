@@ -25,12 +25,12 @@ static int addresses_open(ofi_fabric_t *fabric)
 }
 
 // A provider without a descriptor to wait for has its queue polled.
-static int queue_open(ofi_fabric_t *fabric, size_t completions)
+static int queue_open(ofi_fabric_t *fabric, size_t completions, bool descriptor)
 {
     struct fi_cq_attr attr = {
         .size = completions, .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD};
     fabric->queue_fd = -1;
-    if (fi_cq_open(fabric->domain, &attr, &fabric->queue, NULL) == 0) {
+    if (descriptor && fi_cq_open(fabric->domain, &attr, &fabric->queue, NULL) == 0) {
         if (fi_control(&fabric->queue->fid, FI_GETWAIT, &fabric->queue_fd) == 0)
             return 0;
         fabric->queue_fd = -1;
@@ -65,7 +65,7 @@ static const char *objects_open(ofi_fabric_t *fabric, int *error)
 }
 
 aq_status_t ofi_fabric_open(ofi_fabric_t *fabric, struct fi_info *info, size_t completions,
-                            size_t least_receive)
+                            size_t least_receive, bool descriptor)
 {
     int error;
     *fabric = (ofi_fabric_t){.info = info, .queue_fd = -1, .next_key = 1};
@@ -73,7 +73,7 @@ aq_status_t ofi_fabric_open(ofi_fabric_t *fabric, struct fi_info *info, size_t c
     const char *call = objects_open(fabric, &error);
     if (!call && (error = addresses_open(fabric)))
         call = "fi_av_open";
-    if (!call && (error = queue_open(fabric, completions)))
+    if (!call && (error = queue_open(fabric, completions, descriptor)))
         call = "fi_cq_open";
     if (!call && (error = fi_endpoint(fabric->domain, info, &fabric->endpoint, NULL)))
         call = "fi_endpoint";

@@ -20,7 +20,7 @@ typedef struct ofi_fabric {
     struct fid_av *addresses;
     struct fid_cq *queue;
     struct fid_ep *endpoint;
-    int queue_fd; // a descriptor to sleep on; -1: the provider has none
+    int queue_fd; // a descriptor to sleep on; -1: there is none
     uint64_t next_key;
     size_t name_bytes;
     char name[OFI_NAME_MOST]; // of the endpoint: its address, for peers
@@ -31,9 +31,10 @@ typedef struct ofi_fabric {
 aq_status_t ofi_fabric_error(const ofi_fabric_t *fabric, const char *call, int error);
 
 // Opens everything for a choice, which the fabric owns from now on. completions: how many
-// operations may be under way. least_receive: see FI_OPT_MIN_MULTI_RECV. May block; logs faults.
+// operations may be under way. least_receive: see FI_OPT_MIN_MULTI_RECV. descriptor: whether to ask
+// for one to sleep on. May block; logs faults.
 aq_status_t ofi_fabric_open(ofi_fabric_t *fabric, struct fi_info *info, size_t completions,
-                            size_t least_receive);
+                            size_t least_receive, bool descriptor);
 void ofi_fabric_close(ofi_fabric_t *fabric);
 
 // Registers memory of this process for FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ and

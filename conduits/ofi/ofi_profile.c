@@ -25,6 +25,12 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
         {"GASNET_OFI_COALESCE", AQ_TYPE_INT, "-1", -1, 4096, NULL,
          "Conduit ofi: longest put, in bytes, that travels in a message together with others. 0: "
          "none; -1: 512 with a provider that works in software, else 0."},
+    [OFI_SET_WAIT] =
+        {"GASNET_OFI_WAIT", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fd nap",
+         "Conduit ofi: how a process that waits for long gives up its processor. fd: it sleeps on "
+         "a descriptor of the provider, which then makes a system call for each completion; nap: "
+         "it sleeps for short times. auto: fd if the host has more ranks than processors, else "
+         "nap. With a provider that has no such descriptor: nap."},
 };
 
 const aq_setting_group_t aq_ofi_settings = {"conduit ofi", aq_ofi_rows, OFI_SET_COUNT};

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dispositions.h"
 #include "settings.h"
 
 #ifdef HAVE_CONFIG_H
@@ -86,8 +87,11 @@ void aq_module_each(const char *kind, void (*each)(void *arg, const char *name),
 
 const void *aq_module_open(const char *path, const char *symbol, char *why, size_t room)
 {
+    aq_dispositions_t kept;
     *why = '\0';
+    aq_dispositions_keep(&kept);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    aq_dispositions_restore(&kept);
     if (!module) {
         snprintf(why, room, "its module cannot be loaded: %s", dlerror());
         return NULL;
