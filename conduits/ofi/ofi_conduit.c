@@ -14,6 +14,7 @@
 #include "ofi_rma.h"
 
 #define DRAIN_NS UINT64_C(100000000) // longest wait at the end for outgoing messages
+#define DRAIN_POLLS 20               // at least, since providers keep what they have accepted
 
 static bool ofi_usable(char *why, size_t why_size)
 {
@@ -184,21 +185,28 @@ static void counters_print(const ofi_conduit_t *ofi)
             (unsigned long)ofi->received_messages, (unsigned long)ofi->received_packets);
 }
 
-// The provider sends only while it is polled. The objects stay, because peers may still send, and
-// other threads may be inside.
+// The provider sends only while it is polled.
+static void outgoing_drain(ofi_conduit_t *ofi)
+{
+    const uint64_t limit = aq_clock_ns() + DRAIN_NS;
+    unsigned polls = 0;
+    do {
+        (void)ofi_flush(ofi);
+        (void)ofi_progress(ofi);
+    } while ((ofi->dirty || ofi->sends || polls++ < DRAIN_POLLS) && aq_clock_ns() < limit);
+}
+
+// Closes the endpoint, so that provider shm removes its files. The other objects stay. The lock
+// stays taken: no other thread may enter any more.
 static void ofi_close(aq_conduit_t *conduit)
 {
     ofi_conduit_t *ofi = ofi_of(conduit);
-    const uint64_t limit = aq_clock_ns() + DRAIN_NS;
     atomic_store(&ofi->losses.closing, true);
     if (aq_settings_bool(AQ_SET_STATS))
         counters_print(ofi);
     aq_lock_take(&ofi->lock);
-    do {
-        (void)ofi_flush(ofi);
-        (void)ofi_progress(ofi);
-    } while ((ofi->dirty || ofi->sends) && aq_clock_ns() < limit);
-    aq_lock_drop(&ofi->lock);
+    outgoing_drain(ofi);
+    fi_close(&ofi->fabric.endpoint->fid);
 }
 
 // ---- reports ----
