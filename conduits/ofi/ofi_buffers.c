@@ -149,14 +149,26 @@ static unsigned inboxes_needed(const ofi_buffers_t *buffers, unsigned receives)
     return 1 + (unsigned)(((size_t)receives * OFI_PACKET_BYTES + used - 1) / used);
 }
 
+static int inboxes_post(ofi_buffers_t *buffers, unsigned receives)
+{
+    buffers->inbox_bytes =
+        buffers->fabric->traits.multi_receive ? OFI_INBOX_BYTES : OFI_PACKET_BYTES;
+    int error = 0;
+    for (unsigned i = inboxes_needed(buffers, receives); !error && i-- > 0;)
+        error = inbox_post(buffers);
+    return error;
+}
+
+// A provider that claims FI_MULTI_RECV may refuse it. The inbox that it refused is long, and is
+// left alone then.
 aq_status_t ofi_buffers_open(ofi_buffers_t *buffers, ofi_fabric_t *fabric, unsigned receives)
 {
     *buffers = (ofi_buffers_t){.fabric = fabric};
-    buffers->inbox_bytes = fabric->traits.multi_receive ? OFI_INBOX_BYTES : OFI_PACKET_BYTES;
-    for (unsigned i = inboxes_needed(buffers, receives); i-- > 0;) {
-        int error = inbox_post(buffers);
-        if (error)
-            return ofi_fabric_error(fabric, "fi_recvmsg", error);
+    int error = inboxes_post(buffers, receives);
+    if (error && fabric->traits.multi_receive) {
+        fabric->traits.multi_receive = false;
+        buffers->inboxes = NULL;
+        error = inboxes_post(buffers, receives);
     }
-    return AQ_OK;
+    return error ? ofi_fabric_error(fabric, "fi_recvmsg", error) : AQ_OK;
 }

@@ -3,64 +3,110 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "../../other/base/minmax.h"
+#include "../../other/base/settings.h"
+#include "ofi_explain.h"
 #include "ofi_profile.h"
+#include "ofi_query.h"
+#include "ofi_route.h"
 
-#define API FI_VERSION(1, 11)
-
-// All that the conduit can do without, libfabric adds to the hints if the provider has it.
-static struct fi_info *hints_new(void)
+ofi_wish_t ofi_wish_of(const ofi_job_t *job)
 {
-    struct fi_info *hints = fi_allocinfo();
-    if (!hints)
+    const char *master = aq_settings_text(AQ_SET_MASTERIP);
+    ofi_wish_t wish = {.provider = aq_setting_text(aq_ofi_setting(OFI_SET_PROVIDER)),
+                       .domain = aq_setting_text(aq_ofi_setting(OFI_SET_DOMAIN)),
+                       .alone = job->alone};
+    ofi_route_find(*job->peer ? job->peer : master, &wish);
+    return wish;
+}
+
+// ---- the list of libfabric ----
+
+// What ofi_usable has found, for the ofi_choice_make that follows in the same process.
+static struct fi_info *choice_kept;
+
+static struct fi_info *list_take(void)
+{
+    struct fi_info *list = choice_kept;
+    choice_kept = NULL;
+    if (!list)
+        (void)ofi_query_usable(&list);
+    return list;
+}
+
+static void choice_explain(const struct fi_info *usable, const ofi_wish_t *wish, char *why,
+                           size_t why_size)
+{
+    ofi_ranking_t ranking;
+    const char *filter = getenv("FI_PROVIDER");
+    struct fi_info *all = ofi_query_all();
+    snprintf(why, why_size, "there is no memory for the list of providers");
+    if (ofi_ranking_make(&ranking, usable, all, wish)) {
+        ofi_explain(&ranking, wish, filter && *filter ? filter : NULL, why, why_size);
+        ofi_ranking_free(&ranking);
+    }
+    fi_freeinfo(all);
+}
+
+// The best one of a list, which stays its owner; NULL: none will do, or there is no memory.
+static const struct fi_info *choice_best(const struct fi_info *list, const ofi_wish_t *wish)
+{
+    ofi_ranking_t ranking;
+    const struct fi_info *best = NULL;
+    if (!ofi_ranking_make(&ranking, list, NULL, wish))
         return NULL;
-    hints->caps = FI_MSG;
-    hints->mode = FI_CONTEXT | FI_CONTEXT2;
-    hints->ep_attr->type = FI_EP_RDM;
-    hints->domain_attr->mr_mode =
-        FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
-    hints->domain_attr->threading = FI_THREAD_DOMAIN;
-    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-    return hints;
+    if (ranking.count && ranking.entries[0].verdict == OFI_FIRST)
+        best = ranking.entries[0].info;
+    ofi_ranking_free(&ranking);
+    return best;
 }
 
-static bool info_is_wanted(const struct fi_info *info)
+aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *why, size_t why_size)
 {
-    const char *provider = aq_setting_text(aq_ofi_setting(OFI_SET_PROVIDER));
-    const char *domain = aq_setting_text(aq_ofi_setting(OFI_SET_DOMAIN));
-    return (!*provider || strcmp(provider, info->fabric_attr->prov_name) == 0) &&
-           (!*domain || strcmp(domain, info->domain_attr->name) == 0);
+    const ofi_wish_t wish = ofi_wish_of(job);
+    struct fi_info *list = list_take();
+    const struct fi_info *best = choice_best(list, &wish);
+    *out = best ? ofi_query_capable(best) : NULL;
+    if (best && !*out)
+        snprintf(why, why_size, "there is no memory for the provider");
+    else if (!best)
+        choice_explain(list, &wish, why, why_size);
+    fi_freeinfo(list);
+    return *out ? AQ_OK : AQ_ERR_ABSENT;
 }
 
-aq_status_t ofi_choice_make(const char *address, struct fi_info **out, char *why, size_t why_size)
+// A provider for several hosts is named rather than one for this host only.
+bool ofi_usable(char *why, size_t why_size)
 {
-    struct fi_info *hints = hints_new(), *found = NULL;
-    const int error = hints ? fi_getinfo(API, *address ? NULL : "127.0.0.1", NULL,
-                                         *address ? 0 : FI_SOURCE, hints, &found)
-                            : -FI_ENOMEM;
-    *out = NULL;
-    for (struct fi_info *info = found; info && !*out; info = info->next)
-        if (info_is_wanted(info))
-            *out = fi_dupinfo(info);
-    fi_freeinfo(found);
-    fi_freeinfo(hints);
-    if (*out)
-        return AQ_OK;
-    snprintf(why, why_size, "libfabric finds no provider (%s)", fi_strerror(-error));
-    return AQ_ERR_ABSENT;
+    const ofi_wish_t here = ofi_wish_of(&(ofi_job_t){true, ""});
+    const ofi_wish_t wide = ofi_wish_of(&(ofi_job_t){false, ""});
+    struct fi_info *list = list_take();
+    const struct fi_info *best = choice_best(list, &wide);
+    if (!best)
+        best = choice_best(list, &here);
+    if (best)
+        snprintf(why, why_size, "%s on %s", best->fabric_attr->prov_name,
+                 best->domain_attr->name ? best->domain_attr->name : "?");
+    else
+        choice_explain(list, &here, why, why_size);
+    choice_kept = list;
+    return best != NULL;
 }
+
+// ---- what the chosen one can do ----
 
 void ofi_traits_read(const struct fi_info *info, ofi_traits_t *out)
 {
     const int mr = info->domain_attr->mr_mode;
+    const bool software = ofi_is_software(info->fabric_attr->prov_name);
     *out = (ofi_traits_t){
         .rma = info->caps & FI_RMA,
         .atomics = info->caps & FI_ATOMIC,
-        .delivery_complete = true,
-        .multi_receive = false,
-        .in_software = true,
+        .delivery_complete = ofi_query_delivers(info),
+        .multi_receive = !software && info->caps & FI_MULTI_RECV,
+        .in_software = software,
         .mr_local = mr & FI_MR_LOCAL,
         .mr_virt_addr = mr & FI_MR_VIRT_ADDR,
         .mr_allocated = mr & FI_MR_ALLOCATED,

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "../../other/base/status.h"
+#include "ofi_rank.h"
 
 // What the chosen provider can do, and what it asks for. Constant after the choice.
 typedef struct ofi_traits {
@@ -34,13 +35,28 @@ typedef struct ofi_traits {
     size_t sends_most;      // operations that may be under way
 } ofi_traits_t;
 
-// Finds the provider for this job; address: of some other host of the job, numeric, or "" if all
-// ranks are on this one, which then communicate over the loopback. On AQ_OK *out is an fi_info that
-// the caller frees with fi_freeinfo. AQ_ERR_ABSENT: none will do; `why` says what was found, and
-// the remedy. May block for a moment; logs nothing.
-aq_status_t ofi_choice_make(const char *address, struct fi_info **out, char *why, size_t why_size);
+// Where the ranks of a job are.
+typedef struct ofi_job {
+    bool alone;       // all on this host, which then communicate over its loopback or hardware
+    const char *peer; // numeric address of some other host of the job; "": not known
+} ofi_job_t;
 
-// What the conduit may use of a provider that it chose.
+// Finds the provider for a job. On AQ_OK *out is an fi_info that the caller frees with fi_freeinfo.
+// AQ_ERR_ABSENT: none will do; `why` says what was found, and the remedy. May block for a moment;
+// logs nothing. One thread at a time.
+aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *why, size_t why_size);
+
+// Usable of aq_conduit_ops_t: whether there is a provider for some job. What libfabric has found is
+// kept for ofi_choice_make.
+bool ofi_usable(char *why, size_t why_size);
+
+// Print_info of aq_conduit_ops_t (ofi_info.c).
+void ofi_info_print(void (*print)(void *arg, const char *label, const char *text), void *arg);
+
+// What the settings and the routes of this host say about a job. The strings live as the settings.
+ofi_wish_t ofi_wish_of(const ofi_job_t *job);
+
+// What the conduit may use of a provider that it chose. May ask libfabric.
 void ofi_traits_read(const struct fi_info *info, ofi_traits_t *out);
 
 #endif

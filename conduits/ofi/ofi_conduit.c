@@ -16,15 +16,6 @@
 #define DRAIN_NS UINT64_C(100000000) // longest wait at the end for outgoing messages
 #define DRAIN_POLLS 20               // at least, since providers keep what they have accepted
 
-static bool ofi_usable(char *why, size_t why_size)
-{
-    struct fi_info *info;
-    if (ofi_choice_make("", &info, why, why_size) != AQ_OK)
-        return false;
-    fi_freeinfo(info);
-    return true;
-}
-
 // ---- opening ----
 
 // A number that only ranks of this job know, so that messages that have gone astray are dropped.
@@ -87,12 +78,22 @@ static bool wants_descriptor(const aq_boot_t *boot)
     return strcmp(wish, "auto") == 0 ? here > processors : strcmp(wish, "fd") == 0;
 }
 
+// Whether all ranks are on one host. Hosts are numbered from 0.
+static bool job_is_alone(const aq_boot_t *boot)
+{
+    uint32_t r = 0;
+    while (r < boot->size && boot->host_of_rank[r] == 0)
+        r++;
+    return r == boot->size;
+}
+
 static aq_status_t provider_open(ofi_conduit_t *ofi)
 {
     char why[1024];
     struct fi_info *info;
     aq_boot_t *boot = ofi->base.env->boot;
-    aq_status_t status = ofi_choice_make(boot->peer, &info, why, sizeof why);
+    aq_status_t status =
+        ofi_choice_make(&(ofi_job_t){job_is_alone(boot), boot->peer}, &info, why, sizeof why);
     status = aq_boot_agree(boot, status, why);
     if (status == AQ_OK)
         status = ofi_fabric_open(&ofi->fabric, info, 4 * OFI_REQUESTS_MOST, OFI_PACKET_BYTES,
@@ -260,6 +261,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .attach = ofi_attach,
     .rma = ofi_rma,
     .memory_bytes = ofi_memory_bytes,
+    .print_info = ofi_info_print,
     .counters = ofi_counters,
     .dump_state = ofi_dump_state,
 };

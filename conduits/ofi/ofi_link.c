@@ -1,4 +1,5 @@
 // Links: the addresses of peers, which the provider learns when a peer is first spoken to.
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +9,14 @@
 
 #define TELL_NS UINT64_C(30000000000) // refusals of messages to a peer, before a notice
 
-// What a rank tells the others of its endpoint, besides the name.
+// What a rank tells the others of its endpoint, besides the name. All but the domain has to be the
+// same everywhere.
 typedef struct ofi_hello {
     char provider[48];
     uint32_t format, name_bytes;
     uint32_t packet_bytes;
     uint32_t version;
+    char domain[48]; // last
 } ofi_hello_t;
 
 static void hello_write(const ofi_conduit_t *ofi, ofi_hello_t *hello)
@@ -24,25 +27,53 @@ static void hello_write(const ofi_conduit_t *ofi, ofi_hello_t *hello)
                            .packet_bytes = (uint32_t)ofi->packet_bytes,
                            .version = OFI_WIRE_VERSION};
     strncpy(hello->provider, info->fabric_attr->prov_name, sizeof hello->provider - 1);
+    if (info->domain_attr->name)
+        strncpy(hello->domain, info->domain_attr->name, sizeof hello->domain - 1);
 }
 
 // The first rank whose endpoint differs from that of rank 0; ranks: none.
 static uint32_t hello_differs(const ofi_hello_t *all, uint32_t ranks)
 {
     uint32_t r = 1;
-    while (r < ranks && memcmp(&all[r], &all[0], sizeof *all) == 0)
+    while (r < ranks && memcmp(&all[r], &all[0], offsetof(ofi_hello_t, domain)) == 0)
         r++;
     return r < ranks ? r : ranks;
 }
 
-static aq_status_t hellos_refuse(aq_boot_t *boot, const ofi_hello_t *all, uint32_t rank)
+static const char *format_name(uint32_t format)
 {
-    if (boot->rank == 0)
-        aq_log_error("conduit ofi: rank 0 has found provider %s with addresses of format %u and %u "
-                     "bytes, and rank %u has found %s with format %u and %u bytes; name one that "
-                     "all hosts have in GASNET_OFI_PROVIDER, and see gasnet_info there",
-                     all[0].provider, all[0].format, all[0].name_bytes, rank, all[rank].provider,
-                     all[rank].format, all[rank].name_bytes);
+    return format == FI_SOCKADDR_IN    ? "IPv4 addresses"
+           : format == FI_SOCKADDR_IN6 ? "IPv6 addresses"
+                                       : "addresses of its own";
+}
+
+static void hellos_explain(const ofi_hello_t *all, uint32_t rank)
+{
+    const ofi_hello_t *mine = &all[0], *theirs = &all[rank];
+    if (strcmp(mine->provider, theirs->provider) == 0 && mine->format == theirs->format)
+        aq_log_error("conduit ofi: provider %.47s gives rank 0 addresses of %u bytes and packets "
+                     "of %u bytes (version %u), and rank %u addresses of %u and packets of %u "
+                     "bytes (version %u): install the same versions of libfabric and of this "
+                     "library on all hosts",
+                     mine->provider, mine->name_bytes, mine->packet_bytes, mine->version, rank,
+                     theirs->name_bytes, theirs->packet_bytes, theirs->version);
+    else
+        aq_log_error("conduit ofi: rank 0 has chosen provider %.47s on %.47s with %s, and rank %u "
+                     "%.47s on %.47s with %s: name a provider, and a domain or the network of its "
+                     "addresses, that gasnet_info lists on all hosts in GASNET_OFI_PROVIDER and "
+                     "GASNET_OFI_DOMAIN, the same for all ranks",
+                     mine->provider, mine->domain, format_name(mine->format), rank,
+                     theirs->provider, theirs->domain, format_name(theirs->format));
+}
+
+static aq_status_t hellos_refuse(aq_boot_t *boot, ofi_hello_t *all, uint32_t rank)
+{
+    if (boot->rank == 0) {
+        // what comes from other ranks may lack its end
+        all[rank].provider[sizeof all[rank].provider - 1] = '\0';
+        all[rank].domain[sizeof all[rank].domain - 1] = '\0';
+        hellos_explain(all, rank);
+    }
     (void)boot->ops->barrier(boot); // rank 0 has logged before the first rank ends
     return AQ_ERR_CONFIG;
 }

@@ -7,12 +7,16 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
     [OFI_SET_PROVIDER] =
         {"GASNET_OFI_PROVIDER", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Conduit ofi: the provider of libfabric that carries messages, as gasnet_info and fi_info "
-         "name it, for example 'tcp;ofi_rxm'. Empty: the first one of the list that gasnet_info "
-         "prints. All ranks need the same one."},
+         "name it, for example 'tcp;ofi_rxm', also written as 'tcp:ofi_rxm' or 'tcp'. Empty: the "
+         "first one that gasnet_info lists for such a job. All ranks need the same one. "
+         "FI_PROVIDER "
+         "hides providers from libfabric, and so from this choice."},
     [OFI_SET_DOMAIN] =
         {"GASNET_OFI_DOMAIN", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Conduit ofi: the domain of the provider, which is a network interface or a device, as "
-         "gasnet_info names it. Empty: the first one of the list that gasnet_info prints."},
+         "gasnet_info names it; or its network or address, for example 192.0.2.0/24. Empty: the "
+         "loopback interface if all processes are on one host, otherwise the domain that leads to "
+         "the other hosts of the job, to GASNET_MASTERIP or to the default route."},
     [OFI_SET_RMA] =
         {"GASNET_OFI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0",
          "Conduit ofi: whether the provider itself writes and reads memory of peers. auto: if it "

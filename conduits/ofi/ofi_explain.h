@@ -1,0 +1,12 @@
+// The sentence for users who have no provider for their job.
+#ifndef AQ_OFI_EXPLAIN_H
+#define AQ_OFI_EXPLAIN_H
+
+#include "ofi_rank.h"
+
+// Says why no entry of a ranking is used, and the remedy. filter: the value of FI_PROVIDER, which
+// hides providers from us; NULL: not set.
+void ofi_explain(const ofi_ranking_t *ranking, const ofi_wish_t *wish, const char *filter,
+                 char *why, size_t why_size);
+
+#endif
