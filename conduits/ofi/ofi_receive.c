@@ -120,6 +120,21 @@ static void payload_place(const ofi_conduit_t *ofi, const ofi_link_t *link, ofi_
     read->payload = (char *)(uintptr_t)read->dest;
 }
 
+// Makes a Long of one whose payload was put before.
+static void put_long_read(const ofi_conduit_t *ofi, const ofi_link_t *link, ofi_frame_read_t *read)
+{
+    uint64_t length;
+    if (read->frame.bytes != sizeof length)
+        fail_malformed(link);
+    memcpy(&length, read->payload, sizeof length);
+    if (length > UINT32_MAX)
+        fail_malformed(link);
+    read->frame.bytes = (uint32_t)length;
+    place_check(ofi, link, read, "Long");
+    read->frame.kind = AQ_AM_LONG;
+    read->payload = (char *)(uintptr_t)read->dest;
+}
+
 // Runs the handler of a message. Returns whether credits have to be returned.
 static bool message_deliver(ofi_conduit_t *ofi, ofi_arrived_t *arrived, ofi_frame_read_t *read)
 {
@@ -128,6 +143,8 @@ static bool message_deliver(ofi_conduit_t *ofi, ofi_arrived_t *arrived, ofi_fram
     const aq_return_path_t path = {.conduit = &ofi->base, .link = link};
     if (read->frame.kind == AQ_AM_LONG)
         payload_place(ofi, link, read, "Long");
+    else if (read->frame.kind == OFI_LONG_PUT)
+        put_long_read(ofi, link, read);
     const aq_arrival_t arrival = {.args = read->args,
                                   .payload = read->payload,
                                   .nbytes = read->frame.bytes,
@@ -178,7 +195,8 @@ static void frame_deliver(ofi_conduit_t *ofi, ofi_arrived_t *arrived)
     aq_lock_drop(&ofi->lock);
     if (read.frame.kind == OFI_PUT) {
         payload_place(ofi, arrived->link, &read, "put");
-    } else if (read.frame.kind < AQ_AM_CONTROL && message_deliver(ofi, arrived, &read)) {
+    } else if ((read.frame.kind < AQ_AM_CONTROL || read.frame.kind == OFI_LONG_PUT) &&
+               message_deliver(ofi, arrived, &read)) {
         aq_lock_take(&ofi->lock);
         ofi_owe_credits(ofi, arrived->link);
         aq_lock_drop(&ofi->lock);

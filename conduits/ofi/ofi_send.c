@@ -137,14 +137,17 @@ aq_status_t ofi_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
 {
     ofi_conduit_t *ofi = ofi_of(conduit);
     ofi_link_t *link = pointer;
-    const size_t bytes = am->category == AQ_AM_SHORT ? 0 : am->nbytes;
-    const ofi_frame_t frame = {
-        .kind = am->category, .handler = am->handler, .nargs = am->nargs, .bytes = (uint32_t)bytes};
+    const uint64_t length = am->category == AQ_AM_SHORT ? 0 : am->nbytes;
+    const ofi_frame_t frame = {.kind = am->payload_delivered ? OFI_LONG_PUT : am->category,
+                               .handler = am->handler,
+                               .nargs = am->nargs,
+                               .bytes = am->payload_delivered ? (uint32_t)sizeof length
+                                                              : (uint32_t)length};
     if (!am->reply && !aq_credit_take(&link->credit))
         return AQ_AGAIN;
     aq_lock_take(&ofi->lock);
     frame_add(ofi, link, am->reply ? OFI_REPLIES : OFI_REQUESTS, &frame, am->args, am->dest,
-              am->payload);
+              am->payload_delivered ? &length : am->payload);
     ofi->messages++;
     aq_lock_drop(&ofi->lock);
     return AQ_OK;

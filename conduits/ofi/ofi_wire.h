@@ -25,6 +25,7 @@ enum {
     OFI_PUT = AQ_AM_CONTROL, // a put: its data goes to the destination
     OFI_PUTS_DONE,           // a reply: the puts of the packet `batch` are in place
     OFI_FIREHOSE,            // a message of firehose (aq_firehose_message_t), with data of a put
+    OFI_LONG_PUT,            // a Long whose payload, of the length in the frame, was put before
     OFI_KINDS,
 
     OFI_PACKET_BYTES = 16384, // the longest packet
@@ -68,7 +69,7 @@ static inline size_t ofi_round(size_t bytes)
 
 static inline bool ofi_has_dest(unsigned kind)
 {
-    return kind == AQ_AM_LONG || kind == OFI_PUT;
+    return kind == AQ_AM_LONG || kind == OFI_PUT || kind == OFI_LONG_PUT;
 }
 
 // Where the payload is in a frame.
