@@ -47,7 +47,8 @@ static void packets_make(ofi_buffers_t *buffers)
     const size_t bytes = (size_t)SLAB_PACKETS * OFI_PACKET_BYTES;
     void *descriptor;
     ofi_packet_t *packets = calloc(SLAB_PACKETS, sizeof *packets);
-    char *slab = packets ? slab_new(buffers, bytes, FI_SEND, &descriptor) : NULL;
+    char *slab =
+        packets ? slab_new(buffers, bytes, FI_SEND | FI_READ | FI_WRITE, &descriptor) : NULL;
     if (!slab)
         fail_no_memory(bytes);
     for (unsigned i = SLAB_PACKETS; i-- > 0;) {

@@ -131,7 +131,9 @@ static aq_status_t parts_open(ofi_conduit_t *ofi)
         status = ofi_sleep_open(ofi);
     if (status == AQ_OK)
         status = inboxes_open(ofi);
-    return status == AQ_OK ? ofi_links_open(ofi) : status;
+    if (status == AQ_OK)
+        status = ofi_links_open(ofi);
+    return status == AQ_OK ? ofi_rma_open(ofi) : status;
 }
 
 __attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;

@@ -41,10 +41,13 @@ static void error_take(ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
         fail_receive(ofi, entry);
         return;
     }
+    if (op->kind == OFI_OP_RMA) {
+        ofi_rma_failed(ofi, op, entry->err);
+        return;
+    }
     if (!op->link->dead)
         ofi_link_failed(ofi, op->link, entry->err);
-    if (op->kind == OFI_OP_SEND)
-        ofi_sent(ofi, (ofi_packet_t *)op);
+    ofi_sent(ofi, (ofi_packet_t *)op);
 }
 
 static bool error_read(ofi_conduit_t *ofi)

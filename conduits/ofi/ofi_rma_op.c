@@ -1,0 +1,136 @@
+#include "ofi_rma_op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/fatal.h"
+#include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
+#include "ofi_rma.h"
+
+enum { OPS_MADE = 64 }; // at a time
+
+ofi_rma_state_t *ofi_rma_state_new(ofi_conduit_t *ofi)
+{
+    ofi_rma_state_t *state = calloc(1, sizeof *state);
+    if (!state) {
+        aq_log_error("out of memory for put and get of conduit ofi (%zu bytes)", sizeof *state);
+        return NULL;
+    }
+    state->keys.env = ofi->base.env;
+    state->keys.fabric = &ofi->fabric;
+    state->most = (unsigned)aq_max(ofi->fabric.traits.sends_most / 4, (size_t)1);
+    state->puts = ofi->fabric.traits.delivery_complete;
+    return state;
+}
+
+// ---- the pool ----
+
+static void op_push(ofi_rma_state_t *state, ofi_rma_op_t *op)
+{
+    op->next = state->free;
+    state->free = op;
+}
+
+static void ops_make(ofi_rma_state_t *state)
+{
+    ofi_rma_op_t *ops = calloc(OPS_MADE, sizeof *ops);
+    if (!ops)
+        aq_fatal("out of memory for put and get of conduit ofi (%zu bytes)",
+                 OPS_MADE * sizeof *ops);
+    for (unsigned i = OPS_MADE; i-- > 0;)
+        op_push(state, &ops[i]);
+}
+
+ofi_rma_op_t *ofi_rma_op_take(ofi_conduit_t *ofi, ofi_link_t *link, atomic_uint *pending)
+{
+    ofi_rma_state_t *state = ofi->rma;
+    if (state->under_way >= state->most || link->dead)
+        return NULL;
+    if (!state->free)
+        ops_make(state);
+    ofi_rma_op_t *op = state->free;
+    state->free = op->next;
+    *op = (ofi_rma_op_t){.op = {.link = link, .kind = OFI_OP_RMA}, .pending = pending};
+    return op;
+}
+
+void ofi_rma_op_give(ofi_conduit_t *ofi, ofi_rma_op_t *op)
+{
+    if (op->copy)
+        ofi_packet_give(&ofi->buffers, op->copy);
+    op_push(ofi->rma, op);
+}
+
+// ---- to the provider ----
+
+static int op_access(const ofi_fabric_t *fabric, ofi_rma_op_t *op)
+{
+    const struct iovec local = {op->local, op->bytes};
+    const struct fi_msg_rma message = {.msg_iov = &local,
+                                       .desc = &op->descriptor,
+                                       .iov_count = 1,
+                                       .addr = op->op.link->address,
+                                       .rma_iov = &op->there,
+                                       .rma_iov_count = 1,
+                                       .context = op};
+    if (op->kind == OFI_RMA_GET)
+        return (int)fi_readmsg(fabric->endpoint, &message, FI_COMPLETION);
+    return (int)fi_writemsg(fabric->endpoint, &message,
+                            FI_COMPLETION | FI_DELIVERY_COMPLETE |
+                                (op->kind == OFI_RMA_PUT_INJECTED ? FI_INJECT : 0));
+}
+
+// A provider that does not do what it offers, or a peer that is gone.
+static void error_judge(ofi_conduit_t *ofi, ofi_link_t *link, int error)
+{
+    if (error == FI_EOPNOTSUPP || error == FI_ENOSYS)
+        aq_fatal("provider %s offers to access memory of other processes, and does not do it (%s); "
+                 "set GASNET_OFI_RMA=0, or choose another one with GASNET_OFI_PROVIDER",
+                 ofi->fabric.info->fabric_attr->prov_name, fi_strerror(error));
+    if (!link->dead)
+        ofi_link_failed(ofi, link, error);
+}
+
+// Nothing begins with a dead peer; the job ends soon.
+static aq_status_t op_refused(ofi_conduit_t *ofi, ofi_rma_op_t *op, int error)
+{
+    ofi_link_t *link = op->op.link;
+    ofi_rma_op_give(ofi, op);
+    if (error == -FI_EAGAIN)
+        ofi_link_refused(ofi, link);
+    else
+        error_judge(ofi, link, -error);
+    return AQ_AGAIN;
+}
+
+aq_status_t ofi_rma_op_begin(ofi_conduit_t *ofi, ofi_rma_op_t *op)
+{
+    const int error = op_access(&ofi->fabric, op);
+    if (__builtin_expect(error, 0))
+        return op_refused(ofi, op, error);
+    op->op.link->refused_at = 0;
+    ofi->rma->under_way++;
+    aq_counter_add(op->pending, 1);
+    return AQ_OK;
+}
+
+// ---- completion ----
+
+void ofi_rma_completed(ofi_conduit_t *ofi, ofi_op_t *completed)
+{
+    ofi_rma_op_t *op = (ofi_rma_op_t *)completed;
+    ofi->rma->under_way--;
+    if (op->into)
+        memcpy(op->into, op->local, op->bytes);
+    aq_counter_add(op->pending, (unsigned)-1);
+    ofi_rma_op_give(ofi, op);
+}
+
+void ofi_rma_failed(ofi_conduit_t *ofi, ofi_op_t *failed, int error)
+{
+    ofi_rma_op_t *op = (ofi_rma_op_t *)failed;
+    ofi->rma->under_way--;
+    error_judge(ofi, op->op.link, error);
+    ofi_rma_op_give(ofi, op);
+}

@@ -1,0 +1,59 @@
+// Operations on memory of peers that the provider does: describing, giving them to the provider,
+// and what follows when they are complete.
+//
+// What is always true:
+// - Operations use at most a quarter of the places that the provider has, so that messages, which
+//   have half of them, and replies always find one.
+// - A put is complete when its data is in the memory of the target (FI_DELIVERY_COMPLETE).
+// - An operation that the provider has belongs to it; all others are free, or described and not
+//   posted yet.
+//
+// Everything here is called under the lock of the conduit.
+#ifndef AQ_OFI_RMA_OP_H
+#define AQ_OFI_RMA_OP_H
+
+#include "ofi_keys.h"
+#include "ofi_state.h"
+
+typedef enum ofi_rma_op_kind {
+    OFI_RMA_PUT,
+    OFI_RMA_PUT_INJECTED, // the source is free when the provider has taken it
+    OFI_RMA_GET,
+} ofi_rma_op_kind_t;
+
+typedef struct ofi_rma_op {
+    ofi_op_t op; // first
+    struct ofi_rma_op *next;
+    atomic_uint *pending;
+    ofi_rma_op_kind_t kind;
+    void *local; // memory of this process, of which `bytes`
+    size_t bytes;
+    void *descriptor; // of it
+    struct fi_rma_iov there;
+    ofi_packet_t *copy; // which local is in; NULL: it is the client's memory
+    void *into;         // where the copy goes at the end; NULL: nowhere
+} ofi_rma_op_t;
+
+typedef struct ofi_rma_state {
+    ofi_keys_t keys;
+    ofi_rma_op_t *free;
+    unsigned under_way, most; // operations that the provider has, and may have
+    bool wanted;              // GASNET_OFI_RMA and the provider allow it
+    bool puts;                // the provider tells when a put is in place
+} ofi_rma_state_t;
+
+// A new state; NULL: no memory (logged).
+ofi_rma_state_t *ofi_rma_state_new(ofi_conduit_t *ofi);
+
+// An operation with everything 0 but the link and what it needs to complete; NULL: the provider has
+// as many as it may have. Ends the job if there is no memory.
+ofi_rma_op_t *ofi_rma_op_take(ofi_conduit_t *ofi, ofi_link_t *link, atomic_uint *pending);
+
+// The operation, which the provider does not have, is free again, with its copy.
+void ofi_rma_op_give(ofi_conduit_t *ofi, ofi_rma_op_t *op);
+
+// Gives a described operation to the provider, and counts it in *pending. AQ_AGAIN: the provider
+// does not take it now, and it is free again.
+aq_status_t ofi_rma_op_begin(ofi_conduit_t *ofi, ofi_rma_op_t *op);
+
+#endif
