@@ -66,16 +66,22 @@ static void payloads_set(ofi_conduit_t *ofi)
     ofi->sends_most = (unsigned)aq_max(ofi->fabric.traits.sends_most / 2, (size_t)1);
 }
 
-// Whether a thread that waits may sleep on a descriptor of the provider, which then tells of each
-// completion by a system call: worth it where another rank needs the processor.
-static bool wants_descriptor(const aq_boot_t *boot)
+// With a processor for each rank a process that waits keeps polling: most providers serve the puts
+// and gets of peers in polls only, and a descriptor to sleep on costs a system call for each
+// completion. A wish to sleep (GASNET_WAITMODE) has precedence.
+static ofi_wait_t wait_choose(const aq_boot_t *boot)
 {
     const char *wish = aq_setting_text(aq_ofi_setting(OFI_SET_WAIT));
     const unsigned processors = boot->processors ? boot->processors : aq_size_processors();
     unsigned here = 0;
+    if (strcmp(wish, "auto") != 0)
+        return strcmp(wish, "fd") == 0    ? OFI_WAIT_FD
+               : strcmp(wish, "nap") == 0 ? OFI_WAIT_NAP
+                                          : OFI_WAIT_SPIN;
     for (uint32_t r = 0; r < boot->size; r++)
         here += boot->host_of_rank[r] == boot->host_of_rank[boot->rank];
-    return strcmp(wish, "auto") == 0 ? here > processors : strcmp(wish, "fd") == 0;
+    return here > processors || strstr(aq_settings_text(AQ_SET_WAITMODE), "block") ? OFI_WAIT_FD
+                                                                                   : OFI_WAIT_SPIN;
 }
 
 // Whether all ranks are on one host. Hosts are numbered from 0.
@@ -97,7 +103,7 @@ static aq_status_t provider_open(ofi_conduit_t *ofi)
     status = aq_boot_agree(boot, status, why);
     if (status == AQ_OK)
         status = ofi_fabric_open(&ofi->fabric, info, 4 * OFI_REQUESTS_MOST, OFI_PACKET_BYTES,
-                                 wants_descriptor(boot));
+                                 (ofi->wait = wait_choose(boot)) == OFI_WAIT_FD);
     return status;
 }
 

@@ -30,11 +30,12 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
          "Conduit ofi: longest put, in bytes, that travels in a message together with others. 0: "
          "none; -1: 512 with a provider that works in software, else 0."},
     [OFI_SET_WAIT] =
-        {"GASNET_OFI_WAIT", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fd nap",
+        {"GASNET_OFI_WAIT", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fd nap spin",
          "Conduit ofi: how a process that waits for long gives up its processor. fd: it sleeps on "
          "a descriptor of the provider, which then makes a system call for each completion; nap: "
-         "it sleeps for short times. auto: fd if the host has more ranks than processors, else "
-         "nap. With a provider that has no such descriptor: nap."},
+         "it sleeps for short times; spin: it polls on. auto: fd if the host has more ranks than "
+         "processors, or GASNET_WAITMODE is block or spinblock, else spin. A provider that has no "
+         "such descriptor: nap in place of fd."},
 };
 
 const aq_setting_group_t aq_ofi_settings = {"conduit ofi", aq_ofi_rows, OFI_SET_COUNT};

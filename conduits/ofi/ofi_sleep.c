@@ -1,6 +1,7 @@
 // Waiting: a thread sleeps on the descriptor of the completion queue, where the provider has one,
 // and on the bell that other threads ring. Without such a descriptor sleeps are short.
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -79,15 +80,23 @@ static bool sleep_allow(ofi_conduit_t *ofi, uint64_t *limit_ns)
     return idle;
 }
 
+// Sleeps on the descriptors.
+static void descriptors_await(const ofi_conduit_t *ofi, uint64_t limit_ns)
+{
+    struct pollfd waits[] = {{ofi->bell, POLLIN, 0}, {ofi->fabric.queue_fd, POLLIN, 0}};
+    const struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
+    uint64_t rings;
+    if (ppoll(waits, 2, &limit, NULL) > 0 && waits[0].revents &&
+        read(ofi->bell, &rings, sizeof rings) < 0)
+        return; // another thread has heard it
+}
+
 void ofi_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
     ofi_conduit_t *ofi = ofi_of(conduit);
-    struct pollfd waits[] = {{ofi->bell, POLLIN, 0}, {ofi->fabric.queue_fd, POLLIN, 0}};
-    uint64_t rings;
     (void)armed;
-    if (!sleep_allow(ofi, &limit_ns))
-        return;
-    const struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
-    if (ppoll(waits, 2, &limit, NULL) > 0 && waits[0].revents)
-        (void)!read(ofi->bell, &rings, sizeof rings);
+    if (ofi->wait == OFI_WAIT_SPIN)
+        sched_yield();
+    else if (sleep_allow(ofi, &limit_ns))
+        descriptors_await(ofi, limit_ns);
 }

@@ -28,6 +28,13 @@ enum {
     OFI_BATCH_PUTS = 64,     // counters of puts that one batch completes
 };
 
+// What a thread does that waits for long.
+typedef enum ofi_wait {
+    OFI_WAIT_SPIN, // it polls on
+    OFI_WAIT_NAP,  // it sleeps for short times
+    OFI_WAIT_FD,   // it sleeps on the descriptor of the provider, where there is one, else as NAP
+} ofi_wait_t;
+
 // The packets of a class that a link has to send: the last one is open.
 typedef struct ofi_outbox {
     ofi_packet_t *first, *last;
@@ -97,6 +104,7 @@ typedef struct ofi_conduit {
     atomic_uint waiting;     // packets in the queues
     atomic_uint sender_polls;
 
+    ofi_wait_t wait;
     int bell; // an eventfd that wakes sleepers
     atomic_uint sleepers;
 
