@@ -288,6 +288,71 @@ on_netem()
         tc -s qdisc show dev lo | grep "dropped [1-9]"' bash "$@"
 }
 
+# on_ofi PROVIDER RANKS PROGRAM ...: runs the program over conduit ofi by a provider of libfabric, on this host; no
+# ranks share memory unless GASNET_SUPERNODE_MAXSIZE is set.
+on_ofi()
+{
+    local provider=$1 ranks=$2
+    shift 2
+    grep -q '^#define AQ_EACH_NAME.*X(ofi)' "$AQ_BUILD/config.h" ||
+        skip "conduit ofi is not in this build (package libfabric-dev)"
+    GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ofi GASNET_OFI_PROVIDER=$provider \
+        GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1} gasnetrun_ofi -n "$ranks" "$@"
+}
+
+# The subtests that show most about a conduit in little time.
+ofi_part='am_args am_medium am_long am_flood_mixed am_deadlock am_sleeper npam_sizes rma_values rma_nbi atomic-nbi barrier_am vis-strided coll_same gather_many'
+
+# Runs the suite with 2 ranks over provider $1, and a part of it with 4: each in modes seq and par, and the suite
+# with all memory as the segment.
+ofi_suite()
+{
+    # shellcheck disable=SC2086
+    on_ofi "$1" 2 conform-seq all && on_ofi "$1" 2 conform-par --threads 2 all &&
+        on_ofi "$1" 2 conform-everything all && on_ofi "$1" 2 conform-large am_long rma_segment rma_nbi &&
+        on_ofi "$1" 4 conform-seq $ofi_part && on_ofi "$1" 4 conform-par --threads 2 $ofi_part
+}
+
+# Each spawner starts a job over conduit ofi by provider $1. What is not installed is left out.
+ofi_spawners()
+{
+    local mpi
+    on_ofi "$1" 2 conform-seq am_args rma_segment || return
+    export GASNET_CONDUIT=ofi GASNET_OFI_PROVIDER=$1 GASNET_SUPERNODE_MAXSIZE=1
+    for mpi in openmpi mpich; do
+        mpi_is_usable $mpi || continue
+        GASNET_SPAWNER=mpi by_mpirun $mpi 2 conform-seq am_args rma_segment || return
+        GASNET_SPAWNER=pmi by_mpirun $mpi 2 conform-seq am_args rma_segment || return
+    done
+}
+
+# The ways to end a job over conduit ofi; kill -9; a report of a job that hangs.
+ofi_exit()
+{
+    local launch=$AQ_SRC/tests/launch
+    grep -q '^#define AQ_EACH_NAME.*X(ofi)' "$AQ_BUILD/config.h" ||
+        skip "conduit ofi is not in this build (package libfabric-dev)"
+    export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_OFI_PROVIDER="tcp;ofi_rxm"
+    "$launch/exit-ways.sh" ofi fork 2 1 all inside handler traffic attach stop quit abort && "$launch/exit-kill.sh" ofi 3 6 && "$launch/report-hang.sh" ofi
+}
+
+# Runs the program $2 with $1 ranks over conduit ofi and TCP, between two network namespaces on whose cable all
+# datagrams of UDP are lost, and 1 percent of the packets of TCP.
+on_bad_tcp()
+{
+    local ranks=$1 code=0 bed=$AQ_SRC/tests/beds/veth
+    shift
+    export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ofi
+    export GASNET_OFI_PROVIDER=${GASNET_OFI_PROVIDER:-tcp;ofi_rxm}
+    "$bed/run" --drop 100 --loss 1 -- gasnetrun_ofi -n "$ranks" "$bed/rank" "$@" 2>messages || code=$?
+    cat messages >&2
+    [ $code = 0 ] || exit $code
+    grep -qE '^veth: [1-9][0-9]* segments of TCP lost$' messages || {
+        echo "No packet was lost."
+        exit 1
+    }
+}
+
 # on_ibv [--rails N] [--two] COMMAND ...: runs the commands in one virtual machine with a verbs device
 # or several, or in the first of two. No ranks of jobs over conduit ibv share memory. Ranks block, because a spinning
 # rank would keep an emulated processor from the threads that carry packets. The device must never have had to wait

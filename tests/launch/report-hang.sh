@@ -1,11 +1,12 @@
 #!/bin/bash
 # report-hang: a job whose rank 0 reads and whose rank 1 waits for it reports what both do, and goes
 # on.
-#   report-hang.sh CONDUIT    udp or ibv, whose counters must be printed too
+#   report-hang.sh CONDUIT    udp, ibv or ofi, whose counters must be printed too
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 case $1 in
 udp) counters='^udp: rank 1 in all: ' ;;
+ofi) counters=' rank 1 of 2 .*: ofi: provider .* on .*; [0-9]+ messages and [0-9]+ puts sent; ' ;;
 ibv)
     counters=' rank 1 of 2 .*: ibv: rank 0: connected; 0 of [1-9][0-9]* entries of the send queue used; '
     counters+='credits for [1-9][0-9]* more requests, 0 to give back; no ring there; no ring here$'
