@@ -13,8 +13,9 @@
 #include "ofi_profile.h"
 #include "ofi_rma.h"
 
-#define DRAIN_NS UINT64_C(100000000) // longest wait at the end for outgoing messages
-#define DRAIN_POLLS 20               // at least, since providers keep what they have accepted
+#define DRAIN_NS UINT64_C(100000000)     // longest wait at the end for outgoing messages
+#define DRAIN_POLLS 20                   // at least, since providers keep what they have accepted
+#define SOFTWARE_COALESCE ((size_t)4096) // longest put in a packet with a provider in software
 
 // ---- opening ----
 
@@ -51,7 +52,9 @@ static size_t coalesce_of(const ofi_conduit_t *ofi)
 {
     const int64_t wish = aq_setting_int(aq_ofi_setting(OFI_SET_COALESCE));
     const size_t most = ofi_payload_most(ofi->packet_bytes, OFI_PUT);
-    const size_t chosen = wish >= 0 ? (size_t)wish : ofi->fabric.traits.in_software ? 512 : 0;
+    const size_t chosen = wish >= 0                        ? (size_t)wish
+                          : ofi->fabric.traits.in_software ? SOFTWARE_COALESCE
+                                                           : 0;
     return aq_min(chosen, most);
 }
 

@@ -28,7 +28,7 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
     [OFI_SET_COALESCE] =
         {"GASNET_OFI_COALESCE", AQ_TYPE_INT, "-1", -1, 4096, NULL,
          "Conduit ofi: longest put, in bytes, that travels in a message together with others. 0: "
-         "none; -1: 512 with a provider that works in software, else 0."},
+         "none; -1: 4096 with a provider that works in software, else 0."},
     [OFI_SET_WAIT] =
         {"GASNET_OFI_WAIT", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fd nap spin",
          "Conduit ofi: how a process that waits for long gives up its processor. fd: it sleeps on "
