@@ -10,6 +10,7 @@
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/size.h"
+#include "ofi_atomic.h"
 #include "ofi_profile.h"
 #include "ofi_rma.h"
 
@@ -271,6 +272,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .wake = ofi_wake,
     .attach = ofi_attach,
     .rma = ofi_rma,
+    .atomic = ofi_atomic,
     .memory_bytes = ofi_memory_bytes,
     .print_info = ofi_info_print,
     .counters = ofi_counters,

@@ -21,6 +21,14 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
         {"GASNET_OFI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0",
          "Conduit ofi: whether the provider itself writes and reads memory of peers. auto: if it "
          "can; 0: put, get and atomics travel in messages."},
+    [OFI_SET_ATOMICS] =
+        {"GASNET_OFI_ATOMICS", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
+         "Conduit ofi: whether the provider performs remote atomics on 64-bit types, as far as it "
+         "has them: addition, compare-and-swap, read. auto: as 0, because libfabric does not say "
+         "whether they are atomic with respect to those of processors; 0: never, the target "
+         "performs all of them; 1: for domains with no other operations, if all ranks say so: the "
+         "program then guarantees that the ranks of the target's host do not access that memory "
+         "meanwhile."},
     [OFI_SET_CREDITS_PP] =
         {"GASNET_OFI_CREDITS_PP", AQ_TYPE_INT, "64", 1, 256, NULL,
          "Conduit ofi: requests that a process may have outstanding to each peer, at most 256 to "

@@ -9,6 +9,7 @@ typedef enum aq_ofi_setting_id {
     OFI_SET_PROVIDER,
     OFI_SET_DOMAIN,
     OFI_SET_RMA,
+    OFI_SET_ATOMICS,
     OFI_SET_CREDITS_PP,
     OFI_SET_COALESCE,
     OFI_SET_WAIT,

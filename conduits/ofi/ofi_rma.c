@@ -4,6 +4,7 @@
 
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings.h"
+#include "ofi_atomic.h"
 #include "ofi_profile.h"
 #include "ofi_rma_op.h"
 
@@ -30,6 +31,8 @@ static aq_status_t keys_share(ofi_conduit_t *ofi, void *memory, size_t bytes, bo
     ofi_keys_t *keys = &ofi->rma->keys;
     aq_status_t status = ofi_keys_share(keys, memory, bytes, wanted);
     limits_set(ofi, keys->reached && ofi->rma->puts);
+    if (status == AQ_OK && keys->reached)
+        ofi_atomics_open(ofi);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "../../core/fatal.h"
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
+#include "ofi_atomic.h"
 #include "ofi_rma.h"
 
 enum { OPS_MADE = 64 }; // at a time
@@ -106,7 +107,8 @@ static aq_status_t op_refused(ofi_conduit_t *ofi, ofi_rma_op_t *op, int error)
 
 aq_status_t ofi_rma_op_begin(ofi_conduit_t *ofi, ofi_rma_op_t *op)
 {
-    const int error = op_access(&ofi->fabric, op);
+    const int error =
+        op->kind >= OFI_RMA_ADD ? ofi_atomic_post(&ofi->fabric, op) : op_access(&ofi->fabric, op);
     if (__builtin_expect(error, 0))
         return op_refused(ofi, op, error);
     op->op.link->refused_at = 0;

@@ -19,6 +19,8 @@ typedef enum ofi_rma_op_kind {
     OFI_RMA_PUT,
     OFI_RMA_PUT_INJECTED, // the source is free when the provider has taken it
     OFI_RMA_GET,
+    OFI_RMA_ADD, // from here on atomics
+    OFI_RMA_CAS,
 } ofi_rma_op_kind_t;
 
 typedef struct ofi_rma_op {
@@ -40,6 +42,7 @@ typedef struct ofi_rma_state {
     unsigned under_way, most; // operations that the provider has, and may have
     bool wanted;              // GASNET_OFI_RMA and the provider allow it
     bool puts;                // the provider tells when a put is in place
+    bool atomics;             // all ranks use those of the provider
 } ofi_rma_state_t;
 
 // A new state; NULL: no memory (logged).
