@@ -203,8 +203,8 @@ static void explain_fault(const aq_setting_t *row, const char *value, char *err,
                  legal);
 }
 
-// GASNet reads some variables under more names: AMUDP_x, AMMPI_x, and those of conduit udp's
-// spawners also without a prefix.
+// GASNet reads some variables under more or other names: AMUDP_x, AMMPI_x, and those of conduit
+// udp's spawners also without a prefix.
 static const char *other_names(const aq_setting_t *row)
 {
     static const struct {
@@ -220,6 +220,7 @@ static const char *other_names(const aq_setting_t *row)
         {"GASNET_VERBOSEENV", {"AMUDP_VERBOSEENV", NULL}},
         {"GASNET_MPI_THREAD", {"AMMPI_MPI_THREAD", NULL}},
         {"GASNET_NETWORKDEPTH", {"AMMPI_NETWORKDEPTH", NULL}},
+        {"GASNET_OFI_DOMAIN", {"GASNET_OFI_DEVICE", NULL}},
     };
     const char *text = NULL;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

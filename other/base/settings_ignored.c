@@ -79,7 +79,6 @@ static const aq_setting_ignored_t ignored[] = {
     {"GASNET_SND_THREAD_IDLE GASNET_SND_THREAD_POLL_MODE",
      "the send thread sleeps as soon as nothing is left to do", false},
     // ---- conduit ofi ----
-    {"GASNET_OFI_DEVICE", "GASNET_OFI_DOMAIN names the domain", false},
     {"GASNET_OFI_DEVICE_*", "GASNET_OFI_DOMAIN names the domain; each process may set another one",
      false},
     {"GASNET_OFI_LIST_DEVICES GASNET_OFI_LIST_DEVICES_NODES",
