@@ -30,7 +30,7 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
          "program then guarantees that the ranks of the target's host do not access that memory "
          "meanwhile."},
     [OFI_SET_CREDITS_PP] =
-        {"GASNET_OFI_CREDITS_PP", AQ_TYPE_INT, "64", 1, 256, NULL,
+        {"GASNET_OFI_CREDITS_PP", AQ_TYPE_INT, "128", 1, 256, NULL,
          "Conduit ofi: requests that a process may have outstanding to each peer, at most 256 to "
          "all peers together. The value at rank 0 counts."},
     [OFI_SET_COALESCE] =

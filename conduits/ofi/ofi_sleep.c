@@ -11,7 +11,7 @@
 
 enum {
     NAPS = 20,           // without a descriptor a sleep is so many times shorter,
-    NAP_NS = 2500000,    // and at most so long
+    NAP_NS = 200000,     // and at most so long: peers may wait for this process to poll
     REFUSED_NS = 200000, // longest sleep while packets wait for the provider
     LOOK_NS = 20000000,  // longest sleep after a peer was lost
 };
