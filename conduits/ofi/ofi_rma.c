@@ -113,12 +113,26 @@ static aq_status_t rma_begin(ofi_conduit_t *ofi, ofi_link_t *link, const struct 
     return AQ_OK;
 }
 
+// Whether a short put shares a packet with others. One that is alone is complete sooner if the
+// provider does it.
+static bool put_shares(ofi_conduit_t *ofi, const ofi_link_t *link, const aq_rma_t *put)
+{
+    if (put->nbytes > ofi->coalesce)
+        return false;
+    if (!ofi->rma->puts || !ofi->rma->keys.reached)
+        return true;
+    aq_lock_take(&ofi->lock);
+    const bool alone = !link->out[OFI_REQUESTS].first && !ofi->batches_used && !ofi->rma->under_way;
+    aq_lock_drop(&ofi->lock);
+    return !alone;
+}
+
 aq_status_t ofi_rma(aq_conduit_t *conduit, void *pointer, aq_rma_t *rma)
 {
     ofi_conduit_t *ofi = ofi_of(conduit);
     ofi_link_t *link = pointer;
     struct fi_rma_iov there;
-    if (rma->kind == AQ_RMA_PUT && rma->nbytes <= ofi->coalesce)
+    if (rma->kind == AQ_RMA_PUT && put_shares(ofi, link, rma))
         return ofi_send_put(ofi, link, rma);
     if ((rma->kind == AQ_RMA_PUT && !ofi->rma->puts) ||
         !ofi_keys_remote(&ofi->rma->keys, link->rank, rma->remote, rma->nbytes, &there))

@@ -187,6 +187,7 @@ static ofi_batch_t *batch_new(ofi_conduit_t *ofi, ofi_link_t *link, uint32_t *nu
         i = (i + 1) % OFI_REQUESTS_MOST;
     ofi->next_batch = (i + 1) % OFI_REQUESTS_MOST;
     ofi->batches[i].link = link;
+    ofi->batches_used++;
     ofi->batches[i].count = 0;
     *number = i + 1;
     return &ofi->batches[i];
@@ -252,6 +253,7 @@ bool ofi_batch_done(ofi_conduit_t *ofi, const ofi_link_t *link, uint32_t number)
     for (unsigned i = 0; i < batch->count; i++)
         aq_counter_add(batch->counters[i].pending, -batch->counters[i].puts);
     batch->link = NULL;
+    ofi->batches_used--;
     return true;
 }
 
