@@ -8,13 +8,6 @@
 
 enum { BYTES = 8 };
 
-// What is in the buffer of an operation.
-typedef struct words {
-    uint64_t operand; // added, or stored
-    uint64_t compared;
-    uint64_t result;
-} words_t;
-
 static bool provider_has_them(const ofi_conduit_t *ofi)
 {
     size_t fetches = 0, compares = 0;
@@ -44,7 +37,7 @@ static aq_status_t atomic_begin(ofi_conduit_t *ofi, ofi_link_t *link, const aq_a
     op->there = *there;
     op->copy = ofi_packet_take(&ofi->buffers);
     op->descriptor = op->copy->descriptor;
-    words_t *words = (words_t *)(void *)op->copy->bytes;
+    ofi_words_t *words = ofi_rma_op_words(op);
     words->operand = compares ? atomic->operand2 : atomic->operand1;
     words->compared = atomic->operand1;
     op->local = &words->result;
@@ -66,18 +59,4 @@ aq_status_t ofi_atomic(aq_conduit_t *conduit, void *pointer, const aq_atomic_t *
     const aq_status_t status = atomic_begin(ofi, link, atomic, &there, pending);
     aq_lock_drop(&ofi->lock);
     return status;
-}
-
-int ofi_atomic_post(const ofi_fabric_t *fabric, ofi_rma_op_t *op)
-{
-    words_t *words = (words_t *)(void *)op->copy->bytes;
-    void *descriptor = op->descriptor;
-    const fi_addr_t peer = op->op.link->address;
-    if (op->kind == OFI_RMA_CAS)
-        return (int)fi_compare_atomic(fabric->endpoint, &words->operand, 1, descriptor,
-                                      &words->compared, descriptor, &words->result, descriptor,
-                                      peer, op->there.addr, op->there.key, FI_UINT64, FI_CSWAP, op);
-    return (int)fi_fetch_atomic(fabric->endpoint, &words->operand, 1, descriptor, &words->result,
-                                descriptor, peer, op->there.addr, op->there.key, FI_UINT64, FI_SUM,
-                                op);
 }

@@ -17,7 +17,4 @@ void ofi_atomics_open(ofi_conduit_t *ofi);
 aq_status_t ofi_atomic(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
                        atomic_uint *pending);
 
-// Gives a described atomic to the provider. Returns what libfabric returns.
-int ofi_atomic_post(const ofi_fabric_t *fabric, ofi_rma_op_t *op);
-
 #endif

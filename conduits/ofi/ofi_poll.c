@@ -1,7 +1,7 @@
 // Polling: completions of the provider, and what follows from them.
 #include "../../core/fatal.h"
 #include "../../other/base/log.h"
-#include "ofi_rma.h"
+#include "ofi_rma_op.h"
 
 enum {
     READ_AT_ONCE = 16,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../core/fatal.h"
-#include "ofi_rma.h"
+#include "ofi_state.h"
 
 enum { DELIVER_MOST = 8 }; // packets in a poll
 

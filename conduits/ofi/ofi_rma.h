@@ -12,9 +12,4 @@ aq_status_t ofi_rma_open(ofi_conduit_t *ofi);
 aq_status_t ofi_attach(aq_conduit_t *conduit, void *segment, size_t size);
 aq_status_t ofi_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
 
-// An operation is complete, or has failed with an error of libfabric, a positive number. Under the
-// lock.
-void ofi_rma_completed(ofi_conduit_t *ofi, ofi_op_t *op);
-void ofi_rma_failed(ofi_conduit_t *ofi, ofi_op_t *op, int error);
-
 #endif

@@ -6,8 +6,6 @@
 #include "../../core/fatal.h"
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
-#include "ofi_atomic.h"
-#include "ofi_rma.h"
 
 enum { OPS_MADE = 64 }; // at a time
 
@@ -65,23 +63,6 @@ void ofi_rma_op_give(ofi_conduit_t *ofi, ofi_rma_op_t *op)
 
 // ---- to the provider ----
 
-static int op_access(const ofi_fabric_t *fabric, ofi_rma_op_t *op)
-{
-    const struct iovec local = {op->local, op->bytes};
-    const struct fi_msg_rma message = {.msg_iov = &local,
-                                       .desc = &op->descriptor,
-                                       .iov_count = 1,
-                                       .addr = op->op.link->address,
-                                       .rma_iov = &op->there,
-                                       .rma_iov_count = 1,
-                                       .context = op};
-    if (op->kind == OFI_RMA_GET)
-        return (int)fi_readmsg(fabric->endpoint, &message, FI_COMPLETION);
-    return (int)fi_writemsg(fabric->endpoint, &message,
-                            FI_COMPLETION | FI_DELIVERY_COMPLETE |
-                                (op->kind == OFI_RMA_PUT_INJECTED ? FI_INJECT : 0));
-}
-
 // A provider that does not do what it offers, or a peer that is gone.
 static void error_judge(ofi_conduit_t *ofi, ofi_link_t *link, int error)
 {
@@ -107,8 +88,7 @@ static aq_status_t op_refused(ofi_conduit_t *ofi, ofi_rma_op_t *op, int error)
 
 aq_status_t ofi_rma_op_begin(ofi_conduit_t *ofi, ofi_rma_op_t *op)
 {
-    const int error =
-        op->kind >= OFI_RMA_ADD ? ofi_atomic_post(&ofi->fabric, op) : op_access(&ofi->fabric, op);
+    const int error = ofi_rma_post(&ofi->fabric, op);
     if (__builtin_expect(error, 0))
         return op_refused(ofi, op, error);
     op->op.link->refused_at = 0;

@@ -13,28 +13,7 @@
 #define AQ_OFI_RMA_OP_H
 
 #include "ofi_keys.h"
-#include "ofi_state.h"
-
-typedef enum ofi_rma_op_kind {
-    OFI_RMA_PUT,
-    OFI_RMA_PUT_INJECTED, // the source is free when the provider has taken it
-    OFI_RMA_GET,
-    OFI_RMA_ADD, // from here on atomics
-    OFI_RMA_CAS,
-} ofi_rma_op_kind_t;
-
-typedef struct ofi_rma_op {
-    ofi_op_t op; // first
-    struct ofi_rma_op *next;
-    atomic_uint *pending;
-    ofi_rma_op_kind_t kind;
-    void *local; // memory of this process, of which `bytes`
-    size_t bytes;
-    void *descriptor; // of it
-    struct fi_rma_iov there;
-    ofi_packet_t *copy; // which local is in; NULL: it is the client's memory
-    void *into;         // where the copy goes at the end; NULL: nowhere
-} ofi_rma_op_t;
+#include "ofi_rma_post.h"
 
 typedef struct ofi_rma_state {
     ofi_keys_t keys;
@@ -58,5 +37,9 @@ void ofi_rma_op_give(ofi_conduit_t *ofi, ofi_rma_op_t *op);
 // Gives a described operation to the provider, and counts it in *pending. AQ_AGAIN: the provider
 // does not take it now, and it is free again.
 aq_status_t ofi_rma_op_begin(ofi_conduit_t *ofi, ofi_rma_op_t *op);
+
+// An operation is complete, or has failed with an error of libfabric, a positive number.
+void ofi_rma_completed(ofi_conduit_t *ofi, ofi_op_t *op);
+void ofi_rma_failed(ofi_conduit_t *ofi, ofi_op_t *op, int error);
 
 #endif
