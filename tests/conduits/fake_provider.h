@@ -28,6 +28,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
+#include "fake_provider_die.h"
 #include "fake_provider_words.h"
 
 enum {
@@ -38,12 +39,6 @@ enum {
 };
 
 extern pthread_mutex_t fake_lock;
-
-// Writes the sentence, which printf forms, to standard error and aborts the process.
-_Noreturn void fake_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-// An allocation of zeroed memory. Aborts when there is none.
-void *fake_alloc(size_t bytes);
 
 // ---- the wire ----
 

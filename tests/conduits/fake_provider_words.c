@@ -1,7 +1,9 @@
-#include "fake_provider.h"
+#include "fake_provider_words.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "fake_provider_die.h"
 
 static const char *const names[WORD_COUNT] = {
     [WORD_NO_RMA] = "no-rma",
