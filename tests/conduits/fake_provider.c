@@ -5,13 +5,16 @@
 // What it can do, and how it fails, is said by FAKE_OFI, a list of words with commas:
 //
 //     no-rma no-atomic no-multi no-source   without this capability
-//     no-delivery         refuses FI_DELIVERY_COMPLETE; no-fetch-delivery: for atomics with a
-//     result no-wait-fd          a completion queue has no descriptor to wait for no-selective
-//     refuses FI_SELECTIVE_COMPLETION mr-local            demands FI_MR_LOCAL, and a descriptor
-//     that covers each buffer mr-virt             demands FI_MR_VIRT_ADDR; without it, remote
-//     addresses are offsets mr-allocated mr-prov-key mr-endpoint  demand these modes context
-//     context2    demand FI_CONTEXT, FI_CONTEXT2, and write into the contexts in use av-map
-//     av-table     only this type of address vector auto                a thread makes progress
+//     no-delivery         refuses FI_DELIVERY_COMPLETE
+//     no-fetch-delivery   refuses it for atomics with a result
+//     no-wait-fd          a completion queue has no descriptor to wait for
+//     no-selective        refuses FI_SELECTIVE_COMPLETION
+//     mr-local            demands FI_MR_LOCAL, and a descriptor that covers each buffer
+//     mr-virt             demands FI_MR_VIRT_ADDR; without it, remote addresses are offsets
+//     mr-allocated mr-prov-key mr-endpoint  demand these modes
+//     context context2    demand FI_CONTEXT, FI_CONTEXT2, and write into the contexts in use
+//     av-map av-table     only this type of address vector
+//     auto                a thread makes progress
 //     inject=N            injects N bytes (default 128)
 //     depth=N posts=N     operations in flight, receives posted: above, -FI_EAGAIN (256, 1024)
 //     message=N           bytes of the longest message or RMA

@@ -52,8 +52,8 @@ static const struct {
     (FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS |     \
      FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS)
 
-// The first one is the fake itself. The others are what the providers' manuals say, and where a
-// manual is silent the figures of fi_info from machines that have the hardware.
+// The first one is the fake itself. The others are what the manuals of the providers say, and
+// assumed where a manual is silent: no machine with such hardware was asked.
 static const fake_preset_t presets[] = {
     {"fake", "", 0, ORDER_ALL, 16u << 20, FI_PROTO_UNSPEC, FI_PROV_SPECIFIC | 0xfa, 24, 4, 8, 8,
      false},
