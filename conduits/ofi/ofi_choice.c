@@ -115,5 +115,6 @@ void ofi_traits_read(const struct fi_info *info, ofi_traits_t *out)
         .inject_most = info->tx_attr->inject_size,
         .message_most = info->ep_attr->max_msg_size,
         .sends_most = info->tx_attr->size,
+        .receives_most = info->rx_attr->size,
     };
 }

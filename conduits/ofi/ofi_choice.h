@@ -33,6 +33,7 @@ typedef struct ofi_traits {
     size_t inject_most;     // bytes that travel without a buffer of ours
     size_t message_most;    // bytes of one message
     size_t sends_most;      // operations that may be under way
+    size_t receives_most;   // receive buffers that may be posted
 } ofi_traits_t;
 
 // Where the ranks of a job are.

@@ -30,19 +30,24 @@ static uint64_t job_number(const aq_boot_t *boot)
     return number[0];
 }
 
+// Half of the receives that the provider takes is for requests of peers, half for answers.
+static aq_credit_limits_t limits_wanted(const ofi_conduit_t *ofi, unsigned peers)
+{
+    const unsigned most =
+        (unsigned)aq_min(ofi->fabric.traits.receives_most / 2, (size_t)OFI_REQUESTS_MOST);
+    const unsigned wish = (unsigned)aq_setting_int(aq_ofi_setting(OFI_SET_CREDITS_PP));
+    const unsigned each = aq_max(aq_min(wish, most / peers), 1u);
+    const uint64_t all = (uint64_t)peers * each;
+    return (aq_credit_limits_t){
+        .each = each, .total = (unsigned)aq_min(all, (uint64_t)most), .slack = each * 3 / 4};
+}
+
 // All ranks use the settings of rank 0: a credit is room in an inbox at the other end.
 static aq_status_t limits_agree(ofi_conduit_t *ofi)
 {
     aq_boot_t *boot = ofi->base.env->boot;
-    const unsigned peers = aq_max(boot->size, 2u) - 1, share = OFI_REQUESTS_MOST / peers;
-    const unsigned wish = (unsigned)aq_setting_int(aq_ofi_setting(OFI_SET_CREDITS_PP));
-    const unsigned each = aq_max(aq_min(wish, share), 1u);
-    const uint64_t all = (uint64_t)peers * each;
-    ofi->limits = aq_credit_fit(
-        (aq_credit_limits_t){.each = each,
-                             .total = (unsigned)aq_min(all, (uint64_t)OFI_REQUESTS_MOST),
-                             .slack = each * 3 / 4},
-        peers);
+    const unsigned peers = aq_max(boot->size, 2u) - 1;
+    ofi->limits = aq_credit_fit(limits_wanted(ofi, peers), peers);
     aq_status_t status = boot->ops->broadcast(boot, &ofi->limits, sizeof ofi->limits, 0);
     aq_credit_pool_start(&ofi->pool, ofi->limits.total);
     return status;
@@ -134,9 +139,9 @@ static aq_status_t inboxes_open(ofi_conduit_t *ofi)
 
 static aq_status_t parts_open(ofi_conduit_t *ofi)
 {
-    aq_status_t status = limits_agree(ofi);
+    aq_status_t status = provider_open_quietly(ofi);
     if (status == AQ_OK)
-        status = provider_open_quietly(ofi);
+        status = limits_agree(ofi);
     if (status == AQ_OK)
         status = ofi_sleep_open(ofi);
     if (status == AQ_OK)
