@@ -18,10 +18,13 @@ void ofi_losses_note(ofi_losses_t *losses, uint32_t rank, const char *provider, 
 {
     if (job_ends(losses) || atomic_exchange(&losses->any, true))
         return;
+    char peer[32] = "a peer";
+    if (rank != OFI_RANK_UNKNOWN)
+        snprintf(peer, sizeof peer, "rank %u", rank);
     snprintf(losses->why, sizeof losses->why,
-             "the connection to rank %u is lost (%s, by %s on %s): that process or its host has "
+             "the connection to %s is lost (%s, by %s on %s): that process or its host has "
              "ended, or the network between is cut",
-             rank, why, provider, domain);
+             peer, why, provider, domain);
     atomic_store(&losses->at, aq_clock_ns());
 }
 

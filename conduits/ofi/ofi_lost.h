@@ -9,6 +9,8 @@
 
 #include "../../core/conduit.h"
 
+#define OFI_RANK_UNKNOWN UINT32_MAX // the provider does not say which peer it has lost
+
 typedef struct ofi_losses {
     const aq_conduit_env_t *env;
     atomic_bool any;     // a peer was lost
@@ -17,8 +19,8 @@ typedef struct ofi_losses {
     _Atomic uint64_t at; // when it was lost, of aq_clock_ns
 } ofi_losses_t;
 
-// An operation with a rank failed. provider, domain: with which. why: as libfabric says. Any
-// thread.
+// An operation with a rank, or with OFI_RANK_UNKNOWN, failed. provider, domain: with which. why: as
+// libfabric says. Any thread.
 void ofi_losses_note(ofi_losses_t *losses, uint32_t rank, const char *provider, const char *domain,
                      const char *why);
 

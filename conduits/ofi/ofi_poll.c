@@ -1,4 +1,6 @@
 // Polling: completions of the provider, and what follows from them.
+#include <stdlib.h>
+
 #include "../../core/fatal.h"
 #include "../../other/base/log.h"
 #include "ofi_rma_op.h"
@@ -25,7 +27,7 @@ static void completion_take(ofi_conduit_t *ofi, const struct fi_cq_data_entry *e
 
 // ---- errors ----
 
-// An error that concerns no peer. A receive that was cancelled belongs to an endpoint that closes.
+// A receive that was cancelled belongs to an endpoint that closes.
 static void fail_receive(const ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
 {
     if (entry->err == FI_ECANCELED || atomic_load(&ofi->losses.closing))
@@ -34,10 +36,22 @@ static void fail_receive(const ofi_conduit_t *ofi, const struct fi_cq_err_entry 
              ofi->fabric.info->fabric_attr->prov_name, fi_strerror(entry->err));
 }
 
+// An injected message, or what a provider sends by itself: the entry does not say to which peer.
+static void fail_unknown(ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
+{
+    if (entry->err != FI_ECANCELED)
+        ofi_losses_note(&ofi->losses, OFI_RANK_UNKNOWN, ofi->fabric.info->fabric_attr->prov_name,
+                        ofi->fabric.info->domain_attr->name, fi_strerror(entry->err));
+}
+
 static void error_take(ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
 {
     ofi_op_t *op = entry->op_context;
-    if (!op || op->kind == OFI_OP_RECEIVE) {
+    if (!op) {
+        fail_unknown(ofi, entry);
+        return;
+    }
+    if (op->kind == OFI_OP_RECEIVE) {
         fail_receive(ofi, entry);
         return;
     }
@@ -55,6 +69,7 @@ static bool error_read(ofi_conduit_t *ofi)
     struct fi_cq_err_entry entry = {0};
     if (fi_cq_readerr(ofi->fabric.queue, &entry, 0) != 1)
         return false;
+    entry.err = abs(entry.err); // provider shm gives negative ones
     error_take(ofi, &entry);
     return true;
 }
