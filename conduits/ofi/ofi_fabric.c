@@ -118,3 +118,14 @@ int ofi_fabric_register(ofi_fabric_t *fabric, const void *memory, size_t bytes, 
         fi_close(&(*out)->fid);
     return error;
 }
+
+// ---- injections ----
+
+bool ofi_fabric_injects_no_more(ofi_fabric_t *fabric, int error)
+{
+    if (error != -FI_EINVAL && error != -FI_EMSGSIZE && error != -FI_EOPNOTSUPP &&
+        error != -FI_ENOSYS)
+        return false;
+    fabric->traits.inject_most = 0;
+    return true;
+}

@@ -48,4 +48,8 @@ static inline void *ofi_descriptor(struct fid_mr *region)
     return region ? fi_mr_desc(region) : NULL;
 }
 
+// Whether a provider that offers injections refused one because it does not do them: from then on
+// traits.inject_most is 0. error: a negative one of libfabric.
+bool ofi_fabric_injects_no_more(ofi_fabric_t *fabric, int error);
+
 #endif

@@ -74,11 +74,15 @@ static void error_judge(ofi_conduit_t *ofi, ofi_link_t *link, int error)
         ofi_link_failed(ofi, link, error);
 }
 
-// Nothing begins with a dead peer; the job ends soon.
+// Nothing begins with a dead peer; the job ends soon. A put that was not injected is copied next
+// time.
 static aq_status_t op_refused(ofi_conduit_t *ofi, ofi_rma_op_t *op, int error)
 {
     ofi_link_t *link = op->op.link;
+    const bool injected = op->kind == OFI_RMA_PUT_INJECTED;
     ofi_rma_op_give(ofi, op);
+    if (injected && ofi_fabric_injects_no_more(&ofi->fabric, error))
+        return AQ_AGAIN;
     if (error == -FI_EAGAIN)
         ofi_link_refused(ofi, link);
     else

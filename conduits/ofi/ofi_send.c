@@ -20,17 +20,26 @@ static unsigned header_write(const ofi_conduit_t *ofi, ofi_link_t *link, unsigne
     return credits;
 }
 
-// Returns what libfabric returns. A packet that is injected is free again.
+// A packet that is injected is free again.
+static int packet_inject(ofi_conduit_t *ofi, const ofi_link_t *link, ofi_packet_t *packet)
+{
+    const int error =
+        (int)fi_inject(ofi->fabric.endpoint, packet->bytes, packet->used, link->address);
+    if (!error)
+        ofi_packet_give(&ofi->buffers, packet);
+    return error;
+}
+
+// Returns what libfabric returns.
 static int packet_transmit(ofi_conduit_t *ofi, const ofi_link_t *link, unsigned class,
                            ofi_packet_t *packet)
 {
-    const ofi_fabric_t *fabric = &ofi->fabric;
+    ofi_fabric_t *fabric = &ofi->fabric;
     int error;
     if (packet->used <= fabric->traits.inject_most) {
-        error = (int)fi_inject(fabric->endpoint, packet->bytes, packet->used, link->address);
-        if (!error)
-            ofi_packet_give(&ofi->buffers, packet);
-        return error;
+        error = packet_inject(ofi, link, packet);
+        if (!error || !ofi_fabric_injects_no_more(fabric, error))
+            return error;
     }
     if (class == OFI_REQUESTS && ofi->sends >= ofi->sends_most)
         return -FI_EAGAIN; // the rest is for replies
