@@ -5,9 +5,8 @@
 
 #include "../../other/base/clock.h"
 #include "../../other/base/log.h"
+#include "ofi_profile.h"
 #include "ofi_state.h"
-
-#define TELL_NS UINT64_C(30000000000) // refusals of messages to a peer, before a notice
 
 // What a rank tells the others of its endpoint, besides the name. All but the domain has to be the
 // same everywhere.
@@ -96,6 +95,7 @@ aq_status_t ofi_links_open(ofi_conduit_t *ofi)
     ofi_hello_t *all = malloc(boot->size * sizeof *all);
     const void *names;
     ofi->links = calloc(boot->size, sizeof *ofi->links);
+    ofi->patience_s = (unsigned)aq_setting_int(aq_ofi_setting(OFI_SET_PATIENCE));
     if (!all || !ofi->links) {
         free(all);
         aq_log_error("out of memory for the links of %u ranks", boot->size);
@@ -153,12 +153,12 @@ void ofi_link_refused(const ofi_conduit_t *ofi, ofi_link_t *link)
     const uint64_t now = aq_clock_ns();
     if (!link->refused_at)
         link->refused_at = now;
-    if (link->told || now - link->refused_at < TELL_NS)
+    if (link->told || now - link->refused_at < ofi->patience_s * UINT64_C(1000000000))
         return;
     link->told = true;
     aq_log_notice("for %u s provider %s on %s has taken no message to rank %u: that process does "
                   "not call GASNet, or the network between is cut",
-                  (unsigned)(TELL_NS / 1000000000), ofi->fabric.info->fabric_attr->prov_name,
+                  ofi->patience_s, ofi->fabric.info->fabric_attr->prov_name,
                   ofi->fabric.info->domain_attr->name, link->rank);
 }
 

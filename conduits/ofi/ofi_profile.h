@@ -13,6 +13,7 @@ typedef enum aq_ofi_setting_id {
     OFI_SET_CREDITS_PP,
     OFI_SET_COALESCE,
     OFI_SET_WAIT,
+    OFI_SET_PATIENCE,
     OFI_SET_COUNT
 } aq_ofi_setting_id_t;
 

@@ -90,8 +90,9 @@ typedef struct ofi_conduit {
     size_t packet_bytes; // the longest packet
     size_t coalesce;     // the longest put that travels in a packet
 
-    const char *names;  // of the endpoints of all ranks, each fabric.name_bytes long
-    ofi_link_t **links; // by rank; NULL: no link yet
+    const char *names;   // of the endpoints of all ranks, each fabric.name_bytes long
+    ofi_link_t **links;  // by rank; NULL: no link yet
+    unsigned patience_s; // for which nothing can be sent to a peer, before a notice
     ofi_link_t *dirty;
     aq_credit_limits_t limits;
     aq_credit_pool_t pool;
