@@ -8,6 +8,8 @@
 #include "ofi_profile.h"
 #include "ofi_state.h"
 
+#define LOOK_NS UINT64_C(1000000000) // between looks for silent peers
+
 // What a rank tells the others of its endpoint, besides the name. All but the domain has to be the
 // same everywhere.
 typedef struct ofi_hello {
@@ -148,23 +150,50 @@ ofi_link_t *ofi_link_get(ofi_conduit_t *ofi, uint32_t rank)
     return ofi->links[rank];
 }
 
-void ofi_link_refused(const ofi_conduit_t *ofi, ofi_link_t *link)
-{
-    const uint64_t now = aq_clock_ns();
-    if (!link->refused_at)
-        link->refused_at = now;
-    if (link->told || now - link->refused_at < ofi->patience_s * UINT64_C(1000000000))
-        return;
-    link->told = true;
-    aq_log_notice("for %u s provider %s on %s has taken no message to rank %u: that process does "
-                  "not call GASNet, or the network between is cut",
-                  ofi->patience_s, ofi->fabric.info->fabric_attr->prov_name,
-                  ofi->fabric.info->domain_attr->name, link->rank);
-}
-
 void ofi_link_failed(ofi_conduit_t *ofi, ofi_link_t *link, int error)
 {
     link->dead = true;
     ofi_losses_note(&ofi->losses, link->rank, ofi->fabric.info->fabric_attr->prov_name,
                     ofi->fabric.info->domain_attr->name, fi_strerror(error));
+}
+
+// ---- silent peers ----
+
+// Whether something waits for the peer: it has not left, is under way, or has no credit. Requests
+// whose handlers have not run are no sign: the peer may keep some credits for long.
+static bool link_waits(const ofi_link_t *link)
+{
+    return link->accesses || atomic_load(&link->credit.free) == 0 ||
+           link->out[OFI_REQUESTS].first || link->out[OFI_REPLIES].first;
+}
+
+static void silence_tell(const ofi_conduit_t *ofi, ofi_link_t *link)
+{
+    link->told = true;
+    aq_log_notice("for %u s provider %s on %s has moved nothing between this process and rank %u, "
+                  "for which it waits: that process does not call GASNet, or the network between "
+                  "is cut",
+                  ofi->patience_s, ofi->fabric.info->fabric_attr->prov_name,
+                  ofi->fabric.info->domain_attr->name, link->rank);
+}
+
+// A look that follows the wait's begin early counts for less than a second, so one more is needed.
+static void link_look(const ofi_conduit_t *ofi, ofi_link_t *link)
+{
+    link->silent_looks =
+        link->moved || link->dead || !link_waits(link) ? 0 : link->silent_looks + 1;
+    link->moved = false;
+    if (link->silent_looks > ofi->patience_s && !link->told)
+        silence_tell(ofi, link);
+}
+
+void ofi_links_watch(ofi_conduit_t *ofi)
+{
+    const uint64_t now = aq_clock_ns();
+    if (now < ofi->next_look || atomic_load(&ofi->losses.closing))
+        return;
+    ofi->next_look = now + LOOK_NS;
+    for (uint32_t rank = 0; rank < ofi->base.env->size; rank++)
+        if (ofi->links[rank])
+            link_look(ofi, ofi->links[rank]);
 }

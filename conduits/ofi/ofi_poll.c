@@ -8,6 +8,7 @@
 enum {
     READ_AT_ONCE = 16,
     SENDING_TURNS = 8, // one of so many polls by a busy sender does something
+    IDLE_TURNS = 1024, // one of so many polls that find nothing looks at the clock
 };
 
 static void completion_take(ofi_conduit_t *ofi, const struct fi_cq_data_entry *entry)
@@ -107,6 +108,8 @@ static unsigned flush_and_progress(ofi_conduit_t *ofi, bool flush)
         return 0;
     unsigned done = flush && ofi->dirty ? ofi_flush(ofi) : 0;
     done += ofi_progress(ofi);
+    if (!done && ++ofi->idle_polls % IDLE_TURNS == 0)
+        ofi_links_watch(ofi);
     aq_lock_drop(&ofi->lock);
     return done;
 }

@@ -44,10 +44,10 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
          "it sleeps for short times; spin: it polls on. auto: fd if the host has more ranks than "
          "processors, or GASNET_WAITMODE is block or spinblock, else spin. A provider that has no "
          "such descriptor: nap in place of fd."},
-    [OFI_SET_PATIENCE] =
-        {"GASNET_OFI_PATIENCE", AQ_TYPE_INT, "30", 1, 3600, NULL,
-         "Conduit ofi: seconds for which nothing can be sent to a peer, before a notice names it. "
-         "The job goes on."},
+    [OFI_SET_PATIENCE] = {"GASNET_OFI_PATIENCE", AQ_TYPE_INT, "30", 1, 3600, NULL,
+                          "Conduit ofi: seconds for which nothing moves between a process and a "
+                          "peer that has to take "
+                          "or answer something, before a notice names the peer. The job goes on."},
 };
 
 const aq_setting_group_t aq_ofi_settings = {"conduit ofi", aq_ofi_rows, OFI_SET_COUNT};

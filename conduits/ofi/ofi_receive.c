@@ -60,6 +60,7 @@ static void packet_accept(ofi_conduit_t *ofi, ofi_inbox_t *inbox, char *packet, 
         aq_fatal("conduit ofi cannot answer rank %u", header.source);
     if (!aq_credit_give(&link->credit, header.credits))
         aq_fatal("rank %u returns %u credits, more than it holds", link->rank, header.credits);
+    link->moved = true;
     ofi_arrived_t *arrived = arrived_new(ofi);
     *arrived = (ofi_arrived_t){.inbox = inbox,
                                .link = link,

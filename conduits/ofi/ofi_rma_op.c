@@ -83,9 +83,7 @@ static aq_status_t op_refused(ofi_conduit_t *ofi, ofi_rma_op_t *op, int error)
     ofi_rma_op_give(ofi, op);
     if (injected && ofi_fabric_injects_no_more(&ofi->fabric, error))
         return AQ_AGAIN;
-    if (error == -FI_EAGAIN)
-        ofi_link_refused(ofi, link);
-    else
+    if (error != -FI_EAGAIN)
         error_judge(ofi, link, -error);
     return AQ_AGAIN;
 }
@@ -95,7 +93,7 @@ aq_status_t ofi_rma_op_begin(ofi_conduit_t *ofi, ofi_rma_op_t *op)
     const int error = ofi_rma_post(&ofi->fabric, op);
     if (__builtin_expect(error, 0))
         return op_refused(ofi, op, error);
-    op->op.link->refused_at = 0;
+    op->op.link->accesses++;
     ofi->rma->under_way++;
     aq_counter_add(op->pending, 1);
     return AQ_OK;
@@ -107,6 +105,8 @@ void ofi_rma_completed(ofi_conduit_t *ofi, ofi_op_t *completed)
 {
     ofi_rma_op_t *op = (ofi_rma_op_t *)completed;
     ofi->rma->under_way--;
+    op->op.link->accesses--;
+    op->op.link->moved = true;
     if (op->into)
         memcpy(op->into, op->local, op->bytes);
     aq_counter_add(op->pending, (unsigned)-1);
@@ -117,6 +117,7 @@ void ofi_rma_failed(ofi_conduit_t *ofi, ofi_op_t *failed, int error)
 {
     ofi_rma_op_t *op = (ofi_rma_op_t *)failed;
     ofi->rma->under_way--;
+    op->op.link->accesses--;
     error_judge(ofi, op->op.link, error);
     ofi_rma_op_give(ofi, op);
 }

@@ -67,10 +67,9 @@ static bool packet_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
     const int error = link->dead ? -FI_ENOTCONN : packet_transmit(ofi, link, class, packet);
     if (error == -FI_EAGAIN) {
         aq_credit_return(&link->credit, credits);
-        ofi_link_refused(ofi, link);
         return false;
     }
-    link->refused_at = 0;
+    link->moved = true;
     if (error)
         packet_discard(ofi, link, packet, -error);
     out->first = next;

@@ -10,10 +10,11 @@
 #include "ofi_state.h"
 
 enum {
-    NAPS = 20,           // without a descriptor a sleep is so many times shorter,
-    NAP_NS = 200000,     // and at most so long: peers may wait for this process to poll
-    REFUSED_NS = 200000, // longest sleep while packets wait for the provider
-    LOOK_NS = 20000000,  // longest sleep after a peer was lost
+    NAPS = 20,             // without a descriptor a sleep is so many times shorter,
+    NAP_NS = 200000,       // and at most so long: peers may wait for this process to poll
+    REFUSED_NS = 200000,   // longest sleep while packets wait for the provider
+    LOOK_NS = 20000000,    // longest sleep after a peer was lost,
+    WATCH_NS = 1000000000, // and before
 };
 
 // Some providers have a descriptor that always says that there is something (net of
@@ -74,9 +75,9 @@ static bool sleep_allow(ofi_conduit_t *ofi, uint64_t *limit_ns)
         *limit_ns = aq_min(*limit_ns, (uint64_t)REFUSED_NS);
     const bool idle =
         !atomic_load(&ofi->waiting) && (!has_fd || fi_trywait(ofi->fabric.fabric, waits, 1) == 0);
+    ofi_links_watch(ofi);
     aq_lock_drop(&ofi->lock);
-    if (atomic_load(&ofi->losses.any))
-        *limit_ns = aq_min(*limit_ns, (uint64_t)LOOK_NS);
+    *limit_ns = aq_min(*limit_ns, atomic_load(&ofi->losses.any) ? (uint64_t)LOOK_NS : WATCH_NS);
     return idle;
 }
 

@@ -47,12 +47,14 @@ typedef struct ofi_link {
     uint32_t taken; // requests of the peer whose credit was not returned: at most its credits
     ofi_outbox_t out[OFI_CLASSES];
     struct ofi_link *next_dirty;
-    bool dirty;          // in the list of links that have something to send
-    bool credits_due;    // the banked credits have to be returned
-    bool dead;           // an operation with the peer failed
-    bool told;           // that the provider takes nothing for the peer
-    uint64_t refused_at; // since when it takes nothing, of aq_clock_ns; 0: it does
-    uint64_t sent, left; // request packets that were opened, and that the provider has taken
+    bool dirty;            // in the list of links that have something to send
+    bool credits_due;      // the banked credits have to be returned
+    bool dead;             // an operation with the peer failed
+    bool told;             // that the peer is silent
+    bool moved;            // something left for the peer or came from it since the last look
+    uint32_t silent_looks; // one after another, at which something waited and nothing had moved
+    uint32_t accesses;     // to its memory, which the provider has
+    uint64_t sent, left;   // request packets that were opened, and that the provider has taken
 } ofi_link_t;
 
 // A packet that has arrived, or what is left of it.
@@ -92,7 +94,9 @@ typedef struct ofi_conduit {
 
     const char *names;   // of the endpoints of all ranks, each fabric.name_bytes long
     ofi_link_t **links;  // by rank; NULL: no link yet
-    unsigned patience_s; // for which nothing can be sent to a peer, before a notice
+    unsigned patience_s; // for which nothing moves, before a notice
+    uint64_t next_look;  // for silent peers, of aq_clock_ns
+    unsigned idle_polls;
     ofi_link_t *dirty;
     aq_credit_limits_t limits;
     aq_credit_pool_t pool;
@@ -127,8 +131,9 @@ aq_status_t ofi_links_open(ofi_conduit_t *ofi);
 // address (logged).
 ofi_link_t *ofi_link_get(ofi_conduit_t *ofi, uint32_t rank);
 
-// The provider took no packet to the peer of a link this time; says so if that lasts.
-void ofi_link_refused(const ofi_conduit_t *ofi, ofi_link_t *link);
+// For idle polls and sleeps: looks once a second for peers for which something waits and with which
+// nothing moves, and says so once if that lasts for patience_s.
+void ofi_links_watch(ofi_conduit_t *ofi);
 
 // An operation with the peer of a link failed with an error of libfabric, a positive number.
 void ofi_link_failed(ofi_conduit_t *ofi, ofi_link_t *link, int error);
