@@ -289,7 +289,8 @@ on_netem()
 }
 
 # on_ofi PROVIDER RANKS PROGRAM ...: runs the program over conduit ofi by a provider of libfabric, on this host; no
-# ranks share memory unless GASNET_SUPERNODE_MAXSIZE is set.
+# ranks share memory unless GASNET_SUPERNODE_MAXSIZE is set. Ranks that wait sleep, since other tests run beside this
+# one, unless GASNET_OFI_WAIT is set.
 on_ofi()
 {
     local provider=$1 ranks=$2
@@ -297,7 +298,8 @@ on_ofi()
     grep -q '^#define AQ_EACH_NAME.*X(ofi)' "$AQ_BUILD/config.h" ||
         skip "conduit ofi is not in this build (package libfabric-dev)"
     GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ofi GASNET_OFI_PROVIDER=$provider \
-        GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1} gasnetrun_ofi -n "$ranks" "$@"
+        GASNET_OFI_WAIT=${GASNET_OFI_WAIT-fd} GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1} \
+        gasnetrun_ofi -n "$ranks" "$@"
 }
 
 # The subtests that show most about a conduit in little time.
