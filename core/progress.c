@@ -357,11 +357,21 @@ static void share_processor(void)
         sched_yield();
 }
 
+// Whether the network needs polls of a process that waits.
+static bool is_polled(void)
+{
+    return aq_job.conduits[aq_job.conduit_count - 1]->polled;
+}
+
 // The last steps of a wait. The first call announces the sleep; the caller then checks its
 // condition and polls once more. If that finds nothing, the next call sleeps.
 static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
 {
     aq_conduit_t *conduit = wakeup_conduit();
+    if (is_polled()) {
+        sched_yield();
+        return;
+    }
     if (!conduit) {
         aq_clock_sleep_ns(SLEEP_NS_FIRST / 20);
         return;

@@ -123,6 +123,7 @@ static aq_status_t provider_open_quietly(ofi_conduit_t *ofi)
     aq_dispositions_keep(&kept);
     aq_status_t status = provider_open(ofi);
     aq_dispositions_restore(&kept);
+    ofi->base.polled = ofi->wait == OFI_WAIT_SPIN;
     if (status == AQ_OK)
         payloads_set(ofi);
     return status;

@@ -18,9 +18,11 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
          "loopback interface if all processes are on one host, otherwise the domain that leads to "
          "the other hosts of the job, to GASNET_MASTERIP or to the default route."},
     [OFI_SET_RMA] =
-        {"GASNET_OFI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0",
-         "Conduit ofi: whether the provider itself writes and reads memory of peers. auto: if it "
-         "can; 0: put, get and atomics travel in messages."},
+        {"GASNET_OFI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
+         "Conduit ofi: whether the provider itself writes and reads memory of peers. 1: if it can; "
+         "0: put, get and atomics travel in messages; auto: as 1, but as 0 with a provider in "
+         "software where ranks share memory and do not poll on while they wait (GASNET_OFI_WAIT): "
+         "such a rank sleeps until its neighbours wake it."},
     [OFI_SET_ATOMICS] =
         {"GASNET_OFI_ATOMICS", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
          "Conduit ofi: whether the provider performs remote atomics on 64-bit types, as far as it "

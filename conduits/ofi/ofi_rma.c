@@ -36,14 +36,24 @@ static aq_status_t keys_share(ofi_conduit_t *ofi, void *memory, size_t bytes, bo
     return status;
 }
 
-aq_status_t ofi_rma_open(ofi_conduit_t *ofi)
+// Whether the provider shall access memory of peers. A process that sleeps where its neighbours
+// wake it, and not the provider, lets peers wait; a message wakes it for a while.
+static bool rma_is_wanted(const ofi_conduit_t *ofi)
 {
     const char *wish = aq_setting_text(aq_ofi_setting(OFI_SET_RMA));
+    const bool sleeps_elsewhere = ofi->wait != OFI_WAIT_SPIN && ofi->base.env->nbrhd_size > 1;
+    if (!ofi->fabric.traits.rma || strcmp(wish, "0") == 0)
+        return false;
+    return strcmp(wish, "1") == 0 || !ofi->fabric.traits.in_software || !sleeps_elsewhere;
+}
+
+aq_status_t ofi_rma_open(ofi_conduit_t *ofi)
+{
     const bool everything = ofi->base.env->segment_mode == AQ_SEGMENT_EVERYTHING;
     ofi->rma = ofi_rma_state_new(ofi);
     if (!ofi->rma)
         return AQ_ERR_RESOURCE;
-    ofi->rma->wanted = ofi->fabric.traits.rma && strcmp(wish, "0") != 0;
+    ofi->rma->wanted = rma_is_wanted(ofi);
     ofi->rma->keys.whole = everything;
     limits_set(ofi, ofi->rma->wanted && ofi->rma->puts);
     return everything ? keys_share(ofi, NULL, SIZE_MAX, ofi->rma->wanted && takes_any_memory(ofi))

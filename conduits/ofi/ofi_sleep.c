@@ -1,7 +1,6 @@
 // Waiting: a thread sleeps on the descriptor of the completion queue, where the provider has one,
 // and on the bell that other threads ring. Without such a descriptor sleeps are short.
 #include <poll.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -96,8 +95,6 @@ void ofi_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
     ofi_conduit_t *ofi = ofi_of(conduit);
     (void)armed;
-    if (ofi->wait == OFI_WAIT_SPIN)
-        sched_yield();
-    else if (sleep_allow(ofi, &limit_ns))
+    if (sleep_allow(ofi, &limit_ns))
         descriptors_await(ofi, limit_ns);
 }
