@@ -40,9 +40,8 @@ static void fail_receive(const ofi_conduit_t *ofi, const struct fi_cq_err_entry 
 // An injected message, or what a provider sends by itself: the entry does not say to which peer.
 static void fail_unknown(ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
 {
-    if (entry->err != FI_ECANCELED)
-        ofi_losses_note(&ofi->losses, OFI_RANK_UNKNOWN, ofi->fabric.info->fabric_attr->prov_name,
-                        ofi->fabric.info->domain_attr->name, fi_strerror(entry->err));
+    ofi_losses_note(&ofi->losses, OFI_RANK_UNKNOWN, ofi->fabric.info->fabric_attr->prov_name,
+                    ofi->fabric.info->domain_attr->name, fi_strerror(entry->err));
 }
 
 static void error_take(ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
