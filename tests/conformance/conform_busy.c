@@ -9,9 +9,11 @@
  *   call S        S seconds after the start rank 0 sends a message to rank 1, the first one between
  *                 the two
  *   spread K N B  K times: each rank puts N times B bytes into the segment of each other rank, all
- * at once, and checks what the others have put bare S        as ask, but rank 0 closes all
- * descriptors above standard error first Each rank prints "ready PID" first. On SIGQUIT it calls
- * gasnet_exit(9).
+ *                 at once, and checks what the others have put
+ *   reach S N B   for S seconds each rank has up to N puts and N gets of B bytes with the next rank
+ *                 under way
+ *   bare S        as ask, but rank 0 closes all descriptors above standard error first
+ * Each rank prints "ready PID" first. On SIGQUIT it calls gasnet_exit(9).
  */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
@@ -219,9 +221,33 @@ static int do_spread(char **arg)
     return code;
 }
 
+/* Half of a segment is for puts, the other half for gets. */
+static int do_reach(char **arg)
+{
+    const int count = atoi(arg[1]);
+    const size_t length = (size_t)atoi(arg[2]), page = GASNET_PAGESIZE;
+    const gex_Rank_t next = (me + 1) % ranks;
+    gex_Segment_t segment;
+    char *there, *source = calloc(2, length);
+    if (!source || gex_Segment_Attach(&segment, team, (2 * length + page - 1) / page * page))
+        return 65;
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, next, (void **)&there, NULL, NULL, 0));
+    wait_and_say_ready();
+    for (const time_t end = time(NULL) + atoi(arg[0]); time(NULL) < end;) {
+        for (int i = 0; i < count; i++) {
+            gex_RMA_PutNBI(team, next, there, source, length, GEX_EVENT_DEFER, 0);
+            gex_RMA_GetNBI(team, source + length, next, there + length, length, 0);
+        }
+        gex_NBI_Wait(GEX_EC_ALL, 0);
+    }
+    wait_barrier();
+    free(source);
+    return 0;
+}
+
 static const conform_mode_t modes[] = {
-    {"away", 2, do_away}, {"crowd", 3, do_crowd}, {"ask", 1, do_ask},      {"idle", 1, do_idle},
-    {"call", 1, do_call}, {"bare", 1, do_bare},   {"spread", 3, do_spread}};
+    {"away", 2, do_away}, {"crowd", 3, do_crowd}, {"ask", 1, do_ask},       {"idle", 1, do_idle},
+    {"call", 1, do_call}, {"bare", 1, do_bare},   {"spread", 3, do_spread}, {"reach", 3, do_reach}};
 
 static void on_quit(int number)
 {
