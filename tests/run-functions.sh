@@ -288,6 +288,12 @@ on_netem()
         tc -s qdisc show dev lo | grep "dropped [1-9]"' bash "$@"
 }
 
+need_ofi()
+{
+    grep -q '^#define AQ_EACH_NAME.*X(ofi)' "$AQ_BUILD/config.h" ||
+        skip "conduit ofi is not in this build (package libfabric-dev)"
+}
+
 # on_ofi PROVIDER RANKS PROGRAM ...: runs the program over conduit ofi by a provider of libfabric, on this host; no
 # ranks share memory unless GASNET_SUPERNODE_MAXSIZE is set. Ranks that wait sleep, since other tests run beside this
 # one, unless GASNET_OFI_WAIT is set.
@@ -295,8 +301,7 @@ on_ofi()
 {
     local provider=$1 ranks=$2
     shift 2
-    grep -q '^#define AQ_EACH_NAME.*X(ofi)' "$AQ_BUILD/config.h" ||
-        skip "conduit ofi is not in this build (package libfabric-dev)"
+    need_ofi
     GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ofi GASNET_OFI_PROVIDER=$provider \
         GASNET_OFI_WAIT=${GASNET_OFI_WAIT-fd} GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1} \
         gasnetrun_ofi -n "$ranks" "$@"
@@ -332,8 +337,7 @@ ofi_spawners()
 ofi_exit()
 {
     local launch=$AQ_SRC/tests/launch
-    grep -q '^#define AQ_EACH_NAME.*X(ofi)' "$AQ_BUILD/config.h" ||
-        skip "conduit ofi is not in this build (package libfabric-dev)"
+    need_ofi
     export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_OFI_PROVIDER="tcp;ofi_rxm"
     "$launch/exit-ways.sh" ofi fork 2 1 all inside handler traffic attach stop quit abort && "$launch/exit-kill.sh" ofi 3 6 && "$launch/report-hang.sh" ofi
 }
@@ -344,6 +348,7 @@ on_bad_tcp()
 {
     local ranks=$1 code=0 bed=$AQ_SRC/tests/beds/veth
     shift
+    need_ofi
     export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ofi
     export GASNET_OFI_PROVIDER=${GASNET_OFI_PROVIDER:-tcp;ofi_rxm}
     "$bed/run" --drop 100 --loss 1 -- gasnetrun_ofi -n "$ranks" "$bed/rank" "$@" 2>messages || code=$?
@@ -353,6 +358,24 @@ on_bad_tcp()
         echo "No packet was lost."
         exit 1
     }
+}
+
+# The cable between two hosts is cut while a job over conduit ofi and TCP runs.
+ofi_cut()
+{
+    need_ofi
+    GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ofi GASNET_OFI_PROVIDER="tcp;ofi_rxm" \
+        "$AQ_SRC/tests/beds/veth/run" --loss 1 -- "$AQ_SRC/tests/beds/veth/cut"
+}
+
+# A rank of a job over conduit ofi is killed amid puts and gets, with each of the providers.
+ofi_lost()
+{
+    local provider
+    need_ofi
+    for provider in "$@"; do
+        "$AQ_SRC/tests/conduits/check-ofi-lost.sh" "$provider" || return
+    done
 }
 
 # on_ibv [--rails N] [--two] COMMAND ...: runs the commands in one virtual machine with a verbs device

@@ -1,0 +1,49 @@
+#!/bin/bash
+# check-ofi-lost PROVIDER: a rank is killed while puts and gets are under way over conduit ofi. The
+# launcher names it, and the job ends with 137. If the launcher cannot see the death, the other rank
+# names the connection and ends the job.
+set -u
+. "$AQ_SRC/tests/launch/launch-functions.sh"
+provider=$1
+export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ofi GASNET_OFI_PROVIDER=$provider
+export GASNET_SUPERNODE_MAXSIZE=1
+
+# begin_traffic NUMBER BYTES: starts a job with that many puts and gets of so many bytes under way.
+# Sets $victim, the process of $rank.
+begin_traffic()
+{
+    start 2 "$AQ_BUILD/gasnetrun_ofi" -n 2 "$AQ_BUILD/conform_busy" reach 60 "$1" "$2"
+    wait_lines 2
+    victim=$(cut -d' ' -f$((rank + 1)) <<<"$(echo $pids)")
+}
+
+# Short puts travel in messages, long ones are the provider's.
+for bytes in 8 8192 1000000; do
+    for rank in 0 1; do
+        begin_traffic 50 $bytes
+        sleep 0.1
+        kill -KILL "$victim"
+        ended 137
+        says "rank $rank of 2 (process $victim) was killed by SIGKILL"
+    done
+done
+[ "$provider" = "tcp;ofi_rxm" ] || exit 0
+
+# The launcher, which also passes on messages, is stopped meanwhile: the other rank has to tell.
+export GASNET_EXITTIMEOUT=2
+for bytes in 8 8192; do
+    rank=1
+    begin_traffic 50 $bytes
+    kill -STOP "$sup"
+    kill -KILL "$victim"
+    sleep 4
+    kill -CONT "$sup"
+    grep -qE "rank 0 of 2 .*: the connection to (rank 1|a peer) is lost \(.*, by $provider on " "$work/err" ||
+        fail "rank 0 does not report the loss"
+    code=0
+    wait "$sup" || code=$?
+    sup=
+    [ $code != 0 ] || fail "the exit code is 0"
+    none_left
+done
+exit 0
