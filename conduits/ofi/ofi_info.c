@@ -69,6 +69,9 @@ void ofi_info_print(ofi_print_t *print, void *arg)
     const char *filter = getenv("FI_PROVIDER");
     char text[160];
     (void)ofi_query_usable(&usable);
+    print(arg, "protection",
+          "none of ours: messages are as safe as the network of the provider, which has to be "
+          "trusted");
     if (filter && *filter) {
         snprintf(text, sizeof text, "%.80s: libfabric hides all other providers", filter);
         print(arg, "FI_PROVIDER", text);
