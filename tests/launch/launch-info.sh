@@ -21,7 +21,7 @@ expect 0 "$info"
 silent
 head -1 "$work/out" | grep -qE '^Aqueduct [0-9]+\.[0-9]+\.[0-9]+, on host .+' || fail "no version"
 row 'Conduits that can run here' smp 'yes'
-for conduit in udp ibv mpi; do
+for conduit in udp ibv ofi mpi; do
     row 'Conduits that can run here' $conduit '(yes|no: .+)'
 done
 row 'Spawners that can run here' fork 'yes'
@@ -66,6 +66,16 @@ row 'Conduits that can run here' ibv 'yes'
 row 'Conduit ibv' 'fake0 port 1' 'used$'
 row 'Conduit ibv' '' ' *address 0$'
 
+# What conduit ofi finds here; its module needs libfabric.
+if [ -e "$AQ_BUILD/modules/aq_conduit_ofi.so" ]; then
+    expect 0 env GASNET_MODULE_PATH="$AQ_BUILD/modules" "$info"
+    row 'Conduit ofi' protection 'none of ours: .* as safe as the network of the provider'
+    row 'Conduit ofi' 'jobs on one host' '.+ on .+: .+'
+    row 'Conduit ofi' 'tcp;ofi_rxm' '.+: (used|not used): .+'
+else
+    left_out 'what is told of ofi' 'it was not found when this build was configured'
+fi
+
 # What each mode of conduit udp promises.
 expect 0 "$info"
 row 'Conduit udp' 'between hosts' "encrypt: nobody without the job's key reads"
@@ -85,7 +95,7 @@ for feature in memfd '/proc access' futex; do
 done
 
 # Every variable of the tables, in order, with legal values, default and help.
-cat "$AQ_SRC/other/base/settings_table.c" "$AQ_SRC"/conduits/{smp,udp,mpi,ibv}/*_profile.c |
+cat "$AQ_SRC/other/base/settings_table.c" "$AQ_SRC"/conduits/{smp,udp,mpi,ibv,ofi}/*_profile.c |
     sed -n 's/.*{"\([A-Z_]*\)", AQ_TYPE_.*/\1/p' >"$work/names"
 [ "$(wc -l <"$work/names")" -ge 20 ] || fail "the names in settings_table.c and the profiles cannot be read"
 expect 0 "$info" -e
