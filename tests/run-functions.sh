@@ -320,12 +320,23 @@ ofi_suite()
         on_ofi "$1" 4 conform-seq $ofi_part && on_ofi "$1" 4 conform-par --threads 2 $ofi_part
 }
 
+# Runs the program with 2 ranks over conduit ofi by spawner ssh, with a shell that runs the command here. The ranks are
+# on two hosts, so they use the address that leads to other hosts; where there is none, they are on one.
+ofi_by_ssh()
+{
+    local hosts=n1,n2
+    ip route get 192.0.2.1 >route 2>&1 && ! grep -q ' dev lo ' route || hosts=n1
+    printf '#!/bin/bash\nexec sh -c "${!#}"\n' >shell && chmod +x shell &&
+        GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_SSH_CMD=$PWD/shell gasnetrun_ofi -spawner=ssh -H $hosts -n 2 "$@"
+}
+
 # Each spawner starts a job over conduit ofi by provider $1. What is not installed is left out.
 ofi_spawners()
 {
     local mpi
     on_ofi "$1" 2 conform-seq am_args rma_segment || return
     export GASNET_CONDUIT=ofi GASNET_OFI_PROVIDER=$1 GASNET_SUPERNODE_MAXSIZE=1
+    ofi_by_ssh conform-seq am_args rma_segment || return
     for mpi in openmpi mpich; do
         mpi_is_usable $mpi || continue
         GASNET_SPAWNER=mpi by_mpirun $mpi 2 conform-seq am_args rma_segment || return
