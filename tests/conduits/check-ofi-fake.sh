@@ -21,7 +21,7 @@ seq no-delivery,reorder,late
 par no-multi,no-atomic,depth=4,posts=8,strict
 seq mr-local,mr-virt,mr-allocated,mr-prov-key,mr-endpoint,context2,inject=64
 par mr-local,mr-endpoint,context,reorder,again,no-wait-fd
-seq mr-virt,mr-prov-key,no-fetch-delivery,apart,av-map,message=4096
+par mr-virt,mr-prov-key,no-fetch-delivery,apart,av-map,message=4096
 par auto,av-table,inject=0,mr-allocated
 seq as=efa
 par as=cxi
