@@ -10,6 +10,8 @@
 // - Requests and replies travel in packets of their own. For each credit of a peer, and for each
 //   request of this process that has no answer yet, there is room in the posted inboxes. So a
 //   message finds its buffer, and a poll for replies gets past requests, which wait in a queue.
+//   Only in jobs of more than 257 ranks the first message of a peer may find none, and the provider
+//   keeps it (FI_RM_ENABLED).
 // - A message goes into the open packet of its link, which leaves with the next poll that is no
 //   sender's, or when it is full. So many small operations share a packet.
 // - Packets that the provider does not take now stay in the list of their link, in order.
