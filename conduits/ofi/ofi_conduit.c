@@ -102,6 +102,24 @@ static bool job_is_alone(const aq_boot_t *boot)
     return r == boot->size;
 }
 
+// Provider shm names the file of an endpoint by the number of the process, and a process that was
+// killed leaves its file behind, in the way of a later process with that number. So the endpoint
+// gets a name of this job. False: no memory.
+static bool endpoint_name(const ofi_conduit_t *ofi, struct fi_info *info)
+{
+    char *name;
+    const int length = strcmp(info->fabric_attr->prov_name, "shm") != 0
+                           ? 0
+                           : asprintf(&name, "fi_shm://aqueduct-%016lx-%u", (unsigned long)ofi->job,
+                                      ofi->base.env->rank);
+    if (length <= 0)
+        return length == 0;
+    free(info->src_addr);
+    info->src_addr = name;
+    info->src_addrlen = (size_t)length + 1;
+    return true;
+}
+
 static aq_status_t provider_open(ofi_conduit_t *ofi)
 {
     char why[1024];
@@ -109,6 +127,10 @@ static aq_status_t provider_open(ofi_conduit_t *ofi)
     aq_boot_t *boot = ofi->base.env->boot;
     aq_status_t status =
         ofi_choice_make(&(ofi_job_t){job_is_alone(boot), boot->peer}, &info, why, sizeof why);
+    if (status == AQ_OK && !endpoint_name(ofi, info)) {
+        snprintf(why, sizeof why, "there is no memory for the name of the endpoint");
+        status = AQ_ERR_RESOURCE;
+    }
     status = aq_boot_agree(boot, status, why);
     if (status == AQ_OK)
         status = ofi_fabric_open(&ofi->fabric, info, 4 * OFI_REQUESTS_MOST, OFI_PACKET_BYTES,

@@ -28,20 +28,24 @@ static void completion_take(ofi_conduit_t *ofi, const struct fi_cq_data_entry *e
 
 // ---- errors ----
 
-// A receive that was cancelled belongs to an endpoint that closes.
-static void fail_receive(const ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
-{
-    if (entry->err == FI_ECANCELED || atomic_load(&ofi->losses.closing))
-        return;
-    aq_fatal("a receive of provider %s failed: %s; try another one with GASNET_OFI_PROVIDER",
-             ofi->fabric.info->fabric_attr->prov_name, fi_strerror(entry->err));
-}
-
-// An injected message, or what a provider sends by itself: the entry does not say to which peer.
+// An injected message, a receive, or what a provider sends by itself: the entry does not say to
+// which peer.
 static void fail_unknown(ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
 {
     ofi_losses_note(&ofi->losses, OFI_RANK_UNKNOWN, ofi->fabric.info->fabric_attr->prov_name,
                     ofi->fabric.info->domain_attr->name, fi_strerror(entry->err));
+}
+
+// A peer that dies takes along a message that is being received. A receive that was cancelled
+// belongs to an endpoint that closes.
+static void receive_failed(ofi_conduit_t *ofi, ofi_inbox_t *inbox,
+                           const struct fi_cq_err_entry *entry)
+{
+    if (entry->err == FI_ECANCELED || atomic_load(&ofi->losses.closing))
+        return;
+    fail_unknown(ofi, entry);
+    ofi_received(ofi, inbox, inbox->bytes, 0,
+                 !ofi->fabric.traits.multi_receive || (entry->flags & FI_MULTI_RECV));
 }
 
 static void error_take(ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
@@ -52,7 +56,7 @@ static void error_take(ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry)
         return;
     }
     if (op->kind == OFI_OP_RECEIVE) {
-        fail_receive(ofi, entry);
+        receive_failed(ofi, (ofi_inbox_t *)op, entry);
         return;
     }
     if (op->kind == OFI_OP_RMA) {
