@@ -20,14 +20,14 @@
 
 // ---- opening ----
 
-// A number that only ranks of this job know, so that messages that have gone astray are dropped.
-static uint64_t job_number(const aq_boot_t *boot)
+// Numbers that only ranks of this job know: that of its packets, so that messages that have gone
+// astray are dropped, and the key of the first region, which is all that a provider over a plain
+// network asks for.
+static void job_numbers(const aq_boot_t *boot, uint64_t numbers[2])
 {
     static const char label[] = "aqueduct conduit ofi, version 1";
-    uint64_t number[2];
-    crypto_generichash((unsigned char *)number, sizeof number, (const unsigned char *)label,
+    crypto_generichash((unsigned char *)numbers, 2 * sizeof *numbers, (const unsigned char *)label,
                        sizeof label, boot->key, sizeof boot->key);
-    return number[0];
 }
 
 // Half of the receives that the provider takes is for requests of peers, half for answers.
@@ -146,6 +146,9 @@ static aq_status_t provider_open_quietly(ofi_conduit_t *ofi)
     aq_status_t status = provider_open(ofi);
     aq_dispositions_restore(&kept);
     ofi->base.polled = ofi->wait == OFI_WAIT_SPIN;
+    if (status == AQ_OK && ofi->fabric.traits.in_software &&
+        ofi->fabric.info->domain_attr->mr_key_size >= sizeof ofi->first_key)
+        ofi->fabric.next_key = ofi->first_key;
     if (status == AQ_OK)
         payloads_set(ofi);
     return status;
@@ -178,6 +181,7 @@ __attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_
 
 static aq_status_t ofi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
 {
+    uint64_t numbers[2];
     aq_threads = env->threads; // the module has a copy
     ofi_conduit_t *ofi = calloc(1, sizeof *ofi);
     if (!ofi) {
@@ -186,7 +190,9 @@ static aq_status_t ofi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     }
     ofi->base = (aq_conduit_t){.ops = &aq_conduit_module, .env = env};
     ofi->losses.env = env;
-    ofi->job = job_number(env->boot);
+    job_numbers(env->boot, numbers);
+    ofi->job = numbers[0];
+    ofi->first_key = numbers[1];
     for (unsigned c = 0; c < OFI_CLASSES; c++)
         ofi->queue[c].last = &ofi->queue[c].first;
     *out = &ofi->base;

@@ -20,8 +20,8 @@ typedef struct ofi_fabric {
     struct fid_av *addresses;
     struct fid_cq *queue;
     struct fid_ep *endpoint;
-    int queue_fd; // a descriptor to sleep on; -1: there is none
-    uint64_t next_key;
+    int queue_fd;      // a descriptor to sleep on; -1: there is none
+    uint64_t next_key; // of a region, where the conduit chooses
     size_t name_bytes;
     char name[OFI_NAME_MOST]; // of the endpoint: its address, for peers
 } ofi_fabric_t;

@@ -91,6 +91,7 @@ typedef struct ofi_conduit {
     ofi_buffers_t buffers;
     ofi_losses_t losses;
     uint64_t job;        // what headers of this job have
+    uint64_t first_key;  // of the regions of a provider in software
     size_t packet_bytes; // the longest packet
     size_t coalesce;     // the longest put that travels in a packet
 
