@@ -82,22 +82,6 @@ aq_status_t ofi_fabric_open(ofi_fabric_t *fabric, struct fi_info *info, size_t c
     return call ? ofi_fabric_error(fabric, call, error) : AQ_OK;
 }
 
-static void object_close(struct fid *object)
-{
-    if (object)
-        fi_close(object);
-}
-
-void ofi_fabric_close(ofi_fabric_t *fabric)
-{
-    object_close(fabric->endpoint ? &fabric->endpoint->fid : NULL);
-    object_close(fabric->queue ? &fabric->queue->fid : NULL);
-    object_close(fabric->addresses ? &fabric->addresses->fid : NULL);
-    object_close(fabric->domain ? &fabric->domain->fid : NULL);
-    object_close(fabric->fabric ? &fabric->fabric->fid : NULL);
-    fi_freeinfo(fabric->info);
-}
-
 // ---- registration ----
 
 static int region_bind(const ofi_fabric_t *fabric, struct fid_mr *region)

@@ -35,7 +35,6 @@ aq_status_t ofi_fabric_error(const ofi_fabric_t *fabric, const char *call, int e
 // for one to sleep on. May block; logs faults.
 aq_status_t ofi_fabric_open(ofi_fabric_t *fabric, struct fi_info *info, size_t completions,
                             size_t least_receive, bool descriptor);
-void ofi_fabric_close(ofi_fabric_t *fabric);
 
 // Registers memory of this process for FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ and
 // FI_REMOTE_WRITE as `access` says. Returns what libfabric returned: 0, or a negative error.

@@ -1,7 +1,6 @@
 // Sending: frames go into open packets, and packets to the provider.
 #include <string.h>
 
-#include "../../core/fatal.h"
 #include "ofi_state.h"
 
 // ---- to the provider ----
