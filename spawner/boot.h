@@ -108,6 +108,15 @@ static inline uint32_t aq_boot_present(const aq_boot_t *boot)
     return boot->size - boot->absent;
 }
 
+// Whether all ranks of the job are on one host.
+static inline bool aq_boot_is_on_one_host(const aq_boot_t *boot)
+{
+    uint32_t r = 0;
+    while (r < boot->size && boot->host_of_rank[r] == 0)
+        r++;
+    return r == boot->size;
+}
+
 // Whether the end of the job was announced or the job failed. Callable at any time by any thread.
 static inline bool aq_boot_ended(const aq_boot_t *boot)
 {

@@ -93,15 +93,6 @@ static ofi_wait_t wait_choose(const aq_boot_t *boot)
                                                                                    : OFI_WAIT_SPIN;
 }
 
-// Whether all ranks are on one host. Hosts are numbered from 0.
-static bool job_is_alone(const aq_boot_t *boot)
-{
-    uint32_t r = 0;
-    while (r < boot->size && boot->host_of_rank[r] == 0)
-        r++;
-    return r == boot->size;
-}
-
 // Provider shm names the file of an endpoint by the number of the process, and a process that was
 // killed leaves its file behind, in the way of a later process with that number. So the endpoint
 // gets a name of this job. False: no memory.
@@ -125,8 +116,8 @@ static aq_status_t provider_open(ofi_conduit_t *ofi)
     char why[1024];
     struct fi_info *info;
     aq_boot_t *boot = ofi->base.env->boot;
-    aq_status_t status =
-        ofi_choice_make(&(ofi_job_t){job_is_alone(boot), boot->peer}, &info, why, sizeof why);
+    aq_status_t status = ofi_choice_make(&(ofi_job_t){aq_boot_is_on_one_host(boot), boot->peer},
+                                         &info, why, sizeof why);
     if (status == AQ_OK && !endpoint_name(ofi, info)) {
         snprintf(why, sizeof why, "there is no memory for the name of the endpoint");
         status = AQ_ERR_RESOURCE;

@@ -25,10 +25,7 @@ static bool udp_usable(char *why, size_t why_size)
 // Whether datagrams stay on this host: all ranks are here, and the user chose no network.
 static bool stays_inside(const aq_boot_t *boot)
 {
-    uint32_t r = 0;
-    while (r < boot->size && boot->host_of_rank[r] == 0)
-        r++;
-    return r == boot->size && !*aq_setting_text(aq_udp_setting(UDP_SET_WORKERIP));
+    return aq_boot_is_on_one_host(boot) && !*aq_setting_text(aq_udp_setting(UDP_SET_WORKERIP));
 }
 
 // The largest payload of a frame that has the maximum number of arguments.
