@@ -52,6 +52,7 @@ bool aq_ring_take(aq_ring_out_t *ring, uint64_t n, aq_ring_run_t *run)
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&ring->control->tail, &tail, end,
                                                     memory_order_acquire, memory_order_relaxed));
+    aq_ring_arrives();
     if (pad) {
         const aq_ring_run_t rest = aq_ring_run_at(ring, tail, 0);
         aq_ring_skip(ring, &rest, pad);
@@ -106,7 +107,6 @@ static __attribute__((noinline)) void deliver_long(const aq_conduit_env_t *env,
 static void deliver_message(aq_ring_header_t *header, uint32_t descriptor,
                             const aq_conduit_env_t *env, bool reply)
 {
-    aq_ring_arrives();
     const unsigned nargs = aq_ring_descriptor_nargs(descriptor);
     const size_t nbytes = aq_ring_descriptor_nbytes(descriptor);
     aq_arrival_t arrival = {
