@@ -10,10 +10,12 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -578,8 +580,10 @@ static void *send_lap(void *pointer)
     return NULL;
 }
 
+// Ends with the process that sends.
 static void receive_laps(unsigned laps)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (unsigned count = 0; count < laps * LAP_MESSAGES; count += receive_messages(8))
         sched_yield();
     _exit(freed_slots() == taken_slots() ? 0 : 1);
