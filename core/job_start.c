@@ -11,6 +11,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "job_groups.h"
+#include "neighbour_copy.h"
 #include "progress.h"
 #include "registry.h"
 #include "segment.h"
@@ -174,6 +175,7 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
         status = open_conduits(job, conduit_name, segment_mode);
     if (status != AQ_OK)
         return status;
+    aq_neighbour_copy_start();
     aq_progress_start(job->host.size);
     return AQ_OK;
 }

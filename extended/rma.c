@@ -9,6 +9,7 @@
 #include "../core/am_route.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
+#include "../core/neighbour_copy.h"
 #include "../core/progress.h"
 #include "../core/team.h"
 #include "../core/window_connect.h"
@@ -29,7 +30,11 @@ static bool is_get(const aq_rma_op_t *op)
 static int start_by_best_way(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
-    return way.conduit->ops->rma ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
+    if (way.conduit->ops->rma)
+        return aq_rma_native(op, way, part);
+    if (!op->route.to && aq_neighbour_copy(&op->access, op->rank))
+        return 0;
+    return aq_rma_over_am(op, part);
 }
 
 // Starts an operation on memory that is not mapped, with this function.

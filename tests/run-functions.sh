@@ -136,6 +136,15 @@ fences()
     "conform-$1" --list | awk '$1 ~ /^(fence|notice)_/ { print $1 }'
 }
 
+# The kernel refuses copies between processes: one rank says so once, and messages travel instead.
+copies_refused()
+{
+    CONFORM_COPIES=refused gasnetrun_smp -n 4 conform-everything everything_copies >messages 2>&1 ||
+        { cat messages; return 1; }
+    [ "$(grep -c 'the kernel does not let ranks of this host access memory' messages)" = 1 ] ||
+        { cat messages; return 1; }
+}
+
 # Rank 1 of large_work sends what rank 0 has not registered: the job ends with this sentence of rank 0.
 large_ends()
 {

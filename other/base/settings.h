@@ -42,6 +42,7 @@ typedef enum aq_setting_id {
     AQ_SET_PSHM_NODES,         // GASNET_PSHM_NODES: processes that a bare executable starts
     AQ_SET_PSHM_NETWORK_DEPTH, // GASNET_PSHM_NETWORK_DEPTH: messages of maximum size that a ring
                                // holds
+    AQ_SET_PSHM_COPY,          // GASNET_PSHM_COPY: puts and gets by one copy of the kernel
     AQ_SET_SUPERNODE_MAXSIZE,  // GASNET_SUPERNODE_MAXSIZE: processes that share memory; 0: no limit
     AQ_SET_SPAWNFN,            // GASNET_SPAWNFN: how conduit udp starts ranks, in GASNet's letters
     AQ_SET_CSPAWN_CMD,         // GASNET_CSPAWN_CMD, _SERVERS, _ROUTE_OUTPUT, _KEY: spawner custom

@@ -113,6 +113,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Messages of maximum size (64 KiB) that each of the two receive rings of a process holds, "
          "for shared memory and for ranks of one host in conduit mpi. A ring holds more messages "
          "if they are smaller. A sender waits while the ring is full."},
+    [AQ_SET_PSHM_COPY] =
+        {"GASNET_PSHM_COPY", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Whether puts and gets between processes of a host are one copy by the kernel "
+         "(process_vm_writev) in clients that are compiled with GASNET_SEGMENT_EVERYTHING. "
+         "Otherwise, and where the kernel forbids it, they travel as messages."},
     [AQ_SET_SUPERNODE_MAXSIZE] = {"GASNET_SUPERNODE_MAXSIZE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
                                   "Largest number of processes of a host that form one "
                                   "neighbourhood, that is, share memory. 0: all of them."},

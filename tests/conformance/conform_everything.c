@@ -4,12 +4,21 @@
 #define _GNU_SOURCE
 #endif
 #include "conform.h"
+#if __has_include(<aqueduct.h>)
+#include <aqueduct.h>
+#endif
 
 #ifdef GASNET_SEGMENT_EVERYTHING
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 enum { BYTES = 200000 };
 static unsigned char global[BYTES];
@@ -24,26 +33,45 @@ unsigned char *conform_everything_memory(void)
     return got;
 }
 
-/* Every rank puts to and gets from `mine` of the next rank, whose address may differ. */
-static void check_reach(unsigned char *mine)
+static uint64_t frames_sent(void)
+{
+#ifdef GASNETX_COUNTERS
+    const volatile gasnetx_counters_t *all = gasnetx_Counters(GEX_EP_INVALID);
+
+    gasnetx_Counters_Update();
+    return gasnetx_counter(&all->frames_sent);
+#else
+    return 0; /* another GASNet */
+#endif
+}
+
+/* Every rank puts to and gets from `mine` of the next rank, whose address may differ. Returns the
+ * number of messages that it sends for that. */
+static uint64_t check_reach(unsigned char *mine)
 {
     uint64_t *all = conform_alloc(job.size * sizeof(*all));
     const gex_Rank_t next = (job.rank + 1) % job.size;
     const gex_Rank_t before = (job.rank + job.size - 1) % job.size;
     unsigned char *source = conform_alloc(BYTES);
+    uint64_t frames;
 
     memset(mine, 0, BYTES);
     conform_exchange((uintptr_t)mine, all);
     conform_fill(source, BYTES, job.rank);
+    frames = frames_sent();
     gex_RMA_PutBlocking(job.tm, next, (void *)(uintptr_t)all[next], source, BYTES, 0);
+    frames = frames_sent() - frames;
     conform_barrier();
     CHECK_FILL(mine, BYTES, before, "the bytes that the previous rank put");
     memset(source, 0, BYTES);
+    frames -= frames_sent();
     gex_RMA_GetBlocking(job.tm, source, next, (void *)(uintptr_t)all[next], BYTES, 0);
+    frames += frames_sent();
     CHECK_FILL(source, BYTES, job.rank, "the bytes that a get brought back");
     conform_barrier();
     free(source);
     free(all);
+    return frames;
 }
 
 static void everything_reach(void)
@@ -51,10 +79,41 @@ static void everything_reach(void)
     unsigned char local[BYTES];
     unsigned char *heap = conform_alloc(BYTES);
 
-    check_reach(global);
-    check_reach(local);
-    check_reach(heap);
+    (void)check_reach(global);
+    (void)check_reach(local);
+    (void)check_reach(heap);
     free(heap);
+}
+
+/* The kernel refuses process_vm_readv and process_vm_writev from now on; a rank cannot undo that.
+ */
+static void refuse_copies(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {5, code};
+
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+              prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+          "the filter of system calls must be installed");
+}
+
+/* Between processes of a host nothing travels as a message (CONFORM_COPIES=yes), or all does: =no,
+ * and =refused, which has the kernel refuse. */
+static void everything_copies(void)
+{
+    const char *copies = getenv("CONFORM_COPIES");
+    const int refused = copies && strcmp(copies, "refused") == 0;
+
+    if (refused)
+        refuse_copies();
+    const uint64_t frames = check_reach(global);
+    CHECK(!copies || (strcmp(copies, "yes") == 0 ? frames == 0 : frames > 0),
+          "%llu messages were sent, and CONFORM_COPIES is %s", (unsigned long long)frames, copies);
 }
 
 static void everything_query(void)
@@ -75,6 +134,7 @@ static void everything_query(void)
 const conform_test_t conform_everything_tests[] = {
     {"everything_query", everything_query, "the segment of each rank is all memory"},
     {"everything_reach", everything_reach, "put and get of globals, stack and heap"},
+    {"everything_copies", everything_copies, "one copy between processes of a host"},
     {NULL, NULL, NULL},
 };
 

@@ -67,6 +67,44 @@ void aq_perf_job_exit(int code)
     __builtin_unreachable();
 }
 
+#ifdef GASNET_SEGMENT_EVERYTHING
+/* What stands for a segment, which is all memory. */
+static char *own_memory;
+static size_t own_size;
+
+static void segment_attach(size_t size)
+{
+    own_memory = aligned_alloc(GASNET_PAGESIZE, size);
+    own_size = size;
+    if (!own_memory)
+        gasnet_exit(1);
+}
+
+static char *own_segment(size_t *size)
+{
+    *size = own_size;
+    return own_memory;
+}
+
+/* Collective, with the same rank everywhere. */
+static char *segment_of(gex_Rank_t rank, size_t *size)
+{
+    uint64_t address = (uintptr_t)own_memory;
+
+    gex_Event_Wait(
+        gex_Coll_BroadcastNB(aq_perf_job.tm, rank, &address, &address, sizeof(address), 0));
+    *size = own_size;
+    return (char *)(uintptr_t)address;
+}
+#else
+static void segment_attach(size_t size)
+{
+    gex_Segment_t segment;
+
+    if (gex_Segment_Attach(&segment, aq_perf_job.tm, size) != GASNET_OK)
+        gasnet_exit(1);
+}
+
 static char *segment_of(gex_Rank_t rank, size_t *size)
 {
     void *base = NULL;
@@ -77,6 +115,12 @@ static char *segment_of(gex_Rank_t rank, size_t *size)
     return base;
 }
 
+static char *own_segment(size_t *size)
+{
+    return segment_of(aq_perf_job.rank, size);
+}
+#endif
+
 /* Divides segments into halves, of the same size on all ranks that measure: the smaller one of the
  * segments of rank 0 and its peer decides. */
 static void divide_segments(void)
@@ -85,7 +129,7 @@ static void divide_segments(void)
     size_t lead_size, peer_size, my_size;
     char *lead_base = segment_of(0, &lead_size);
     char *peer_base = segment_of(job->peer, &peer_size);
-    char *my_base = segment_of(job->rank, &my_size);
+    char *my_base = own_segment(&my_size);
 
     job->half = (lead_size < peer_size ? lead_size : peer_size) / 2;
     job->source = my_base + job->half;
@@ -99,7 +143,7 @@ static void divide_segments(void)
 static void touch_segment(void)
 {
     size_t size;
-    char *base = segment_of(aq_perf_job.rank, &size);
+    char *base = own_segment(&size);
 
     if (aq_perf_job.rank == 0 || aq_perf_job.rank == aq_perf_job.peer)
         for (size_t at = 0; at < size; at++)
@@ -111,15 +155,13 @@ void aq_perf_job_attach(size_t largest)
     size_t page = GASNET_PAGESIZE;
     uintptr_t size = 2 * ((largest + page - 1) / page * page);
     uintptr_t most = gasnet_getMaxLocalSegmentSize();
-    gex_Segment_t segment;
 
     if (size > most)
         size = most / page * page;
     register_phases();
     aq_perf_am_register();
     aq_perf_together_register();
-    if (gex_Segment_Attach(&segment, aq_perf_job.tm, size) != GASNET_OK)
-        gasnet_exit(1);
+    segment_attach(size);
     divide_segments();
     if (aq_perf_options.ntests)
         touch_segment();
