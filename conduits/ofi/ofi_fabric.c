@@ -4,13 +4,22 @@
 
 #include "../../other/base/log.h"
 
+// ofi_rxm asks the device for a completion queue with places for 1,024 peers.
+static const char *remedy_of(const char *provider, const char *call)
+{
+    if (strcmp(call, "fi_enable") == 0 && strcmp(provider, "verbs;ofi_rxm") == 0)
+        return "the device may not have so long a completion queue; with FI_UNIVERSE_SIZE=N, for "
+               "N the number of ranks, it is shorter";
+    return "gasnet_info lists the providers of this host, and GASNET_OFI_PROVIDER chooses one";
+}
+
 aq_status_t ofi_fabric_error(const ofi_fabric_t *fabric, const char *call, int error)
 {
-    const bool chosen = fabric->info != NULL;
-    aq_log_error("%s of libfabric failed with provider %s, domain %s: %s; gasnet_info lists the "
-                 "providers of this host, and GASNET_OFI_PROVIDER chooses one",
-                 call, chosen ? fabric->info->fabric_attr->prov_name : "?",
-                 chosen ? fabric->info->domain_attr->name : "?", fi_strerror(-error));
+    const struct fi_info *info = fabric->info;
+    const char *provider = info ? info->fabric_attr->prov_name : "?";
+    aq_log_error("%s of libfabric failed with provider %s, domain %s: %s; %s", call, provider,
+                 info ? info->domain_attr->name : "?", fi_strerror(-error),
+                 remedy_of(provider, call));
     return AQ_ERR_RESOURCE;
 }
 

@@ -283,9 +283,13 @@ static bool job_bars(const struct fi_info *info, const ofi_wish_t *wish, char *w
 
 // ---- the score ----
 
+// An address of InfiniBand (FI_SOCKADDR_IB) comes after all those of IP, since on RoCE nothing can
+// be bound to it, although verbs;ofi_rxm lists one.
 static uint32_t network_penalty(const struct fi_info *info, const ofi_wish_t *wish)
 {
     uint32_t penalty = info->addr_format == FI_SOCKADDR_IN6 ? 10 : 0;
+    if (info->addr_format == FI_SOCKADDR_IB)
+        return 60;
     if (!address_of(info))
         return 0;
     if (wish->alone)

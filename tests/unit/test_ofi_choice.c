@@ -285,6 +285,21 @@ static void test_hardware_off_route(void **state)
     assert_first(&wish, "verbs;ofi_rxm/10.8.0.5");
 }
 
+// Nothing can be bound to the InfiniBand address of a device for RoCE. A device for InfiniBand may
+// have no other.
+static void test_infiniband_address_last(void **state)
+{
+    (void)state;
+    add(0, "verbs;ofi_rxm", "ib", NULL)->info.addr_format = FI_SOCKADDR_IB;
+    assert_first(&wide, "verbs;ofi_rxm/ib");
+    add(0, "verbs;ofi_rxm", "roce", "fd00::5");
+    add(0, "verbs;ofi_rxm", "roce", "10.8.0.5");
+    add(0, "tcp;ofi_rxm", "eth0", "10.1.0.5");
+    assert_first(&wide, "verbs;ofi_rxm/10.8.0.5");
+    assert_first(&here, "verbs;ofi_rxm/10.8.0.5");
+    assert_string_equal(ranking.entries[2].info->domain_attr->name, "ib");
+}
+
 // ---- what is missing ----
 
 static void test_unfit(void **state)
@@ -429,6 +444,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_route, setup, teardown),
         cmocka_unit_test_setup_teardown(test_default_route, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hardware_off_route, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_infiniband_address_last, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unfit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_replayed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
