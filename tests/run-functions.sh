@@ -285,16 +285,31 @@ on_short_route()
     grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, [1-9][0-9]* fragments,' messages
 }
 
-# Runs the program $2 with $1 ranks over conduit udp in a virtual machine whose kernel drops,
-# duplicates, delays and reorders packets. Ranks block, because a spinning rank would keep a
+# Runs the commands in one virtual machine with a verbs device. Ranks block, because a spinning rank would keep a
 # processor of this host busy.
-on_netem()
+in_guest()
 {
     local -x GASNET_WAITMODE=block
-    "$AQ_SRC/tests/beds/rxe-vm/run" -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
-        tc qdisc add dev lo root netem limit 10000 delay 100us 50us loss 5% duplicate 1% reorder 10% || exit
-        on_udp "$@" || exit
-        tc -s qdisc show dev lo | grep "dropped [1-9]"' bash "$@"
+    "$AQ_SRC/tests/beds/rxe-vm/run" --rdma -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
+        for job; do
+            echo "== $job"
+            eval "$job" || exit
+        done' bash "$@"
+}
+
+# on_netem FAULTS COMMAND ...: runs the command in a virtual machine while the kernel drops, duplicates, delays or
+# reorders the packets of this host, as FAULTS says in the words of netem.
+on_netem()
+{
+    local faults=$1
+    shift
+    # shellcheck disable=SC2086 # each fault is a word
+    tc qdisc add dev lo root netem limit 10000 $faults && "$@" || return
+    tc -s qdisc show dev lo | grep "dropped [1-9]" || {
+        echo "No packet was lost."
+        return 1
+    }
+    tc qdisc del dev lo root
 }
 
 need_ofi()
@@ -318,6 +333,58 @@ on_ofi()
 
 # The subtests that show most about a conduit in little time.
 ofi_part='am_args am_medium am_long am_flood_mixed am_deadlock am_sleeper npam_sizes rma_values rma_nbi atomic-nbi barrier_am vis-strided coll_same gather_many'
+
+# Whether conduit ofi is in this build, for tests of which it is one part.
+has_ofi()
+{
+    (need_ofi >/dev/null) || {
+        echo "left out: conduit ofi is not in this build (package libfabric-dev)"
+        return 1
+    }
+}
+
+# Prints how many times senders have found out that segments overtook others, rather than that these were lost.
+segments_reordered()
+{
+    nstat -asz TcpExtTCPSACKReorder | awk 'END { print $2 }'
+}
+
+# In a virtual machine: conduit ofi over TCP, on a network that loses and reorders.
+ofi_netem()
+{
+    local before
+    has_ofi || return 0
+    before=$(segments_reordered)
+    on_netem "delay 2ms 1ms loss 1% reorder 25%" \
+        on_ofi "tcp;ofi_rxm" 2 conform-seq am_args am_medium am_flood_mixed am_deadlock rma_values rma_nbi coll_same || return
+    [ $(($(segments_reordered) - before)) -ge 10 ] || {
+        echo "Hardly any segment of TCP overtook another one."
+        return 1
+    }
+}
+
+# In a virtual machine: conduit ofi over a verbs device, which has no completion queue for the 1,024 peers that
+# provider ofi_rxm expects by default. The device itself has to put and get.
+ofi_verbs()
+{
+    local provider="verbs;ofi_rxm"
+    local -x FI_UNIVERSE_SIZE=16
+    has_ofi || return 0
+    compgen -G '/usr/lib*/*/libibverbs/librxe-*' >/dev/null || {
+        echo "left out: conduit ofi over a verbs device (package ibverbs-providers)"
+        return 0
+    }
+    GASNET_STATS=1 on_ofi "$provider" 2 conform-seq am_args am_long am_flood_mixed rma_values rma_segment rma_nbi 2>messages || {
+        cat messages
+        return 1
+    }
+    [ "$(grep -cE '[1-9][0-9][0-9] puts, [1-9][0-9]* gets .* of verbs;ofi_rxm on rxe0' messages)" = 2 ] || {
+        cat messages
+        echo "The device did not put and get."
+        return 1
+    }
+    on_ofi "$provider" 2 conform-large rma_nbi && on_ofi "$provider" 3 conform-par --threads 2 am_medium rma_many_to_one
+}
 
 # Runs the suite with 2 ranks over provider $1, and a part of it with 4: each in modes seq and par, and the suite
 # with all memory as the segment.
