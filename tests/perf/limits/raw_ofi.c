@@ -6,7 +6,9 @@
  *
  * What is always true: both processes spin on their completion queues, as few providers work
  * without calls from their user. The child answers messages until the parent ends it. A put is
- * complete when the peer has the bytes: a provider may complete a plain write when it is sent.
+ * complete when the peer has the bytes: a provider may complete a plain write when it is sent. All
+ * memory has been written to: pages that are only read are one page of zeros, which stays in the
+ * cache, and puts from there are up to 1.7 times as fast as any program's.
  */
 #include <errno.h>
 #include <rdma/fabric.h>
@@ -371,9 +373,10 @@ static void memory_register(void)
     uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
     size_t before = 2 * MULTI_BYTES, all = before + options.bytes + SMALL;
 
-    memory = calloc(1, all);
+    memory = malloc(all);
     if (!memory)
         die("allocate memory", ENOMEM);
+    memset(memory, 1, all);
     payload = memory + before;
     need(fi_mr_reg(domain, memory, all, access, 0, 1, 0, &mr, NULL), "register memory");
     if (info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
@@ -459,13 +462,15 @@ static bool flag_take(const char *name)
 
 static bool place_take(int place, const char *text)
 {
+    char *end = "";
+
     if (place == 0)
         options.provider = text;
     else if (place == 1)
-        options.bytes = strtoul(text, NULL, 10);
+        options.bytes = strtoul(text, &end, 10);
     else
-        options.seconds = atof(text);
-    return place < 3 && *text != '-';
+        options.seconds = strtod(text, &end);
+    return place < 3 && *text != '-' && !*end;
 }
 
 static bool options_parse(int argc, char **argv)
