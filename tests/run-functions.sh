@@ -396,6 +396,19 @@ ofi_suite()
         on_ofi "$1" 4 conform-seq $ofi_part && on_ofi "$1" 4 conform-par --threads 2 $ofi_part
 }
 
+# Each of the providers itself does the puts and gets of a job over conduit ofi.
+ofi_rma()
+{
+    local provider
+    for provider; do
+        GASNET_STATS=1 GASNET_OFI_COALESCE=0 on_ofi "$provider" 2 conform-seq rma_values 2>messages || return
+        [ "$(grep -cE '^ofi: .* and [1-9][0-9]* puts, [1-9][0-9]* gets ' messages)" = 2 ] && continue
+        echo "by $provider puts or gets are messages"
+        cat messages
+        return 1
+    done
+}
+
 # Runs the program with 2 ranks over conduit ofi by spawner ssh, with a shell that runs the command here. The ranks are
 # on two hosts, so they use the address that leads to other hosts; where there is none, they are on one.
 ofi_by_ssh()

@@ -119,12 +119,13 @@ struct fi_info *ofi_query_capable(const struct fi_info *chosen)
     return best;
 }
 
+// The endpoint may have got a name of its own since the choice, so addresses are not compared.
 bool ofi_query_delivers(const struct fi_info *chosen)
 {
     struct fi_info *hints = hints_pinned(chosen), *found = NULL;
     if (hints) {
         hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
-        found = chosen_ask(hints, chosen);
+        (void)list_ask(hints, &found);
     }
     fi_freeinfo(hints);
     fi_freeinfo(found);
