@@ -44,7 +44,7 @@ static _Noreturn void fail_no_memory(size_t bytes)
 
 static void packets_make(ofi_buffers_t *buffers)
 {
-    const size_t bytes = (size_t)SLAB_PACKETS * OFI_PACKET_BYTES;
+    const size_t bytes = SLAB_PACKETS * buffers->packet_bytes;
     void *descriptor;
     ofi_packet_t *packets = calloc(SLAB_PACKETS, sizeof *packets);
     char *slab =
@@ -53,7 +53,7 @@ static void packets_make(ofi_buffers_t *buffers)
         fail_no_memory(bytes);
     for (unsigned i = SLAB_PACKETS; i-- > 0;) {
         packets[i].op.kind = OFI_OP_SEND;
-        packets[i].bytes = slab + (size_t)i * OFI_PACKET_BYTES;
+        packets[i].bytes = slab + i * buffers->packet_bytes;
         packets[i].descriptor = descriptor;
         ofi_packet_give(buffers, &packets[i]);
     }
@@ -141,19 +141,19 @@ void ofi_inbox_replace(ofi_buffers_t *buffers, ofi_inbox_t *inbox)
 
 // ---- opening ----
 
-// In an inbox for several packets the room for one more may stay empty at the end.
+// In an inbox for several packets the room for one of the longest may stay empty at the end.
 static unsigned inboxes_needed(const ofi_buffers_t *buffers, unsigned receives)
 {
     const size_t used = buffers->inbox_bytes - OFI_PACKET_BYTES;
     if (!buffers->fabric->traits.multi_receive)
         return receives;
-    return 1 + (unsigned)(((size_t)receives * OFI_PACKET_BYTES + used - 1) / used);
+    return 1 + (unsigned)((receives * buffers->packet_bytes + used - 1) / used);
 }
 
 static int inboxes_post(ofi_buffers_t *buffers, unsigned receives)
 {
     buffers->inbox_bytes =
-        buffers->fabric->traits.multi_receive ? OFI_INBOX_BYTES : OFI_PACKET_BYTES;
+        buffers->fabric->traits.multi_receive ? (size_t)OFI_INBOX_BYTES : buffers->packet_bytes;
     int error = 0;
     for (unsigned i = inboxes_needed(buffers, receives); !error && i-- > 0;)
         error = inbox_post(buffers);
@@ -162,9 +162,10 @@ static int inboxes_post(ofi_buffers_t *buffers, unsigned receives)
 
 // A provider that claims FI_MULTI_RECV may refuse it. The inbox that it refused is long, and is
 // left alone then.
-aq_status_t ofi_buffers_open(ofi_buffers_t *buffers, ofi_fabric_t *fabric, unsigned receives)
+aq_status_t ofi_buffers_open(ofi_buffers_t *buffers, ofi_fabric_t *fabric, size_t packet_bytes,
+                             unsigned receives)
 {
-    *buffers = (ofi_buffers_t){.fabric = fabric};
+    *buffers = (ofi_buffers_t){.fabric = fabric, .packet_bytes = packet_bytes};
     int error = inboxes_post(buffers, receives);
     if (error && fabric->traits.multi_receive) {
         fabric->traits.multi_receive = false;

@@ -13,6 +13,7 @@
 #define AQ_OFI_BUFFERS_H
 
 #include "ofi_fabric.h"
+#include "ofi_limits.h"
 #include "ofi_wire.h"
 
 enum {
@@ -51,13 +52,14 @@ typedef struct ofi_buffers {
     ofi_fabric_t *fabric;
     ofi_packet_t *packets; // free
     ofi_inbox_t *inboxes;  // free
-    size_t inbox_bytes;
+    size_t packet_bytes, inbox_bytes;
     size_t bytes; // of all buffers
 } ofi_buffers_t;
 
-// receives: packets that may arrive before any of them was handled. Posts inboxes for them. Logs
-// faults.
-aq_status_t ofi_buffers_open(ofi_buffers_t *buffers, ofi_fabric_t *fabric, unsigned receives);
+// receives: packets that may arrive before any of them was handled, each of at most packet_bytes.
+// Posts inboxes for them. Logs faults.
+aq_status_t ofi_buffers_open(ofi_buffers_t *buffers, ofi_fabric_t *fabric, size_t packet_bytes,
+                             unsigned receives);
 
 // An empty packet, with room for the header. Ends the job if there is no memory.
 ofi_packet_t *ofi_packet_take(ofi_buffers_t *buffers);

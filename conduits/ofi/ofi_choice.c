@@ -68,7 +68,7 @@ aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *wh
     const ofi_wish_t wish = ofi_wish_of(job);
     struct fi_info *list = list_take();
     const struct fi_info *best = choice_best(list, &wish);
-    *out = best ? ofi_query_capable(best) : NULL;
+    *out = best ? ofi_query_capable(best, job->receives) : NULL;
     if (best && !*out)
         snprintf(why, why_size, "there is no memory for the provider");
     else if (!best)
@@ -80,8 +80,8 @@ aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *wh
 // A provider for several hosts is named rather than one for this host only.
 bool ofi_usable(char *why, size_t why_size)
 {
-    const ofi_wish_t here = ofi_wish_of(&(ofi_job_t){true, ""});
-    const ofi_wish_t wide = ofi_wish_of(&(ofi_job_t){false, ""});
+    const ofi_wish_t here = ofi_wish_of(&(ofi_job_t){true, "", 0});
+    const ofi_wish_t wide = ofi_wish_of(&(ofi_job_t){false, "", 0});
     struct fi_info *list = list_take();
     const struct fi_info *best = choice_best(list, &wide);
     if (!best)
@@ -100,13 +100,12 @@ bool ofi_usable(char *why, size_t why_size)
 void ofi_traits_read(const struct fi_info *info, ofi_traits_t *out)
 {
     const int mr = info->domain_attr->mr_mode;
-    const bool software = ofi_is_software(info->fabric_attr->prov_name);
     *out = (ofi_traits_t){
         .rma = info->caps & FI_RMA,
         .atomics = info->caps & FI_ATOMIC,
         .delivery_complete = ofi_query_delivers(info),
-        .multi_receive = !software && info->caps & FI_MULTI_RECV,
-        .in_software = software,
+        .multi_receive = ofi_query_multi(info),
+        .in_software = ofi_is_software(info->fabric_attr->prov_name),
         .mr_local = mr & FI_MR_LOCAL,
         .mr_virt_addr = mr & FI_MR_VIRT_ADDR,
         .mr_allocated = mr & FI_MR_ALLOCATED,

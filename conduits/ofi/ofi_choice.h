@@ -21,9 +21,7 @@ typedef struct ofi_traits {
     bool rma;               // writes and reads memory of peers
     bool atomics;           // on 8 bytes: add, fetch-and-add, compare-and-swap
     bool delivery_complete; // a write that is complete is in the memory of the target
-    bool multi_receive;     // several messages go into one receive buffer; not with providers in
-                            // software: those of libfabric 1.17 release a buffer while a long
-                            // message of another peer still arrives in it
+    bool multi_receive;     // several messages go into one receive buffer (ofi_query_multi)
     bool in_software;       // processors move the data, a system call or copy for each operation
     bool mr_local;          // buffers have to be registered, and operations name the descriptor
     bool mr_virt_addr;      // remote addresses are those of the target, not offsets
@@ -40,6 +38,7 @@ typedef struct ofi_traits {
 typedef struct ofi_job {
     bool alone;       // all on this host, which then communicate over its loopback or hardware
     const char *peer; // numeric address of some other host of the job; "": not known
+    size_t receives;  // buffers that each process wants to post
 } ofi_job_t;
 
 // Finds the provider for a job. On AQ_OK *out is an fi_info that the caller frees with fi_freeinfo.

@@ -30,27 +30,33 @@ static void job_numbers(const aq_boot_t *boot, uint64_t numbers[2])
                        sizeof label, boot->key, sizeof boot->key);
 }
 
-// Half of the receives that the provider takes is for requests of peers, half for answers.
-static aq_credit_limits_t limits_wanted(const ofi_conduit_t *ofi, unsigned peers)
+static uint32_t peers_of(const aq_boot_t *boot)
 {
-    const unsigned most =
-        (unsigned)aq_min(ofi->fabric.traits.receives_most / 2, (size_t)OFI_REQUESTS_MOST);
-    const unsigned wish = (unsigned)aq_setting_int(aq_ofi_setting(OFI_SET_CREDITS_PP));
-    const unsigned each = aq_max(aq_min(wish, most / peers), 1u);
-    const uint64_t all = (uint64_t)peers * each;
-    return (aq_credit_limits_t){
-        .each = each, .total = (unsigned)aq_min(all, (uint64_t)most), .slack = each * 3 / 4};
+    return aq_max(boot->size, 2u) - 1;
 }
 
 // All ranks use the settings of rank 0: a credit is room in an inbox at the other end.
 static aq_status_t limits_agree(ofi_conduit_t *ofi)
 {
+    char why[256];
     aq_boot_t *boot = ofi->base.env->boot;
-    const unsigned peers = aq_max(boot->size, 2u) - 1;
-    ofi->limits = aq_credit_fit(limits_wanted(ofi, peers), peers);
-    aq_status_t status = boot->ops->broadcast(boot, &ofi->limits, sizeof ofi->limits, 0);
+    const ofi_traits_t *traits = &ofi->fabric.traits;
+    const unsigned wish = (unsigned)aq_setting_int(aq_ofi_setting(OFI_SET_CREDITS_PP));
+    const bool fits = ofi_limits_set(traits, peers_of(boot), wish, &ofi->limits);
+    snprintf(why, sizeof why,
+             "provider %.60s takes %zu receive buffers, and a job of %u ranks needs one for each "
+             "rank: start fewer ranks, or choose another provider with GASNET_OFI_PROVIDER",
+             ofi->fabric.info->fabric_attr->prov_name, traits->receives_most, boot->size);
+    aq_status_t status = aq_boot_agree(boot, fits ? AQ_OK : AQ_ERR_RESOURCE, why);
+    if (status == AQ_OK)
+        status = boot->ops->broadcast(boot, &ofi->limits, sizeof ofi->limits, 0);
     aq_credit_pool_start(&ofi->pool, ofi->limits.total);
     return status;
+}
+
+static unsigned receives_of(const ofi_conduit_t *ofi)
+{
+    return ofi_receives_needed(&ofi->limits, ofi->base.env->size - 1);
 }
 
 // The longest put that shares a packet with others.
@@ -66,8 +72,7 @@ static size_t coalesce_of(const ofi_conduit_t *ofi)
 
 static void payloads_set(ofi_conduit_t *ofi)
 {
-    ofi->packet_bytes =
-        aq_min(ofi->fabric.traits.message_most, (size_t)OFI_PACKET_BYTES) & ~(size_t)7;
+    ofi->packet_bytes = ofi_packet_most(ofi->fabric.traits.message_most, receives_of(ofi));
     ofi->base.max_medium = ofi_payload_most(ofi->packet_bytes, AQ_AM_MEDIUM);
     ofi->base.max_long = ofi_payload_most(ofi->packet_bytes, AQ_AM_LONG);
     ofi->base.max_long_unmapped = ofi->base.max_long;
@@ -116,16 +121,18 @@ static aq_status_t provider_open(ofi_conduit_t *ofi)
     char why[1024];
     struct fi_info *info;
     aq_boot_t *boot = ofi->base.env->boot;
-    aq_status_t status = ofi_choice_make(&(ofi_job_t){aq_boot_is_on_one_host(boot), boot->peer},
-                                         &info, why, sizeof why);
+    const uint32_t peers = peers_of(boot);
+    aq_status_t status = ofi_choice_make(
+        &(ofi_job_t){aq_boot_is_on_one_host(boot), boot->peer, ofi_receives_wanted(peers)}, &info,
+        why, sizeof why);
     if (status == AQ_OK && !endpoint_name(ofi, info)) {
         snprintf(why, sizeof why, "there is no memory for the name of the endpoint");
         status = AQ_ERR_RESOURCE;
     }
     status = aq_boot_agree(boot, status, why);
     if (status == AQ_OK)
-        status = ofi_fabric_open(&ofi->fabric, info, 4 * OFI_REQUESTS_MOST, OFI_PACKET_BYTES,
-                                 (ofi->wait = wait_choose(boot)) == OFI_WAIT_FD);
+        status = ofi_fabric_open(&ofi->fabric, info, peers + 4 * OFI_REQUESTS_MOST,
+                                 OFI_PACKET_BYTES, (ofi->wait = wait_choose(boot)) == OFI_WAIT_FD);
     return status;
 }
 
@@ -140,18 +147,14 @@ static aq_status_t provider_open_quietly(ofi_conduit_t *ofi)
     if (status == AQ_OK && ofi->fabric.traits.in_software &&
         ofi->fabric.info->domain_attr->mr_key_size >= sizeof ofi->first_key)
         ofi->fabric.next_key = ofi->first_key;
-    if (status == AQ_OK)
-        payloads_set(ofi);
     return status;
 }
 
 // Room for the requests of all peers, and for the answers to those of this process.
 static aq_status_t inboxes_open(ofi_conduit_t *ofi)
 {
-    const uint64_t granted = (uint64_t)(ofi->base.env->size - 1) * ofi->limits.each;
-    return ofi_buffers_open(&ofi->buffers, &ofi->fabric,
-                            (unsigned)aq_min(granted, (uint64_t)OFI_REQUESTS_MOST) +
-                                ofi->limits.total);
+    payloads_set(ofi);
+    return ofi_buffers_open(&ofi->buffers, &ofi->fabric, ofi->packet_bytes, receives_of(ofi));
 }
 
 static aq_status_t parts_open(ofi_conduit_t *ofi)

@@ -50,7 +50,7 @@ static void choice_print(const char *label, const ofi_job_t *job, const struct f
 static void list_print(const struct fi_info *usable, const struct fi_info *all, ofi_print_t *print,
                        void *arg)
 {
-    const ofi_job_t job = {false, ""};
+    const ofi_job_t job = {false, "", 0};
     const ofi_wish_t wish = ofi_wish_of(&job);
     ofi_ranking_t ranking;
     if (!ofi_ranking_make(&ranking, usable, all, &wish))
@@ -76,8 +76,8 @@ void ofi_info_print(ofi_print_t *print, void *arg)
         snprintf(text, sizeof text, "%.80s: libfabric hides all other providers", filter);
         print(arg, "FI_PROVIDER", text);
     }
-    choice_print("jobs on one host", &(ofi_job_t){true, ""}, usable, print, arg);
-    choice_print("on several hosts", &(ofi_job_t){false, ""}, usable, print, arg);
+    choice_print("jobs on one host", &(ofi_job_t){true, "", 0}, usable, print, arg);
+    choice_print("on several hosts", &(ofi_job_t){false, "", 0}, usable, print, arg);
     list_print(usable, all, print, arg);
     fi_freeinfo(usable);
     fi_freeinfo(all);

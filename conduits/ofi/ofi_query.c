@@ -100,20 +100,36 @@ static struct fi_info *chosen_ask(const struct fi_info *hints, const struct fi_i
     return found;
 }
 
+bool ofi_query_multi(const struct fi_info *info)
+{
+    return !ofi_is_software(info->fabric_attr->prov_name) && info->caps & FI_MULTI_RECV;
+}
+
+// Replaces *best, the chosen one, by what libfabric gives for the hints; false: it gives nothing.
+static bool best_improve(struct fi_info **best, const struct fi_info *hints)
+{
+    struct fi_info *found = chosen_ask(hints, *best);
+    if (!found)
+        return false;
+    fi_freeinfo(*best);
+    *best = found;
+    return true;
+}
+
 // Providers may not report what was not asked for, or refuse everything because of one capability.
-struct fi_info *ofi_query_capable(const struct fi_info *chosen)
+// tcp;ofi_rxm and net take 65,536 receives if they are asked, and fewer otherwise.
+struct fi_info *ofi_query_capable(const struct fi_info *chosen, size_t receives)
 {
     static const uint64_t optional[] = {FI_RMA, FI_ATOMIC, FI_MULTI_RECV};
     struct fi_info *hints = hints_pinned(chosen), *best = fi_dupinfo(chosen);
     for (size_t i = 0; hints && best && i < sizeof optional / sizeof optional[0]; i++) {
         hints->caps |= optional[i];
-        struct fi_info *found = chosen_ask(hints, chosen);
-        if (!found) {
+        if (!best_improve(&best, hints))
             hints->caps &= ~optional[i];
-            continue;
-        }
-        fi_freeinfo(best);
-        best = found;
+    }
+    if (hints && best && !ofi_query_multi(best) && best->rx_attr->size < receives) {
+        hints->rx_attr->size = receives;
+        (void)best_improve(&best, hints);
     }
     fi_freeinfo(hints);
     return best;

@@ -15,9 +15,15 @@ int ofi_query_usable(struct fi_info **out);
 // caller frees it.
 struct fi_info *ofi_query_all(void);
 
+// Whether the conduit gives the provider receive buffers for several messages each. Not if it is
+// software: such ones of libfabric 1.17 release a buffer while a long message of another peer still
+// arrives in it.
+bool ofi_query_multi(const struct fi_info *info);
+
 // The same provider, domain and address with as many of the optional capabilities FI_RMA, FI_ATOMIC
-// and FI_MULTI_RECV as it has; at least a copy of `chosen`. NULL: no memory. The caller frees it.
-struct fi_info *ofi_query_capable(const struct fi_info *chosen);
+// and FI_MULTI_RECV as it has, and for `receives` buffers that are posted, if it takes so many; at
+// least a copy of `chosen`. NULL: no memory. The caller frees it.
+struct fi_info *ofi_query_capable(const struct fi_info *chosen, size_t receives);
 
 // Whether the provider accepts FI_DELIVERY_COMPLETE for operations.
 bool ofi_query_delivers(const struct fi_info *chosen);

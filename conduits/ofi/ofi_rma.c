@@ -75,7 +75,7 @@ static void op_copy(ofi_conduit_t *ofi, const aq_rma_t *rma, ofi_rma_op_t *op)
     op->copy = ofi_packet_take(&ofi->buffers);
     op->local = op->copy->bytes;
     op->descriptor = op->copy->descriptor;
-    op->bytes = aq_min(op->bytes, (size_t)OFI_PACKET_BYTES);
+    op->bytes = aq_min(op->bytes, ofi->packet_bytes);
     if (rma->kind == AQ_RMA_PUT)
         memcpy(op->local, rma->local, op->bytes);
     else

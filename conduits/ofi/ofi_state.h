@@ -10,8 +10,6 @@
 // - Requests and replies travel in packets of their own. For each credit of a peer, and for each
 //   request of this process that has no answer yet, there is room in the posted inboxes. So a
 //   message finds its buffer, and a poll for replies gets past requests, which wait in a queue.
-//   Only in jobs of more than 257 ranks the first message of a peer may find none, and the provider
-//   keeps it (FI_RM_ENABLED).
 // - A message goes into the open packet of its link, which leaves with the next poll that is no
 //   sender's, or when it is full. So many small operations share a packet.
 // - Packets that the provider does not take now stay in the list of their link, in order.
@@ -21,14 +19,11 @@
 #define AQ_OFI_STATE_H
 
 #include "../../core/thread.h"
-#include "../common/credit.h"
 #include "ofi_buffers.h"
+#include "ofi_limits.h"
 #include "ofi_lost.h"
 
-enum {
-    OFI_REQUESTS_MOST = 256, // under way from one process, and to it
-    OFI_BATCH_PUTS = 64,     // counters of puts that one batch completes
-};
+enum { OFI_BATCH_PUTS = 64 }; // counters of puts that one batch completes
 
 // What a thread does that waits for long.
 typedef enum ofi_wait {

@@ -28,7 +28,6 @@ enum {
     OFI_LONG_PUT,            // a Long whose payload, of the length in the frame, was put before
     OFI_KINDS,
 
-    OFI_PACKET_BYTES = 16384, // the longest packet
     OFI_WIRE_VERSION = 1,
 };
 

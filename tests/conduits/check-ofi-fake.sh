@@ -6,7 +6,8 @@
 #   tests/conduits/check-ofi-fake.sh 'seq no-rma,again' 'par as=efa'
 #
 # A row is a mode and a list of words for FAKE_OFI. seq: 3 ranks; par: 2 ranks with 2 threads each;
-# seq1, par1: the same with one credit for each peer; everything, large: seq with these segments.
+# seq1, par1: the same with one credit for each peer; everything, large: 2 ranks with these
+# segments; crowd: 8 ranks, so that a provider with posts=8 takes one receive for each, and no more.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 
@@ -29,6 +30,7 @@ seq as=psm2
 par as=opx
 seq1 strict,no-multi
 par1 strict,again
+crowd strict,no-multi,posts=8
 everything mr-allocated,mr-virt
 large mr-allocated'
 
@@ -49,6 +51,9 @@ rows_all()
     for words in strict strict,no-multi; do
         echo "seq1 $words"
         echo "par1 $words"
+    done
+    for words in strict,no-multi,posts=8 strict,no-multi,posts=8,no-rma,again strict,posts=8; do
+        echo "crowd $words"
     done
     for words in mr-allocated mr-local,mr-virt mr-endpoint; do
         echo "everything $words"
@@ -76,6 +81,7 @@ row()
     case $1 in
     seq*) conform conform-seq 3 ;;
     par*) conform conform-par 2 --threads 2 ;;
+    crowd) part='am_args rma_values barrier_am coll_same gather_many' conform conform-seq 8 ;;
     everything | large) conform "conform-$1" 2 ;;
     *) false ;;
     esac && return

@@ -1,6 +1,6 @@
 #!/bin/bash
-# check-ofi-lies: a provider that does not do what it offers, or that loses a peer (the fake one,
-# fake_provider.c). The conduit either does without, or one sentence of one rank ends the job.
+# check-ofi-lies: a provider that does not do what it offers, that loses a peer, or that takes fewer
+# receives than a job needs (the fake one, fake_provider.c). The conduit either does without, or one sentence of one rank ends the job.
 set -u
 . "$AQ_SRC/tests/launch/launch-functions.sh"
 
@@ -47,3 +47,5 @@ ends_by lost=3,inject=0 'the connection to rank ' "$seq"
 says 'is lost (Connection reset by peer, by fake on fake0): that process or its host has ended'
 # shellcheck disable=SC2086
 ends_by lost=40 'is lost (Connection reset by peer, by fake on fake0)' $par
+FAKE_OFI=no-multi,posts=8 expect 1 timeout 60 "$AQ_BUILD/gasnetrun_ofi" -n 9 "$seq" am_args
+says 'provider fake takes 8 receive buffers, and a job of 9 ranks needs one for each rank'
