@@ -276,9 +276,9 @@ static void ofi_dump_state(aq_conduit_t *conduit)
                   ofi->fabric.info->fabric_attr->prov_name, ofi->fabric.info->domain_attr->name,
                   (unsigned long)ofi->messages, (unsigned long)ofi->puts,
                   atomic_load(&ofi->waiting), ofi->sends, atomic_load(&ofi->pool.free));
-    for (uint32_t rank = 0; rank < conduit->env->size; rank++)
-        if (ofi->links[rank] && atomic_load(&ofi->links[rank]->credit.free) == 0)
-            aq_log_notice("ofi: all credits for rank %u are in use", rank);
+    for (const ofi_link_t *link = ofi->open; link; link = link->next_open)
+        if (atomic_load(&link->credit.free) == 0)
+            aq_log_notice("ofi: all credits for rank %u are in use", link->rank);
 }
 
 const aq_conduit_ops_t aq_conduit_module = {

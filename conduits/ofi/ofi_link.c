@@ -145,9 +145,16 @@ static ofi_link_t *link_new(ofi_conduit_t *ofi, uint32_t rank)
 
 ofi_link_t *ofi_link_get(ofi_conduit_t *ofi, uint32_t rank)
 {
-    if (!ofi->links[rank])
-        ofi->links[rank] = link_new(ofi, rank);
-    return ofi->links[rank];
+    ofi_link_t *link = ofi->links[rank];
+    if (link)
+        return link;
+    link = link_new(ofi, rank);
+    if (link) {
+        ofi->links[rank] = link;
+        link->next_open = ofi->open;
+        ofi->open = link;
+    }
+    return link;
 }
 
 void ofi_link_failed(ofi_conduit_t *ofi, ofi_link_t *link, int error)
@@ -193,7 +200,6 @@ void ofi_links_watch(ofi_conduit_t *ofi)
     if (now < ofi->next_look || atomic_load(&ofi->losses.closing))
         return;
     ofi->next_look = now + LOOK_NS;
-    for (uint32_t rank = 0; rank < ofi->base.env->size; rank++)
-        if (ofi->links[rank])
-            link_look(ofi, ofi->links[rank]);
+    for (ofi_link_t *link = ofi->open; link; link = link->next_open)
+        link_look(ofi, link);
 }

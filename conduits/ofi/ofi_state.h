@@ -43,6 +43,7 @@ typedef struct ofi_link {
     uint32_t rank;
     uint32_t taken; // requests of the peer whose credit was not returned: at most its credits
     ofi_outbox_t out[OFI_CLASSES];
+    struct ofi_link *next_open; // of the links that there are
     struct ofi_link *next_dirty;
     bool dirty;            // in the list of links that have something to send
     bool credits_due;      // the banked credits have to be returned
@@ -92,6 +93,7 @@ typedef struct ofi_conduit {
 
     const char *names;   // of the endpoints of all ranks, each fabric.name_bytes long
     ofi_link_t **links;  // by rank; NULL: no link yet
+    ofi_link_t *open;    // those that there are
     unsigned patience_s; // for which nothing moves, before a notice
     uint64_t next_look;  // for silent peers, of aq_clock_ns
     unsigned idle_polls;
