@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../other/base/sockaddr.h"
+
 #define BACKLOG 256
 
 typedef struct net_address {
@@ -84,17 +86,15 @@ void aq_net_own_addresses(char *text, size_t room)
 
 bool aq_net_source(const char *target, char source[AQ_ADDRESS_TEXT])
 {
-    net_address_t to, from = {.length = sizeof from.any};
+    net_address_t to;
+    aq_sockaddr_t address, from;
     source[0] = '\0';
-    if (!read_address(target, 9, &to))
+    if (!read_address(target, 0, &to) || to.length > sizeof address.v6)
         return false;
-    int fd = socket(to.any.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return false;
-    if (connect(fd, (const struct sockaddr *)&to.any, to.length) == 0 &&
-        getsockname(fd, (struct sockaddr *)&from.any, &from.length) == 0)
+    memcpy(&address.v6, &to.any, to.length);
+    address.length = to.length;
+    if (aq_sockaddr_source(&address, &from))
         write_address(&from.any, from.length, source);
-    (void)close(fd);
     return source[0] != '\0';
 }
 

@@ -10,7 +10,15 @@
 #include "ofi_explain.h"
 #include "ofi_profile.h"
 #include "ofi_query.h"
-#include "ofi_route.h"
+
+// peer: numeric address of another host of the job; else the default route counts.
+static void route_find(const char *peer, ofi_wish_t *wish)
+{
+    wish->peer_known = aq_sockaddr_source_to(peer, &wish->route);
+    if (!wish->peer_known && !aq_sockaddr_source_to(AQ_FAR_V4, &wish->route) &&
+        !aq_sockaddr_source_to(AQ_FAR_V6, &wish->route))
+        wish->route.any.sa_family = AF_UNSPEC;
+}
 
 ofi_wish_t ofi_wish_of(const ofi_job_t *job)
 {
@@ -18,7 +26,7 @@ ofi_wish_t ofi_wish_of(const ofi_job_t *job)
     ofi_wish_t wish = {.provider = aq_setting_text(aq_ofi_setting(OFI_SET_PROVIDER)),
                        .domain = aq_setting_text(aq_ofi_setting(OFI_SET_DOMAIN)),
                        .alone = job->alone};
-    ofi_route_find(*job->peer ? job->peer : master, &wish);
+    route_find(*job->peer ? job->peer : master, &wish);
     return wish;
 }
 

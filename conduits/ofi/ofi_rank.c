@@ -138,7 +138,7 @@ static bool is_link_local(const struct fi_info *info)
            IN6_IS_ADDR_LINKLOCAL(&address->v6.sin6_addr);
 }
 
-static bool is_on_route(const struct fi_info *info, const ofi_sockaddr_t *route)
+static bool is_on_route(const struct fi_info *info, const aq_sockaddr_t *route)
 {
     const ofi_sockaddr_t *address = address_of(info);
     if (!address)

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "../../other/base/sockaddr.h"
+
 enum {
     OFI_WHY_BYTES = 200,
     OFI_MESSAGE_LEAST = 1024, // bytes of a message that a provider has to take
@@ -33,7 +35,7 @@ typedef struct ofi_wish {
     const char *domain;   // GASNET_OFI_DOMAIN; "": any
     bool alone;           // all ranks are on this host
     // The address of this host on the way to the others; family AF_UNSPEC: not known.
-    ofi_sockaddr_t route;
+    aq_sockaddr_t route;
     bool peer_known; // the route leads to another host of the job, and is not only the default one
 } ofi_wish_t;
 

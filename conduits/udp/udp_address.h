@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "../../other/base/sockaddr.h"
+
 enum {
     UDP_ADDRESS_BYTES = 20,
     UDP_ADDRESS_TEXT = 64, // room for an address as text, with its final zero
@@ -21,14 +23,7 @@ typedef struct udp_address {
     uint8_t bytes[UDP_ADDRESS_BYTES]; // family (4 or 6), 0, port (big-endian), address
 } udp_address_t;
 
-typedef struct udp_sockaddr {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    };
-    socklen_t length;
-} udp_sockaddr_t;
+typedef aq_sockaddr_t udp_sockaddr_t;
 
 // Converts an address for the kernel; false: it is invalid.
 bool udp_address_read(const udp_address_t *address, udp_sockaddr_t *out);

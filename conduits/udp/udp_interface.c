@@ -1,6 +1,5 @@
 #include "udp_interface.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -131,28 +130,10 @@ static aq_status_t name_resolve(const char *variable, const char *text, udp_sock
     return AQ_OK;
 }
 
-// The source address that the kernel would use for a target. Sends nothing.
-static bool route_to(const udp_sockaddr_t *target, udp_sockaddr_t *source)
-{
-    int fd = socket(target->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return false;
-    udp_sockaddr_t to = *target;
-    if (to.any.sa_family == AF_INET)
-        to.v4.sin_port = htons(9);
-    else
-        to.v6.sin6_port = htons(9);
-    source->length = sizeof source->v6;
-    bool found =
-        connect(fd, &to.any, to.length) == 0 && getsockname(fd, &source->any, &source->length) == 0;
-    close(fd);
-    return found;
-}
-
 static bool find_route(const udp_sockaddr_t *target, udp_interface_t *out)
 {
     udp_sockaddr_t source;
-    return route_to(target, &source) && interface_find(has_address, &source, out);
+    return aq_sockaddr_source(target, &source) && interface_find(has_address, &source, out);
 }
 
 static aq_status_t choose_network(const char *text, udp_interface_t *out)
@@ -185,28 +166,20 @@ static aq_status_t choose_master(const char *text, udp_interface_t *out)
     return AQ_ERR_CONFIG;
 }
 
-static bool find_peer(const char *text, udp_interface_t *out)
+static bool find_route_to(const char *target, udp_interface_t *out)
 {
-    udp_sockaddr_t peer = {.v4 = {.sin_family = AF_INET}, .length = sizeof peer.v4};
-    if (!text || !*text)
-        return false;
-    if (inet_pton(AF_INET, text, &peer.v4.sin_addr) != 1) {
-        peer = (udp_sockaddr_t){.v6 = {.sin6_family = AF_INET6}, .length = sizeof peer.v6};
-        if (inet_pton(AF_INET6, text, &peer.v6.sin6_addr) != 1)
-            return false;
-    }
-    return find_route(&peer, out) && !out->loopback;
+    udp_sockaddr_t address;
+    return aq_sockaddr_read(target, &address) && find_route(&address, out);
 }
 
-// Looks up the route to documentation addresses, which no host has: it is the default route, if
-// any.
+static bool find_peer(const char *text, udp_interface_t *out)
+{
+    return text && find_route_to(text, out) && !out->loopback;
+}
+
 static bool find_default(udp_interface_t *out)
 {
-    udp_sockaddr_t far4 = {.v4 = {.sin_family = AF_INET}, .length = sizeof far4.v4};
-    udp_sockaddr_t far6 = {.v6 = {.sin6_family = AF_INET6}, .length = sizeof far6.v6};
-    (void)inet_pton(AF_INET, "192.0.2.1", &far4.v4.sin_addr);
-    (void)inet_pton(AF_INET6, "2001:db8::1", &far6.v6.sin6_addr);
-    return find_route(&far4, out) || find_route(&far6, out) ||
+    return find_route_to(AQ_FAR_V4, out) || find_route_to(AQ_FAR_V6, out) ||
            interface_find(is_outside, NULL, out);
 }
 
