@@ -48,7 +48,7 @@ static void refusal_tell(int error)
         return;
     aq_log_notice("the kernel does not let ranks of this host access memory of each other "
                   "(process_vm_readv: %s), so puts and gets between them travel as "
-                  "messages, which is slower: set kernel.yama.ptrace_scope to 0 and give "
+                  "messages, which is slower: set kernel.yama.ptrace_scope to 0 or 1, and give "
                   "containers the capability SYS_PTRACE, or set GASNET_PSHM_COPY=0 to accept this",
                   error ? strerror(error) : "it knows these processes by other numbers");
 }
