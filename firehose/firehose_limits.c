@@ -1,4 +1,5 @@
-// How much the machine allows a process to pin, and which limit prevents more.
+// How much the machine allows a process to pin, and which limit prevents more; and that malloc
+// keeps what is pinned.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +84,23 @@ uint64_t aq_firehose_regions(uint64_t device, uint32_t processes)
         limit.fraction = (double)aq_min(part_of(memory_limit(), memory), memory) / (double)memory;
     }
     return aq_min(part_of(&limit, device), device) / processes;
+}
+
+// ---- memory of the client ----
+
+bool aq_firehose_memory_stays(void)
+{
+    return aq_settings_bool(AQ_SET_USE_FIREHOSE) && aq_settings_bool(AQ_SET_DISABLE_MUNMAP);
+}
+
+// malloc unmaps empty arenas beside the first whatever the threshold, so there must be no others.
+void aq_firehose_memory_keep(void)
+{
+    if (!aq_firehose_memory_stays())
+        return;
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, -1);
+    mallopt(M_ARENA_MAX, 1);
 }
 
 // ---- a refusal ----

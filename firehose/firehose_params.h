@@ -45,4 +45,12 @@ uint64_t aq_firehose_pinnable(uint32_t processes);
 // GASNET_PINNED_REGIONS_MAX.
 uint64_t aq_firehose_regions(uint64_t device, uint32_t processes);
 
+// Whether memory that malloc gave to the client may stay pinned after its use: if the settings want
+// firehose, and malloc gives no memory back to the system (GASNET_DISABLE_MUNMAP).
+bool aq_firehose_memory_stays(void);
+
+// If so, tells malloc to keep its memory. Call it as early as possible: malloc may still give back
+// what was mapped before.
+void aq_firehose_memory_keep(void);
+
 #endif

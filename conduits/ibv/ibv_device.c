@@ -379,7 +379,7 @@ aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *
     struct ibv_port_attr port;
     char why[512] = "";
     aq_status_t status = find_port(device, env, why, sizeof why);
-    aq_ibv_memory_keep();
+    aq_firehose_memory_keep();
     if (status == AQ_OK)
         status = aq_ibv_memory_fork_safe(&aq_ibv_calls, why, sizeof why);
     if (status == AQ_OK)

@@ -130,7 +130,7 @@ static aq_status_t start_firehose(aq_ibv_keys_t *keys)
     aq_firehose_params_t params;
     aq_firehose_params_read(&limits, &params);
     keys->region_bytes = params.region_bytes;
-    keys->stays = aq_ibv_memory_stays();
+    keys->stays = aq_firehose_memory_stays();
     keys->reaches = params.per_peer > 0 && setup->mode != AQ_SEGMENT_FAST &&
                     (setup->mode == AQ_SEGMENT_LARGE || keys->stays);
     return aq_firehose_start(&params, &ops, keys, keys->reaches ? setup->ranks : 0,

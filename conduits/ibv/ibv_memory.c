@@ -5,7 +5,6 @@
 #include "ibv_profile.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,24 +294,6 @@ void aq_ibv_segment_release(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment)
         aq_ibv_memory_release(memory, segment->pieces[--segment->count], AQ_IBV_WRITE);
     free(segment->pieces);
     *segment = (aq_ibv_segment_t){0};
-}
-
-// ---- memory of the client ----
-
-bool aq_ibv_memory_stays(void)
-{
-    return aq_settings_bool(AQ_SET_USE_FIREHOSE) &&
-           aq_setting_bool(aq_ibv_setting(IBV_SET_DISABLE_MUNMAP));
-}
-
-// malloc unmaps empty arenas beside the first whatever the threshold, so there must be no others.
-void aq_ibv_memory_keep(void)
-{
-    if (!aq_ibv_memory_stays())
-        return;
-    mallopt(M_MMAP_MAX, 0);
-    mallopt(M_TRIM_THRESHOLD, -1);
-    mallopt(M_ARENA_MAX, 1);
 }
 
 // ---- children ----

@@ -156,16 +156,6 @@ static inline uint32_t aq_ibv_segment_piece(size_t length, aq_ibv_cut_t cut, siz
     return (uint32_t)(offset >> cut.shift);
 }
 
-// ---- memory of the client ----
-
-// Whether memory outside of the segment may stay registered after its use: if the settings want
-// firehose, and malloc gives no memory back to the system (GASNET_DISABLE_MUNMAP).
-bool aq_ibv_memory_stays(void);
-
-// If so, tells malloc to keep its memory. Call it as early as possible: malloc may still give back
-// what was mapped before.
-void aq_ibv_memory_keep(void);
-
 // ---- children ----
 
 // Makes registered memory safe from children of fork: the kernel copies it for the child, or if the

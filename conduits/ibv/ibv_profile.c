@@ -206,14 +206,6 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
     [IBV_SET_ODP_VERBOSE] = {"GASNET_ODP_VERBOSE", AQ_TYPE_INT, "1", 0, 9, NULL,
                              "Conduit ibv: 0: rank 0 does not warn if its device cannot do what "
                              "GASNET_USE_ODP=1 asks for."},
-    [IBV_SET_DISABLE_MUNMAP] =
-        {"GASNET_DISABLE_MUNMAP", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Conduit ibv: whether malloc keeps all memory of the process (mallopt), so that memory "
-         "which GASNET_USE_FIREHOSE keeps pinned stays mapped. Set 0 for a program that unmaps "
-         "memory which it used for puts and gets, or that has another allocator: data outside of "
-         "the segment is then copied through buffers, or, if all memory is the segment (mode "
-         "EVERYTHING), sent by active messages. No effect where GASNET_USE_ODP makes firehose "
-         "superfluous."},
     [IBV_SET_PHYSMEM_PROBE] =
         {"GASNET_PHYSMEM_PROBE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether each process pins as much memory as it can at the start, up to "

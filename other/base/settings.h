@@ -72,6 +72,7 @@ typedef enum aq_setting_id {
     AQ_SET_PHYSMEM_MAX,
     AQ_SET_PINNED_REGIONS_MAX,
     AQ_SET_MAXIMIZE_MEMLOCK,
+    AQ_SET_DISABLE_MUNMAP,
     AQ_SET_MODULE_PATH,    // GASNET_MODULE_PATH: where conduit modules are looked for first
     AQ_SET_ALIGN_SEGMENTS, // GASNET_ALIGN_SEGMENTS
     AQ_SET_MAX_SEGSIZE,    // GASNET_MAX_SEGSIZE

@@ -251,6 +251,14 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_MAXIMIZE_MEMLOCK] = {"GASNET_MAXIMIZE_MEMLOCK", AQ_TYPE_BOOL, "1", 0, 0, NULL,
                                  "Conduit ibv: whether a process raises its soft limit on locked "
                                  "memory to the hard limit."},
+    [AQ_SET_DISABLE_MUNMAP] =
+        {"GASNET_DISABLE_MUNMAP", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Conduit ibv: whether malloc keeps all memory of the process (mallopt), so that memory "
+         "which GASNET_USE_FIREHOSE keeps pinned stays mapped. Set 0 for a program that unmaps "
+         "memory which it used for puts and gets, or that has another allocator: data outside of "
+         "the segment is then copied through buffers, or, if all memory is the segment (mode "
+         "EVERYTHING), sent by active messages. No effect where GASNET_USE_ODP makes firehose "
+         "superfluous."},
     [AQ_SET_MODULE_PATH] = {"GASNET_MODULE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
                             "Directories, separated by colons, that are searched for conduit and "
                             "spawner modules before the installed ones."},

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -877,6 +878,37 @@ static void test_pinnable(void **state)
     assert_int_equal(aq_firehose_regions(8000, 2), 2000);
 }
 
+#ifndef AQ_SANITIZER // sanitizers replace malloc
+// A large block that was freed stays mapped. The test runs in a child, since the options of malloc
+// stay set.
+static void test_keep(void **state)
+{
+    (void)state;
+    enum { LARGE = 64 << 20 };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char err[512];
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_true(aq_firehose_memory_stays());
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        aq_firehose_memory_keep();
+        char *volatile block = malloc(LARGE);
+        if (block == NULL)
+            _exit(2);
+        uintptr_t first = ((uintptr_t)block + page) & ~(uintptr_t)(page - 1);
+        unsigned char resident[16];
+        memset(block, 1, LARGE);
+        free(block);
+        int failed = mincore((void *)first, sizeof resident * page, resident);
+        _exit(failed == 0 && resident[0] & resident[15] & 1 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+#endif
+
 // Runs without privileges and with 64 KiB of locked memory. Returns 0, or the number of the check
 // that fails.
 static int run_limited(void)
@@ -960,6 +992,9 @@ int main(void)
         CLEAN(test_params_off),
         CLEAN(test_pinnable),
         CLEAN(test_why),
+#ifndef AQ_SANITIZER
+        CLEAN(test_keep),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

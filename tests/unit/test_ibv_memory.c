@@ -371,34 +371,6 @@ static void test_probe(void **state)
     assert_int_equal(aq_ibv_memory_probe(&memory), 0);
 }
 
-#ifndef AQ_SANITIZER // sanitizers replace malloc
-// A large block that was freed stays mapped. The test runs in a child, since the options of malloc
-// stay set.
-static void test_keep(void **state)
-{
-    (void)state;
-    enum { LARGE = 64 << 20 };
-    assert_true(aq_ibv_memory_stays());
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        aq_ibv_memory_keep();
-        char *volatile block = malloc(LARGE);
-        if (block == NULL)
-            _exit(2);
-        uintptr_t first = ((uintptr_t)block + PAGE) & ~(uintptr_t)(PAGE - 1);
-        unsigned char resident[16];
-        memset(block, 1, LARGE);
-        free(block);
-        int failed = mincore((void *)first, sizeof resident * PAGE, resident);
-        _exit(failed == 0 && resident[0] & resident[15] & 1 ? 0 : 1);
-    }
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-}
-#endif
-
 static void test_fork(void **state)
 {
     (void)state;
@@ -425,11 +397,7 @@ int main(void)
         DEVICE_TEST(test_access), DEVICE_TEST(test_limits),  DEVICE_TEST(test_memlock),
         DEVICE_TEST(test_pool),   DEVICE_TEST(test_segment), DEVICE_TEST(test_pin_maxsz),
         DEVICE_TEST(test_probe),  DEVICE_TEST(test_paged),   DEVICE_TEST(test_can_page),
-        DEVICE_TEST(test_whole),
-#ifndef AQ_SANITIZER
-        DEVICE_TEST(test_keep),
-#endif
-        DEVICE_TEST(test_fork),
+        DEVICE_TEST(test_whole),  DEVICE_TEST(test_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
