@@ -12,6 +12,9 @@
 //     mr-local            demands FI_MR_LOCAL, and a descriptor that covers each buffer
 //     mr-virt             demands FI_MR_VIRT_ADDR; without it, remote addresses are offsets
 //     mr-allocated mr-prov-key mr-endpoint  demand these modes
+//     mr-once             a region that overlaps another one ends the process
+//     mr-most=N           so do regions for peers of more than N bytes together (1 MiB)
+//     mr-full=N           refuses such regions above N bytes together with -FI_ENOMEM (0)
 //     context context2    demand FI_CONTEXT, FI_CONTEXT2, and write into the contexts in use
 //     av-map av-table     only this type of address vector
 //     auto                a thread makes progress
@@ -33,7 +36,8 @@
 //                         the list change these attributes
 //
 // What the application may not do ends the process with a sentence: a descriptor that does not
-// cover the buffer, a context that it changed, an unknown word.
+// cover the buffer, a region that it closes while an operation uses the descriptor, a context that
+// it changed, an unknown word.
 #include "fake_provider.h"
 
 #include <rdma/providers/fi_prov.h>

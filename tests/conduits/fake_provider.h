@@ -88,6 +88,7 @@ typedef struct fake_region {
     size_t bytes;
     uint64_t access;
     bool bound, enabled;
+    unsigned uses; // as descriptors of operations
 } fake_region_t;
 
 typedef struct fake_av {
@@ -137,6 +138,8 @@ typedef struct fake_operation {
     char *copy; // owned: the bytes of an injected operation or of an atomic's operands
     struct iovec result[FAKE_IOV_MOST];
     size_t result_count, result_bytes;
+    fake_region_t *regions[2 * FAKE_IOV_MOST]; // whose descriptors it uses
+    size_t region_count;
 } fake_operation_t;
 
 // Something to send, which ends after its last byte.
@@ -265,6 +268,9 @@ ssize_t fake_operation_start(struct fid_ep *ep, const fake_request_t *request);
 
 // Ends an operation with a completion, where it wants one or failed, and frees it.
 void fake_operation_end(fake_endpoint_t *endpoint, fake_operation_t *operation, int error);
+
+// Frees an operation that is in no list; its regions are not in use by it any more.
+void fake_operation_free(fake_operation_t *operation);
 fake_operation_t *fake_operation_find(fake_endpoint_t *endpoint, uint64_t number);
 
 // Ends the operations that wait for a peer that is gone.

@@ -384,6 +384,48 @@ static int unmapped_registered(int rank, int link)
                                                                                                 : 1;
 }
 
+static int region_again(int rank, int link)
+{
+    pair_t pair;
+    struct fid_mr *region;
+    pair_start(&pair, rank, link);
+    fi_mr_reg(pair.domain, (char *)pair.region + 8, 8, FI_READ, 0, 99, 0, &region, NULL);
+    return 1;
+}
+
+static int regions_too_long(int rank, int link)
+{
+    pair_t pair;
+    struct fid_mr *region;
+    pair_start(&pair, rank, link);
+    char *memory = calloc(2, 8 << 20);
+    fi_mr_reg(pair.domain, memory, 8 << 20, FI_READ, 0, 98, 0, &region, NULL); // not for peers
+    fi_mr_reg(pair.domain, memory, 16 << 20, FI_REMOTE_READ, 0, 99, 0, &region, NULL);
+    return 1;
+}
+
+static int regions_refused(int rank, int link)
+{
+    pair_t pair;
+    struct fid_mr *region;
+    pair_start(&pair, rank, link);
+    char *memory = calloc(2, 8 << 20);
+    return fi_mr_reg(pair.domain, memory, 16 << 20, FI_REMOTE_READ, 0, 99, 0, &region, NULL) ==
+                   -FI_ENOMEM
+               ? 0
+               : 1;
+}
+
+static int region_closed(int rank, int link)
+{
+    pair_t pair;
+    pair_start(&pair, rank, link);
+    fi_read(pair.endpoint, pair.region, 8, pair_desc(&pair), pair.to[!rank], pair.address[!rank],
+            pair.key[!rank], context_new());
+    fi_close(&((struct fid_mr *)pair_desc(&pair))->fid);
+    return 1;
+}
+
 static int region_unbound(int rank, int link)
 {
     pair_t pair;
@@ -455,6 +497,10 @@ static const row_t rows[] = {
     {"strict", send_unexpected, SIGABRT, true},
     {"mr-local", send_unregistered, SIGABRT, true},
     {"mr-local,mr-endpoint", region_unbound, SIGABRT, false},
+    {"mr-once", region_again, SIGABRT, true},
+    {"mr-most=16777215", regions_too_long, SIGABRT, true},
+    {"mr-full=16777215", regions_refused, 0, true},
+    {"mr-local,late", region_closed, SIGABRT, true},
     {"context,late", context_changed, SIGABRT, true},
     {"mr-allocated", unmapped_registered, 0, false},
     {"", key_wrong, 0, true},

@@ -129,8 +129,7 @@ static void lists_free(fake_endpoint_t *endpoint)
     while (endpoint->operations) {
         fake_operation_t *operation = endpoint->operations;
         endpoint->operations = operation->next;
-        free(operation->copy);
-        free(operation);
+        fake_operation_free(operation);
     }
     while (endpoint->receives) {
         fake_receive_t *receive = endpoint->receives;

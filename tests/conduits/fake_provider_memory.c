@@ -102,6 +102,9 @@ static int region_close(struct fid *fid)
 {
     fake_region_t *region = (fake_region_t *)fid;
     pthread_mutex_lock(&fake_lock);
+    if (region->uses)
+        fake_die("mr-local: the region of %zu bytes at %p was closed, and %u operations use it",
+                 region->bytes, (void *)region->base, region->uses);
     region_unlink(region);
     region->domain->users--;
     pthread_mutex_unlock(&fake_lock);
@@ -165,6 +168,37 @@ static bool key_is_taken(const fake_domain_t *domain, uint64_t key)
     return false;
 }
 
+static bool is_for_peers(uint64_t access)
+{
+    return access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+}
+
+// Bytes of all regions for peers, and of `more` bytes.
+static uint64_t bytes_for_peers(const fake_domain_t *domain, uint64_t more)
+{
+    for (const fake_region_t *region = domain->regions; region; region = region->next)
+        more += is_for_peers(region->access) ? region->bytes : 0;
+    return more;
+}
+
+// mr-once, mr-most and mr-full.
+static int amount_check(const fake_domain_t *domain, const struct fi_mr_attr *attr)
+{
+    const uintptr_t start = (uintptr_t)attr->mr_iov->iov_base;
+    const size_t length = attr->mr_iov->iov_len;
+    for (const fake_region_t *region = domain->regions; region; region = region->next)
+        if (fake_word(WORD_MR_ONCE) && start - (uintptr_t)region->base < region->bytes)
+            fake_die("mr-once: memory at %p is registered a second time", (void *)start);
+        else if (fake_word(WORD_MR_ONCE) && (uintptr_t)region->base - start < length)
+            fake_die("mr-once: memory at %p is registered a second time", (void *)region->base);
+    if (!is_for_peers(attr->access))
+        return 0;
+    const uint64_t bytes = bytes_for_peers(domain, length);
+    if (bytes > fake_number(WORD_MR_MOST))
+        fake_die("mr-most: %llu bytes are registered for peers", (unsigned long long)bytes);
+    return bytes > fake_number(WORD_MR_FULL) ? -FI_ENOMEM : 0;
+}
+
 static int request_check(const fake_domain_t *domain, const struct fi_mr_attr *attr)
 {
     const struct iovec *memory = attr->mr_iov;
@@ -173,8 +207,9 @@ static int request_check(const fake_domain_t *domain, const struct fi_mr_attr *a
         return -FI_EINVAL;
     if (fake_word(WORD_MR_ALLOCATED) && !memory_is_mapped(memory->iov_base, memory->iov_len))
         return -FI_EFAULT;
-    if (fake_word(WORD_MR_PROV_KEY))
-        return 0;
+    const int error = amount_check(domain, attr);
+    if (error || fake_word(WORD_MR_PROV_KEY))
+        return error;
     if (bytes < 8 && attr->requested_key >> (8 * bytes))
         return -FI_EKEYREJECTED;
     return key_is_taken(domain, attr->requested_key) ? -FI_ENOKEY : 0;

@@ -59,6 +59,14 @@ static void operation_unlink(fake_endpoint_t *endpoint, fake_operation_t *operat
         }
 }
 
+void fake_operation_free(fake_operation_t *operation)
+{
+    while (operation->region_count > 0)
+        operation->regions[--operation->region_count]->uses--;
+    free(operation->copy);
+    free(operation);
+}
+
 void fake_operation_end(fake_endpoint_t *endpoint, fake_operation_t *operation, int error)
 {
     const fake_completion_t completion = {.context = operation->context,
@@ -70,8 +78,7 @@ void fake_operation_end(fake_endpoint_t *endpoint, fake_operation_t *operation, 
         fake_context_give_back(operation->context);
     if (operation->wants_completion || error)
         fake_cq_add(endpoint->tx_cq, &completion);
-    free(operation->copy);
-    free(operation);
+    fake_operation_free(operation);
 }
 
 void fake_operations_fail(fake_endpoint_t *endpoint, uint32_t target, int error)
@@ -160,6 +167,18 @@ static uint64_t completion_flags(fake_kind_t kind)
     }
 }
 
+// With mr-local, after the descriptors were checked.
+static void operation_use(fake_operation_t *operation, const struct iovec *iov, void *const *desc,
+                          size_t count)
+{
+    for (size_t i = 0; fake_word(WORD_MR_LOCAL) && i < count; i++)
+        if (iov[i].iov_len) {
+            fake_region_t *region = desc[i];
+            region->uses++;
+            operation->regions[operation->region_count++] = region;
+        }
+}
+
 static void operation_copy(fake_operation_t *operation)
 {
     char *at = operation->copy = fake_alloc(operation->source_bytes);
@@ -194,6 +213,9 @@ static fake_operation_t *operation_new(fake_endpoint_t *endpoint, const fake_req
         operation->result[i] = request->result[i];
     if (request->flags & FI_INJECT || caps_needed(request->kind) == FI_ATOMIC)
         operation_copy(operation);
+    else
+        operation_use(operation, request->source, request->source_desc, request->source_count);
+    operation_use(operation, request->result, request->result_desc, request->result_count);
     if (operation->wants_completion)
         fake_context_take(operation->context);
     return operation;

@@ -31,6 +31,7 @@ static const char *const names[WORD_COUNT] = {
     [WORD_LIE_RMA] = "lie-rma",
     [WORD_LIE_INJECT] = "lie-inject",
     [WORD_LIE_MULTI] = "lie-multi",
+    [WORD_MR_ONCE] = "mr-once",
     [WORD_INJECT] = "inject",
     [WORD_DEPTH] = "depth",
     [WORD_POSTS] = "posts",
@@ -38,13 +39,21 @@ static const char *const names[WORD_COUNT] = {
     [WORD_AGAIN] = "again",
     [WORD_LOST] = "lost",
     [WORD_SEED] = "seed",
+    [WORD_MR_MOST] = "mr-most",
+    [WORD_MR_FULL] = "mr-full",
 };
 
 static const struct {
     uint64_t absent, bare; // the number of a word that is not there, or that has no number
 } numbers[WORD_COUNT] = {
-    [WORD_INJECT] = {128, 128}, [WORD_DEPTH] = {256, 4}, [WORD_POSTS] = {1024, 4},
-    [WORD_MESSAGE] = {0, 4096}, [WORD_AGAIN] = {0, 30},  [WORD_SEED] = {1, 1},
+    [WORD_INJECT] = {128, 128},
+    [WORD_DEPTH] = {256, 4},
+    [WORD_POSTS] = {1024, 4},
+    [WORD_MESSAGE] = {0, 4096},
+    [WORD_AGAIN] = {0, 30},
+    [WORD_SEED] = {1, 1},
+    [WORD_MR_MOST] = {UINT64_MAX, 1 << 20},
+    [WORD_MR_FULL] = {UINT64_MAX, 0},
 };
 
 #define ORDER_MESSAGES FI_ORDER_SAS

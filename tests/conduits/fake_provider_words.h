@@ -33,6 +33,7 @@ typedef enum fake_word {
     WORD_LIE_RMA,
     WORD_LIE_INJECT,
     WORD_LIE_MULTI,
+    WORD_MR_ONCE,
     // Words with a number.
     WORD_INJECT,
     WORD_DEPTH,
@@ -41,6 +42,8 @@ typedef enum fake_word {
     WORD_AGAIN,
     WORD_LOST,
     WORD_SEED,
+    WORD_MR_MOST,
+    WORD_MR_FULL,
     WORD_COUNT,
 } fake_word_t;
 
