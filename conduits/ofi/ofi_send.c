@@ -57,12 +57,25 @@ static void packet_discard(ofi_conduit_t *ofi, ofi_link_t *link, ofi_packet_t *p
     ofi_packet_give(&ofi->buffers, packet);
 }
 
-// Sends the first packet of a class; false: the provider does not take it now.
+static void outbox_pop(ofi_outbox_t *out, ofi_packet_t *next)
+{
+    out->first = next;
+    if (!next)
+        out->last = NULL;
+}
+
+// Sends the first packet of a class; false: the provider does not take it now. A packet that was
+// refused may be empty by now, if a request took its credits along: the peer expects no such one.
 static bool packet_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
 {
     ofi_outbox_t *out = &link->out[class];
     ofi_packet_t *packet = out->first, *next = packet->next;
     const unsigned credits = header_write(ofi, link, class, packet);
+    if (!credits && packet->used == sizeof(ofi_header_t)) {
+        ofi_packet_give(&ofi->buffers, packet);
+        outbox_pop(out, next);
+        return true;
+    }
     const int error = link->dead ? -FI_ENOTCONN : packet_transmit(ofi, link, class, packet);
     if (error == -FI_EAGAIN) {
         aq_credit_return(&link->credit, credits);
@@ -71,9 +84,7 @@ static bool packet_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
     link->moved = true;
     if (error)
         packet_discard(ofi, link, packet, -error);
-    out->first = next;
-    if (!next)
-        out->last = NULL;
+    outbox_pop(out, next);
     link->taken -= credits;
     link->left += class == OFI_REQUESTS;
     ofi->packets++;

@@ -28,7 +28,7 @@ seq as=efa
 par as=cxi
 seq as=psm2
 par as=opx
-seq1 strict,no-multi
+seq1 strict,no-multi,again
 par1 strict,again
 crowd strict,no-multi,posts=8
 everything mr-allocated,mr-virt
