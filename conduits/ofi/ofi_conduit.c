@@ -11,6 +11,7 @@
 #include "../../other/base/minmax.h"
 #include "../../other/base/size.h"
 #include "ofi_atomic.h"
+#include "ofi_pins.h"
 #include "ofi_profile.h"
 #include "ofi_rma.h"
 
@@ -237,8 +238,8 @@ static void outgoing_drain(ofi_conduit_t *ofi)
     } while ((ofi->dirty || ofi->sends || polls++ < DRAIN_POLLS) && aq_clock_ns() < limit);
 }
 
-// Closes the endpoint, so that provider shm removes its files. The other objects stay. The lock
-// stays taken: no other thread may enter any more.
+// Closes the endpoint, so that provider shm removes its files. The other objects stay, except
+// regions of firehose. The lock stays taken: no other thread may enter any more.
 static void ofi_close(aq_conduit_t *conduit)
 {
     ofi_conduit_t *ofi = ofi_of(conduit);
@@ -247,6 +248,9 @@ static void ofi_close(aq_conduit_t *conduit)
         counters_print(ofi);
     aq_lock_take(&ofi->lock);
     outgoing_drain(ofi);
+    aq_lock_drop(&ofi->lock);
+    ofi_pins_close(ofi);
+    aq_lock_take(&ofi->lock);
     fi_close(&ofi->fabric.endpoint->fid);
 }
 

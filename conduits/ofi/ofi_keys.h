@@ -4,8 +4,10 @@
 //      LARGE        the same, if registration neither pins memory nor needs that it exists
 //      EVERYTHING   all addresses are registered at once, under the same condition
 //
+// In all other cases firehose registers parts (ofi_pins.h), or messages carry the data.
+//
 // What is always true:
-// - Either all ranks have registered their memory, or none uses the provider for put and get.
+// - Either all ranks have registered their memory, or none has.
 // - Nothing outside of the segments of FAST and LARGE is named to the provider.
 // - Where all ranks have the same key, nothing is kept for each of them.
 #ifndef AQ_OFI_KEYS_H

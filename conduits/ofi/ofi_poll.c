@@ -3,6 +3,7 @@
 
 #include "../../core/fatal.h"
 #include "../../other/base/log.h"
+#include "ofi_ondemand.h"
 #include "ofi_rma_op.h"
 
 enum {
@@ -113,7 +114,10 @@ static unsigned flush_and_progress(ofi_conduit_t *ofi, bool flush)
     done += ofi_progress(ofi);
     if (!done && ++ofi->idle_polls % IDLE_TURNS == 0)
         ofi_links_watch(ofi);
+    ofi_rma_op_t *ended = ofi_rma_take_ended(ofi->rma);
     aq_lock_drop(&ofi->lock);
+    if (ended)
+        ofi_rma_release(ofi, ended);
     return done;
 }
 
@@ -133,6 +137,7 @@ unsigned ofi_poll(aq_conduit_t *conduit, unsigned what)
     if (sending && skips_turn(ofi))
         return 0;
     const unsigned done = flush_and_progress(ofi, !sending), delivered = ofi_deliver(ofi, what);
+    ofi_ondemand_progress(ofi);
     if (delivered && !sending)
         flush_answers(ofi);
     if (__builtin_expect(atomic_load_explicit(&ofi->losses.any, memory_order_relaxed), 0))

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../core/fatal.h"
-#include "ofi_state.h"
+#include "ofi_ondemand.h"
 
 enum { DELIVER_MOST = 8 }; // packets in a poll
 
@@ -196,6 +196,9 @@ static void frame_deliver(ofi_conduit_t *ofi, ofi_arrived_t *arrived)
     aq_lock_drop(&ofi->lock);
     if (read.frame.kind == OFI_PUT) {
         payload_place(ofi, arrived->link, &read, "put");
+    } else if (read.frame.kind == OFI_FIREHOSE || read.frame.kind == OFI_FETCH) {
+        if (!ofi_ondemand_arrived(ofi, arrived->link, &read, arrived->class == OFI_REPLIES))
+            fail_malformed(arrived->link);
     } else if ((read.frame.kind < AQ_AM_CONTROL || read.frame.kind == OFI_LONG_PUT) &&
                message_deliver(ofi, arrived, &read)) {
         aq_lock_take(&ofi->lock);
@@ -212,8 +215,8 @@ static void packet_finish(ofi_conduit_t *ofi, ofi_arrived_t *arrived)
     const int32_t batch = (int32_t)arrived->batch;
     if (batch) {
         request_count(ofi, arrived->link);
-        ofi_send_reply(ofi, arrived->link, &(ofi_frame_t){.kind = OFI_PUTS_DONE, .nargs = 1},
-                       &batch, NULL);
+        ofi_send_own(ofi, arrived->link, OFI_REPLIES,
+                     &(ofi_frame_t){.kind = OFI_PUTS_DONE, .nargs = 1}, &batch, NULL);
     }
     ofi_inbox_drop(&ofi->buffers, arrived->inbox);
     arrived->next = ofi->arrivals;

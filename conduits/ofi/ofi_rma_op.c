@@ -61,6 +61,34 @@ void ofi_rma_op_give(ofi_conduit_t *ofi, ofi_rma_op_t *op)
     op_push(ofi->rma, op);
 }
 
+// Whoever releases a region may not hold the lock (ofi_pins.h).
+static void op_finish(ofi_conduit_t *ofi, ofi_rma_op_t *op)
+{
+    if (__builtin_expect(op->here || op->at_peer, 0)) {
+        op->next = ofi->rma->ended;
+        ofi->rma->ended = op;
+        return;
+    }
+    ofi_rma_op_give(ofi, op);
+}
+
+void ofi_rma_release(ofi_conduit_t *ofi, ofi_rma_op_t *ended)
+{
+    ofi_rma_op_t *next, *op;
+    for (op = ended; op; op = op->next) {
+        if (op->here)
+            aq_firehose_release(op->here);
+        if (op->at_peer)
+            aq_firehose_release(op->at_peer);
+    }
+    aq_lock_take(&ofi->lock);
+    for (op = ended; op; op = next) {
+        next = op->next;
+        ofi_rma_op_give(ofi, op);
+    }
+    aq_lock_drop(&ofi->lock);
+}
+
 // ---- to the provider ----
 
 // A provider that does not do what it offers, or a peer that is gone.
@@ -110,7 +138,7 @@ void ofi_rma_completed(ofi_conduit_t *ofi, ofi_op_t *completed)
     if (op->into)
         memcpy(op->into, op->local, op->bytes);
     aq_counter_add(op->pending, (unsigned)-1);
-    ofi_rma_op_give(ofi, op);
+    op_finish(ofi, op);
 }
 
 void ofi_rma_failed(ofi_conduit_t *ofi, ofi_op_t *failed, int error)
@@ -119,5 +147,5 @@ void ofi_rma_failed(ofi_conduit_t *ofi, ofi_op_t *failed, int error)
     ofi->rma->under_way--;
     op->op.link->accesses--;
     error_judge(ofi, op->op.link, error);
-    ofi_rma_op_give(ofi, op);
+    op_finish(ofi, op);
 }

@@ -8,21 +8,11 @@
 // - An operation that the provider has belongs to it; all others are free, or described and not
 //   posted yet.
 //
-// Everything here is called under the lock of the conduit.
+// Everything here is called under the lock of the conduit, except ofi_rma_release.
 #ifndef AQ_OFI_RMA_OP_H
 #define AQ_OFI_RMA_OP_H
 
-#include "ofi_keys.h"
-#include "ofi_rma_post.h"
-
-typedef struct ofi_rma_state {
-    ofi_keys_t keys;
-    ofi_rma_op_t *free;
-    unsigned under_way, most; // operations that the provider has, and may have
-    bool wanted;              // GASNET_OFI_RMA and the provider allow it
-    bool puts;                // the provider tells when a put is in place
-    bool atomics;             // all ranks use those of the provider
-} ofi_rma_state_t;
+#include "ofi_rma_state.h"
 
 // A new state; NULL: no memory (logged).
 ofi_rma_state_t *ofi_rma_state_new(ofi_conduit_t *ofi);
@@ -41,5 +31,16 @@ aq_status_t ofi_rma_op_begin(ofi_conduit_t *ofi, ofi_rma_op_t *op);
 // An operation is complete, or has failed with an error of libfabric, a positive number.
 void ofi_rma_completed(ofi_conduit_t *ofi, ofi_op_t *op);
 void ofi_rma_failed(ofi_conduit_t *ofi, ofi_op_t *op, int error);
+
+// Takes the operations that have ended, for ofi_rma_release after the lock was dropped.
+static inline ofi_rma_op_t *ofi_rma_take_ended(ofi_rma_state_t *state)
+{
+    ofi_rma_op_t *ended = state->ended;
+    state->ended = NULL;
+    return ended;
+}
+
+// Without the lock: releases the regions that these operations use, and frees the operations.
+void ofi_rma_release(ofi_conduit_t *ofi, ofi_rma_op_t *ended);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <rdma/fi_rma.h>
 
+#include "../../firehose/firehose_map.h"
 #include "ofi_state.h"
 
 typedef enum ofi_rma_op_kind {
@@ -23,8 +24,9 @@ typedef struct ofi_rma_op {
     size_t bytes;
     void *descriptor; // of it
     struct fi_rma_iov there;
-    ofi_packet_t *copy; // which local is in; NULL: it is the client's memory
-    void *into;         // where the copy goes at the end; NULL: nowhere
+    ofi_packet_t *copy;                   // which local is in; NULL: it is the client's memory
+    void *into;                           // where the copy goes at the end; NULL: nowhere
+    aq_firehose_region_t *here, *at_peer; // of firehose, in use by the operation; NULL: none
 } ofi_rma_op_t;
 
 // What is in the copy of an atomic.

@@ -183,10 +183,10 @@ bool ofi_requests_flushed(aq_conduit_t *conduit, void *pointer, uint64_t *mark)
     return left;
 }
 
-void ofi_send_reply(ofi_conduit_t *ofi, ofi_link_t *link, const ofi_frame_t *frame,
-                    const int32_t *args, const void *payload)
+void ofi_send_own(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class, const ofi_frame_t *frame,
+                  const int32_t *args, const void *payload)
 {
-    frame_add(ofi, link, OFI_REPLIES, frame, args, NULL, payload);
+    frame_add(ofi, link, class, frame, args, NULL, payload);
 }
 
 void ofi_owe_credits(ofi_conduit_t *ofi, ofi_link_t *link)

@@ -6,12 +6,12 @@
 
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
-#include "ofi_state.h"
+#include "ofi_rma_state.h"
 
 enum {
     NAPS = 20,             // without a descriptor a sleep is so many times shorter,
     NAP_NS = 200000,       // and at most so long: peers may wait for this process to poll
-    REFUSED_NS = 200000,   // longest sleep while packets wait for the provider
+    REFUSED_NS = 200000,   // longest sleep while something waits for the provider
     LOOK_NS = 20000000,    // longest sleep after a peer was lost,
     WATCH_NS = 1000000000, // and before
 };
@@ -70,7 +70,7 @@ static bool sleep_allow(ofi_conduit_t *ofi, uint64_t *limit_ns)
     aq_lock_take(&ofi->lock);
     if (!has_fd)
         *limit_ns = aq_min(*limit_ns / NAPS, (uint64_t)NAP_NS);
-    if (ofi->dirty)
+    if (ofi->dirty || atomic_load(&ofi->rma->ondemand.any))
         *limit_ns = aq_min(*limit_ns, (uint64_t)REFUSED_NS);
     const bool idle =
         !atomic_load(&ofi->waiting) && (!has_fd || fi_trywait(ofi->fabric.fabric, waits, 1) == 0);

@@ -113,7 +113,7 @@ typedef struct ofi_conduit {
     int bell; // an eventfd that wakes sleepers
     atomic_uint sleepers;
 
-    struct ofi_rma_state *rma; // of ofi_rma.c; NULL: the provider does not reach memory of peers
+    struct ofi_rma_state *rma; // of ofi_rma.c
     uint64_t messages, packets, received_messages, received_packets, puts, gets;
 } ofi_conduit_t;
 
@@ -150,9 +150,10 @@ aq_status_t ofi_send_put(ofi_conduit_t *ofi, ofi_link_t *link, aq_rma_t *put);
 
 // The functions below require the lock.
 
-// Adds a frame of the conduit itself, a reply, to the open packet.
-void ofi_send_reply(ofi_conduit_t *ofi, ofi_link_t *link, const ofi_frame_t *frame,
-                    const int32_t *args, const void *payload);
+// Adds a frame of the conduit itself, without a destination, to the open packet of a class. A
+// request has its credit already.
+void ofi_send_own(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class, const ofi_frame_t *frame,
+                  const int32_t *args, const void *payload);
 // The credits of a link have to be returned, with the next packet or without.
 void ofi_owe_credits(ofi_conduit_t *ofi, ofi_link_t *link);
 // Gives the open packets to the provider, as far as it takes them. Returns their number.

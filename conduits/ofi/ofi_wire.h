@@ -25,6 +25,7 @@ enum {
     OFI_PUT = AQ_AM_CONTROL, // a put: its data goes to the destination
     OFI_PUTS_DONE,           // a reply: the puts of the packet `batch` are in place
     OFI_FIREHOSE,            // a message of firehose (aq_firehose_message_t), with data of a put
+    OFI_FETCH,               // a get that the target performs; the reply has the data
     OFI_LONG_PUT,            // a Long whose payload, of the length in the frame, was put before
     OFI_KINDS,
 

@@ -202,63 +202,68 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Without an idle processor it takes time from the program."},
     [AQ_SET_USE_FIREHOSE] =
         {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Conduit ibv: whether memory outside of the segment is pinned at first use and stays "
-         "pinned, which GASNET_DISABLE_MUNMAP makes safe. 0: its data is copied through buffers, "
-         "and puts and gets to a segment that is not pinned as a whole (modes LARGE and "
-         "EVERYTHING) use active messages. See GASNET_USE_ODP."},
+         "Conduit ibv, and ofi where the provider demands registration: whether memory outside "
+         "of the segment is pinned at first use and stays pinned, which GASNET_DISABLE_MUNMAP "
+         "makes safe. 0: its data is copied through buffers, and puts and gets to a segment that "
+         "is not pinned as a whole (modes LARGE and EVERYTHING) use active messages. See "
+         "GASNET_USE_ODP."},
     [AQ_SET_FIREHOSE_M] =
         {"GASNET_FIREHOSE_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
-         "Conduit ibv: memory that a process keeps pinned for its peers (main pool). 0: what the "
-         "process may pin less GASNET_FIREHOSE_MAXVICTIM_M; if that is not set either, 75% of it, "
-         "or as much as the bounce buffers if the segment is pinned as a whole."},
+         "Conduits ibv and ofi: memory that a process keeps pinned for its peers (main pool). 0: "
+         "what the process may pin less GASNET_FIREHOSE_MAXVICTIM_M; if that is not set either, "
+         "75% of it, or as much as the bounce buffers if the segment is pinned as a whole."},
     [AQ_SET_FIREHOSE_R] =
         {"GASNET_FIREHOSE_R", AQ_TYPE_INT, "0", 0, 1e9, NULL,
-         "Conduit ibv: largest number of regions in the main pool, shared evenly among the other "
-         "processes. 0, or more than fit: GASNET_FIREHOSE_M / GASNET_FIREHOSE_MAXREGION_SIZE."},
+         "Conduits ibv and ofi: largest number of regions in the main pool, shared evenly among "
+         "the other processes. 0, or more than fit: GASNET_FIREHOSE_M / "
+         "GASNET_FIREHOSE_MAXREGION_SIZE."},
     [AQ_SET_FIREHOSE_MAXVICTIM_M] =
         {"GASNET_FIREHOSE_MAXVICTIM_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
-         "Conduit ibv: memory that a process keeps pinned for itself (victim pool). 0: what the "
-         "process may pin less GASNET_FIREHOSE_M."},
+         "Conduits ibv and ofi: memory that a process keeps pinned for itself (victim pool). 0: "
+         "what the process may pin less GASNET_FIREHOSE_M."},
     [AQ_SET_FIREHOSE_MAXVICTIM_R] =
         {"GASNET_FIREHOSE_MAXVICTIM_R", AQ_TYPE_INT, "0", 0, 1e9, NULL,
-         "Conduit ibv: largest number of regions in the victim pool. 0, or more than fit: "
-         "GASNET_FIREHOSE_MAXVICTIM_M / GASNET_FIREHOSE_MAXREGION_SIZE."},
+         "Conduits ibv and ofi: largest number of regions in the victim pool. 0, or more than "
+         "fit: GASNET_FIREHOSE_MAXVICTIM_M / GASNET_FIREHOSE_MAXREGION_SIZE."},
     [AQ_SET_FIREHOSE_MAXREGION_SIZE] =
         {"GASNET_FIREHOSE_MAXREGION_SIZE", AQ_TYPE_MEGABYTES, "128KB", 0, 1e12, NULL,
-         "Conduit ibv: longest region that is pinned at once, rounded up to whole pages; regions "
-         "begin small and grow. 0: the shortest length, from 128KB to 16MB, with which the "
-         "device's regions cover all memory that may be pinned."},
+         "Conduits ibv and ofi: longest region that is pinned at once, rounded up to whole "
+         "pages; regions begin small and grow. 0: the shortest length, from 128KB to 16MB, with "
+         "which the device's regions cover all memory that may be pinned."},
     [AQ_SET_FIREHOSE_TABLE_SCALE] =
         {"GASNET_FIREHOSE_TABLE_SCALE", AQ_TYPE_REAL, "1", 0.01, 100, NULL,
-         "Conduit ibv: size of the hash tables of pinned regions, as a multiple of the normal "
-         "size. Less saves memory and costs time."},
-    [AQ_SET_FIREHOSE_VERBOSE] = {"GASNET_FIREHOSE_VERBOSE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-                                 "Conduit ibv: whether a process prints the size of its pools at "
-                                 "the start, and what it pinned at the end, on standard error."},
+         "Conduits ibv and ofi: size of the hash tables of pinned regions, as a multiple of the "
+         "normal size. Less saves memory and costs time."},
+    [AQ_SET_FIREHOSE_VERBOSE] =
+        {"GASNET_FIREHOSE_VERBOSE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduits ibv and ofi: whether a process prints the size of its pools at the start, and "
+         "what it pinned at the end, on standard error."},
     [AQ_SET_PUTINMOVE_LIMIT] =
         {"GASNET_PUTINMOVE_LIMIT", AQ_TYPE_BYTES, "3KB", 0, 3072, NULL,
-         "Conduit ibv, if the segment is not pinned as a whole: most bytes of a put that travel in "
-         "the message that requests pinning. 0: none."},
+         "Conduits ibv and ofi, if the segment is not pinned as a whole: most bytes of a put "
+         "that travel in the message that requests pinning. 0: none."},
     [AQ_SET_PHYSMEM_MAX] =
         {"GASNET_PHYSMEM_MAX", AQ_TYPE_LIMIT, "2/3", 0, 0, "0",
-         "Conduit ibv: most memory that all processes of a host pin together, in bytes (4GB) or as "
-         "a fraction of the memory of the host; each process has an equal share. 0: 2/3."},
+         "Conduits ibv and ofi: most memory that all processes of a host pin together, in bytes "
+         "(4GB) or as a fraction of the memory of the host; each process has an equal share. 0: "
+         "2/3."},
     [AQ_SET_PINNED_REGIONS_MAX] =
         {"GASNET_PINNED_REGIONS_MAX", AQ_TYPE_LIMIT, "0", 0, 0, "0",
-         "Conduit ibv: largest number of regions that all processes of a host pin together: a "
-         "number (10000) or a fraction of the device's capacity (0.5); each process has an equal "
-         "share. 0: the same fraction as GASNET_PHYSMEM_MAX is of the memory."},
-    [AQ_SET_MAXIMIZE_MEMLOCK] = {"GASNET_MAXIMIZE_MEMLOCK", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-                                 "Conduit ibv: whether a process raises its soft limit on locked "
-                                 "memory to the hard limit."},
+         "Conduits ibv and ofi: largest number of regions that all processes of a host pin "
+         "together: a number (10000) or a fraction of the device's capacity (0.5); each process "
+         "has an equal share. 0: the same fraction as GASNET_PHYSMEM_MAX is of the memory."},
+    [AQ_SET_MAXIMIZE_MEMLOCK] =
+        {"GASNET_MAXIMIZE_MEMLOCK", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Conduits ibv and ofi: whether a process raises its soft limit on locked memory to the "
+         "hard limit."},
     [AQ_SET_DISABLE_MUNMAP] =
         {"GASNET_DISABLE_MUNMAP", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Conduit ibv: whether malloc keeps all memory of the process (mallopt), so that memory "
-         "which GASNET_USE_FIREHOSE keeps pinned stays mapped. Set 0 for a program that unmaps "
-         "memory which it used for puts and gets, or that has another allocator: data outside of "
-         "the segment is then copied through buffers, or, if all memory is the segment (mode "
-         "EVERYTHING), sent by active messages. No effect where GASNET_USE_ODP makes firehose "
-         "superfluous."},
+         "Conduits ibv and ofi: whether malloc keeps all memory of the process (mallopt), so "
+         "that memory which GASNET_USE_FIREHOSE keeps pinned stays mapped. Set 0 for a program "
+         "that unmaps memory which it used for puts and gets, or that has another allocator: "
+         "data outside of the segment is then copied through buffers, or, if all memory is the "
+         "segment (mode EVERYTHING), sent by active messages. No effect where GASNET_USE_ODP "
+         "makes firehose superfluous."},
     [AQ_SET_MODULE_PATH] = {"GASNET_MODULE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
                             "Directories, separated by colons, that are searched for conduit and "
                             "spawner modules before the installed ones."},
