@@ -9,7 +9,9 @@ set -u
 [ -e "$AQ_BUILD/modules/aq_conduit_ofi.so" ] || skip 'conduit ofi was not built (package libfabric-dev)'
 
 export FI_PROVIDER_PATH=$AQ_BUILD/providers GASNET_STATS=1
-demands=mr-local,mr-virt,mr-allocated,mr-prov-key,mr-once
+once=,mr-once
+[[ $AQ_BUILD != */[at]san ]] || once= # sanitizers have a malloc that unmaps memory, which is still registered then
+demands=mr-local,mr-virt,mr-allocated,mr-prov-key$once
 
 # counted PATTERN WORDS RANKS PROGRAM ...: the counters of all ranks match the pattern.
 counted()
@@ -79,10 +81,10 @@ parts()
 # Segment FAST: only memory here outside of it is registered, and within its budget.
 fast()
 {
-    counted "0 puts .* $some in place here; 0 moves asked, 0 served, .* 0 evictions" mr-local,mr-virt,mr-once 2 conform-seq \
+    counted "0 puts .* $some in place here; 0 moves asked, 0 served, .* 0 evictions" mr-local,mr-virt$once 2 conform-seq \
         am_long rma_values rma_nbi rma_heap &&
         GASNET_FIREHOSE_MAXVICTIM_M=256K counted '0 puts .* [0-9]{2,} in place here; 0 moves .* [0-9]{2,} evictions' \
-            mr-local,mr-once 2 conform-par --threads 2 rma_values rma_heap
+            mr-local$once 2 conform-par --threads 2 rma_values rma_heap
 }
 
 # Without firehose: copies here, and active messages into segments.
