@@ -10,14 +10,9 @@
 
 #ifdef GASNET_SEGMENT_EVERYTHING
 
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 enum { BYTES = 200000 };
@@ -85,23 +80,6 @@ static void everything_reach(void)
     free(heap);
 }
 
-/* The kernel refuses process_vm_readv and process_vm_writev from now on; a rank cannot undo that.
- */
-static void refuse_copies(void)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const struct sock_fprog program = {5, code};
-
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-              prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
-          "the filter of system calls must be installed");
-}
-
 /* Between processes of a host nothing travels as a message (CONFORM_COPIES=yes), or all does: =no,
  * and =refused, which has the kernel refuse. */
 static void everything_copies(void)
@@ -109,8 +87,10 @@ static void everything_copies(void)
     const char *copies = getenv("CONFORM_COPIES");
     const int refused = copies && strcmp(copies, "refused") == 0;
 
-    if (refused)
-        refuse_copies();
+    if (refused) {
+        conform_refuse_call(SYS_process_vm_readv);
+        conform_refuse_call(SYS_process_vm_writev);
+    }
     const uint64_t frames = check_reach(global);
     CHECK(!copies || (strcmp(copies, "yes") == 0 ? frames == 0 : frames > 0),
           "%llu messages were sent, and CONFORM_COPIES is %s", (unsigned long long)frames, copies);

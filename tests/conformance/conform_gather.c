@@ -12,12 +12,9 @@ const conform_test_t conform_gather_tests[] = {{NULL, NULL, NULL}};
 #else
 
 #include <aqueduct.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 enum {
@@ -147,22 +144,12 @@ static void call_whole(call_t *c)
 
 /* ---- every size ---- */
 
-/* The kernel refuses process_vm_readv from now on; a rank cannot undo that. */
 static void refuse_reads(void)
 {
     static int refused;
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const struct sock_fprog program = {4, code};
 
-    if (refused++ || getenv("CONFORM_NO_READS") == NULL || job.rank % 2 == 0)
-        return;
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-              prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
-          "the filter of system calls must be installed");
+    if (!refused++ && getenv("CONFORM_NO_READS") != NULL && job.rank % 2 != 0)
+        conform_refuse_call(SYS_process_vm_readv);
 }
 
 static const size_t sizes[] = {0, 1, 8, 8, 160, 1000, 5000, 65536 + 3, LARGE};
