@@ -5,16 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "helper.h"
 #include "rendezvous.h"
 
 #define EXIT_FAILED 1
+// For the master to tell why the process that leads has ended.
+#define REASON_MS 5000
 
 typedef struct wait {
     aq_helper_t *helper; // its parent is the link to the master
     aq_link_t leader;    // fd -1: this process is no member
     aq_door_t door;      // of that
+    int unreached;       // errno of the call to that; 0: it was reached, or not called
+    uint32_t leader_rank;
+    uint64_t give_up; // in time of aq_clock_ns(), if unreached
     bool over;
     aq_awaited_t result;
     char *why; // of AQ_AWAIT_REFUSED
@@ -103,26 +109,40 @@ static void serve_leader(aq_node_t *node, void *item, short events)
         lose_leader(wait);
 }
 
+// A job that ends before it has started ends the process that leads, too, and the word of the
+// master may come after that.
+static void note_unreached(wait_t *wait)
+{
+    wait->unreached = errno;
+    wait->give_up = aq_clock_ns() + REASON_MS * UINT64_C(1000000);
+}
+
+static void tell_unreached(wait_t *wait)
+{
+    aq_log_error("rank %" PRIu32 " cannot reach rank %" PRIu32 ", which is on its host (%s): that "
+                 "has ended, or belongs to another user; have one user start all processes of a "
+                 "host",
+                 wait->helper->rank, wait->leader_rank, strerror(wait->unreached));
+    end_with(wait, EXIT_FAILED);
+}
+
 static bool attach(wait_t *wait, const aq_frame_t *frame)
 {
     aq_helper_t *helper = wait->helper;
     aq_node_text_t to;
-    if (wait->leader.fd >= 0 || !aq_read_node_text(frame->payload, &to) ||
+    if (wait->leader.fd >= 0 || wait->unreached != 0 || !aq_read_node_text(frame->payload, &to) ||
         !aq_door_read(to.text, &wait->door))
         return false;
+    wait->leader_rank = to.node;
     aq_members_shut(&helper->members);
     int fd = aq_members_attach(&wait->door);
-    if (fd >= 0) {
-        aq_link_open(&wait->leader, fd);
-        aq_write_node_text(&wait->leader.out, AQ_MSG_MEMBER,
-                           &(aq_node_text_t){helper->rank, wait->door.word});
+    if (fd < 0) {
+        note_unreached(wait);
         return true;
     }
-    aq_log_error("rank %" PRIu32 " cannot reach rank %" PRIu32 ", which is on its host (%s): that "
-                 "has ended, or belongs to another user; have one user start all processes of a "
-                 "host",
-                 helper->rank, to.node, strerror(errno));
-    end_with(wait, EXIT_FAILED);
+    aq_link_open(&wait->leader, fd);
+    aq_write_node_text(&wait->leader.out, AQ_MSG_MEMBER,
+                       &(aq_node_text_t){helper->rank, wait->door.word});
     return true;
 }
 
@@ -210,15 +230,22 @@ static void watch_links(wait_t *wait)
     aq_helper_watch_members(wait->helper);
 }
 
+static void wait_more(wait_t *wait)
+{
+    flush_links(wait);
+    watch_links(wait);
+    aq_node_wait(&wait->helper->node, wait->unreached != 0 ? REASON_MS / 10 : -1);
+    if (!wait->over && wait->unreached != 0 && aq_clock_ns() >= wait->give_up)
+        tell_unreached(wait);
+}
+
 aq_awaited_t aq_rendezvous_wait(aq_helper_t *helper, char *why, size_t room)
 {
     wait_t wait = {.helper = helper, .leader.fd = -1, .why = why, .room = room};
     // The job may have come in one piece with the last bytes of the introduction.
-    for (serve_master(&helper->node, &wait, POLLOUT); !wait.over;) {
-        flush_links(&wait);
-        watch_links(&wait);
-        aq_node_wait(&helper->node, -1);
-    }
+    serve_master(&helper->node, &wait, POLLOUT);
+    while (!wait.over)
+        wait_more(&wait);
     aq_link_close(&wait.leader);
     return wait.result;
 }

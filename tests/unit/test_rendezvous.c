@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/socket.h>
+
 #include "../../spawner/members.h"
 #include "../../spawner/rendezvous.h"
 #include "../../spawner/workers.h"
+#include "child_errors.h"
 
 static void expect_place(const char *text, const char *host, uint16_t port)
 {
@@ -231,6 +234,57 @@ static void test_door(void **state)
     assert_false(aq_door_read("name//4567", &door));
 }
 
+// ---- a process that leads and has ended ----
+
+// Waits as rank 3, whom the master tells to attach to rank 1, where nobody listens, and then
+// `more`.
+static void wait_for_nobody(const aq_bytes_t *more, int code)
+{
+    aq_helper_t helper;
+    aq_link_t master;
+    int ends[2];
+    char why[AQ_REMOTE_TEXT];
+    aq_helper_init(&helper);
+    helper.rank = 3;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    aq_link_open(&master, ends[0]);
+    aq_link_open(&helper.parent, ends[1]);
+    aq_write_node_text(&master.out, AQ_MSG_ATTACH,
+                       &(aq_node_text_t){1, "aqueduct-no-such-door/0123/4567"});
+    aq_put_raw(&master.out, more->data, more->used);
+    assert_int_equal(aq_link_flush(&master), 0);
+    assert_int_equal(aq_rendezvous_wait(&helper, why, sizeof why), AQ_AWAIT_ENDED);
+    assert_int_equal(helper.end_code, code);
+    aq_link_close(&helper.parent);
+    aq_link_close(&master);
+}
+
+static void wait_for_reason(void)
+{
+    aq_bytes_t ended = {0};
+    aq_write_end(&ended, AQ_MSG_ENDED, &(aq_end_t){.code = 7});
+    wait_for_nobody(&ended, 7);
+    aq_bytes_free(&ended);
+}
+
+static void wait_in_vain(void)
+{
+    wait_for_nobody(&(aq_bytes_t){0}, 1);
+}
+
+// The master has said why the job ended: nothing is to be added.
+static void test_unreached(void **state)
+{
+    (void)state;
+    char *told = child_errors(wait_for_reason);
+    assert_string_equal(told, "");
+    free(told);
+    told = child_errors(wait_in_vain);
+    assert_non_null(
+        strstr(told, "rank 3 cannot reach rank 1, which is on its host (Connection refused)"));
+    free(told);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_key),         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_many_absent), cmocka_unit_test(test_rank),
         cmocka_unit_test(test_hosts),       cmocka_unit_test(test_door),
+        cmocka_unit_test(test_unreached),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
