@@ -198,6 +198,8 @@ void aq_perf_long(size_t bytes);
 void aq_perf_reqreq(size_t bytes);
 void aq_perf_reqreq_follow(unsigned phase);
 void aq_perf_flood(size_t bytes);
+void aq_perf_self(size_t bytes);
+void aq_perf_poll_idle(size_t bytes);
 
 /* perf_rma.c */
 enum { AQ_PERF_RATE_WINDOW = 64 }; /* operations between two waits, for a rate */
@@ -229,6 +231,7 @@ void aq_perf_fadd(size_t bytes);
 void aq_perf_add(size_t bytes);
 void aq_perf_fadd_rate(size_t bytes);
 void aq_perf_add_rate(size_t bytes);
+void aq_perf_add_initiate(size_t bytes);
 void aq_perf_raw_add(size_t bytes);
 
 /* perf_barrier.c */

@@ -116,17 +116,38 @@ size_t aq_perf_long_limit(void)
                         gex_AM_MaxReplyLong(job->tm, job->peer, GEX_EVENT_NOW, 0, 0), job->half);
 }
 
-static double short_batch(size_t bytes, unsigned long n)
+static double short_trips(gex_Rank_t rank, unsigned long n)
 {
     unsigned long goal = atomic_load(&answers);
     double start = aq_perf_now();
 
-    (void)bytes;
     for (unsigned long i = 0; i < n; i++) {
-        gex_AM_RequestShort0(aq_perf_job.tm, aq_perf_job.peer, AQ_PERF_SHORT, 0);
+        gex_AM_RequestShort0(aq_perf_job.tm, rank, AQ_PERF_SHORT, 0);
         goal++;
         GASNET_BLOCKUNTIL(count_reached(&answers, goal));
     }
+    return aq_perf_now() - start;
+}
+
+static double short_batch(size_t bytes, unsigned long n)
+{
+    (void)bytes;
+    return short_trips(aq_perf_job.peer, n);
+}
+
+static double self_batch(size_t bytes, unsigned long n)
+{
+    (void)bytes;
+    return short_trips(aq_perf_job.rank, n);
+}
+
+static double poll_batch(size_t bytes, unsigned long n)
+{
+    double start = aq_perf_now();
+
+    (void)bytes;
+    for (unsigned long i = 0; i < n; i++)
+        gasnet_AMPoll();
     return aq_perf_now() - start;
 }
 
@@ -235,4 +256,14 @@ void aq_perf_reqreq(size_t bytes)
 void aq_perf_flood(size_t bytes)
 {
     aq_perf_report("am-flood", 0, 1e6 * aq_perf_measure(flood_batch, bytes), "us");
+}
+
+void aq_perf_self(size_t bytes)
+{
+    aq_perf_report("am-self", bytes, 1e6 * aq_perf_measure(self_batch, bytes), "us");
+}
+
+void aq_perf_poll_idle(size_t bytes)
+{
+    aq_perf_report("poll-idle", bytes, 1e6 * aq_perf_measure(poll_batch, bytes), "us");
 }
