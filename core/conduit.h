@@ -373,6 +373,9 @@ typedef struct aq_conduit_ops {
     // the memory for the network, and may exchange through env->boot. No rank accesses a segment
     // of another before all ranks have returned. May block.
     aq_status_t (*attach)(aq_conduit_t *conduit, void *segment, size_t size);
+    // Whether attach gives every page of the segment its memory, as it registers all of it. Then
+    // the core does that before, by all processors of the rank. Default: false.
+    bool (*fills_segment)(aq_conduit_t *conduit, size_t size);
     // Returns memory that all processes of the neighbourhood share: AQ_SCRATCH_BYTES * nbrhd_size
     // bytes, zero at first, aligned to 64, valid until the process ends (core/scratch.h). Any
     // thread; does not block.

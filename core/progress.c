@@ -61,6 +61,11 @@ static atomic_uint busy_tasks; // and WINDOWS_OPEN, so that a poll tests both at
 #define WINDOWS_OPEN (1u << 31)
 static aq_lock_t task_lock;
 
+unsigned aq_progress_processors(void)
+{
+    return own_processors;
+}
+
 static void set_spin(bool spin)
 {
     spin_ns = spin ? 1000 * (uint64_t)aq_settings_int(AQ_SET_SPIN_US) : 0;

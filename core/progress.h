@@ -12,6 +12,9 @@
 // Reads the settings. ranks_here: number of ranks that compete for the processors of this host.
 void aq_progress_start(uint32_t ranks_here);
 
+// The share of this rank of the processors of its host, at least 1, after aq_progress_start.
+unsigned aq_progress_processors(void);
+
 // Delivers arrived messages and advances tasks. Returns the number of messages and steps (0:
 // nothing was done). Runs handlers; any thread.
 unsigned aq_progress_poll(void);

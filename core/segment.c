@@ -12,6 +12,7 @@
 #include "endpoint.h"
 #include "fatal.h"
 #include "job.h"
+#include "segment_pages.h"
 #include "team.h"
 #include "../other/base/minmax.h"
 
@@ -156,9 +157,9 @@ static aq_status_t share_segments(void **here)
 static aq_status_t tell_conduits(void)
 {
     const uintptr_t size = aq_job.segment_size[aq_job.rank];
-    aq_status_t status = AQ_OK;
     if (gasnet_client_attach_hook)
         gasnet_client_attach_hook(segment.addr, size);
+    aq_status_t status = aq_segment_give_pages(segment.addr, size);
     for (unsigned i = 0; status == AQ_OK && i < aq_job.conduit_count; i++)
         if (aq_job.conduits[i]->ops->attach)
             status = aq_job.conduits[i]->ops->attach(aq_job.conduits[i], segment.addr, size);
@@ -224,6 +225,7 @@ static aq_status_t map_segments(void **here, void *base)
         return status;
     if (base)
         move_segment(&here[aq_job.rank], base);
+    aq_segment_ask_huge_pages(here);
     uintptr_t mine = (uintptr_t)here[aq_job.rank];
     status = aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, aq_job.segment_addr);
     aligned = status == AQ_OK && check_aligned();

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "../../core/conduit.h"
+#include "gasnetex_core.h"
 
 // The segment of this process is last: if the processes have the same base, a segment of another is
 // lower here than in its owner, so that the owner's address NULL is not one of this process and
@@ -11,7 +12,8 @@ static void places_set(uintptr_t *places, uint32_t count, uint32_t own, uintptr_
 {
     for (uint32_t k = 0; k < count; k++) {
         const uint32_t i = (own + count - k) % count;
-        end -= places[i] + guard;
+        const uintptr_t unit = places[i] < AQ_HUGE_PAGE ? GASNET_PAGESIZE : AQ_HUGE_PAGE;
+        end = (end - places[i] - guard) / unit * unit;
         places[i] = end;
     }
 }
@@ -21,7 +23,7 @@ bool aq_guarded_reserve(uintptr_t *places, uint32_t count, uint32_t own, bool gu
     const size_t guard = guards ? AQ_SEGMENT_GUARD : 0;
     size_t room = guard;
     for (uint32_t i = 0; i < count; i++)
-        room += places[i] + guard;
+        room += places[i] + guard + AQ_HUGE_PAGE;
     char *base = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return false;

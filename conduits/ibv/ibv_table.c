@@ -5,6 +5,8 @@
 #include "ibv_profile.h"
 #include "ibv_settings.h"
 
+#include <sys/resource.h>
+
 #include "../../core/aqueduct.h"
 #include "../../other/base/log.h"
 
@@ -144,6 +146,15 @@ static aq_status_t ibv_attach(aq_conduit_t *conduit, void *segment, size_t size)
     return aq_ibv_conduit_attach(aq_ibv_of(conduit), segment, size);
 }
 
+// Registration pins all of it, unless the system is to refuse that.
+static bool ibv_fills_segment(aq_conduit_t *conduit, size_t size)
+{
+    const aq_ibv_keys_setup_t *setup = &aq_ibv_of(conduit)->shared->keys.setup;
+    struct rlimit limit;
+    return setup->mode == AQ_SEGMENT_FAST && !setup->memory->paged &&
+           getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur >= size;
+}
+
 static inline aq_status_t rma_start(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, aq_rma_t *rma,
                                     aq_ibv_rma_begin_t *begin)
 {
@@ -274,6 +285,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .disarm = ibv_disarm,
     .wake = ibv_wake,
     .attach = ibv_attach,
+    .fills_segment = ibv_fills_segment,
     .open_window = ibv_open_window,
     .rma = ibv_rma,
     .expose = ibv_expose,

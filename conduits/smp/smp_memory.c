@@ -18,6 +18,12 @@ static size_t round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
+// Where a segment that comes after `end` begins in the file.
+static size_t segment_offset(size_t end, size_t size)
+{
+    return round_up(end, size < AQ_HUGE_PAGE ? PAGE : AQ_HUGE_PAGE);
+}
+
 // An exchange sends the ticket with which others open the file from the first process of each
 // neighbourhood to all ranks.
 static aq_status_t share_ticket(const smp_conduit_t *smp, aq_memfile_ticket_t *ticket)
@@ -110,15 +116,16 @@ static aq_status_t map_segments(smp_conduit_t *smp, const uintptr_t *sizes, void
         return AQ_ERR_RESOURCE;
     }
     aq_status_t status = find_places(smp, sizes, places);
-    size_t offset = smp->segments_offset;
+    size_t end = smp->segments_offset;
     const uint32_t present = count_present(env);
     for (uint32_t i = 0; status == AQ_OK && i < present; i++) {
         const size_t size = round_up(sizes[env->nbrhd[i]], PAGE);
+        const size_t offset = segment_offset(end, size);
         here[env->nbrhd[i]] = (void *)places[i];
         if (i == env->nbrhd_index)
             smp->own_offset = offset;
         status = aq_memfile_map_at(smp->fd, offset, size, (void *)places[i]);
-        offset += size;
+        end = offset + size;
     }
     free(places);
     return status;
@@ -138,15 +145,16 @@ aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *si
 {
     smp_conduit_t *smp = smp_of(conduit);
     const aq_conduit_env_t *env = conduit->env;
-    size_t total = 0;
-    for (uint32_t i = 0; i < env->nbrhd_size; i++)
-        total += round_up(sizes[env->nbrhd[i]], PAGE);
-    int error =
-        env->nbrhd_index == 0 ? aq_memfile_resize(smp->fd, smp->segments_offset + total) : 0;
+    size_t end = smp->segments_offset;
+    for (uint32_t i = 0; i < env->nbrhd_size; i++) {
+        const size_t size = round_up(sizes[env->nbrhd[i]], PAGE);
+        end = segment_offset(end, size) + size;
+    }
+    int error = env->nbrhd_index == 0 ? aq_memfile_resize(smp->fd, end) : 0;
     if (error != 0) {
         aq_log_error("the segments of this host (%zu bytes) cannot be made: %s; ask for less or "
                      "raise the limit of the size of a file (ulimit -f)",
-                     total, strerror(error));
+                     end - smp->segments_offset, strerror(error));
         return AQ_ERR_RESOURCE;
     }
     aq_status_t status = map_segments(smp, sizes, here);

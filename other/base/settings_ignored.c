@@ -36,7 +36,6 @@ static const aq_setting_ignored_t ignored[] = {
     // ---- memory ----
     {"GASNET_USE_PSHM_SINGLETON",
      "a process that is alone on its host allocates memory as the others do", false},
-    {"GASNET_USE_HUGEPAGES", "the kernel decides about huge pages (transparent_hugepage)", false},
     {"GASNET_PHYSMEM_WARN",
      "it controls a warning about slow probes, and only GASNET_PHYSMEM_PROBE=1 probes", false},
     {"GASNET_THREAD_STACK_MIN GASNET_THREAD_STACK_PAD",

@@ -273,6 +273,18 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "all ranks. If no range is free at all ranks, rank 0 warns, and the job goes on without. "
          "A program that was compiled with -DGASNET_ALIGNED_SEGMENTS=1 always gets such segments, "
          "or an error from gasnet_attach."},
+    [AQ_SET_USE_HUGEPAGES] =
+        {"GASNET_USE_HUGEPAGES", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Whether the segments of gex_Segment_Attach and gasnet_attach ask the kernel for huge "
+         "pages (of 2 MiB), which make random accesses to large segments faster. The kernel gives "
+         "them if /sys/kernel/mm/transparent_hugepage/shmem_enabled is advise or more; otherwise "
+         "one rank of each host warns, and the pages are small."},
+    [AQ_SET_SEGMENT_TOUCH] =
+        {"GASNET_SEGMENT_TOUCH", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Whether gex_Segment_Attach and gasnet_attach give the segment all its memory, by all "
+         "processors of the rank at once, so that the first use of a page costs nothing later and "
+         "memory that is not there is found at once. Without it a page gets memory when it is "
+         "used; but where conduit ibv registers the segment as a whole, this is always done."},
     [AQ_SET_MAX_SEGSIZE] =
         {"GASNET_MAX_SEGSIZE", AQ_TYPE_LIMIT, "0.85/H", 0, 0, NULL,
          "Most memory that segments may take: bytes (4GB) or a fraction of the memory of the host "
@@ -385,6 +397,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "it ends: over udp one line for each peer that it talked to and one for all peers; over "
          "mpi one line, with traffic by MPI and by memory; over ibv one line about messages and "
          "one about memory, with what it registered and still has."},
+    [AQ_SET_VERBOSE] = {"GASNET_VERBOSE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+                        "Whether a rank tells how far it is with work that takes more than 2 "
+                        "seconds: giving a large segment its memory (GASNET_SEGMENT_TOUCH)."},
     [AQ_SET_VERBOSEENV] = {"GASNET_VERBOSEENV", AQ_TYPE_BOOL, "0", 0, 0, NULL,
                            "Whether the job prints those variables of this list that are set, with "
                            "their values, at the start."},
