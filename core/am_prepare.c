@@ -288,7 +288,8 @@ static void complete_message(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t
     sd->am.payload = sd->payload;
     sd->am.nbytes = nbytes;
     sd->am.dest = dest;
-    sd->am.dest_mapped = aq_am_map_local(sd->jobrank, sd->route.to, dest);
+    if (sd->am.category == AQ_AM_LONG)
+        sd->am.dest_mapped = aq_am_map_local(sd->jobrank, sd->route.to, dest);
 }
 
 static void commit_in_conduit(gex_AM_SrcDesc_t sd)

@@ -74,16 +74,25 @@ static inline void aq_am_copy_args(int32_t *to, const int32_t *from, unsigned n)
     }
 }
 
+// Writes the payload of a message that lies in pieces to where the message is built.
+typedef struct aq_am_gather {
+    void (*write)(struct aq_am_gather *gather, void *to);
+} aq_am_gather_t;
+
 // An outgoing message. All pointers belong to the caller and are valid during the call only.
 typedef struct aq_am {
     const int32_t *args;
     const void *payload; // nbytes of it; a Long goes to dest in the memory of the receiver
     size_t nbytes;
-    void *dest;        // of a Long, as the receiver sees it
-    void *dest_mapped; // the same place in this process, where it is mapped; else NULL, and the
-                       // payload travels in the message
-    uint64_t cookie;   // of a reply: the cookie of the request's return path; else 0
-    uint8_t category;  // aq_am_category_t
+    void *dest; // of a Long, as the receiver sees it
+    union {
+        void *dest_mapped; // of a Long: the same place in this process, where it is mapped; else
+                           // NULL, and the payload travels in the message
+        aq_am_gather_t *gather; // of a Medium without payload, for conduits with takes_gather;
+                                // called once, when send accepts the message
+    };
+    uint64_t cookie;  // of a reply: the cookie of the request's return path; else 0
+    uint8_t category; // aq_am_category_t
     uint8_t handler;
     uint8_t nargs;
     bool reply;
@@ -208,6 +217,8 @@ struct aq_conduit {
     // Peers wait for polls of this process, also for those that find nothing: a thread that waits
     // gives up its processor for moments only. Constant after open.
     bool polled;
+    // send takes Mediums with a gather, as it copies payloads. Constant after open.
+    bool takes_gather;
 };
 
 // What to poll for.

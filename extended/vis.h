@@ -83,7 +83,25 @@ typedef struct aq_vis_cursor {
 
 void aq_vis_cursor_start(aq_vis_cursor_t *cursor, const aq_vis_side_t *side);
 void aq_vis_cursor_copy(aq_vis_cursor_t *to, const aq_vis_cursor_t *from);
-void aq_vis_cursor_next(aq_vis_cursor_t *cursor); // after the end of the current piece
+void aq_vis_cursor_next_block(aq_vis_cursor_t *cursor); // of other sides than vectors
+
+static inline void aq_vis_cursor_next_of_vector(aq_vis_cursor_t *cursor)
+{
+    const gex_Memvec_t *list = cursor->list;
+    for (; !cursor->left && cursor->next < cursor->count; cursor->next++) {
+        cursor->at = list[cursor->next].gex_addr;
+        cursor->left = list[cursor->next].gex_len;
+    }
+}
+
+// After the end of the current piece.
+static inline void aq_vis_cursor_next(aq_vis_cursor_t *cursor)
+{
+    if (cursor->kind == AQ_VIS_VECTOR)
+        aq_vis_cursor_next_of_vector(cursor);
+    else
+        aq_vis_cursor_next_block(cursor);
+}
 
 static inline void aq_vis_cursor_skip(aq_vis_cursor_t *cursor, size_t nbytes) // at most left
 {
@@ -92,6 +110,18 @@ static inline void aq_vis_cursor_skip(aq_vis_cursor_t *cursor, size_t nbytes) //
     if (!cursor->left)
         aq_vis_cursor_next(cursor);
 }
+
+// How many pieces of the same size follow at one distance, *stride bytes, with the current piece,
+// of which no byte is used: at least 2, or 0. aq_vis_cursor_skip_rows goes behind so many.
+static inline size_t aq_vis_cursor_rows(const aq_vis_cursor_t *cursor, ptrdiff_t *stride)
+{
+    const aq_vis_dim_t *dim = cursor->shape.dim;
+    if (!cursor->shape.dims || cursor->left != cursor->shape.elem || dim->count - dim->index < 2)
+        return 0;
+    *stride = dim->stride[0];
+    return dim->count - dim->index;
+}
+void aq_vis_cursor_skip_rows(aq_vis_cursor_t *cursor, size_t rows);
 
 // Bytes that a side describes.
 size_t aq_vis_side_bytes(const aq_vis_side_t *side);
@@ -135,6 +165,9 @@ typedef struct aq_vis_pack {
 
 // Adds the beginning of a piece; returns the number of its bytes that fit.
 size_t aq_vis_pack_add(aq_vis_pack_t *pack, const char *addr, size_t nbytes);
+// Adds a run of as many rows as fit, each of nbytes; returns how many: at least 2, or 0.
+size_t aq_vis_pack_add_rows(aq_vis_pack_t *pack, const char *at, size_t nbytes, ptrdiff_t stride,
+                            size_t rows);
 void aq_vis_pack_end(aq_vis_pack_t *pack);
 
 // Checks a message of a peer: the runs have to be complete, lie in the memory from `start`, and

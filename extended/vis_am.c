@@ -31,6 +31,9 @@ typedef struct chunk {
 
 // A transfer in progress.
 typedef struct transfer {
+    aq_am_gather_t gather; // of the put that is being sent, where the conduit takes one; first
+    size_t meta, data;     // bytes of that: runs, which are in the buffer, and contents
+    bool gathers;
     const char *call;
     uint32_t jobrank;
     aq_route_t route;
@@ -93,16 +96,57 @@ static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, 
     gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, cookie_high, cookie_low);
 }
 
+// What a get asks for, written into the answer.
+typedef struct answer {
+    aq_am_gather_t gather; // first
+    const char *runs;
+    uint32_t count;
+} answer_t;
+
+static void answer_write(aq_am_gather_t *gather, void *to)
+{
+    const answer_t *answer = (const answer_t *)(const void *)gather;
+    aq_vis_repack(answer->runs, answer->count, to);
+}
+
+static void answer_gathered(gex_Token_t token, answer_t *answer, size_t nbytes,
+                            const int32_t cookie[2])
+{
+    aq_am_t am = {.args = cookie,
+                  .nbytes = nbytes,
+                  .gather = &answer->gather,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_VIS_GET_DONE,
+                  .nargs = 2,
+                  .reply = true};
+    (void)aq_am_reply(token, &am, 0);
+}
+
+static void answer_copied(gex_Token_t token, answer_t *answer, size_t nbytes,
+                          const int32_t cookie[2])
+{
+    char *data = allocate_buffer(nbytes + 1);
+    aq_vis_repack(answer->runs, answer->count, data);
+    gex_AM_ReplyMedium2(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, GEX_EVENT_NOW, 0, cookie[0],
+                        cookie[1]);
+    free(data);
+}
+
+static bool token_gathers(gex_Token_t token)
+{
+    aq_am_t am = {.reply = true};
+    return !aq_route_needed(token->route) &&
+           aq_am_reply_route(token->arrival, &am).conduit->takes_gather;
+}
+
 static void on_get(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t ep,
                    int32_t cookie_high, int32_t cookie_low)
 {
     size_t nbytes;
     check_message(AQ_PENDING_VIS_GET, token, payload, size, (uint32_t)runs, ep, &nbytes);
-    char *data = allocate_buffer(nbytes + 1);
-    aq_vis_repack(payload, (uint32_t)runs, data);
-    gex_AM_ReplyMedium2(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, GEX_EVENT_NOW, 0, cookie_high,
-                        cookie_low);
-    free(data);
+    answer_t answer = {{answer_write}, payload, (uint32_t)runs};
+    const int32_t cookie[] = {cookie_high, cookie_low};
+    (token_gathers(token) ? answer_gathered : answer_copied)(token, &answer, nbytes, cookie);
 }
 
 // ---- at the initiator ----
@@ -130,6 +174,22 @@ static size_t large_bytes(void)
     return aq_job.max_medium / 2;
 }
 
+// Adds the rows that both sides have from here on, as many as fit; false: fewer than 2.
+static bool pack_rows(aq_vis_pack_t *pack, aq_vis_cursor_t *remote, aq_vis_cursor_t *local)
+{
+    ptrdiff_t there, here;
+    const size_t rows =
+        aq_min(aq_vis_cursor_rows(remote, &there), aq_vis_cursor_rows(local, &here));
+    const size_t n = rows && remote->left == local->left
+                         ? aq_vis_pack_add_rows(pack, remote->at, remote->left, there, rows)
+                         : 0;
+    if (n == 0)
+        return false;
+    aq_vis_cursor_skip_rows(remote, n);
+    aq_vis_cursor_skip_rows(local, n);
+    return true;
+}
+
 // Packs as many remote pieces as fit into the buffer.
 static aq_vis_pack_t pack_runs(transfer_t *t)
 {
@@ -137,6 +197,8 @@ static aq_vis_pack_t pack_runs(transfer_t *t)
     aq_vis_cursor_t ahead;
     aq_vis_cursor_copy(&ahead, &t->local);
     while (t->remote.left && ahead.left && common_bytes(&t->remote, &ahead) < large_bytes()) {
+        if (pack_rows(&pack, &t->remote, &ahead))
+            continue;
         size_t n = aq_vis_pack_add(&pack, t->remote.at, common_bytes(&t->remote, &ahead));
         if (!n)
             break;
@@ -149,6 +211,14 @@ static aq_vis_pack_t pack_runs(transfer_t *t)
     return pack;
 }
 
+// The runs of a put and its contents, in one message.
+static void put_write(aq_am_gather_t *gather, void *to)
+{
+    transfer_t *t = (transfer_t *)(void *)gather;
+    memcpy(to, t->buffer, t->meta);
+    aq_vis_gather((char *)to + t->meta, &t->local, t->data);
+}
+
 static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack, size_t data,
                        aq_cookie_t cookie)
 {
@@ -159,13 +229,20 @@ static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack
                   .category = AQ_AM_MEDIUM,
                   .handler = handler,
                   .nargs = 4};
+    if (data && t->gathers) {
+        t->data = data;
+        am.payload = NULL;
+        am.gather = &t->gather;
+    }
     return aq_pending_request(t->route, t->jobrank, &am, t->immediate, cookie, t->part);
 }
 
 static int put_chunk(transfer_t *t)
 {
     aq_vis_pack_t pack = pack_runs(t);
-    aq_vis_gather(t->buffer + pack.runs * sizeof pack.last, &t->local, pack.nbytes);
+    t->meta = pack.runs * sizeof pack.last;
+    if (!t->gathers)
+        aq_vis_gather(t->buffer + t->meta, &t->local, pack.nbytes);
     return send_packed(t, AQ_HANDLER_VIS_PUT, &pack, pack.nbytes,
                        aq_pending_add(AQ_PENDING_PUT, t->jobrank, t->part, NULL, pack.nbytes));
 }
@@ -183,13 +260,15 @@ static int get_chunk(transfer_t *t)
     return 1;
 }
 
+// The client leaves the source of a put alone until the transfer is complete.
 static int send_large(transfer_t *t, size_t nbytes)
 {
     const aq_rma_op_t op = {.call = t->call,
                             .access = {.remote = t->remote.at,
                                        .local = t->local.at,
                                        .nbytes = nbytes,
-                                       .kind = t->is_get ? AQ_RMA_GET : AQ_RMA_PUT},
+                                       .kind = t->is_get ? AQ_RMA_GET : AQ_RMA_PUT,
+                                       .flags = t->is_get ? 0 : AQ_RMA_STABLE},
                             .rank = t->jobrank,
                             .route = t->route,
                             .flags = t->immediate};
@@ -200,6 +279,12 @@ static int send_large(transfer_t *t, size_t nbytes)
     return 0;
 }
 
+// Whether the network writes the message from pieces of memory, without a copy before.
+static bool route_gathers(aq_route_t route, uint32_t jobrank)
+{
+    return !aq_route_needed(route) && aq_am_request_route(jobrank).conduit->takes_gather;
+}
+
 int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
 {
     transfer_t t;
@@ -208,6 +293,8 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     t.route = aq_team_route(aq_team_of(vis->tm), vis->rank);
     t.alone = aq_route_tagged(t.route) || aq_segment_guarded(jobrank, t.route.to);
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
+    t.gather.write = put_write;
+    t.gathers = route_gathers(t.route, jobrank);
     t.part = part;
     t.is_get = vis->is_get;
     t.buffer = allocate_buffer(aq_job.max_medium);

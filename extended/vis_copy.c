@@ -239,20 +239,42 @@ void aq_vis_copy(const aq_vis_t *vis, intptr_t shift)
     }
 }
 
+// The rows of a strided side from its current piece on that fit into nbytes: at least 2, or 0.
+static size_t whole_rows(const aq_vis_cursor_t *side, size_t nbytes, ptrdiff_t *stride)
+{
+    const size_t rows = aq_vis_cursor_rows(side, stride);
+    return rows && nbytes >= 2 * side->left ? aq_min(rows, nbytes / side->left) : 0;
+}
+
+// Copies the next pieces between a side and `memory`, at most nbytes; returns their bytes.
+static inline size_t copy_next(aq_vis_cursor_t *side, char *memory, size_t nbytes, bool gather)
+{
+    ptrdiff_t stride;
+    const size_t elem = side->left, rows = whole_rows(side, nbytes, &stride);
+    const size_t n = rows ? rows * elem : aq_min(nbytes, elem);
+    if (rows && gather)
+        aq_vis_rows(elem)(memory, (ptrdiff_t)elem, side->at, stride, rows, elem);
+    else if (rows)
+        aq_vis_rows(elem)(side->at, stride, memory, (ptrdiff_t)elem, rows, elem);
+    else if (gather)
+        copy_piece(memory, side->at, n);
+    else
+        copy_piece(side->at, memory, n);
+    if (rows)
+        aq_vis_cursor_skip_rows(side, rows);
+    else
+        aq_vis_cursor_skip(side, n);
+    return n;
+}
+
 void aq_vis_gather(char *dest, aq_vis_cursor_t *from, size_t nbytes)
 {
-    for (size_t n; nbytes; nbytes -= n, dest += n) {
-        n = aq_min(nbytes, from->left);
-        copy_piece(dest, from->at, n);
-        aq_vis_cursor_skip(from, n);
-    }
+    for (size_t n; nbytes; nbytes -= n, dest += n)
+        n = copy_next(from, dest, nbytes, true);
 }
 
 void aq_vis_scatter(aq_vis_cursor_t *to, const char *src, size_t nbytes)
 {
-    for (size_t n; nbytes; nbytes -= n, src += n) {
-        n = aq_min(nbytes, to->left);
-        copy_piece(to->at, src, n);
-        aq_vis_cursor_skip(to, n);
-    }
+    for (size_t n; nbytes; nbytes -= n, src += n)
+        n = copy_next(to, (char *)(uintptr_t)src, nbytes, false);
 }

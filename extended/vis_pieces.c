@@ -64,15 +64,6 @@ void aq_vis_cursor_copy(aq_vis_cursor_t *to, const aq_vis_cursor_t *from)
     __builtin_memcpy(to, from, used);
 }
 
-static void next_of_vector(aq_vis_cursor_t *c)
-{
-    const gex_Memvec_t *list = c->list;
-    for (; !c->left && c->next < c->count; c->next++) {
-        c->at = list[c->next].gex_addr;
-        c->left = list[c->next].gex_len;
-    }
-}
-
 static void next_of_list(aq_vis_cursor_t *c)
 {
     char *const *list = c->list;
@@ -98,14 +89,20 @@ static void next_of_grid(aq_vis_cursor_t *c)
     }
 }
 
-void aq_vis_cursor_next(aq_vis_cursor_t *c)
+void aq_vis_cursor_next_block(aq_vis_cursor_t *c)
 {
-    if (c->kind == AQ_VIS_VECTOR)
-        next_of_vector(c);
-    else if (c->kind == AQ_VIS_INDEXED)
+    if (c->kind == AQ_VIS_INDEXED)
         next_of_list(c);
     else
         next_of_grid(c);
+}
+
+void aq_vis_cursor_skip_rows(aq_vis_cursor_t *c, size_t rows)
+{
+    aq_vis_dim_t *dim = c->shape.dim;
+    c->at += dim->stride[0] * (ptrdiff_t)(rows - 1);
+    dim->index += rows - 1;
+    aq_vis_cursor_skip(c, c->left);
 }
 
 // If blocks have no bytes, the client may pass no array of steps.

@@ -63,6 +63,7 @@ static void set_payloads(udp_conduit_t *udp)
     size_t least = udp->datagram_bytes;
     for (uint32_t r = 0; r < udp_known(udp); r++)
         least = aq_min(udp->peer_info[r].datagram_bytes, least);
+    udp->base.takes_gather = true;
     udp->base.max_medium = largest_payload(least, AQ_AM_MEDIUM);
     udp->base.max_long = largest_payload(least, AQ_AM_LONG);
     udp->base.max_long_unmapped = udp->base.max_long;

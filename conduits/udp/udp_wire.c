@@ -213,11 +213,22 @@ static void write_args(uint8_t *at, const int32_t *args, unsigned nargs)
         put_le32(at + nargs * sizeof *args, 0);
 }
 
+static void write_padding(uint8_t *at, size_t nbytes)
+{
+    memset(at + nbytes, 0, udp_round_up(nbytes) - nbytes);
+}
+
 static void write_payload(uint8_t *at, const void *payload, size_t nbytes)
 {
     if (payload && nbytes)
         memcpy(at, payload, nbytes);
-    memset(at + nbytes, 0, udp_round_up(nbytes) - nbytes);
+    write_padding(at, nbytes);
+}
+
+static void write_gathered(uint8_t *at, aq_am_gather_t *gather, size_t nbytes)
+{
+    gather->write(gather, at);
+    write_padding(at, nbytes);
 }
 
 uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am, uint64_t place)
@@ -231,7 +242,10 @@ uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am, uint64_t place)
     write_args(at + UDP_FRAME_BYTES, am->args, am->nargs);
     if (am->category == AQ_AM_LONG)
         put_le64(payload - sizeof place, place);
-    write_payload(payload, am->payload, am->nbytes);
+    if (am->category == AQ_AM_MEDIUM && am->gather)
+        write_gathered(payload, am->gather, am->nbytes);
+    else
+        write_payload(payload, am->payload, am->nbytes);
     return payload;
 }
 

@@ -21,6 +21,7 @@
 #include "../../extended/layer_table.h"
 #include "../../extended/pending.h"
 #include "../../extended/vis.h"
+#include "random_below.h"
 
 enum { RANKS = 2, FAR = 1, MEDIUM = 1024, RUN = sizeof(aq_vis_run_t), REMOTE = 1 << 20 };
 
@@ -252,6 +253,134 @@ static void unpack_puts_back_what_repack_took(void **state)
     assert_int_equal(memory[905], 0);
 }
 
+// A grid of up to 3 levels in `memory`.
+typedef struct grid {
+    size_t steps[3];
+    ptrdiff_t strides[3];
+    aq_vis_side_t side;
+    size_t nbytes;
+} grid_t;
+
+static void grid_choose(grid_t *grid, uint64_t *seed)
+{
+    const size_t elem = 1 + random_below(seed, 9), levels = random_below(seed, 4);
+    ptrdiff_t least = (ptrdiff_t)elem, low = 0;
+    for (size_t i = 0; i < levels; i++) {
+        grid->steps[i] = 1 + random_below(seed, 6);
+        grid->strides[i] = least + (ptrdiff_t)random_below(seed, 3);
+        least = grid->strides[i] * (ptrdiff_t)grid->steps[i];
+        if (random_below(seed, 4) == 0) {
+            grid->strides[i] = -grid->strides[i];
+            low += least;
+        }
+    }
+    grid->side = make_strided_side(memory + low, elem, levels, grid->strides, grid->steps);
+    grid->nbytes = aq_vis_side_bytes(&grid->side);
+}
+
+// The bytes of a grid, one after the other.
+static void grid_read(const grid_t *grid, char *out)
+{
+    aq_vis_cursor_t cursor;
+    for (aq_vis_cursor_start(&cursor, &grid->side); cursor.left; aq_vis_cursor_skip(&cursor, 1))
+        *out++ = *cursor.at;
+}
+
+static void memory_fill(uint64_t *seed)
+{
+    for (size_t i = 0; i < sizeof memory; i++)
+        memory[i] = (char)random_below(seed, 256);
+}
+
+static void rows_are_copied_as_single_bytes_are(void **state)
+{
+    (void)state;
+    static char wanted[1 << 14], got[1 << 14];
+    uint64_t seed = 25;
+    for (unsigned round = 0; round < 3000; round++) {
+        grid_t grid;
+        aq_vis_cursor_t from, to;
+        if (round % 100 == 0)
+            memory_fill(&seed);
+        grid_choose(&grid, &seed);
+        grid_read(&grid, wanted);
+        aq_vis_cursor_start(&from, &grid.side);
+        for (size_t at = 0, n; at < grid.nbytes; at += n) {
+            n = 1 + random_below(&seed, (unsigned)(grid.nbytes - at));
+            aq_vis_gather(got + at, &from, n);
+        }
+        assert_memory_equal(got, wanted, grid.nbytes);
+        for (size_t i = 0; i < grid.nbytes; i++)
+            got[i] = (char)~got[i];
+        aq_vis_cursor_start(&to, &grid.side);
+        for (size_t at = 0, n; at < grid.nbytes; at += n) {
+            n = 1 + random_below(&seed, (unsigned)(grid.nbytes - at));
+            aq_vis_scatter(&to, got + at, n);
+        }
+        grid_read(&grid, wanted);
+        assert_memory_equal(got, wanted, grid.nbytes);
+    }
+}
+
+// The rows of a grid in runs that fit into `limit` bytes, with their data or without.
+static void rows_pack(grid_t *grid, size_t limit, bool together)
+{
+    static char wanted[1 << 14], data[1 << 14], out[1 << 12];
+    aq_vis_cursor_t cursor;
+    size_t packed = 0, rows;
+    ptrdiff_t stride;
+    grid_read(grid, wanted);
+    aq_vis_cursor_start(&cursor, &grid->side);
+    while (cursor.left) {
+        aq_vis_pack_t pack = {.out = out, .limit = limit, .together = together};
+        while (cursor.left) {
+            const size_t most = aq_vis_cursor_rows(&cursor, &stride);
+            rows = most ? aq_vis_pack_add_rows(&pack, cursor.at, cursor.left, stride, most) : 0;
+            const size_t n = rows ? 0 : aq_vis_pack_add(&pack, cursor.at, cursor.left);
+            if (rows)
+                aq_vis_cursor_skip_rows(&cursor, rows);
+            else if (n)
+                aq_vis_cursor_skip(&cursor, n);
+            else
+                break;
+        }
+        aq_vis_pack_end(&pack);
+        assert_true(pack.nbytes > 0);
+        assert_true(pack.runs * RUN + (together ? pack.nbytes : 0) <= limit);
+        assert_true(pack.nbytes <= limit);
+        aq_vis_repack(out, pack.runs, data + packed);
+        packed += pack.nbytes;
+    }
+    assert_int_equal(packed, grid->nbytes);
+    assert_memory_equal(data, wanted, packed);
+}
+
+static void rows_are_packed_as_pieces_are(void **state)
+{
+    (void)state;
+    uint64_t seed = 26;
+    memory_fill(&seed);
+    for (unsigned round = 0; round < 3000; round++) {
+        grid_t grid;
+        grid_choose(&grid, &seed);
+        rows_pack(&grid, RUN + 20 + random_below(&seed, 1000), round % 2);
+    }
+}
+
+// 8 rows of 4 bytes that follow each other at a distance of 10.
+static void rows_are_one_run(void **state)
+{
+    (void)state;
+    char out[2 * RUN];
+    aq_vis_pack_t pack = {.out = out, .limit = 2 * RUN, .together = true};
+    assert_int_equal(aq_vis_pack_add_rows(&pack, memory, 4, 10, 1), 0);
+    assert_int_equal(pack.runs, 0);
+    assert_int_equal(aq_vis_pack_add_rows(&pack, memory, 4, 10, 8), RUN / 4);
+    assert_int_equal(pack.runs, 1);
+    assert_int_equal(pack.nbytes, RUN);
+    assert_int_equal(aq_vis_pack_add_rows(&pack, memory + 60, 4, 10, 2), 0); // no room
+}
+
 typedef struct wrong {
     aq_vis_run_t run;
     uint32_t runs;
@@ -417,6 +546,9 @@ int main(void)
         cmocka_unit_test_setup(regular_pieces_are_one_run, clear_post),
         cmocka_unit_test_setup(runs_and_data_share_the_message, clear_post),
         cmocka_unit_test_setup(unpack_puts_back_what_repack_took, clear_post),
+        cmocka_unit_test_setup(rows_are_copied_as_single_bytes_are, clear_post),
+        cmocka_unit_test_setup(rows_are_packed_as_pieces_are, clear_post),
+        cmocka_unit_test_setup(rows_are_one_run, clear_post),
         cmocka_unit_test_setup(a_wrong_message_is_described, clear_post),
         cmocka_unit_test_setup(a_strided_put_fills_its_messages, clear_post),
         cmocka_unit_test_setup(a_get_asks_for_full_messages, clear_post),
