@@ -10,6 +10,7 @@
 #include "job.h"
 #include "report.h"
 #include "sleepers.h"
+#include "unbind.h"
 #include "wake_fd.h"
 #include "window.h"
 
@@ -81,6 +82,7 @@ void aq_progress_start(uint32_t ranks_here)
     yield_ns = YIELD_NS + (uint64_t)YIELD_NS_A_RANK * crowding;
     if (aq_threads)
         aq_sleepers_start();
+    aq_unbind_start();
     const char *mode = aq_settings_text(AQ_SET_WAITMODE);
     if (strcmp(mode, "spin") == 0)
         gasnet_set_waitmode(GASNET_WAIT_SPIN);
@@ -482,8 +484,10 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
     wait->turns++;
     uint64_t spin = spin_time();
     if (spin) {
-        if (wait->turns % SHARE_TURNS == 0)
+        if (wait->turns % SHARE_TURNS == 0) {
+            aq_unbind_check();
             share_processor();
+        }
         if (wait->turns % SPIN_TURNS && !wait->armed)
             return;
         if (wait_mode == GASNET_WAIT_SPIN && crowding == 1)
@@ -491,6 +495,7 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
     }
     if (!spin && wait_is_brief(wait))
         return;
+    aq_unbind_check();
     uint64_t now = aq_clock_ns();
     if (!wait->since)
         wait->since = now;

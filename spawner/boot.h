@@ -80,6 +80,9 @@ struct aq_boot {
     // For each rank of this host, 1 + the number of the processor on which it waits; 0: it does not
     // wait. Each rank writes its own entry. A hint, possibly out of date. NULL: unknown.
     _Atomic uint16_t *waiting_cpus;
+    // The launcher has bound this rank to processors of its own, without being asked: see
+    // core/unbind.h.
+    bool bound;
     // announce_exit does not reach the ranks of other hosts; the core tells them over the network.
     bool exit_stays_here;
     // Set by the core: called when the client returns from main or calls exit() and no supervisor

@@ -22,6 +22,8 @@
 #define YIELD_ROUNDS 3
 #define CROWD 16       // ranks of a processor among which the last one is too far to yield for
 #define NAP_NS 2000000 // pause between two calls of the function from aq_boot_meanwhile
+// The tables behind the page: state, host, waiting processor, whether it is bound.
+#define RANK_BYTES (2 * sizeof(uint32_t) + sizeof(uint16_t) + sizeof(uint8_t))
 #define TURN_ENDED 1u
 #define TURN_STEP 2u
 
@@ -33,7 +35,7 @@ static size_t round_to_page(size_t bytes)
 
 static size_t slots_offset(uint32_t size)
 {
-    return round_to_page(sizeof(aq_boot_page_t) + size * (2 * sizeof(uint32_t) + sizeof(uint16_t)));
+    return round_to_page(sizeof(aq_boot_page_t) + size * RANK_BYTES);
 }
 
 size_t aq_page_bytes(uint32_t size)
@@ -49,6 +51,11 @@ const uint32_t *aq_page_hosts(const aq_boot_page_t *page)
 _Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page)
 {
     return (_Atomic uint16_t *)(void *)&page->state[2 * page->size];
+}
+
+uint8_t *aq_page_bound(aq_boot_page_t *page)
+{
+    return (uint8_t *)(void *)(aq_page_waiting_cpus(page) + page->size);
 }
 
 uint32_t *aq_page_own_hosts(aq_boot_page_t *page)

@@ -100,6 +100,9 @@ uint32_t *aq_page_own_hosts(aq_boot_page_t *page);
 // See aq_boot_t.
 _Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page);
 
+// Whether each rank was bound to processors without being asked: 0 or 1.
+uint8_t *aq_page_bound(aq_boot_page_t *page);
+
 // The exchange buffer for rounds of this parity: size * AQ_SLOT_BYTES.
 uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round);
 

@@ -161,6 +161,7 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
                  .processors = page->processors,
                  .memory = page->memory,
                  .waiting_cpus = aq_page_waiting_cpus(page),
+                 .bound = aq_page_bound(page)[rank] != 0,
                  .peer = page->peer,
                  .watched = page->supervisor > 0,
                  .line_buffer = page->line_buffer != 0,
