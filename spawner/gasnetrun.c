@@ -49,7 +49,10 @@ static bool is_amudprun(const run_options_t *run)
 static const char common_usage[] =
     "  -H <host,host...>  start the ranks on these hosts: [user@]name[:slots]\n"
     "  -cyclic            place ranks round-robin over the hosts instead of in blocks\n"
-    "  -c <processors>    bind each rank to that many processors; 0: no binding\n"
+    "  -c <processors>    bind each rank to that many processors; 0: as --bind none\n"
+    "  --bind <how>       bind each rank to cores of its own: auto, unless something else has; "
+    "core,\n"
+    "                     always; none\n"
     "  -E <VAR1,VAR2>     pass only these variables, PATH, HOME, LD_LIBRARY_PATH and GASNET_*\n"
     "  -l                 begin each line of output with the rank\n"
     "  -v                 print each step; -v -v also prints why other spawners are not taken\n"
@@ -182,6 +185,25 @@ static bool take_ranks(run_options_t *run, char **argv, int *at, size_t name)
     return number32_option(argv, at, name, 1, AQ_JOB_RANKS_MAX, &run->start.run.size);
 }
 
+static bool take_bind(run_options_t *run, char **argv, int *at)
+{
+    const char *how = option_value(argv, at, strlen("--bind"));
+    if (how == NULL)
+        return false;
+    run->start.bind = how;
+    if (strcmp(how, "auto") == 0 || strcmp(how, "core") == 0 || strcmp(how, "none") == 0)
+        return setenv("GASNET_BIND", how, 1) == 0; // the supervisor of each host reads it
+    aq_log_error("option --bind: '%s' is not one of auto, core, none; give one of these", how);
+    return false;
+}
+
+static bool take_processors(run_options_t *run, char **argv, int *at)
+{
+    uint32_t *each = &run->start.run.cpus_per_rank;
+    return number32_option(argv, at, 2, 0, AQ_RANKS_MAX, each) &&
+           (*each > 0 || setenv("GASNET_BIND", "none", 1) == 0);
+}
+
 static bool take_valued(run_options_t *run, char **argv, int *at)
 {
     aq_supervise_options_t *job = &run->start.run;
@@ -193,7 +215,7 @@ static bool take_valued(run_options_t *run, char **argv, int *at)
     case 'H':
         return (run->start.host_list = option_value(argv, at, 2)) != NULL;
     case 'c':
-        return number32_option(argv, at, 2, 0, AQ_RANKS_MAX, &job->cpus_per_rank);
+        return take_processors(run, argv, at);
     case 'E':
         return (job->environment = option_value(argv, at, 2)) != NULL;
     default:
@@ -243,6 +265,8 @@ static bool take_option(run_options_t *run, char **argv, int *at)
         return take_depth(argv, at);
     if (!is_amudprun(run) && is_option(word, "--spare"))
         return number32_option(argv, at, strlen("--spare"), 0, AQ_HOSTS_MAX, &run->start.spare);
+    if (is_option(word, "--bind"))
+        return take_bind(run, argv, at);
     if (is_option(word, "--reserve"))
         return number32_option(argv, at, strlen("--reserve"), 0, AQ_JOB_RANKS_MAX,
                                &run->start.run.reserve);

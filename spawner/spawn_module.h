@@ -16,6 +16,7 @@ typedef struct aq_start {
     const char *conduit;
     const char *host_list; // -H; NULL: not given
     int64_t host_count;    // -N; 0: not given
+    const char *bind;      // --bind; NULL: not given
     uint32_t spare;        // --spare: hosts that are started beyond those of -N
     bool cyclic;           // place ranks round-robin over the hosts instead of block-wise
     bool verbose;

@@ -68,6 +68,7 @@ static aq_status_t refuse_options(const aq_start_t *start)
                          : start->host_count > 0          ? "-N"
                          : start->cyclic                  ? "-cyclic"
                          : start->run.cpus_per_rank > 0   ? "-c"
+                         : start->bind != NULL            ? "--bind"
                          : start->run.label_lines         ? "-l"
                          : start->run.environment != NULL ? "-E"
                                                           : NULL;

@@ -99,6 +99,8 @@ static aq_status_t mpi_parse_options(const aq_start_t *start)
         return refuse_option("-cyclic", "the order of the ranks");
     if (start->run.cpus_per_rank)
         return refuse_option("-c", "the binding to processors");
+    if (start->bind)
+        return refuse_option("--bind", "the binding to processors");
     if (start->run.label_lines)
         return refuse_option("-l", "the output");
     if (start->run.environment)

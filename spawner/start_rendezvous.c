@@ -45,6 +45,8 @@ static aq_status_t rendezvous_parse_options(const aq_start_t *start)
         option = "-cyclic";
     else if (start->run.cpus_per_rank > 0)
         option = "-c";
+    else if (start->bind != NULL)
+        option = "--bind";
     else if (start->run.label_lines)
         option = "-l";
     else if (start->run.environment != NULL)

@@ -20,7 +20,7 @@ typedef struct aq_supervise_options {
     const char *environment; // names of variables to pass, separated by commas (-E); NULL: all
     bool label_lines;        // prefix each line of output with the rank
     bool one_layout;         // with argv: map code and data at the same addresses in all ranks
-    uint32_t cpus_per_rank;  // -c: bind each rank to that many processors; 0: no binding
+    uint32_t cpus_per_rank;  // -c: bind each rank to that many processors; 0: see GASNET_BIND
 } aq_supervise_options_t;
 
 // Starts the ranks, forwards their output line by line, standard input to rank 0, and signals to

@@ -559,6 +559,7 @@ static bool take_page(aq_supervised_t *job)
     }
     if (job->page->supervisor == 0) // else another one of this host is known
         job->page->supervisor = job->self;
+    aq_supervised_note_bound(job);
     if (fstat(job->page_fd, &st) == 0)
         job->page_inode = st.st_ino;
     // Ranks that were started with exec find the page by its descriptor.

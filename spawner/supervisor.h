@@ -1,6 +1,7 @@
-// The implementation of the supervisor: the job, as its three files share it. supervisor_start.c
-// has limits, pipes, fork and exec; supervisor_output.c the output of the ranks; supervisor.c the
-// loop: signals, deaths, deadlines, the exit code.
+// The implementation of the supervisor: the job, as its four files share it. supervisor_start.c
+// has limits, pipes, fork and exec; supervisor_bind.c the processors of the ranks;
+// supervisor_output.c the output of the ranks; supervisor.c the loop: signals, deaths, deadlines,
+// the exit code.
 //
 // Always true: alive counts the ranks whose process is not reaped yet, and only those get signals.
 // The first `started` places of the tables have had a process; the others are the reserve.
@@ -8,11 +9,11 @@
 #ifndef AQ_SUPERVISOR_H
 #define AQ_SUPERVISOR_H
 
-#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "binding.h"
 #include "boot_page.h"
 #include "supervise.h"
 #include "supervisor_output.h"
@@ -51,8 +52,9 @@ typedef struct aq_supervised {
     struct sigaction old_child; // disposition of SIGCHLD; restored for ranks
     struct rlimit old_files;    // restored for ranks
     bool files_raised;
-    bool only_ranks; // this process had no children before
-    cpu_set_t cpus;  // for the binding of ranks; empty: no binding
+    bool only_ranks;      // this process had no children before
+    aq_binding_t binding; // has an entry for each place
+    bool bound_unasked;
 
     aq_supervised_phase_t phase;
     uint64_t deadline; // end of the phase, clock of aq_clock_ns; 0: none
@@ -93,6 +95,10 @@ void aq_supervised_sweep(void);
 // Whether ranks get the variable "NAME=value". list: see aq_supervise_options_t.
 bool aq_supervised_passes(const char *entry, const char *list);
 
+// Chooses the processors of the ranks, if these are bound, and tells which (-v).
+void aq_supervised_bind(aq_supervised_t *job);
+// Tells the ranks on the page that they were bound without being asked.
+void aq_supervised_note_bound(const aq_supervised_t *job);
 // Checks limits and memory and finds the program. False: a fault, logged; sets *code.
 bool aq_supervised_check(aq_supervised_t *job, int *code);
 // Starts the ranks up to place `last` that were not started yet. Returns true in a forked child,

@@ -64,21 +64,6 @@ static bool raise_files(aq_supervised_t *job, uint32_t size)
     return false;
 }
 
-static void choose_cpus(aq_supervised_t *job)
-{
-    uint32_t each = job->options->cpus_per_rank;
-    CPU_ZERO(&job->cpus);
-    if (each == 0 || sched_getaffinity(0, sizeof job->cpus, &job->cpus) != 0)
-        return;
-    uint64_t need = (uint64_t)each * job->places;
-    if (need <= (uint64_t)CPU_COUNT(&job->cpus))
-        return;
-    aq_log_warn("%" PRIu32 " ranks with %" PRIu32 " processors each need %" PRIu64
-                ", but there are %d: ranks are not bound to processors",
-                job->places, each, need, CPU_COUNT(&job->cpus));
-    CPU_ZERO(&job->cpus);
-}
-
 // ---- the program ----
 
 static int refuse_program(const char *name, int error)
@@ -173,11 +158,14 @@ bool aq_supervised_check(aq_supervised_t *job, int *code)
                      AQ_RANKS_MAX);
         return false;
     }
-    if (!check_memory(job->places) || !raise_files(job, job->places))
+    if (!check_memory(job->places))
         return false;
     if (options->argv != NULL && !find_program(options->argv[0], &job->program, code))
         return false;
-    choose_cpus(job);
+    *code = 1;
+    aq_supervised_bind(job); // first, because claims are open files
+    if (!raise_files(job, job->places))
+        return false;
     *code = 0;
     return true;
 }
@@ -244,24 +232,6 @@ typedef struct launch {
     int error;
 } launch_t;
 
-// Binds this process to the processors of its rank: the rank's share of job->cpus, counted from the
-// lowest.
-static void bind_rank(const aq_supervised_t *job, uint32_t rank)
-{
-    uint32_t each = job->options->cpus_per_rank;
-    uint32_t seen = 0;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &job->cpus))
-            continue;
-        if (seen / each == rank)
-            CPU_SET(cpu, &set);
-        seen++;
-    }
-    (void)sched_setaffinity(0, sizeof set, &set);
-}
-
 // The child's part of both ways of starting. Only system calls: see launch_t.error.
 static bool become_rank(const launch_t *launch)
 {
@@ -276,8 +246,8 @@ static bool become_rank(const launch_t *launch)
         return false;
     if (job->files_raised)
         (void)setrlimit(RLIMIT_NOFILE, &job->old_files);
-    if (job->options->cpus_per_rank > 0 && CPU_COUNT(&job->cpus) > 0)
-        bind_rank(job, launch->rank);
+    if (job->binding.of != NULL)
+        (void)sched_setaffinity(0, sizeof *job->binding.of, &job->binding.of[launch->rank]);
     (void)sigaction(SIGCHLD, &job->old_child, NULL);
     (void)sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
     return true;
@@ -481,6 +451,7 @@ static bool start_rank(launch_t *launch, int *code)
         if (!become_rank(launch))
             _exit(1); // the parent notices and reports it
         close_supervisor_fds(launch);
+        aq_binding_leave(&launch->job->binding);
         return true;
     }
     if (!adopt_child(launch, pid, error))

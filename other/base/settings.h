@@ -49,6 +49,7 @@ typedef enum aq_setting_id {
     AQ_SET_CSPAWN_SERVERS,
     AQ_SET_CSPAWN_ROUTE_OUTPUT,
     AQ_SET_CSPAWN_KEY,
+    AQ_SET_BIND,        // GASNET_BIND: auto core none
     AQ_SET_WORKER_RANK, // GASNET_WORKER_RANK: which rank a process of spawner custom becomes
     AQ_SET_SPAWN_KEY,   // GASNET_SPAWN_KEY: set by the launcher
     AQ_SET_MASTER,      // GASNET_MASTER, _RANK, _SIZE, _KEY_FILE, _KEY_FD: spawner rendezvous

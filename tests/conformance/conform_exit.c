@@ -18,6 +18,7 @@
  *   ready S       as sleep, but each rank first prints "RANK ready", once all have started
  *   signals S     as ready, and each rank prints "RANK USR1" for each SIGUSR1 that it gets
  *   pid           each rank prints "RANK PID"
+ *   cpus          each rank prints "RANK PROCESSORS", as a list: those that it may use
  *   env NAME      each rank prints "RANK VALUE", or "RANK" where the variable is not set
  *   args ...      rank 0 prints its arguments, one per line
  */
@@ -244,6 +245,22 @@ static void do_pid(char **arg)
     wait_barrier();
 }
 
+static void do_cpus(char **arg)
+{
+    char line[8192] = "";
+    FILE *status = fopen("/proc/self/status", "r");
+    (void)arg;
+    wait_barrier();
+    while (status != NULL && fgets(line, sizeof line, status) != NULL &&
+           strncmp(line, "Cpus_allowed_list:", 18) != 0)
+        ;
+    printf("%u %s", (unsigned)me, line[0] != '\0' ? line + 19 : "\n");
+    fflush(stdout);
+    wait_barrier();
+    if (status != NULL)
+        fclose(status);
+}
+
 static void do_env(char **arg)
 {
     const char *value = gasnet_getenv(arg[0]);
@@ -268,12 +285,12 @@ static const struct {
     const char *name;
     int arguments;
     void (*run)(char **arg);
-} modes[] = {{"code", 1, do_code},     {"one", 2, do_one},        {"compute", 2, do_compute},
-             {"signal", 2, do_signal}, {"quit", 3, do_quit},      {"abort", 1, do_abort},
-             {"_exit", 2, do_silent},  {"libc", 1, do_libc},      {"away", 3, do_away},
-             {"echo", 0, do_echo},     {"lines", 1, do_lines},    {"late", 1, do_late},
-             {"ready", 1, do_ready},   {"sleep", 1, do_sleep},    {"pid", 0, do_pid},
-             {"env", 1, do_env},       {"signals", 1, do_signals}};
+} modes[] = {{"code", 1, do_code},     {"one", 2, do_one},         {"compute", 2, do_compute},
+             {"signal", 2, do_signal}, {"quit", 3, do_quit},       {"abort", 1, do_abort},
+             {"_exit", 2, do_silent},  {"libc", 1, do_libc},       {"away", 3, do_away},
+             {"echo", 0, do_echo},     {"lines", 1, do_lines},     {"late", 1, do_late},
+             {"ready", 1, do_ready},   {"sleep", 1, do_sleep},     {"pid", 0, do_pid},
+             {"env", 1, do_env},       {"signals", 1, do_signals}, {"cpus", 0, do_cpus}};
 
 static void run_mode(int argc, char **argv)
 {

@@ -1,0 +1,155 @@
+// Whether ranks are bound to processors, and the claims on their cores.
+//
+// Always true: a supervisor has claims only while it lives and has bound ranks.
+#include "binding.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define LIST_ROOM 128 // of a list of processors in a message
+
+// ---- what this process may use ----
+
+// The processors that this process could have: all, or those of its cpuset. The kernel tells them
+// when they are asked for, so they are asked for, and given back if that was more than before.
+static bool reachable_cpus(const cpu_set_t *now, cpu_set_t *out)
+{
+    cpu_set_t all;
+    memset(&all, 0xff, sizeof all);
+    if (sched_setaffinity(0, sizeof all, &all) != 0)
+        return false;
+    const bool known = sched_getaffinity(0, sizeof *out, out) == 0;
+    if (!known || !CPU_EQUAL(now, out))
+        (void)sched_setaffinity(0, sizeof *now, now);
+    return known;
+}
+
+// Finds the processors for the ranks.
+static bool usable_cpus(const aq_binding_wish_t *wish, cpu_set_t *out, char *why, size_t room)
+{
+    char list[LIST_ROOM];
+    cpu_set_t reachable;
+    if (sched_getaffinity(0, sizeof *out, out) != 0 || !reachable_cpus(out, &reachable)) {
+        snprintf(why, room, "the system does not let this process choose its processors (%s)",
+                 strerror(errno));
+        return false;
+    }
+    if (wish->force || CPU_EQUAL(out, &reachable))
+        return true;
+    aq_cpus_print(out, list, sizeof list);
+    snprintf(why, room, "what started this process has bound it already, to processors %s", list);
+    return false;
+}
+
+// ---- claims ----
+
+// Claims the processor. False: another job has it; errno is EWOULDBLOCK, or says what else failed.
+static bool claim_cpu(aq_binding_t *binding, int cpu)
+{
+    char path[64];
+    snprintf(path, sizeof path, AQ_CPU_FOLDER "/cpu%d", cpu);
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        const int error = errno;
+        (void)close(fd);
+        errno = error;
+        return false;
+    }
+    binding->claims[binding->claimed++] = fd;
+    return true;
+}
+
+static bool claim_cores(aq_binding_t *binding, const aq_binding_wish_t *wish, char *why,
+                        size_t room)
+{
+    cpu_set_t wanted;
+    CPU_ZERO(&wanted);
+    for (uint32_t i = 0; i < wish->count; i++)
+        CPU_OR(&wanted, &wanted, &binding->of[i]);
+    binding->claims = calloc((size_t)CPU_COUNT(&wanted) + 1, sizeof *binding->claims);
+    for (int cpu = 0; binding->claims != NULL && cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &wanted) || claim_cpu(binding, cpu) || wish->force)
+            continue;
+        if (errno == EWOULDBLOCK)
+            snprintf(why, room, "another job has bound its ranks to processor %d and others", cpu);
+        else
+            snprintf(why, room, "processor %d cannot be claimed (%s)", cpu, strerror(errno));
+        return false;
+    }
+    return binding->claims != NULL;
+}
+
+// ---- the choice ----
+
+// Finds the cores, and whether binding to them makes a difference.
+static bool enough_cores(const aq_binding_wish_t *wish, aq_cores_t *cores, char *why, size_t room)
+{
+    cpu_set_t cpus;
+    if (!usable_cpus(wish, &cpus, why, room))
+        return false;
+    if (wish->ranks > (uint32_t)CPU_COUNT(&cpus)) {
+        snprintf(why, room, "%" PRIu32 " ranks are more than the %d processors", wish->ranks,
+                 CPU_COUNT(&cpus));
+        return false;
+    }
+    if (wish->ranks == 1) {
+        snprintf(why, room, "the only rank of this host may use all %d processors",
+                 CPU_COUNT(&cpus));
+        return false;
+    }
+    if (!aq_cores_read(AQ_CPU_FOLDER, &cpus, cores)) {
+        snprintf(why, room, "%s does not describe the processors of this host", AQ_CPU_FOLDER);
+        return false;
+    }
+    if (aq_cores_suffice(cores, wish->ranks) && (!wish->force || wish->ranks <= cores->count))
+        return true;
+    snprintf(why, room, "%" PRIu32 " ranks are more than the %" PRIu32 " cores", wish->ranks,
+             cores->count);
+    return false;
+}
+
+void aq_binding_make(const aq_binding_wish_t *wish, aq_binding_t *out, char *why, size_t room)
+{
+    aq_cores_t cores = {0};
+    *out = (aq_binding_t){0};
+    snprintf(why, room, "there is no memory for it");
+    bool bound = enough_cores(wish, &cores, why, room) &&
+                 (out->of = calloc(wish->count, sizeof *out->of)) != NULL;
+    for (uint32_t i = 0; bound && i < wish->count; i++)
+        aq_cores_share(&cores, wish->ranks, wish->numbers[i], &out->of[i]);
+    if (!bound || !claim_cores(out, wish, why, room))
+        aq_binding_free(out);
+    aq_cores_free(&cores);
+}
+
+bool aq_binding_count(const cpu_set_t *allowed, uint32_t each, uint32_t count, aq_binding_t *out)
+{
+    uint32_t seen = 0;
+    *out = (aq_binding_t){.of = calloc(count, sizeof *out->of)};
+    for (int cpu = 0; out->of != NULL && cpu < CPU_SETSIZE && seen / each < count; cpu++)
+        if (CPU_ISSET(cpu, allowed))
+            CPU_SET(cpu, &out->of[seen++ / each]);
+    return out->of != NULL;
+}
+
+void aq_binding_leave(const aq_binding_t *binding)
+{
+    for (uint32_t i = 0; i < binding->claimed; i++)
+        (void)close(binding->claims[i]);
+}
+
+void aq_binding_free(aq_binding_t *binding)
+{
+    aq_binding_leave(binding);
+    free(binding->claims);
+    free(binding->of);
+    *binding = (aq_binding_t){0};
+}
