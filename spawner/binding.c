@@ -67,16 +67,13 @@ static bool claim_cpu(aq_binding_t *binding, int cpu)
     return true;
 }
 
-static bool claim_cores(aq_binding_t *binding, const aq_binding_wish_t *wish, char *why,
+// Claims the processors of all ranks. If forced, those that can be had.
+static bool claim_cores(aq_binding_t *binding, const cpu_set_t *wanted, bool force, char *why,
                         size_t room)
 {
-    cpu_set_t wanted;
-    CPU_ZERO(&wanted);
-    for (uint32_t i = 0; i < wish->count; i++)
-        CPU_OR(&wanted, &wanted, &binding->of[i]);
-    binding->claims = calloc((size_t)CPU_COUNT(&wanted) + 1, sizeof *binding->claims);
+    binding->claims = calloc((size_t)CPU_COUNT(wanted) + 1, sizeof *binding->claims);
     for (int cpu = 0; binding->claims != NULL && cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &wanted) || claim_cpu(binding, cpu) || wish->force)
+        if (!CPU_ISSET(cpu, wanted) || claim_cpu(binding, cpu) || force)
             continue;
         if (errno == EWOULDBLOCK)
             snprintf(why, room, "another job has bound its ranks to processor %d and others", cpu);
@@ -85,6 +82,26 @@ static bool claim_cores(aq_binding_t *binding, const aq_binding_wish_t *wish, ch
         return false;
     }
     return binding->claims != NULL;
+}
+
+// Whether the processors of all ranks are claimed, and not used by a program that does not claim
+// what it is bound to.
+static bool take_cores(aq_binding_t *binding, const aq_binding_wish_t *wish, char *why, size_t room)
+{
+    cpu_set_t wanted, usable;
+    CPU_ZERO(&wanted);
+    for (uint32_t i = 0; i < wish->count; i++)
+        CPU_OR(&wanted, &wanted, &binding->of[i]);
+    if (!claim_cores(binding, &wanted, wish->force, why, room))
+        return false;
+    if (wish->force || sched_getaffinity(0, sizeof usable, &usable) != 0)
+        return true;
+    const pid_t other = aq_binding_find_other(&wanted, &usable);
+    if (other == 0)
+        return true;
+    snprintf(why, room, "process %ld runs and is bound to some of the same processors",
+             (long)other);
+    return false;
 }
 
 // ---- the choice ----
@@ -100,7 +117,7 @@ static bool enough_cores(const aq_binding_wish_t *wish, aq_cores_t *cores, char 
                  CPU_COUNT(&cpus));
         return false;
     }
-    if (wish->ranks == 1) {
+    if (wish->ranks == 1 && !wish->force) {
         snprintf(why, room, "the only rank of this host may use all %d processors",
                  CPU_COUNT(&cpus));
         return false;
@@ -125,7 +142,7 @@ void aq_binding_make(const aq_binding_wish_t *wish, aq_binding_t *out, char *why
                  (out->of = calloc(wish->count, sizeof *out->of)) != NULL;
     for (uint32_t i = 0; bound && i < wish->count; i++)
         aq_cores_share(&cores, wish->ranks, wish->numbers[i], &out->of[i]);
-    if (!bound || !claim_cores(out, wish, why, room))
+    if (!bound || !take_cores(out, wish, why, room))
         aq_binding_free(out);
     aq_cores_free(&cores);
 }

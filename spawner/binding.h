@@ -2,7 +2,8 @@
 // core by luck, while another core is idle, wait a time slice of the kernel for each message.
 //
 // The rule (binding_share.c) works on a list of cores; binding_layout.c reads that list from
-// /sys; binding.c decides whether ranks are bound, and claims the cores.
+// /sys; binding_others.c looks for other programs there; binding.c decides whether ranks are bound,
+// and claims the cores.
 //
 // A claim is a lock (flock) on the folder of a processor in /sys. It keeps two jobs of a host from
 // binding ranks to the same core, and ends with the process that holds it, however that ends.
@@ -13,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define AQ_CPU_FOLDER "/sys/devices/system/cpu"
 
@@ -41,6 +43,10 @@ void aq_cpus_print(const cpu_set_t *cpus, char *text, size_t room);
 // Reads such a list, up to the end of a line. False: it is none, or names no processor.
 bool aq_cpus_parse(const char *text, cpu_set_t *out);
 
+// A process that runs at the moment, bound to some of the processors that are wanted, but not to
+// all that are usable; 0: there is none, as far as this process can see others.
+pid_t aq_binding_find_other(const cpu_set_t *wanted, const cpu_set_t *usable);
+
 // The ranks of a host that a supervisor is about to start.
 typedef struct aq_binding_wish {
     bool force;              // bind also where something else has bound (core), see aq_binding_make
@@ -58,8 +64,8 @@ typedef struct aq_binding {
 
 // Chooses the processors of the ranks and claims their cores. Unless forced, ranks are bound only
 // if nothing has restricted the processors of this process, apart from a cpuset (of a container),
-// and no other job has claimed one of the cores. Writes into `why`, as a clause, why ranks are not
-// bound. The caller frees *out.
+// no other job has claimed one of the cores, and no other program is bound to them and runs. Writes
+// into `why`, as a clause, why ranks are not bound. The caller frees *out.
 void aq_binding_make(const aq_binding_wish_t *wish, aq_binding_t *out, char *why, size_t room);
 // Binds each of `count` ranks to that many of the processors `allowed`, from the lowest on, which
 // suffice. False: no memory.

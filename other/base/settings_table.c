@@ -155,9 +155,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_BIND] =
         {"GASNET_BIND", AQ_TYPE_CHOICE, "auto", 0, 0, "auto core none",
          "Whether each process of a job is bound to cores of its own. auto: if a host has no more "
-         "processes of the job than processors, nothing else has bound them, and no other job has "
-         "bound its processes to these cores; core: also then, if there are no more processes "
-         "than cores; none: no process is bound. Jobs that mpirun or srun starts are bound, or "
+         "processes of the job than processors, nothing else has bound them, and no other job or "
+         "program is bound to these cores; core: also then, if there are no more processes than "
+         "cores; none: no process is bound. Jobs that mpirun or srun starts are bound, or "
          "not, by these. The launcher's option --bind sets this variable."},
     [AQ_SET_SPAWN_KEY] =
         {"GASNET_SPAWN_KEY", AQ_TYPE_TEXT, "", 0, 0, NULL,

@@ -55,6 +55,20 @@ why()
     grep -qF -- "ranks are not bound to processors: $1" "$work/err" || fail "no '$1'"
 }
 
+# wait_state PROCESS NAME STATE LIST: the process runs that program, in that state (a pattern), and is
+# bound to these processors.
+wait_state()
+{
+    local text
+    for _ in $(seq 100); do
+        text=$(sed -nE 's/^(Name|State|Cpus_allowed_list):[[:space:]]*([^ ]*).*/\2/p' "/proc/$1/status" | xargs)
+        # shellcheck disable=SC2254
+        case $text in "$2 "$3" $4") return 0 ;; esac
+        sleep 0.05
+    done
+    fail "process $1 does not become $2 on processors $4: $text"
+}
+
 job()
 {
     expect 0 "$@"
@@ -143,6 +157,23 @@ for sig in TERM KILL; do
     job "$run" -n 2 "$conform" cpus
     apart 2
 done
+
+# A program that claims nothing is bound to the same processors, and runs; or sleeps, or is not bound.
+taskset -c 0 sleep 60 &
+pids=$!
+wait_state $! sleep S 0
+bash -c 'while :; do :; done' &
+pids+=" $!"
+job "$run" -n 2 "$conform" cpus
+apart 2
+taskset -c $((cpus - 1)) bash -c 'while :; do :; done' &
+pids+=" $!"
+wait_state $! bash R $((cpus - 1))
+job "$run" -n 2 "$conform" cpus
+none 2
+why "process $! runs and is bound to some of the same processors"
+kill $pids
+none_left
 
 # Two hosts that are this one: whoever comes second leaves its ranks alone.
 printf '#!/bin/bash\nexec sh -c "${!#}"\n' >"$work/shell"
