@@ -9,7 +9,9 @@
 //       coll_move.c    pieces go up and down a tree
 //       coll_flat.c    each rank sends blocks directly to the ranks that need them
 //       coll_rounds.c  one message of each rank in each of log2(ranks) rounds
-//       coll_board.c   ranks of one neighbourhood copy from each other's memory
+//       coll_copy.c    ranks of one neighbourhood copy blocks from each other's memory
+//       coll_combine.c ranks of one neighbourhood combine what is in each other's memory
+//   The last two use the boards of coll_board.c.
 // - The id of a team and a number in the team identify an operation. If this process has not
 // created the team or started the operation yet, it keeps messages for them until then.
 // - Handlers record arrivals and send nothing. Initiators and a task advance operations, in one
@@ -188,10 +190,12 @@ typedef struct aq_coll_op {
     char *work;  // of coll_rounds.c
     bool posted; // the operation has begun to move its data, by rounds or boards
 
-    // Of coll_board.c.
+    // Of the ways that use boards.
     uint32_t phase;          // among the operations on the team's boards
-    uint32_t answered;       // of `ready`
     bool copied;             // the blocks of all ranks are here
+    uint8_t step, shows;     // of coll_combine.c
+    uint32_t seen;           // ranks, in this step
+    uint32_t answered;       // of `ready`
     _Atomic uint8_t *askers; // by rank: AQ_COLL_ASKED ...; NULL: of another way
     uint8_t *taken;          // by rank: progress with its block
 
@@ -217,7 +221,8 @@ struct aq_coll_way {
     bool (*awaits_ready)(const aq_coll_op_t *op, uint32_t rank);
     bool (*part)(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
 };
-extern const aq_coll_way_t aq_coll_by_tree, aq_coll_by_blocks, aq_coll_by_rounds, aq_coll_by_board;
+extern const aq_coll_way_t aq_coll_by_tree, aq_coll_by_blocks, aq_coll_by_rounds, aq_coll_by_copy,
+    aq_coll_by_combining;
 
 // Bytes of the largest part.
 size_t aq_coll_part_limit(void);
@@ -261,10 +266,19 @@ void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank);
 // Finds a part of the block of a rank.
 bool aq_coll_block_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
 
-// ---- through the memory of the neighbourhood: coll_board.c ----
+// Whether this rank sends a block to a rank, or awaits one from it.
+bool aq_coll_block_goes(const aq_coll_op_t *op, uint32_t rank);
+bool aq_coll_block_comes(const aq_coll_op_t *op, uint32_t rank);
+
+// ---- reductions in the memory of the neighbourhood: coll_combine.c ----
+
+// Whether aq_coll_by_combining takes a reduction of a team.
+bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call);
+
+// ---- the memory of the neighbourhood: coll_board.c ----
 
 // Bytes of a board, in the scratch of each process.
-#define AQ_BOARD_BYTES 3072
+#define AQ_BOARD_BYTES 5504
 // Makes this process's side of the boards of a team. areas: the boards of all members, in rank
 // order; the caller frees the array. Local.
 aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas);

@@ -271,7 +271,8 @@ static uint32_t shares_of(const aq_coll_t *coll, const aq_coll_call_t *call)
     size_t bytes = call->unit * call->count;
     uint32_t size = coll->map.size;
     if (call->kind != AQ_COLL_TO_ALL || call->in_order || bytes < SHARE_FROM ||
-        size > SHARE_RANKS || bytes / size < SHARE_LEAST || call->count < size)
+        size > SHARE_RANKS || bytes / size < SHARE_LEAST || call->count < size ||
+        aq_coll_combines(coll, call))
         return 1;
     return size;
 }

@@ -2,6 +2,7 @@
 //
 //                 a rank sends                    and awaits
 //     scatter     the root: block r to rank r     the others: a block of the root
+//     broadcast   the root: its block, to all     the others: a block of the root
 //     gather      the others: its block, to root  the root: block s of rank s
 //     gather all  its block, to all ranks         block s of rank s
 //     exchange    block r to rank r               block s of rank s
@@ -18,18 +19,23 @@ static uint32_t my_rank(const aq_coll_op_t *op)
     return op->coll->team->head.rank;
 }
 
-static bool sends_to(const aq_coll_op_t *op, uint32_t rank)
+static bool is_from_root(const aq_coll_op_t *op)
 {
-    if (rank == my_rank(op) || (op->call.kind == AQ_COLL_SCATTER && op->call.root != my_rank(op)))
+    return op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_BROADCAST;
+}
+
+bool aq_coll_block_goes(const aq_coll_op_t *op, uint32_t rank)
+{
+    if (rank == my_rank(op) || (is_from_root(op) && op->call.root != my_rank(op)))
         return false;
     return op->call.kind != AQ_COLL_GATHER || rank == op->call.root;
 }
 
-static bool awaits_from(const aq_coll_op_t *op, uint32_t rank)
+bool aq_coll_block_comes(const aq_coll_op_t *op, uint32_t rank)
 {
     if (rank == my_rank(op) || (op->call.kind == AQ_COLL_GATHER && op->call.root != my_rank(op)))
         return false;
-    return op->call.kind != AQ_COLL_SCATTER || rank == op->call.root;
+    return !is_from_root(op) || rank == op->call.root;
 }
 
 // The source of the block for a rank, and the destination of the block of a rank.
@@ -41,7 +47,7 @@ const char *aq_coll_block_for(const aq_coll_op_t *op, uint32_t rank)
 
 char *aq_coll_block_place(const aq_coll_op_t *op, uint32_t rank)
 {
-    return (char *)op->call.dst + (op->call.kind == AQ_COLL_SCATTER ? 0 : rank * op->bytes);
+    return (char *)op->call.dst + (is_from_root(op) ? 0 : rank * op->bytes);
 }
 
 // ---- layout ----
@@ -61,10 +67,10 @@ static void prepare_blocks(aq_coll_op_t *op)
 {
     op->slots = (aq_coll_slot_t *)(op + 1);
     for (uint32_t r = 0; r < op->coll->map.size; r++) {
-        const uint32_t parts = awaits_from(op, r) ? op->parts_of_piece : 0;
+        const uint32_t parts = aq_coll_block_comes(op, r) ? op->parts_of_piece : 0;
         atomic_init(&op->slots[r].missing, parts);
         op->slots[r].unbegun = parts;
-        op->down_count += sends_to(op, r);
+        op->down_count += aq_coll_block_goes(op, r);
     }
 }
 
@@ -72,12 +78,12 @@ static void prepare_blocks(aq_coll_op_t *op)
 
 static uint32_t block_sender(const aq_coll_op_t *op, uint32_t row)
 {
-    return row < op->coll->map.size && awaits_from(op, row) ? row : GEX_RANK_INVALID;
+    return row < op->coll->map.size && aq_coll_block_comes(op, row) ? row : GEX_RANK_INVALID;
 }
 
 static bool block_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
-    return sends_to(op, rank) && atomic_load(&op->ready) < op->down_count;
+    return aq_coll_block_goes(op, rank) && atomic_load(&op->ready) < op->down_count;
 }
 
 bool aq_coll_block_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
@@ -105,7 +111,7 @@ void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank)
 
 void aq_coll_block_keep(const aq_coll_op_t *op)
 {
-    const bool rooted = op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_GATHER;
+    const bool rooted = is_from_root(op) || op->call.kind == AQ_COLL_GATHER;
     if (rooted && op->call.root != my_rank(op))
         return;
     const char *from = aq_coll_block_for(op, my_rank(op));
@@ -121,7 +127,7 @@ static void send_all(const aq_coll_op_t *op)
     aq_coll_block_keep(op);
     for (uint32_t i = 1; i < size; i++) {
         const uint32_t rank = (my_rank(op) + i) % size;
-        if (sends_to(op, rank))
+        if (aq_coll_block_goes(op, rank))
             aq_coll_block_send(op, rank);
     }
 }
@@ -130,7 +136,7 @@ static void invite_senders(aq_coll_op_t *op)
 {
     op->invited = true;
     for (uint32_t r = 0; r < op->coll->map.size; r++)
-        if (awaits_from(op, r))
+        if (aq_coll_block_comes(op, r))
             aq_coll_send_ready(op, r);
 }
 

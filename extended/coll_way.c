@@ -21,8 +21,6 @@ size_t aq_coll_part_limit(void)
 static const aq_coll_way_t *choose_block_way(const aq_coll_t *coll, size_t bytes)
 {
     const uint32_t size = coll->map.size;
-    if (coll->board && bytes)
-        return &aq_coll_by_board;
     return size >= ROUNDS_FROM && bytes && bytes <= ROUNDS_BYTES / size ? &aq_coll_by_rounds
                                                                         : &aq_coll_by_blocks;
 }
@@ -30,18 +28,22 @@ static const aq_coll_way_t *choose_block_way(const aq_coll_t *coll, size_t bytes
 // All ranks choose alike, because the choice depends only on the team and single-valued arguments.
 static const aq_coll_way_t *choose_way(const aq_coll_op_t *op)
 {
+    const bool shared = op->coll->board && op->call.count;
     switch (op->call.kind) {
+    case AQ_COLL_TO_ONE:
+    case AQ_COLL_TO_ALL:
+        return aq_coll_combines(op->coll, &op->call) ? &aq_coll_by_combining : &aq_coll_by_tree;
+    case AQ_COLL_BROADCAST:
+        return shared ? &aq_coll_by_copy : &aq_coll_by_tree;
     case AQ_COLL_SCATTER:
     case AQ_COLL_GATHER:
-        return &aq_coll_by_blocks;
+        return shared ? &aq_coll_by_copy : &aq_coll_by_blocks;
     case AQ_COLL_GATHER_ALL:
     case AQ_COLL_EXCHANGE:
-        return choose_block_way(op->coll, op->call.unit * op->call.count);
-    case AQ_COLL_SCAN:
-    case AQ_COLL_SCAN_EXCLUSIVE:
-        return &aq_coll_by_rounds;
+        return shared ? &aq_coll_by_copy
+                      : choose_block_way(op->coll, op->call.unit * op->call.count);
     default:
-        return &aq_coll_by_tree;
+        return &aq_coll_by_rounds; // scans
     }
 }
 

@@ -1,0 +1,133 @@
+// The boards of a team: memory that its members share, on which each says what an operation of the
+// others needs.
+//
+//     board of a rank:   post[phase % 4]   phase, then the bytes of this rank or their address
+//                        combined          phase of the last operation whose share is computed
+//                        done              phase of the last operation that needs no board of
+//                                          another rank any more
+//
+// - The operations of a team have phases, and use the boards one after the other.
+// - A rank writes a post only when all members are done with the operation that used it before. If
+//   an operation needs the posts of all, it is known by its end that all are done with the one
+//   before, so most operations need not ask.
+// - Boards are in memory that other processes write. Lengths are known here, and an address is only
+//   used if it is in a segment, or read in a process that has proved its number.
+#ifndef AQ_COLL_BOARD_H
+#define AQ_COLL_BOARD_H
+
+#include "../core/process_read.h"
+#include "coll.h"
+
+enum {
+    AQ_BOARD_POSTS = 4,
+    AQ_POST_NEAR = 32,   // bytes that fit into the line of the phase
+    AQ_POST_BYTES = 1280 // bytes of a short operation
+};
+
+// In aq_post_t.shows: which memory of the rank all others reach without the kernel, as its segment.
+enum { AQ_SHOWS_SRC = 1, AQ_SHOWS_DST = 2 };
+
+typedef struct aq_post {
+    _Alignas(64) _Atomic uint32_t phase;
+    uint32_t shows;
+    uint64_t src, dst; // addresses; of long operations
+    _Alignas(AQ_POST_NEAR) char near[AQ_POST_NEAR];
+    char far[AQ_POST_BYTES]; // in place of near
+} aq_post_t;
+
+typedef struct aq_area {
+    aq_post_t post[AQ_BOARD_POSTS];
+    _Alignas(64) _Atomic uint32_t done;
+    _Atomic uint32_t combined;
+    _Alignas(64) aq_process_t owner;
+    _Atomic uint32_t left, lookers; // members of the team that have left, and all of them
+    _Atomic uint32_t reads;         // whether the rank can read all others: aq_board_reads_t
+} aq_area_t;
+_Static_assert(sizeof(aq_area_t) <= AQ_BOARD_BYTES, "boards overlap in the scratch");
+
+typedef enum aq_board_reads {
+    AQ_READS_UNKNOWN,
+    AQ_READS_ALL,
+    AQ_READS_REFUSED,
+} aq_board_reads_t;
+
+typedef struct aq_board_member {
+    aq_area_t *area;
+    bool known; // its process has proved its number
+} aq_board_member_t;
+
+struct aq_board {
+    uint32_t size, rank;
+    uint32_t phases, completed; // operations so far
+    uint32_t all_done;          // a phase that all members are done with
+    aq_board_reads_t reads;     // what all members have agreed on
+    aq_board_member_t member[];
+};
+
+static inline aq_area_t *aq_board_area(const aq_coll_op_t *op, uint32_t rank)
+{
+    return op->coll->board->member[rank].area;
+}
+
+static inline aq_post_t *aq_board_post(const aq_coll_op_t *op, uint32_t rank)
+{
+    return &aq_board_area(op, rank)->post[op->phase % AQ_BOARD_POSTS];
+}
+
+// Where a post has the bytes of a short operation, aligned as they are large, for operators.
+static inline char *aq_post_bytes(aq_post_t *post, size_t nbytes)
+{
+    return nbytes <= AQ_POST_NEAR ? post->near : post->far;
+}
+
+// Gives an operation its phase. Called in the order of the operations.
+void aq_board_join(aq_coll_op_t *op);
+
+// Whether the operations before this one are complete in this process.
+static inline bool aq_board_turn(const aq_coll_op_t *op)
+{
+    return op->coll->board->completed + 1 == op->phase;
+}
+
+// Whether this rank may write its post: all members are done with the operation that used it.
+bool aq_board_room(const aq_coll_op_t *op);
+
+// Shows the post of this rank to the others, once it is written.
+void aq_board_publish(const aq_coll_op_t *op);
+
+static inline bool aq_board_posted(const aq_coll_op_t *op, uint32_t rank)
+{
+    return atomic_load_explicit(&aq_board_post(op, rank)->phase, memory_order_acquire) == op->phase;
+}
+
+// Tells the others that this rank needs their boards and memory for this operation no more.
+void aq_board_tell_done(const aq_coll_op_t *op);
+
+// Whether a rank has told that.
+static inline bool aq_board_done(const aq_coll_op_t *op, uint32_t rank)
+{
+    const uint32_t done =
+        atomic_load_explicit(&aq_board_area(op, rank)->done, memory_order_acquire);
+    return (int32_t)(done - op->phase) >= 0;
+}
+
+// Completes an operation in this process, which has told that it is done, so that the next one has
+// its turn. all: this rank has seen the posts of all members.
+void aq_board_complete(const aq_coll_op_t *op, bool all);
+
+// As aq_board_tell_done and aq_board_complete, for an operation that ends when this rank has seen
+// the posts of all members: none of them can wait for this rank, so none is woken.
+void aq_board_end(const aq_coll_op_t *op);
+
+// Returns bytes at an address of a rank: where they are, or copied to `room`. NULL: this process
+// cannot read them.
+const void *aq_board_see(const aq_coll_op_t *op, uint32_t rank, uint64_t address, void *room,
+                         size_t nbytes);
+
+// Whether the kernel lets this process read the memory of all members. They have posted something.
+bool aq_board_reads_all(aq_board_t *board);
+
+// Wakes ranks that wait for a word of this rank's board, after it was written.
+void aq_board_wake(void);
+
+#endif

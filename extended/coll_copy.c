@@ -1,0 +1,199 @@
+// Blocks between ranks that share memory: the operations of coll_flat.c, by copies.
+//
+// - A rank that has a block for others posts it (coll_board.h), and they copy it: short blocks from
+//   the board, and long ones from memory that is mapped here, or through the kernel
+//   (process_read.h). If the kernel refuses, the rank reports "ready" and gets the block by
+//   messages (coll_flat.c).
+// - An operation with short blocks is complete when this rank has copied all of those that it
+//   awaits, and one with long blocks when the other ranks have copied theirs too. So a rank that
+//   shares its processor has to run once for short blocks.
+#include <string.h>
+
+#include "coll_board.h"
+
+// ---- layout ----
+
+// After the record: slots, as of blocks by messages, and two bytes for each rank.
+static size_t plan_copy(aq_coll_op_t *op)
+{
+    const size_t bytes = aq_coll_by_blocks.plan(op);
+    op->rendezvous = true;
+    op->unasked = 0;
+    op->slots_at = bytes;
+    return bytes + 2 * (size_t)op->coll->map.size;
+}
+
+static void prepare_copy(aq_coll_op_t *op)
+{
+    const uint32_t size = op->coll->map.size;
+    op->slots = (aq_coll_slot_t *)(op + 1);
+    op->askers = (_Atomic uint8_t *)((char *)op + op->slots_at);
+    op->taken = (uint8_t *)op->askers + size;
+    memset((char *)(op + 1), 0, op->slots_at - sizeof *op + 2 * (size_t)size);
+    aq_board_join(op);
+}
+
+// ---- expected arrivals: only the blocks that this rank has asked for ----
+
+static uint32_t copy_sender(const aq_coll_op_t *op, uint32_t row)
+{
+    return aq_coll_by_blocks.sender(op, row);
+}
+
+static bool copy_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+{
+    return rank < op->coll->map.size && aq_coll_block_goes(op, rank) &&
+           !atomic_load_explicit(&op->askers[rank], memory_order_relaxed);
+}
+
+// ---- sending ----
+
+// The block of a rank among those that a rank posts.
+static size_t block_offset(const aq_coll_op_t *op, uint32_t rank)
+{
+    const bool of_many = op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_EXCHANGE;
+    return of_many ? rank * op->bytes : 0;
+}
+
+static size_t sent_bytes(const aq_coll_op_t *op)
+{
+    return block_offset(op, 1) ? op->bytes * op->coll->map.size : op->bytes;
+}
+
+static bool is_short(const aq_coll_op_t *op)
+{
+    return sent_bytes(op) <= AQ_POST_BYTES;
+}
+
+static bool is_rooted(const aq_coll_op_t *op)
+{
+    return op->call.kind != AQ_COLL_GATHER_ALL && op->call.kind != AQ_COLL_EXCHANGE;
+}
+
+static bool has_blocks(const aq_coll_op_t *op)
+{
+    const bool is_root = op->coll->board->rank == op->call.root;
+    return !is_rooted(op) || is_root == (op->call.kind != AQ_COLL_GATHER);
+}
+
+// Returns false if there is no room yet.
+static bool post_blocks(aq_coll_op_t *op)
+{
+    if (has_blocks(op)) {
+        aq_post_t *post = aq_board_post(op, op->coll->board->rank);
+        if (!aq_board_room(op))
+            return false;
+        if (is_short(op))
+            memcpy(aq_post_bytes(post, sent_bytes(op)), op->call.src, sent_bytes(op));
+        else
+            post->src = (uintptr_t)op->call.src;
+        aq_board_publish(op);
+    }
+    aq_coll_block_keep(op);
+    op->posted = true;
+    return true;
+}
+
+// Sends the blocks of the ranks that could not copy theirs.
+static void answer_askers(aq_coll_op_t *op)
+{
+    for (uint32_t r = 0; r < op->coll->map.size; r++)
+        if (atomic_load_explicit(&op->askers[r], memory_order_relaxed) == AQ_COLL_ASKED) {
+            atomic_store_explicit(&op->askers[r], AQ_COLL_ANSWERED, memory_order_relaxed);
+            op->answered++;
+            aq_coll_block_send(op, r);
+        }
+}
+
+// ---- receiving ----
+
+enum { NOT_HERE, AWAITED, HERE }; // in op->taken
+
+static void block_ask(const aq_coll_op_t *op, uint32_t rank)
+{
+    aq_lock_take(&aq_coll_lock);
+    op->slots[rank].unbegun = op->parts_of_piece;
+    atomic_store_explicit(&op->slots[rank].missing, op->parts_of_piece, memory_order_relaxed);
+    aq_lock_drop(&aq_coll_lock);
+    aq_coll_send_ready(op, rank);
+}
+
+// Takes the block of a rank that has posted it; returns what has become of the block.
+static uint8_t block_take(const aq_coll_op_t *op, uint32_t rank)
+{
+    aq_post_t *post = aq_board_post(op, rank);
+    char *to = aq_coll_block_place(op, rank);
+    const size_t at = block_offset(op, op->coll->board->rank);
+    const void *from = is_short(op) ? aq_post_bytes(post, sent_bytes(op)) + at
+                                    : aq_board_see(op, rank, post->src + at, to, op->bytes);
+    if (!from) {
+        block_ask(op, rank);
+        return AWAITED;
+    }
+    if (from != to)
+        memcpy(to, from, op->bytes);
+    return HERE;
+}
+
+static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
+{
+    uint8_t *taken = &op->taken[rank];
+    if (!aq_coll_block_comes(op, rank))
+        return true;
+    if (*taken == NOT_HERE && aq_board_posted(op, rank))
+        *taken = block_take(op, rank);
+    if (*taken == AWAITED && !atomic_load_explicit(&op->slots[rank].missing, memory_order_acquire))
+        *taken = HERE;
+    return *taken == HERE;
+}
+
+// Each rank begins with its successor, so that not all ranks copy from one rank at the same time.
+// Returns true if all blocks are here.
+static bool take_blocks(aq_coll_op_t *op)
+{
+    const aq_board_t *board = op->coll->board;
+    for (uint32_t i = op->down; i + 1 < board->size; i++) {
+        const uint32_t next = board->rank + 1 + i;
+        if (block_is_here(op, next < board->size ? next : next - board->size) && i == op->down)
+            op->down++;
+    }
+    return op->down + 1 == board->size;
+}
+
+// Whether the ranks that need a long block of this one have copied it.
+static bool all_have_copied(aq_coll_op_t *op)
+{
+    if (is_short(op))
+        return true;
+    const uint32_t size = op->coll->board->size;
+    while (op->up < size && (!aq_coll_block_goes(op, op->up) || aq_board_done(op, op->up)))
+        op->up++;
+    return op->up == size;
+}
+
+static bool advance_copy(aq_coll_op_t *op)
+{
+    if (!aq_board_turn(op) || (!op->posted && !post_blocks(op)))
+        return false;
+    if (op->answered != atomic_load_explicit(&op->ready, memory_order_acquire))
+        answer_askers(op);
+    if (!op->copied && take_blocks(op)) {
+        op->copied = true;
+        if (is_short(op) && !is_rooted(op)) {
+            aq_board_end(op);
+            return true;
+        }
+        aq_board_tell_done(op);
+    }
+    if (!op->copied || !all_have_copied(op))
+        return false;
+    aq_board_complete(op, !is_rooted(op));
+    return true;
+}
+
+const aq_coll_way_t aq_coll_by_copy = {.plan = plan_copy,
+                                       .prepare = prepare_copy,
+                                       .advance = advance_copy,
+                                       .sender = copy_sender,
+                                       .awaits_ready = copy_awaits_ready,
+                                       .part = aq_coll_block_part};
