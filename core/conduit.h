@@ -467,7 +467,7 @@ typedef struct aq_conduit_ops {
     void (*dump_state)(aq_conduit_t *conduit);
 } aq_conduit_ops_t;
 
-#define AQ_SCRATCH_BYTES ((size_t)512 << 10)
+#define AQ_SCRATCH_BYTES ((size_t)2 << 20)
 
 // Bytes without access that share_segments leaves on both sides of each segment that it maps, if
 // the address space has room for them, so that an access outside of a segment is found

@@ -255,21 +255,6 @@ static inline bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_
     return op->way->part(op, row, part, found);
 }
 
-// ---- blocks: coll_flat.c ----
-
-// The source of the block for a rank, and the destination of the block of a rank.
-const char *aq_coll_block_for(const aq_coll_op_t *op, uint32_t rank);
-char *aq_coll_block_place(const aq_coll_op_t *op, uint32_t rank);
-// Copies the block of this rank from src to dst, unless it is in place already.
-void aq_coll_block_keep(const aq_coll_op_t *op);
-void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank);
-// Finds a part of the block of a rank.
-bool aq_coll_block_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
-
-// Whether this rank sends a block to a rank, or awaits one from it.
-bool aq_coll_block_goes(const aq_coll_op_t *op, uint32_t rank);
-bool aq_coll_block_comes(const aq_coll_op_t *op, uint32_t rank);
-
 // ---- reductions in the memory of the neighbourhood: coll_combine.c ----
 
 // Whether aq_coll_by_combining takes a reduction of a team.
@@ -278,7 +263,7 @@ bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call);
 // ---- the memory of the neighbourhood: coll_board.c ----
 
 // Bytes of a board, in the scratch of each process.
-#define AQ_BOARD_BYTES 5504
+#define AQ_BOARD_BYTES (33 << 10)
 // Makes this process's side of the boards of a team. areas: the boards of all members, in rank
 // order; the caller frees the array. Local.
 aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas);
@@ -348,6 +333,34 @@ static inline aq_coll_t *aq_coll_of(const aq_team_t *team)
 {
     return team->coll;
 }
+
+// ---- blocks: coll_flat.c ----
+
+static inline bool aq_coll_is_from_root(const aq_coll_op_t *op)
+{
+    return op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_BROADCAST;
+}
+// Whether this rank sends a block to a rank, or awaits one from it.
+static inline bool aq_coll_block_goes(const aq_coll_op_t *op, uint32_t rank)
+{
+    const uint32_t me = op->coll->team->head.rank;
+    return rank != me && (!aq_coll_is_from_root(op) || op->call.root == me) &&
+           (op->call.kind != AQ_COLL_GATHER || op->call.root == rank);
+}
+static inline bool aq_coll_block_comes(const aq_coll_op_t *op, uint32_t rank)
+{
+    const uint32_t me = op->coll->team->head.rank;
+    return rank != me && (!aq_coll_is_from_root(op) || op->call.root == rank) &&
+           (op->call.kind != AQ_COLL_GATHER || op->call.root == me);
+}
+// The source of the block for a rank, and the destination of the block of a rank.
+const char *aq_coll_block_for(const aq_coll_op_t *op, uint32_t rank);
+char *aq_coll_block_place(const aq_coll_op_t *op, uint32_t rank);
+// Copies the block of this rank from src to dst, unless it is in place already.
+void aq_coll_block_keep(const aq_coll_op_t *op);
+void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank);
+// Finds a part of the block of a rank.
+bool aq_coll_block_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
 
 // ---- checks of debug builds that all ranks make the same call: coll_check.c ----
 

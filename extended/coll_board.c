@@ -1,6 +1,7 @@
 // The boards of a team: their start and end, turns, and the memory of other ranks.
 #include "coll_board.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ bool aq_board_reset(void *memory)
     if (atomic_load_explicit(&area->left, memory_order_acquire) !=
         atomic_load_explicit(&area->lookers, memory_order_relaxed))
         return false;
-    memset(area, 0, sizeof *area);
+    memset(area, 0, offsetof(aq_area_t, far));
     return true;
 }
 

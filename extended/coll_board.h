@@ -20,8 +20,12 @@
 
 enum {
     AQ_BOARD_POSTS = 4,
-    AQ_POST_NEAR = 32,   // bytes that fit into the line of the phase
-    AQ_POST_BYTES = 1280 // bytes of a short operation
+    AQ_POST_NEAR = 32,    // bytes that fit into the line of the phase
+    AQ_POST_BYTES = 8192, // bytes of a short operation
+    // In a small team a long operation begins above AQ_POST_FEW bytes: few ranks wait for each
+    // other, which costs less than the second copy.
+    AQ_POST_FEW = 1280,
+    AQ_TEAM_SMALL = 4
 };
 
 // In aq_post_t.shows: which memory of the rank all others reach without the kernel, as its segment.
@@ -32,9 +36,9 @@ typedef struct aq_post {
     uint32_t shows;
     uint64_t src, dst; // addresses; of long operations
     _Alignas(AQ_POST_NEAR) char near[AQ_POST_NEAR];
-    char far[AQ_POST_BYTES]; // in place of near
 } aq_post_t;
 
+// The bytes of posts come last, so that a team that posts little needs one page.
 typedef struct aq_area {
     aq_post_t post[AQ_BOARD_POSTS];
     _Alignas(64) _Atomic uint32_t done;
@@ -42,6 +46,7 @@ typedef struct aq_area {
     _Alignas(64) aq_process_t owner;
     _Atomic uint32_t left, lookers; // members of the team that have left, and all of them
     _Atomic uint32_t reads;         // whether the rank can read all others: aq_board_reads_t
+    _Alignas(64) char far[AQ_BOARD_POSTS][AQ_POST_BYTES]; // in place of near
 } aq_area_t;
 _Static_assert(sizeof(aq_area_t) <= AQ_BOARD_BYTES, "boards overlap in the scratch");
 
@@ -74,10 +79,18 @@ static inline aq_post_t *aq_board_post(const aq_coll_op_t *op, uint32_t rank)
     return &aq_board_area(op, rank)->post[op->phase % AQ_BOARD_POSTS];
 }
 
-// Where a post has the bytes of a short operation, aligned as they are large, for operators.
-static inline char *aq_post_bytes(aq_post_t *post, size_t nbytes)
+// Where a rank posts the bytes of a short operation, aligned as they are large, for operators.
+static inline char *aq_board_bytes(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)
 {
-    return nbytes <= AQ_POST_NEAR ? post->near : post->far;
+    return nbytes <= AQ_POST_NEAR ? aq_board_post(op, rank)->near
+                                  : aq_board_area(op, rank)->far[op->phase % AQ_BOARD_POSTS];
+}
+
+// Whether ranks post that many bytes, and not their address.
+static inline bool aq_board_is_short(const aq_coll_op_t *op, size_t nbytes)
+{
+    return nbytes <= AQ_POST_FEW ||
+           (nbytes <= AQ_POST_BYTES && op->coll->board->size > AQ_TEAM_SMALL);
 }
 
 // Gives an operation its phase. Called in the order of the operations.

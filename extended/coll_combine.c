@@ -4,8 +4,8 @@
 //     all post    their bytes                     the addresses of their source and destination
 //     to one      the root combines the posts     the root combines the sources; or all do, each
 //                                                 its share of the elements, in the root's memory
-//     to all      each combines the posts         each combines its share in its own memory, and
-//                                                 copies the shares of the others from theirs
+//     to all      each combines the posts; or     each combines its share in its own memory, and
+//                 its share, in its own post      copies the shares of the others from theirs
 //
 // - Elements are combined in the order of the ranks, from the last one to the first, and each of a
 //   long operation at one rank. So all ranks get the same bits, also of sums of reals.
@@ -26,8 +26,8 @@
 enum {
     CHUNK = 16 << 10,
     LINE = 64,
-    // A reduction to all is short if all posts have at most this many bytes; each rank reads them.
-    POSTS_MOST = 128 << 10,
+    // Each rank combines all posts if they have at most this many bytes together.
+    POSTS_MOST = 32 << 10,
     // A share has at least SHARE_LEAST bytes, and SPLIT_LEAST if only the root needs the result.
     SHARE_LEAST = 64,
     SPLIT_LEAST = 16 << 10,
@@ -45,12 +45,18 @@ typedef enum combine_step {
 
 static bool is_short(const aq_coll_op_t *op)
 {
-    return op->bytes <= AQ_POST_BYTES;
+    return aq_board_is_short(op, op->bytes);
 }
 
 static bool is_to_all(const aq_coll_op_t *op)
 {
     return op->call.kind == AQ_COLL_TO_ALL;
+}
+
+// Whether each rank combines a share of the posts.
+static bool is_shared(const aq_coll_op_t *op)
+{
+    return is_to_all(op) && op->bytes * op->coll->board->size > POSTS_MOST;
 }
 
 static uint32_t my_rank(const aq_coll_op_t *op)
@@ -65,7 +71,7 @@ bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call)
         return false;
     if (call->kind != AQ_COLL_TO_ALL)
         return call->kind == AQ_COLL_TO_ONE;
-    return bytes <= AQ_POST_BYTES ? bytes * size <= POSTS_MOST : bytes / size >= SHARE_LEAST;
+    return bytes * size <= POSTS_MOST || bytes / size >= SHARE_LEAST;
 }
 
 // ---- layout: a long operation may have to go along the tree ----
@@ -106,25 +112,27 @@ static _Alignas(64) char sum[CHUNK], read_room[CHUNK];
 
 static const char *short_source(const aq_coll_op_t *op, uint32_t rank)
 {
-    return rank == my_rank(op) ? op->call.src : aq_post_bytes(aq_board_post(op, rank), op->bytes);
+    return rank == my_rank(op) ? op->call.src : aq_board_bytes(op, rank, op->bytes);
 }
 
-static void short_combine(const aq_coll_op_t *op)
+// Combines posted elements into `sum`.
+static void short_combine(const aq_coll_op_t *op, size_t from, size_t to)
 {
+    const size_t at = from * op->call.unit, nbytes = to * op->call.unit - at;
     uint32_t rank = op->coll->board->size - 1;
-    memcpy(sum, short_source(op, rank), op->bytes);
+    if (!nbytes)
+        return;
+    memcpy(sum, short_source(op, rank) + at, nbytes);
     while (rank--)
-        op->call.fn(short_source(op, rank), sum, op->call.count, op->call.cdata);
-    memcpy(op->call.dst, sum, op->bytes);
+        op->call.fn(short_source(op, rank) + at, sum, to - from, op->call.cdata);
 }
 
 // Returns false if there is no room yet.
 static bool short_post(aq_coll_op_t *op)
 {
-    aq_post_t *post = aq_board_post(op, my_rank(op));
     if (!aq_board_room(op))
         return false;
-    memcpy(aq_post_bytes(post, op->bytes), op->call.src, op->bytes);
+    memcpy(aq_board_bytes(op, my_rank(op), op->bytes), op->call.src, op->bytes);
     aq_board_publish(op);
     op->posted = true;
     return true;
@@ -138,23 +146,108 @@ static bool all_have_posted(aq_coll_op_t *op)
     return op->seen == board->size;
 }
 
-static bool advance_short(aq_coll_op_t *op)
+static bool advance_to_one(aq_coll_op_t *op)
 {
     const bool is_root = op->call.root == my_rank(op);
-    if (!op->posted && (is_to_all(op) || !is_root) && !short_post(op))
+    if (is_root && !all_have_posted(op))
         return false;
-    if (is_to_all(op) || is_root) {
-        if (!all_have_posted(op))
-            return false;
-        short_combine(op);
-    }
-    if (is_to_all(op)) {
-        aq_board_end(op);
-        return true;
+    if (is_root) {
+        short_combine(op, 0, op->call.count);
+        memcpy(op->call.dst, sum, op->bytes);
     }
     aq_board_tell_done(op);
     aq_board_complete(op, false);
     return true;
+}
+
+static bool advance_to_all(aq_coll_op_t *op)
+{
+    if (!all_have_posted(op))
+        return false;
+    short_combine(op, 0, op->call.count);
+    memcpy(op->call.dst, sum, op->bytes);
+    aq_board_end(op);
+    return true;
+}
+
+// ---- short, in shares ----
+
+// The elements before the share of a rank; shares begin at cache lines if elements are small.
+static size_t share_start(const aq_coll_op_t *op, uint32_t rank)
+{
+    const size_t grain = op->call.unit < LINE ? LINE / op->call.unit : 1;
+    const size_t grains = (op->call.count + grain - 1) / grain, size = op->coll->board->size;
+    const size_t start = grains / size * rank + aq_min((size_t)rank, grains % size);
+    return aq_min(start * grain, op->call.count);
+}
+
+static bool is_combined(const aq_coll_op_t *op, uint32_t rank)
+{
+    const uint32_t combined =
+        atomic_load_explicit(&aq_board_area(op, rank)->combined, memory_order_acquire);
+    return (int32_t)(combined - op->phase) >= 0;
+}
+
+static void tell_combined(const aq_coll_op_t *op)
+{
+    atomic_store_explicit(&aq_board_area(op, my_rank(op))->combined, op->phase,
+                          memory_order_release);
+    aq_board_wake();
+}
+
+// The rank after this one; each rank begins with its successor.
+static uint32_t rank_after(const aq_board_t *board, uint32_t i)
+{
+    const uint32_t next = board->rank + 1 + i;
+    return next < board->size ? next : next - board->size;
+}
+
+// Only this rank reads its share in its own post, so the result replaces it.
+static void posted_share_combine(const aq_coll_op_t *op)
+{
+    const uint32_t me = my_rank(op);
+    const size_t from = share_start(op, me), to = share_start(op, me + 1), unit = op->call.unit;
+    short_combine(op, from, to);
+    memcpy(aq_board_bytes(op, me, op->bytes) + from * unit, sum, (to - from) * unit);
+    tell_combined(op);
+}
+
+static void posted_share_copy(const aq_coll_op_t *op, uint32_t rank)
+{
+    const size_t from = share_start(op, rank) * op->call.unit;
+    const size_t nbytes = share_start(op, rank + 1) * op->call.unit - from;
+    memcpy((char *)op->call.dst + from, aq_board_bytes(op, rank, op->bytes) + from, nbytes);
+}
+
+static bool advance_shared(aq_coll_op_t *op)
+{
+    const uint32_t size = op->coll->board->size;
+    if (op->step == STEP_POST) {
+        if (!all_have_posted(op))
+            return false;
+        posted_share_combine(op);
+        op->seen = 0;
+        op->step = STEP_SHARES;
+    }
+    for (; op->seen < size; op->seen++) {
+        const uint32_t rank =
+            op->seen + 1 < size ? rank_after(op->coll->board, op->seen) : my_rank(op);
+        if (!is_combined(op, rank))
+            return false;
+        posted_share_copy(op, rank);
+    }
+    aq_board_end(op);
+    return true;
+}
+
+static bool advance_short(aq_coll_op_t *op)
+{
+    const bool posts = is_to_all(op) || op->call.root != my_rank(op);
+    if (!op->posted && posts && !short_post(op))
+        return false;
+    if (is_shared(op))
+        return advance_shared(op);
+    return is_to_all(op) ? advance_to_all(op) : advance_to_one(op);
 }
 
 // ---- long: the post ----
@@ -193,15 +286,6 @@ static bool post_addresses(aq_coll_op_t *op)
 }
 
 // ---- long: shares ----
-
-// The elements before the share of a rank; shares begin at cache lines if elements are small.
-static size_t share_start(const aq_coll_op_t *op, uint32_t rank)
-{
-    const size_t grain = op->call.unit < LINE ? LINE / op->call.unit : 1;
-    const size_t grains = (op->call.count + grain - 1) / grain, size = op->coll->board->size;
-    const size_t start = grains / size * rank + aq_min((size_t)rank, grains % size);
-    return aq_min(start * grain, op->call.count);
-}
 
 static const void *see_source(const aq_coll_op_t *op, uint32_t rank, size_t at, void *room,
                               size_t nbytes)
@@ -250,13 +334,6 @@ static void combine_share(const aq_coll_op_t *op, uint32_t owner, char *dst)
     combine_elements(op, owner, dst, share_start(op, me), share_start(op, me + 1));
 }
 
-static bool is_combined(const aq_coll_op_t *op, uint32_t rank)
-{
-    const uint32_t combined =
-        atomic_load_explicit(&aq_board_area(op, rank)->combined, memory_order_acquire);
-    return (int32_t)(combined - op->phase) >= 0;
-}
-
 static void share_copy(const aq_coll_op_t *op, uint32_t rank)
 {
     const size_t from = share_start(op, rank) * op->call.unit;
@@ -272,13 +349,12 @@ static void share_copy(const aq_coll_op_t *op, uint32_t rank)
         memcpy(to, there, nbytes);
 }
 
-// Each rank begins with its successor. Returns true if all shares are here.
+// Returns true if all shares are here.
 static bool shares_copy(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
     for (; op->seen + 1 < board->size; op->seen++) {
-        const uint32_t next = board->rank + 1 + op->seen;
-        const uint32_t rank = next < board->size ? next : next - board->size;
+        const uint32_t rank = rank_after(board, op->seen);
         if (!is_combined(op, rank))
             return false;
         share_copy(op, rank);
@@ -299,9 +375,7 @@ static char *root_memory(const aq_coll_op_t *op)
 static combine_step_t step_to_all(const aq_coll_op_t *op)
 {
     combine_share(op, my_rank(op), op->call.dst);
-    atomic_store_explicit(&aq_board_area(op, my_rank(op))->combined, op->phase,
-                          memory_order_release);
-    aq_board_wake();
+    tell_combined(op);
     return STEP_SHARES;
 }
 

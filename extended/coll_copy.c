@@ -13,41 +13,6 @@
 
 // ---- layout ----
 
-// After the record: slots, as of blocks by messages, and two bytes for each rank.
-static size_t plan_copy(aq_coll_op_t *op)
-{
-    const size_t bytes = aq_coll_by_blocks.plan(op);
-    op->rendezvous = true;
-    op->unasked = 0;
-    op->slots_at = bytes;
-    return bytes + 2 * (size_t)op->coll->map.size;
-}
-
-static void prepare_copy(aq_coll_op_t *op)
-{
-    const uint32_t size = op->coll->map.size;
-    op->slots = (aq_coll_slot_t *)(op + 1);
-    op->askers = (_Atomic uint8_t *)((char *)op + op->slots_at);
-    op->taken = (uint8_t *)op->askers + size;
-    memset((char *)(op + 1), 0, op->slots_at - sizeof *op + 2 * (size_t)size);
-    aq_board_join(op);
-}
-
-// ---- expected arrivals: only the blocks that this rank has asked for ----
-
-static uint32_t copy_sender(const aq_coll_op_t *op, uint32_t row)
-{
-    return aq_coll_by_blocks.sender(op, row);
-}
-
-static bool copy_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
-{
-    return rank < op->coll->map.size && aq_coll_block_goes(op, rank) &&
-           !atomic_load_explicit(&op->askers[rank], memory_order_relaxed);
-}
-
-// ---- sending ----
-
 // The block of a rank among those that a rank posts.
 static size_t block_offset(const aq_coll_op_t *op, uint32_t rank)
 {
@@ -62,8 +27,49 @@ static size_t sent_bytes(const aq_coll_op_t *op)
 
 static bool is_short(const aq_coll_op_t *op)
 {
-    return sent_bytes(op) <= AQ_POST_BYTES;
+    return aq_board_is_short(op, sent_bytes(op));
 }
+
+// After the record of a long operation: slots, as of blocks by messages, and two bytes for each
+// rank.
+static size_t plan_copy(aq_coll_op_t *op)
+{
+    op->unasked = 0;
+    op->bytes = op->call.unit * op->call.count;
+    if (is_short(op))
+        return sizeof *op;
+    const size_t bytes = aq_coll_by_blocks.plan(op);
+    op->rendezvous = true;
+    op->slots_at = bytes;
+    return bytes + 2 * (size_t)op->coll->map.size;
+}
+
+static void prepare_copy(aq_coll_op_t *op)
+{
+    const uint32_t size = op->coll->map.size;
+    aq_board_join(op);
+    if (is_short(op))
+        return;
+    op->slots = (aq_coll_slot_t *)(op + 1);
+    op->askers = (_Atomic uint8_t *)((char *)op + op->slots_at);
+    op->taken = (uint8_t *)op->askers + size;
+    memset((char *)(op + 1), 0, op->slots_at - sizeof *op + 2 * (size_t)size);
+}
+
+// ---- expected arrivals: only the blocks that this rank has asked for ----
+
+static uint32_t copy_sender(const aq_coll_op_t *op, uint32_t row)
+{
+    return op->slots ? aq_coll_by_blocks.sender(op, row) : GEX_RANK_INVALID;
+}
+
+static bool copy_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+{
+    return op->askers && rank < op->coll->map.size && aq_coll_block_goes(op, rank) &&
+           !atomic_load_explicit(&op->askers[rank], memory_order_relaxed);
+}
+
+// ---- sending ----
 
 static bool is_rooted(const aq_coll_op_t *op)
 {
@@ -76,17 +82,17 @@ static bool has_blocks(const aq_coll_op_t *op)
     return !is_rooted(op) || is_root == (op->call.kind != AQ_COLL_GATHER);
 }
 
-// Returns false if there is no room yet.
+// Posts the blocks for the others. Returns false if there is no room yet.
 static bool post_blocks(aq_coll_op_t *op)
 {
+    const uint32_t me = op->coll->board->rank;
     if (has_blocks(op)) {
-        aq_post_t *post = aq_board_post(op, op->coll->board->rank);
         if (!aq_board_room(op))
             return false;
         if (is_short(op))
-            memcpy(aq_post_bytes(post, sent_bytes(op)), op->call.src, sent_bytes(op));
+            memcpy(aq_board_bytes(op, me, sent_bytes(op)), op->call.src, sent_bytes(op));
         else
-            post->src = (uintptr_t)op->call.src;
+            aq_board_post(op, me)->src = (uintptr_t)op->call.src;
         aq_board_publish(op);
     }
     aq_coll_block_keep(op);
@@ -118,14 +124,12 @@ static void block_ask(const aq_coll_op_t *op, uint32_t rank)
     aq_coll_send_ready(op, rank);
 }
 
-// Takes the block of a rank that has posted it; returns what has become of the block.
+// Takes the long block of a rank that has posted it; returns what has become of the block.
 static uint8_t block_take(const aq_coll_op_t *op, uint32_t rank)
 {
-    aq_post_t *post = aq_board_post(op, rank);
     char *to = aq_coll_block_place(op, rank);
-    const size_t at = block_offset(op, op->coll->board->rank);
-    const void *from = is_short(op) ? aq_post_bytes(post, sent_bytes(op)) + at
-                                    : aq_board_see(op, rank, post->src + at, to, op->bytes);
+    const uint64_t address = aq_board_post(op, rank)->src + block_offset(op, op->coll->board->rank);
+    const void *from = aq_board_see(op, rank, address, to, op->bytes);
     if (!from) {
         block_ask(op, rank);
         return AWAITED;
@@ -148,47 +152,86 @@ static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
 }
 
 // Each rank begins with its successor, so that not all ranks copy from one rank at the same time.
+static uint32_t rank_after(const aq_board_t *board, uint32_t i)
+{
+    const uint32_t next = board->rank + 1 + i;
+    return next < board->size ? next : next - board->size;
+}
+
 // Returns true if all blocks are here.
 static bool take_blocks(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
-    for (uint32_t i = op->down; i + 1 < board->size; i++) {
-        const uint32_t next = board->rank + 1 + i;
-        if (block_is_here(op, next < board->size ? next : next - board->size) && i == op->down)
+    for (uint32_t i = op->down; i + 1 < board->size; i++)
+        if (block_is_here(op, rank_after(board, i)) && i == op->down)
             op->down++;
-    }
     return op->down + 1 == board->size;
 }
 
-// Whether the ranks that need a long block of this one have copied it.
+// Whether the ranks that need a block of this one have copied it.
 static bool all_have_copied(aq_coll_op_t *op)
 {
-    if (is_short(op))
-        return true;
     const uint32_t size = op->coll->board->size;
     while (op->up < size && (!aq_coll_block_goes(op, op->up) || aq_board_done(op, op->up)))
         op->up++;
     return op->up == size;
 }
 
-static bool advance_copy(aq_coll_op_t *op)
+static bool advance_long(aq_coll_op_t *op)
 {
-    if (!aq_board_turn(op) || (!op->posted && !post_blocks(op)))
-        return false;
     if (op->answered != atomic_load_explicit(&op->ready, memory_order_acquire))
         answer_askers(op);
     if (!op->copied && take_blocks(op)) {
         op->copied = true;
-        if (is_short(op) && !is_rooted(op)) {
-            aq_board_end(op);
-            return true;
-        }
         aq_board_tell_done(op);
     }
     if (!op->copied || !all_have_copied(op))
         return false;
     aq_board_complete(op, !is_rooted(op));
     return true;
+}
+
+// ---- short blocks ----
+
+static void short_take(const aq_coll_op_t *op, uint32_t rank)
+{
+    const char *posted = aq_board_bytes(op, rank, sent_bytes(op));
+    memcpy(aq_coll_block_place(op, rank), posted + block_offset(op, op->coll->board->rank),
+           op->bytes);
+}
+
+static bool short_take_all(aq_coll_op_t *op)
+{
+    const aq_board_t *board = op->coll->board;
+    for (; op->down + 1 < board->size; op->down++) {
+        const uint32_t rank = rank_after(board, op->down);
+        if (!aq_coll_block_comes(op, rank))
+            continue;
+        if (!aq_board_posted(op, rank))
+            return false;
+        short_take(op, rank);
+    }
+    return true;
+}
+
+static bool advance_short(aq_coll_op_t *op)
+{
+    if (!short_take_all(op))
+        return false;
+    if (!is_rooted(op)) {
+        aq_board_end(op);
+        return true;
+    }
+    aq_board_tell_done(op);
+    aq_board_complete(op, false);
+    return true;
+}
+
+static bool advance_copy(aq_coll_op_t *op)
+{
+    if (!aq_board_turn(op) || (!op->posted && !post_blocks(op)))
+        return false;
+    return is_short(op) ? advance_short(op) : advance_long(op);
 }
 
 const aq_coll_way_t aq_coll_by_copy = {.plan = plan_copy,

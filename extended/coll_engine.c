@@ -214,8 +214,12 @@ static bool advance_team(aq_coll_t *coll)
 
 static bool try_busy(void)
 {
-    return !atomic_load_explicit(&busy, memory_order_relaxed) &&
-           !atomic_exchange_explicit(&busy, 1, memory_order_acquire);
+    if (atomic_load_explicit(&busy, memory_order_relaxed))
+        return false;
+    if (aq_threads)
+        return !atomic_exchange_explicit(&busy, 1, memory_order_acquire);
+    atomic_store_explicit(&busy, 1, memory_order_relaxed);
+    return true;
 }
 
 static void drop_busy(void)

@@ -19,25 +19,6 @@ static uint32_t my_rank(const aq_coll_op_t *op)
     return op->coll->team->head.rank;
 }
 
-static bool is_from_root(const aq_coll_op_t *op)
-{
-    return op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_BROADCAST;
-}
-
-bool aq_coll_block_goes(const aq_coll_op_t *op, uint32_t rank)
-{
-    if (rank == my_rank(op) || (is_from_root(op) && op->call.root != my_rank(op)))
-        return false;
-    return op->call.kind != AQ_COLL_GATHER || rank == op->call.root;
-}
-
-bool aq_coll_block_comes(const aq_coll_op_t *op, uint32_t rank)
-{
-    if (rank == my_rank(op) || (op->call.kind == AQ_COLL_GATHER && op->call.root != my_rank(op)))
-        return false;
-    return !is_from_root(op) || rank == op->call.root;
-}
-
 // The source of the block for a rank, and the destination of the block of a rank.
 const char *aq_coll_block_for(const aq_coll_op_t *op, uint32_t rank)
 {
@@ -47,7 +28,7 @@ const char *aq_coll_block_for(const aq_coll_op_t *op, uint32_t rank)
 
 char *aq_coll_block_place(const aq_coll_op_t *op, uint32_t rank)
 {
-    return (char *)op->call.dst + (is_from_root(op) ? 0 : rank * op->bytes);
+    return (char *)op->call.dst + (aq_coll_is_from_root(op) ? 0 : rank * op->bytes);
 }
 
 // ---- layout ----
@@ -111,7 +92,7 @@ void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank)
 
 void aq_coll_block_keep(const aq_coll_op_t *op)
 {
-    const bool rooted = is_from_root(op) || op->call.kind == AQ_COLL_GATHER;
+    const bool rooted = aq_coll_is_from_root(op) || op->call.kind == AQ_COLL_GATHER;
     if (rooted && op->call.root != my_rank(op))
         return;
     const char *from = aq_coll_block_for(op, my_rank(op));
