@@ -195,6 +195,7 @@ typedef struct aq_coll_op {
     bool copied;             // the blocks of all ranks are here
     uint8_t step, shows;     // of coll_combine.c
     uint32_t seen;           // ranks, in this step
+    uint32_t combiners;      // ranks that combine a share
     uint32_t answered;       // of `ready`
     _Atomic uint8_t *askers; // by rank: AQ_COLL_ASKED ...; NULL: of another way
     uint8_t *taken;          // by rank: progress with its block

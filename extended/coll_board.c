@@ -7,9 +7,17 @@
 
 #include "../core/fatal.h"
 #include "../core/job.h"
+#include "../other/base/minmax.h"
 #include "../other/base/settings.h"
+#include "../other/base/size.h"
 
 // ---- start and end ----
+
+static uint32_t count_processors(void)
+{
+    const uint32_t all = aq_job.boot->processors;
+    return all ? all : aq_size_processors();
+}
 
 aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas)
 {
@@ -19,6 +27,7 @@ aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas)
         aq_fatal("out of memory for the collectives of a team of %u ranks", size);
     board->size = size;
     board->rank = team->head.rank;
+    board->combiners = aq_min(size, count_processors());
     for (uint32_t r = 0; r < size; r++)
         board->member[r].area = areas[r];
     aq_area_t *mine = board->member[board->rank].area;

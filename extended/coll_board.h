@@ -34,7 +34,8 @@ enum { AQ_SHOWS_SRC = 1, AQ_SHOWS_DST = 2 };
 typedef struct aq_post {
     _Alignas(64) _Atomic uint32_t phase;
     uint32_t shows;
-    uint64_t src, dst; // addresses; of long operations
+    uint64_t src, dst;  // addresses; of long operations
+    uint32_t combiners; // of the root: how many ranks combine
     _Alignas(AQ_POST_NEAR) char near[AQ_POST_NEAR];
 } aq_post_t;
 
@@ -63,6 +64,7 @@ typedef struct aq_board_member {
 
 struct aq_board {
     uint32_t size, rank;
+    uint32_t combiners;         // ranks that combine at the same time, as this rank sees it
     uint32_t phases, completed; // operations so far
     uint32_t all_done;          // a phase that all members are done with
     aq_board_reads_t reads;     // what all members have agreed on

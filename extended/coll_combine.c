@@ -7,6 +7,9 @@
 //     to all      each combines the posts; or     each combines its share in its own memory, and
 //                 its share, in its own post      copies the shares of the others from theirs
 //
+// - As many ranks combine shares as there are processors: with more, ranks would wait for ranks
+// that
+//   wait for a processor. The post of the root (of rank 0, if all get the result) says how many.
 // - Elements are combined in the order of the ranks, from the last one to the first, and each of a
 //   long operation at one rank. So all ranks get the same bits, also of sums of reals.
 // - Long sources are read in segments that all have mapped, or through the kernel if it lets all
@@ -120,8 +123,6 @@ static void short_combine(const aq_coll_op_t *op, size_t from, size_t to)
 {
     const size_t at = from * op->call.unit, nbytes = to * op->call.unit - at;
     uint32_t rank = op->coll->board->size - 1;
-    if (!nbytes)
-        return;
     memcpy(sum, short_source(op, rank) + at, nbytes);
     while (rank--)
         op->call.fn(short_source(op, rank) + at, sum, to - from, op->call.cdata);
@@ -132,6 +133,7 @@ static bool short_post(aq_coll_op_t *op)
 {
     if (!aq_board_room(op))
         return false;
+    aq_board_post(op, my_rank(op))->combiners = op->coll->board->combiners;
     memcpy(aq_board_bytes(op, my_rank(op), op->bytes), op->call.src, op->bytes);
     aq_board_publish(op);
     op->posted = true;
@@ -172,17 +174,48 @@ static bool advance_to_all(aq_coll_op_t *op)
 
 // ---- short, in shares ----
 
-// The elements before the share of a rank; shares begin at cache lines if elements are small.
-static size_t share_start(const aq_coll_op_t *op, uint32_t rank)
+// All ranks take the number from the same post.
+static void combiners_take(aq_coll_op_t *op)
+{
+    const uint32_t told = aq_board_post(op, op->call.root)->combiners;
+    const uint32_t size = op->coll->board->size;
+    op->combiners = op->bytes / size >= SPLIT_LEAST ? size : aq_max(1u, aq_min(told, size));
+}
+
+// The elements before a share; shares begin at cache lines if elements are small.
+static size_t share_start(const aq_coll_op_t *op, uint32_t share)
 {
     const size_t grain = op->call.unit < LINE ? LINE / op->call.unit : 1;
-    const size_t grains = (op->call.count + grain - 1) / grain, size = op->coll->board->size;
-    const size_t start = grains / size * rank + aq_min((size_t)rank, grains % size);
+    const size_t grains = (op->call.count + grain - 1) / grain, shares = op->combiners;
+    if (share >= shares)
+        return op->call.count;
+    const size_t start = grains / shares * share + aq_min((size_t)share, grains % shares);
     return aq_min(start * grain, op->call.count);
 }
 
+// A range of elements.
+typedef struct share {
+    size_t from, to;
+} share_t;
+
+// The share that a rank combines; the root has the first one.
+static share_t share_of(const aq_coll_op_t *op, uint32_t rank)
+{
+    const uint32_t size = op->coll->board->size, root = op->call.root;
+    const uint32_t number = rank >= root ? rank - root : rank + size - root;
+    return (share_t){share_start(op, number), share_start(op, number + 1)};
+}
+
+static bool share_is_empty(share_t share)
+{
+    return share.from == share.to;
+}
+
+// Whether a rank has combined its share, if it has one.
 static bool is_combined(const aq_coll_op_t *op, uint32_t rank)
 {
+    if (share_is_empty(share_of(op, rank)))
+        return true;
     const uint32_t combined =
         atomic_load_explicit(&aq_board_area(op, rank)->combined, memory_order_acquire);
     return (int32_t)(combined - op->phase) >= 0;
@@ -206,16 +239,20 @@ static uint32_t rank_after(const aq_board_t *board, uint32_t i)
 static void posted_share_combine(const aq_coll_op_t *op)
 {
     const uint32_t me = my_rank(op);
-    const size_t from = share_start(op, me), to = share_start(op, me + 1), unit = op->call.unit;
-    short_combine(op, from, to);
-    memcpy(aq_board_bytes(op, me, op->bytes) + from * unit, sum, (to - from) * unit);
+    const share_t share = share_of(op, me);
+    const size_t unit = op->call.unit;
+    if (share_is_empty(share))
+        return;
+    short_combine(op, share.from, share.to);
+    memcpy(aq_board_bytes(op, me, op->bytes) + share.from * unit, sum,
+           (share.to - share.from) * unit);
     tell_combined(op);
 }
 
 static void posted_share_copy(const aq_coll_op_t *op, uint32_t rank)
 {
-    const size_t from = share_start(op, rank) * op->call.unit;
-    const size_t nbytes = share_start(op, rank + 1) * op->call.unit - from;
+    const share_t share = share_of(op, rank);
+    const size_t from = share.from * op->call.unit, nbytes = share.to * op->call.unit - from;
     memcpy((char *)op->call.dst + from, aq_board_bytes(op, rank, op->bytes) + from, nbytes);
 }
 
@@ -225,6 +262,7 @@ static bool advance_shared(aq_coll_op_t *op)
     if (op->step == STEP_POST) {
         if (!all_have_posted(op))
             return false;
+        combiners_take(op);
         posted_share_combine(op);
         op->seen = 0;
         op->step = STEP_SHARES;
@@ -279,6 +317,7 @@ static bool post_addresses(aq_coll_op_t *op)
     post->shows = shown_by(op);
     post->src = (uintptr_t)op->call.src;
     post->dst = (uintptr_t)op->call.dst;
+    post->combiners = op->coll->board->combiners;
     aq_board_publish(op);
     op->shows = AQ_SHOWS_SRC | AQ_SHOWS_DST;
     op->step = STEP_LOOK;
@@ -328,16 +367,18 @@ static void combine_elements(const aq_coll_op_t *op, uint32_t owner, char *dst, 
     }
 }
 
-static void combine_share(const aq_coll_op_t *op, uint32_t owner, char *dst)
+// Returns false if this rank has no share.
+static bool combine_share(const aq_coll_op_t *op, uint32_t owner, char *dst)
 {
-    const uint32_t me = my_rank(op);
-    combine_elements(op, owner, dst, share_start(op, me), share_start(op, me + 1));
+    const share_t share = share_of(op, my_rank(op));
+    combine_elements(op, owner, dst, share.from, share.to);
+    return !share_is_empty(share);
 }
 
 static void share_copy(const aq_coll_op_t *op, uint32_t rank)
 {
-    const size_t from = share_start(op, rank) * op->call.unit;
-    const size_t nbytes = share_start(op, rank + 1) * op->call.unit - from;
+    const share_t share = share_of(op, rank);
+    const size_t from = share.from * op->call.unit, nbytes = share.to * op->call.unit - from;
     char *to = (char *)op->call.dst + from;
     if (!nbytes)
         return;
@@ -374,15 +415,15 @@ static char *root_memory(const aq_coll_op_t *op)
 
 static combine_step_t step_to_all(const aq_coll_op_t *op)
 {
-    combine_share(op, my_rank(op), op->call.dst);
-    tell_combined(op);
+    if (combine_share(op, my_rank(op), op->call.dst))
+        tell_combined(op);
     return STEP_SHARES;
 }
 
 static combine_step_t step_to_one(const aq_coll_op_t *op)
 {
     const uint32_t root = op->call.root;
-    const bool split = op->shows & AQ_SHOWS_DST && op->bytes / op->coll->board->size >= SPLIT_LEAST;
+    const bool split = op->shows & AQ_SHOWS_DST && op->bytes / op->combiners >= SPLIT_LEAST;
     if (split)
         combine_share(op, root, root_memory(op));
     else if (root == my_rank(op))
@@ -394,6 +435,7 @@ static combine_step_t step_to_one(const aq_coll_op_t *op)
 static combine_step_t step_combine(aq_coll_op_t *op)
 {
     op->seen = 0;
+    combiners_take(op);
     return is_to_all(op) ? step_to_all(op) : step_to_one(op);
 }
 
