@@ -11,6 +11,8 @@
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
 
+enum { LOOKS = 40 };
+
 // ---- start and end ----
 
 static uint32_t count_processors(void)
@@ -28,6 +30,7 @@ aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas)
     board->size = size;
     board->rank = team->head.rank;
     board->combiners = aq_min(size, count_processors());
+    board->looks = aq_job.host.size <= count_processors() ? LOOKS : 1;
     for (uint32_t r = 0; r < size; r++)
         board->member[r].area = areas[r];
     aq_area_t *mine = board->member[board->rank].area;

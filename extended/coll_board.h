@@ -65,6 +65,7 @@ typedef struct aq_board_member {
 struct aq_board {
     uint32_t size, rank;
     uint32_t combiners;         // ranks that combine at the same time, as this rank sees it
+    uint32_t looks;             // times to look for a post before giving up the turn
     uint32_t phases, completed; // operations so far
     uint32_t all_done;          // a phase that all members are done with
     aq_board_reads_t reads;     // what all members have agreed on
@@ -113,6 +114,16 @@ void aq_board_publish(const aq_coll_op_t *op);
 static inline bool aq_board_posted(const aq_coll_op_t *op, uint32_t rank)
 {
     return atomic_load_explicit(&aq_board_post(op, rank)->phase, memory_order_acquire) == op->phase;
+}
+
+// As aq_board_posted; looks for a moment, since a short operation takes no longer than a turn of a
+// waiting thread. Not where ranks share processors.
+static inline bool aq_board_posted_soon(const aq_coll_op_t *op, uint32_t rank)
+{
+    for (uint32_t i = 0; i < op->coll->board->looks; i++)
+        if (aq_board_posted(op, rank))
+            return true;
+    return false;
 }
 
 // Tells the others that this rank needs their boards and memory for this operation no more.

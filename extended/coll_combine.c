@@ -143,7 +143,8 @@ static bool short_post(aq_coll_op_t *op)
 static bool all_have_posted(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
-    while (op->seen < board->size && (op->seen == board->rank || aq_board_posted(op, op->seen)))
+    while (op->seen < board->size &&
+           (op->seen == board->rank || aq_board_posted_soon(op, op->seen)))
         op->seen++;
     return op->seen == board->size;
 }

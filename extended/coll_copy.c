@@ -207,7 +207,7 @@ static bool short_take_all(aq_coll_op_t *op)
         const uint32_t rank = rank_after(board, op->down);
         if (!aq_coll_block_comes(op, rank))
             continue;
-        if (!aq_board_posted(op, rank))
+        if (!aq_board_posted_soon(op, rank))
             return false;
         short_take(op, rank);
     }
