@@ -25,7 +25,9 @@ enum {
     // In a small team a long operation begins above AQ_POST_FEW bytes: few ranks wait for each
     // other, which costs less than the second copy.
     AQ_POST_FEW = 1280,
-    AQ_TEAM_SMALL = 4
+    AQ_TEAM_SMALL = 4,
+    AQ_TEAM_PAIR =
+        2 // of reductions to one, whose ranks need not wait for the root if they post bytes
 };
 
 // In aq_post_t.shows: which memory of the rank all others reach without the kernel, as its segment.
@@ -92,8 +94,8 @@ static inline char *aq_board_bytes(const aq_coll_op_t *op, uint32_t rank, size_t
 // Whether ranks post that many bytes, and not their address.
 static inline bool aq_board_is_short(const aq_coll_op_t *op, size_t nbytes)
 {
-    return nbytes <= AQ_POST_FEW ||
-           (nbytes <= AQ_POST_BYTES && op->coll->board->size > AQ_TEAM_SMALL);
+    const uint32_t small = op->call.kind == AQ_COLL_TO_ONE ? AQ_TEAM_PAIR : AQ_TEAM_SMALL;
+    return nbytes <= AQ_POST_FEW || (nbytes <= AQ_POST_BYTES && op->coll->board->size > small);
 }
 
 // Gives an operation its phase. Called in the order of the operations.

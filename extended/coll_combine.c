@@ -118,14 +118,22 @@ static const char *short_source(const aq_coll_op_t *op, uint32_t rank)
     return rank == my_rank(op) ? op->call.src : aq_board_bytes(op, rank, op->bytes);
 }
 
-// Combines posted elements into `sum`.
-static void short_combine(const aq_coll_op_t *op, size_t from, size_t to)
+// Combines posted elements.
+static void short_combine(const aq_coll_op_t *op, size_t from, size_t to, char *result)
 {
     const size_t at = from * op->call.unit, nbytes = to * op->call.unit - at;
     uint32_t rank = op->coll->board->size - 1;
-    memcpy(sum, short_source(op, rank) + at, nbytes);
+    memcpy(result, short_source(op, rank) + at, nbytes);
     while (rank--)
-        op->call.fn(short_source(op, rank) + at, sum, to - from, op->call.cdata);
+        op->call.fn(short_source(op, rank) + at, result, to - from, op->call.cdata);
+}
+
+static void short_combine_all(const aq_coll_op_t *op)
+{
+    char *result = op->call.src == op->call.dst ? sum : op->call.dst;
+    short_combine(op, 0, op->call.count, result);
+    if (result == sum)
+        memcpy(op->call.dst, sum, op->bytes);
 }
 
 // Returns false if there is no room yet.
@@ -154,10 +162,8 @@ static bool advance_to_one(aq_coll_op_t *op)
     const bool is_root = op->call.root == my_rank(op);
     if (is_root && !all_have_posted(op))
         return false;
-    if (is_root) {
-        short_combine(op, 0, op->call.count);
-        memcpy(op->call.dst, sum, op->bytes);
-    }
+    if (is_root)
+        short_combine_all(op);
     aq_board_tell_done(op);
     aq_board_complete(op, false);
     return true;
@@ -167,8 +173,7 @@ static bool advance_to_all(aq_coll_op_t *op)
 {
     if (!all_have_posted(op))
         return false;
-    short_combine(op, 0, op->call.count);
-    memcpy(op->call.dst, sum, op->bytes);
+    short_combine_all(op);
     aq_board_end(op);
     return true;
 }
@@ -244,7 +249,7 @@ static void posted_share_combine(const aq_coll_op_t *op)
     const size_t unit = op->call.unit;
     if (share_is_empty(share))
         return;
-    short_combine(op, share.from, share.to);
+    short_combine(op, share.from, share.to, sum);
     memcpy(aq_board_bytes(op, me, op->bytes) + share.from * unit, sum,
            (share.to - share.from) * unit);
     tell_combined(op);
