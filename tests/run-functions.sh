@@ -160,6 +160,12 @@ gathers()
     conform-par --list | awk '$1 ~ /^gather_/ { print $1 }'
 }
 
+# Prints the subtests on collectives in shared memory of conform-par.
+shareds()
+{
+    conform-par --list | awk '$1 ~ /^shared_/ { print $1 }'
+}
+
 # Runs the program $2 with $1 ranks over conduit udp; no ranks share memory unless
 # GASNET_SUPERNODE_MAXSIZE is set.
 on_udp()
