@@ -147,11 +147,6 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "How the processes of spawner custom receive the key of the job. environment: in the "
          "environment of the command, which has to pass it on; command: in the arguments of %C, "
          "which other users of the hosts can read for a moment."},
-    [AQ_SET_WORKER_RANK] =
-        {"GASNET_WORKER_RANK", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "The rank that a process of spawner custom becomes: a number, different in each process, "
-         "or the name of a variable that holds the number, for example SLURM_PROCID. Default: the "
-         "ranks of one host are consecutive."},
     [AQ_SET_BIND] =
         {"GASNET_BIND", AQ_TYPE_CHOICE, "auto", 0, 0, "auto core none",
          "Whether each process of a job is bound to cores of its own. auto: if a host has no more "
@@ -159,6 +154,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "program is bound to these cores; core: also then, if there are no more processes than "
          "cores; none: no process is bound. Jobs that mpirun or srun starts are bound, or "
          "not, by these. The launcher's option --bind sets this variable."},
+    [AQ_SET_WORKER_RANK] =
+        {"GASNET_WORKER_RANK", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "The rank that a process of spawner custom becomes: a number, different in each process, "
+         "or the name of a variable that holds the number, for example SLURM_PROCID. Default: the "
+         "ranks of one host are consecutive."},
     [AQ_SET_SPAWN_KEY] =
         {"GASNET_SPAWN_KEY", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Set by the launcher for the processes of spawner custom and of boot modules; not for "
