@@ -192,6 +192,8 @@ typedef struct aq_coll_op {
 
     // Of the ways that use boards.
     uint32_t phase;          // among the operations on the team's boards
+    size_t sent;             // bytes that a rank posts or shows
+    bool is_short;           // ranks post bytes, not addresses
     bool copied;             // the blocks of all ranks are here
     uint8_t step, shows;     // of coll_combine.c
     uint32_t seen;           // ranks, in this step

@@ -63,14 +63,8 @@ void aq_board_join(aq_coll_op_t *op)
     op->phase = ++op->coll->board->phases;
 }
 
-// The first phases are below the number of posts, and nothing is awaited then: the difference is
-// negative.
-bool aq_board_room(const aq_coll_op_t *op)
+bool aq_board_room_look(aq_board_t *board, uint32_t before)
 {
-    aq_board_t *board = op->coll->board;
-    const uint32_t before = op->phase - AQ_BOARD_POSTS;
-    if ((int32_t)(board->all_done - before) >= 0)
-        return true;
     uint32_t all_done = board->completed;
     for (uint32_t r = 0; r < board->size; r++) {
         const uint32_t done =

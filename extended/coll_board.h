@@ -107,8 +107,18 @@ static inline bool aq_board_turn(const aq_coll_op_t *op)
     return op->coll->board->completed + 1 == op->phase;
 }
 
-// Whether this rank may write its post: all members are done with the operation that used it.
-bool aq_board_room(const aq_coll_op_t *op);
+// Looks whether all members are done with a phase.
+bool aq_board_room_look(aq_board_t *board, uint32_t phase);
+
+// Whether this rank may write its post: all members are done with the operation that used it. The
+// first phases are below the number of posts, and nothing is awaited then: the difference is
+// negative.
+static inline bool aq_board_room(const aq_coll_op_t *op)
+{
+    const uint32_t before = op->phase - AQ_BOARD_POSTS;
+    return (int32_t)(op->coll->board->all_done - before) >= 0 ||
+           aq_board_room_look(op->coll->board, before);
+}
 
 // Shows the post of this rank to the others, once it is written.
 void aq_board_publish(const aq_coll_op_t *op);

@@ -46,11 +46,6 @@ typedef enum combine_step {
     STEP_TREE,
 } combine_step_t;
 
-static bool is_short(const aq_coll_op_t *op)
-{
-    return aq_board_is_short(op, op->bytes);
-}
-
 static bool is_to_all(const aq_coll_op_t *op)
 {
     return op->call.kind == AQ_COLL_TO_ALL;
@@ -83,29 +78,30 @@ static size_t plan_combine(aq_coll_op_t *op)
 {
     op->bytes = op->call.unit * op->call.count;
     op->unasked = 0;
-    return is_short(op) ? sizeof *op : aq_coll_by_tree.plan(op);
+    op->is_short = aq_board_is_short(op, op->bytes);
+    return op->is_short ? sizeof *op : aq_coll_by_tree.plan(op);
 }
 
 static void prepare_combine(aq_coll_op_t *op)
 {
-    if (!is_short(op))
+    if (!op->is_short)
         aq_coll_by_tree.prepare(op);
     aq_board_join(op);
 }
 
 static uint32_t combine_sender(const aq_coll_op_t *op, uint32_t row)
 {
-    return is_short(op) ? GEX_RANK_INVALID : aq_coll_by_tree.sender(op, row);
+    return op->is_short ? GEX_RANK_INVALID : aq_coll_by_tree.sender(op, row);
 }
 
 static bool combine_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
-    return !is_short(op) && aq_coll_by_tree.awaits_ready(op, rank);
+    return !op->is_short && aq_coll_by_tree.awaits_ready(op, rank);
 }
 
 static bool combine_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
-    return !is_short(op) && aq_coll_by_tree.part(op, row, part, found);
+    return !op->is_short && aq_coll_by_tree.part(op, row, part, found);
 }
 
 // ---- short ----
@@ -204,11 +200,13 @@ typedef struct share {
     size_t from, to;
 } share_t;
 
-// The share that a rank combines; the root has the first one.
+// The share that a rank combines; if there are few, the root has one.
 static share_t share_of(const aq_coll_op_t *op, uint32_t rank)
 {
     const uint32_t size = op->coll->board->size, root = op->call.root;
-    const uint32_t number = rank >= root ? rank - root : rank + size - root;
+    uint32_t number = rank;
+    if (op->combiners < size)
+        number = rank >= root ? rank - root : rank + size - root;
     return (share_t){share_start(op, number), share_start(op, number + 1)};
 }
 
@@ -534,7 +532,7 @@ static bool advance_combine(aq_coll_op_t *op)
 {
     if (!aq_board_turn(op))
         return false;
-    return is_short(op) ? advance_short(op) : advance_long(op);
+    return op->is_short ? advance_short(op) : advance_long(op);
 }
 
 const aq_coll_way_t aq_coll_by_combining = {.plan = plan_combine,

@@ -20,23 +20,15 @@ static size_t block_offset(const aq_coll_op_t *op, uint32_t rank)
     return of_many ? rank * op->bytes : 0;
 }
 
-static size_t sent_bytes(const aq_coll_op_t *op)
-{
-    return block_offset(op, 1) ? op->bytes * op->coll->map.size : op->bytes;
-}
-
-static bool is_short(const aq_coll_op_t *op)
-{
-    return aq_board_is_short(op, sent_bytes(op));
-}
-
 // After the record of a long operation: slots, as of blocks by messages, and two bytes for each
 // rank.
 static size_t plan_copy(aq_coll_op_t *op)
 {
     op->unasked = 0;
     op->bytes = op->call.unit * op->call.count;
-    if (is_short(op))
+    op->sent = block_offset(op, 1) ? op->bytes * op->coll->map.size : op->bytes;
+    op->is_short = aq_board_is_short(op, op->sent);
+    if (op->is_short)
         return sizeof *op;
     const size_t bytes = aq_coll_by_blocks.plan(op);
     op->rendezvous = true;
@@ -48,7 +40,7 @@ static void prepare_copy(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
     aq_board_join(op);
-    if (is_short(op))
+    if (op->is_short)
         return;
     op->slots = (aq_coll_slot_t *)(op + 1);
     op->askers = (_Atomic uint8_t *)((char *)op + op->slots_at);
@@ -89,8 +81,8 @@ static bool post_blocks(aq_coll_op_t *op)
     if (has_blocks(op)) {
         if (!aq_board_room(op))
             return false;
-        if (is_short(op))
-            memcpy(aq_board_bytes(op, me, sent_bytes(op)), op->call.src, sent_bytes(op));
+        if (op->is_short)
+            memcpy(aq_board_bytes(op, me, op->sent), op->call.src, op->sent);
         else
             aq_board_post(op, me)->src = (uintptr_t)op->call.src;
         aq_board_publish(op);
@@ -195,7 +187,7 @@ static bool advance_long(aq_coll_op_t *op)
 
 static void short_take(const aq_coll_op_t *op, uint32_t rank)
 {
-    const char *posted = aq_board_bytes(op, rank, sent_bytes(op));
+    const char *posted = aq_board_bytes(op, rank, op->sent);
     memcpy(aq_coll_block_place(op, rank), posted + block_offset(op, op->coll->board->rank),
            op->bytes);
 }
@@ -231,7 +223,7 @@ static bool advance_copy(aq_coll_op_t *op)
 {
     if (!aq_board_turn(op) || (!op->posted && !post_blocks(op)))
         return false;
-    return is_short(op) ? advance_short(op) : advance_long(op);
+    return op->is_short ? advance_short(op) : advance_long(op);
 }
 
 const aq_coll_way_t aq_coll_by_copy = {.plan = plan_copy,
