@@ -102,6 +102,23 @@ get-sum 64,get-sum 8,put 64,put 8,put-rate 64,put-rate 8,put-sum 64,put-sum 8," 
     }
 }
 
+# Measures threads that poll beside threads that work; the words start the job. Each figure is there,
+# above 0, in each mixture.
+perf_service()
+{
+    local mixture rows
+    for mixture in "spin poll" "yield auto" "nap spinblock" "block block" "none spin"; do
+        "$@" gasnet_perf_par service-thread --threads 2 --service "${mixture% *}" --wait "${mixture#* }" \
+            --iters 9 --time 0.001 >messages || return
+        cat messages
+        rows=$(awk '/^service-/ && $3 > 0 { print $1 }' messages | tr '\n' ' ')
+        [ "$rows" = "service-lock service-reduce service-barrier service-put " ] || {
+            echo "These are not the figures of service-thread with $mixture: $rows"
+            return 1
+        }
+    done
+}
+
 # perf_refuses WHY PROGRAM ...: the program ends with code 2 and a message that contains WHY.
 perf_refuses()
 {

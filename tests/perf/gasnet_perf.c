@@ -195,6 +195,17 @@ const aq_perf_test_t aq_perf_tests[] = {
      .part = AQ_PERF_ALL,
      .each = aq_perf_team,
      .about = "gex_TM_Split in two (ranks < 4: in one), without scratch, and gex_TM_Destroy, us"},
+#ifdef GASNET_PAR
+    {.name = "service-thread",
+     .part = AQ_PERF_ALL,
+     .set_up = aq_perf_service_set_up,
+     .lead = aq_perf_service,
+     .follow = aq_perf_service_follow,
+     .starts_threads = true,
+     .about =
+         "locks, reductions, barriers and puts that are waited for, beside a thread that polls "
+         "(service-lock, -reduce, -barrier, -put), us"},
+#endif
     {.name = "raw",
      .part = AQ_PERF_ALONE,
      .lead = aq_perf_raw,
@@ -250,10 +261,15 @@ static size_t shared_room(void)
     return largest_room() * (o->threads ? o->threads : 1);
 }
 
+static bool is_by_threads(const aq_perf_test_t *test)
+{
+    return aq_perf_options.threads && test->by_thread;
+}
+
 static void lead_size(const aq_perf_test_t *test, size_t bytes)
 {
     aq_perf_report_frames(NULL, 0);
-    if (aq_perf_options.threads)
+    if (is_by_threads(test))
         aq_perf_threads_lead(test, bytes);
     else if (test->each)
         aq_perf_report(test->name, bytes, 1e6 * aq_perf_together_measure(test->each, bytes), "us");
@@ -264,7 +280,7 @@ static void lead_size(const aq_perf_test_t *test, size_t bytes)
 
 static size_t size_limit(const aq_perf_test_t *test)
 {
-    if (aq_perf_options.threads)
+    if (is_by_threads(test))
         return aq_perf_thread_limit();
     return test->limit ? test->limit() : aq_perf_job.half;
 }
@@ -275,7 +291,7 @@ static void lead_test(const aq_perf_test_t *test)
     size_t limit = size_limit(test);
 
     aq_perf_phase_open();
-    if (aq_perf_options.threads)
+    if (is_by_threads(test))
         aq_perf_threads_start();
     for (size_t s = 0; s < sizes.count; s++) {
         if (sizes.bytes[s] <= limit)
@@ -286,7 +302,7 @@ static void lead_test(const aq_perf_test_t *test)
     }
     if (test->each)
         aq_perf_together_close();
-    if (aq_perf_options.threads)
+    if (is_by_threads(test))
         aq_perf_threads_end();
     aq_perf_phase_close();
 }
@@ -310,7 +326,7 @@ static void run_test(const aq_perf_test_t *test)
         aq_perf_phase_sleep(phase);
     else if (test->each)
         aq_perf_together_follow(test->each);
-    else if (aq_perf_options.threads)
+    else if (is_by_threads(test))
         aq_perf_threads_serve(phase);
     else if (test->follow)
         test->follow(phase);

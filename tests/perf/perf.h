@@ -11,6 +11,7 @@
  *   perf_together.c  tests in which every rank takes part
  *   perf_threads.c   tests by several threads (--threads)
  *   perf_thread.c    what one thread of such a test does, and its endpoint
+ *   perf_service.c   threads that poll beside threads that work (service-thread)
  *   perf_am.c perf_rma.c perf_msg.c perf_vis.c perf_atomic.c perf_barrier.c perf_coll.c perf_raw.c
  * the tests
  *
@@ -68,6 +69,7 @@ typedef struct aq_perf_test {
     void (*lead)(size_t);          /* rank 0 runs it for one size */
     void (*follow)(unsigned);      /* the peer runs it in that phase; NULL: the peer serves */
     aq_perf_by_thread_t by_thread; /* each thread runs it; NULL: no test for threads */
+    bool starts_threads;           /* lead and follow start and end the threads of --threads */
     unsigned
         window; /* > 0: by_thread makes so many operations of each, and the rate is the result */
     const char *about;
@@ -78,6 +80,23 @@ typedef struct aq_perf_sizes {
     size_t bytes[AQ_PERF_MAX_SIZES];
 } aq_perf_sizes_t;
 
+/* The words of --service and of --wait, in this order. */
+typedef enum aq_perf_service {
+    AQ_PERF_SERVICE_SPIN,
+    AQ_PERF_SERVICE_YIELD,
+    AQ_PERF_SERVICE_NAP,
+    AQ_PERF_SERVICE_BLOCK,
+    AQ_PERF_SERVICE_NONE
+} aq_perf_service_t;
+
+typedef enum aq_perf_wait {
+    AQ_PERF_WAIT_AUTO,
+    AQ_PERF_WAIT_SPIN,
+    AQ_PERF_WAIT_BLOCK,
+    AQ_PERF_WAIT_SPINBLOCK,
+    AQ_PERF_WAIT_POLL
+} aq_perf_wait_t;
+
 typedef struct aq_perf_options {
     bool json, memory, frames, list, help;
     unsigned long iters; /* operations in a batch; 0: as many as fit in `seconds` */
@@ -86,6 +105,8 @@ typedef struct aq_perf_options {
     size_t blocks;    /* of a non-contiguous operation */
     unsigned threads; /* of each rank that takes part; 0: neither --threads nor --endpoints */
     bool own;         /* each thread has an endpoint */
+    aq_perf_service_t service; /* what the service thread of service-thread does between polls */
+    aq_perf_wait_t wait;       /* how its workers wait */
     size_t ntests;
     const aq_perf_test_t *tests[AQ_PERF_MAX_TESTS];
 } aq_perf_options_t;
@@ -125,7 +146,11 @@ enum aq_perf_handler {
     AQ_PERF_THREAD_SHORT,
     AQ_PERF_THREAD_FLOOD,
     AQ_PERF_THREAD_FLOOD_END,
-    AQ_PERF_THREAD_BACK
+    AQ_PERF_THREAD_BACK,
+    AQ_PERF_SERVICE_LOCK,
+    AQ_PERF_SERVICE_UNLOCK,
+    AQ_PERF_SERVICE_GRANT,
+    AQ_PERF_SERVICE_PASS
 };
 
 /* perf_options.c: returns false, with a message in `why`, if the command line is wrong. `room` is
@@ -140,12 +165,13 @@ void aq_perf_job_init(int *argc, char ***argv);
 void aq_perf_job_attach(size_t largest);
 void aq_perf_job_barrier(void);
 void aq_perf_job_exit(int code) __attribute__((noreturn));
-void aq_perf_phase_open(void);        /* rank 0: waits until all others are in the phase */
-void aq_perf_phase_close(void);       /* rank 0 */
-void aq_perf_phase_enter(void);       /* others: tells rank 0 */
-bool aq_perf_phase_over(unsigned k);  /* others: true if rank 0 has closed phase k (from 0) */
-void aq_perf_phase_serve(unsigned k); /* others: poll at full speed until phase k is closed */
-void aq_perf_phase_sleep(unsigned k); /* others: poll, with pauses, until phase k is closed */
+char *aq_perf_job_segment(gex_Rank_t rank); /* its base; every rank calls it at the same time */
+void aq_perf_phase_open(void);              /* rank 0: waits until all others are in the phase */
+void aq_perf_phase_close(void);             /* rank 0 */
+void aq_perf_phase_enter(void);             /* others: tells rank 0 */
+bool aq_perf_phase_over(unsigned k);        /* others: true if rank 0 has closed phase k (from 0) */
+void aq_perf_phase_serve(unsigned k);       /* others: poll at full speed until phase k is closed */
+void aq_perf_phase_sleep(unsigned k);       /* others: poll, with pauses, until phase k is closed */
 
 /* perf_measure.c */
 double aq_perf_now(void);
@@ -171,6 +197,11 @@ void aq_perf_thread_put(aq_perf_thread_t *thread, size_t bytes, unsigned long n)
 void aq_perf_thread_get(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
 void aq_perf_thread_put_rate(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
 void aq_perf_thread_get_rate(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
+
+/* perf_service.c, in programs that were compiled with GASNET_PAR */
+void aq_perf_service_set_up(void);
+void aq_perf_service(size_t bytes);
+void aq_perf_service_follow(unsigned phase);
 
 /* perf_together.c */
 void aq_perf_together_register(void);

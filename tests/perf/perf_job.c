@@ -121,6 +121,13 @@ static char *own_segment(size_t *size)
 }
 #endif
 
+char *aq_perf_job_segment(gex_Rank_t rank)
+{
+    size_t size;
+
+    return segment_of(rank, &size);
+}
+
 /* Divides segments into halves, of the same size on all ranks that measure: the smaller one of the
  * segments of rank 0 and its peer decides. */
 static void divide_segments(void)

@@ -14,6 +14,8 @@ aq_perf_options_t aq_perf_options = {.seconds = 0.2, .blocks = 256};
 static const char *const usage =
     "usage: gasnet_perf [TEST...] [--size N[,N...]] [--blocks N] [--iters N]\n"
     "                   [--time SECONDS] [--threads T] [--endpoints shared|own]\n"
+    "                   [--service spin|yield|nap|block|none]\n"
+    "                   [--wait auto|spin|block|spinblock|poll]\n"
     "                   [--json] [--memory] [--frames] [--list] [--help]\n\n"
     "Runs the named tests, or all. Rank 0 measures with rank 1 (with itself in a job of one);\n"
     "other ranks sleep, except in collectives. A measurement is a warm-up and at least 7 batches\n"
@@ -28,6 +30,12 @@ static const char *const usage =
     "                  time in each thread, NAME-sum the rate of all. Above 1 only in a program\n"
     "                  that was compiled with GASNET_PAR, such as gasnet_perf_par\n"
     "  --endpoints E   shared: all threads use one endpoint (the default); own: one for each\n"
+    "  --service S     the service thread of each rank in service-thread: polls without a pause\n"
+    "                  (spin, the default), yields between polls (yield), sleeps between polls\n"
+    "                  (nap), waits by GASNET_BLOCKUNTIL (block), or does not exist (none)\n"
+    "  --wait W        how the T workers of each rank in service-thread wait: by\n"
+    "                  GASNET_BLOCKUNTIL (auto, the default), by that after gasnet_set_waitmode\n"
+    "                  (spin, block, spinblock), or by polling (poll)\n"
     "  --memory        the memory of the runtime on rank 0 before the first message, in KB; with\n"
     "                  a TEST also the cost of peers after the tests\n"
     "  --frames        after each test, the number of messages, puts and gets per packet\n"
@@ -138,6 +146,34 @@ static bool parse_endpoints(const char *text)
     return aq_perf_options.own || strcmp(text, endpoint_words[0]) == 0;
 }
 
+/* Returns the index of text among the words, or their number. */
+static unsigned word_index(const char *text, const char *const *words, unsigned count)
+{
+    unsigned w = 0;
+
+    while (w < count && strcmp(text, words[w]) != 0)
+        w++;
+    return w;
+}
+
+static bool parse_service(const char *text)
+{
+    static const char *const words[] = {"spin", "yield", "nap", "block", "none"};
+    const unsigned word = word_index(text, words, 5);
+
+    aq_perf_options.service = (aq_perf_service_t)word;
+    return word < 5;
+}
+
+static bool parse_wait(const char *text)
+{
+    static const char *const words[] = {"auto", "spin", "block", "spinblock", "poll"};
+    const unsigned word = word_index(text, words, 5);
+
+    aq_perf_options.wait = (aq_perf_wait_t)word;
+    return word < 5;
+}
+
 static bool parse_seconds(const char *text)
 {
     char *end;
@@ -165,9 +201,12 @@ static bool parse_value(const char *option, const char *text, char *why, size_t 
                   {"--blocks", "a number from 1 to 65536"},
                   {"--time", "seconds, above 0 and up to 3600"},
                   {"--threads", "a number from 1 to 1000"},
-                  {"--endpoints", "shared or own"}};
+                  {"--endpoints", "shared or own"},
+                  {"--service", "spin, yield, nap, block or none"},
+                  {"--wait", "auto, spin, block, spinblock or poll"}};
     bool (*const parse[])(const char *) = {parse_sizes,   parse_iters,   parse_blocks,
-                                           parse_seconds, parse_threads, parse_endpoints};
+                                           parse_seconds, parse_threads, parse_endpoints,
+                                           parse_service, parse_wait};
 
     for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
         if (strcmp(option, values[v].option) != 0)
@@ -180,8 +219,22 @@ static bool parse_value(const char *option, const char *text, char *why, size_t 
     return set_error(
         why, room,
         "there is no option \"%s\"; the options are --size, --blocks, --iters, --time, "
-        "--threads, --endpoints, --json, --memory, --frames, --list and --help",
+        "--threads, --endpoints, --service, --wait, --json, --memory, --frames, --list and --help",
         option);
+}
+
+static bool check_test(const aq_perf_test_t *test, char *why, size_t room)
+{
+    if (aq_perf_options.own && test->starts_threads)
+        return set_error(why, room,
+                         "the test %s has all its threads on one endpoint: use --endpoints shared",
+                         test->name);
+    if (!test->by_thread && !test->starts_threads)
+        return set_error(why, room,
+                         "the test %s cannot use --threads or --endpoints; am-short, am-flood, "
+                         "put, get, put-rate and get-rate can, and service-thread --threads",
+                         test->name);
+    return true;
 }
 
 /* Whether this program can have the threads, and the tests that are named can use them. */
@@ -202,11 +255,8 @@ static bool check_threads(char *why, size_t room)
                          "--endpoints shared",
                          o->threads + 1, (int)GASNET_MAXEPS);
     for (size_t t = 0; t < o->ntests; t++)
-        if (!o->tests[t]->by_thread)
-            return set_error(why, room,
-                             "the test %s cannot use --threads or --endpoints; am-short, am-flood, "
-                             "put, get, put-rate and get-rate can",
-                             o->tests[t]->name);
+        if (!check_test(o->tests[t], why, room))
+            return false;
     return true;
 }
 
