@@ -55,7 +55,7 @@ static uint64_t spin_ns, yield_ns;
 static int wait_mode = GASNET_WAIT_SPINBLOCK;
 static unsigned crowding = 1;       // ranks for each processor
 static unsigned own_processors = 1; // processors for each rank
-static bool adapt;                  // the user has not chosen a mode
+static bool adapt;                  // spins only while each thread has a processor
 
 static _Atomic(aq_task_t *) tasks;
 static atomic_uint busy_tasks; // and WINDOWS_OPEN, so that a poll tests both at once
@@ -88,12 +88,12 @@ void aq_progress_start(uint32_t ranks_here)
         gasnet_set_waitmode(GASNET_WAIT_SPIN);
     else if (strcmp(mode, "block") == 0)
         gasnet_set_waitmode(GASNET_WAIT_BLOCK);
-    else if (strcmp(mode, "spinblock") == 0)
-        gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK);
     else
-        set_spin(crowding ==
-                 1); // with more ranks than processors, the awaited rank may need this one
-    adapt = strcmp(mode, "auto") == 0;
+        gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK);
+    if (strcmp(mode, "spinblock") == 0) { // the user wants to spin, whatever the processors
+        adapt = false;
+        set_spin(true);
+    }
 }
 
 int gasnet_set_waitmode(int mode)
@@ -102,9 +102,11 @@ int gasnet_set_waitmode(int mode)
              "gasnet_set_waitmode: mode %d is not GASNET_WAIT_SPIN, _BLOCK or _SPINBLOCK", mode);
     if (mode < GASNET_WAIT_SPIN || mode > GASNET_WAIT_SPINBLOCK)
         return GASNET_ERR_BAD_ARG;
+    // A client that asks for SPINBLOCK leaves the time to the library: with more ranks than
+    // processors, the awaited rank may need this one.
     wait_mode = mode;
-    adapt = false;
-    set_spin(mode != GASNET_WAIT_BLOCK);
+    adapt = mode == GASNET_WAIT_SPINBLOCK;
+    set_spin(mode == GASNET_WAIT_SPIN || (adapt && crowding == 1));
     return GASNET_OK;
 }
 
@@ -259,10 +261,14 @@ void aq_progress_wait_replies(unsigned turns)
 }
 
 // Whether ranks, or the threads of this rank, outnumber the processors. Then a thread that polls
-// continuously keeps the threads that it waits for from working.
+// continuously keeps the threads that it waits for from working. Counts this thread, which may do
+// nothing else in the library.
 static bool is_crowded(void)
 {
-    return crowding > 1 || (aq_threads && aq_thread_live() > own_processors);
+    if (crowding > 1 || !aq_threads)
+        return crowding > 1;
+    aq_thread_self();
+    return aq_thread_live() > own_processors;
 }
 
 void aq_progress_poll_in_loop(void)
@@ -417,12 +423,7 @@ void aq_api_wait_end(aq_api_wait_t *wait)
 // processors, because a spinning thread would keep another one from working.
 static uint64_t spin_time(void)
 {
-    if (adapt && aq_threads && spin_ns) {
-        aq_thread_self(); // counts this thread
-        if (aq_thread_live() > own_processors)
-            return 0;
-    }
-    return spin_ns;
+    return adapt && aq_threads && spin_ns && is_crowded() ? 0 : spin_ns;
 }
 
 // The attempts of a thread to wait without a yield.
@@ -490,7 +491,7 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
         }
         if (wait->turns % SPIN_TURNS && !wait->armed)
             return;
-        if (wait_mode == GASNET_WAIT_SPIN && crowding == 1)
+        if (wait_mode == GASNET_WAIT_SPIN && !is_crowded())
             return;
     }
     if (!spin && wait_is_brief(wait))

@@ -290,6 +290,48 @@ static void test_sleeper_waits_on_no_processor(void **state)
     assert_int_equal(waiting_cpus[0], 0);
 }
 
+static sem_t second_counted, second_may_end;
+
+// A thread that only polls.
+static void *second_thread(void *unused)
+{
+    for (unsigned i = 0; i < 16; i++)
+        gasnet_AMPoll();
+    sem_post(&second_counted);
+    sem_wait(&second_may_end);
+    return unused;
+}
+
+static pthread_t start_second_thread(void)
+{
+    pthread_t thread;
+    sem_init(&second_counted, 0, 0);
+    sem_init(&second_may_end, 0, 0);
+    assert_int_equal(pthread_create(&thread, NULL, second_thread, NULL), 0);
+    sem_wait(&second_counted);
+    return thread;
+}
+
+// So does one if there are more threads than processors. Threads that only poll count.
+static void test_loop_beside_thread(void **state)
+{
+    (void)state;
+    aq_threads = true;
+    for (unsigned processors = 1; processors <= 2; processors++) {
+        aq_job.boot->processors = processors;
+        aq_progress_start(1);
+        const pthread_t second = start_second_thread();
+        yields = 0;
+        for (unsigned i = 0; i < 160; i++)
+            gasnet_AMPoll();
+        assert_int_equal(yields, processors == 1 ? 10 : 0);
+        sem_post(&second_may_end);
+        pthread_join(second, NULL);
+    }
+    aq_threads = false;
+    aq_job.boot->processors = 0;
+}
+
 static int remove_waiting_cpus(void **state)
 {
     (void)state;
@@ -634,24 +676,20 @@ static void test_bound(void **state)
     aq_job.boot->processors = 0;
 }
 
-static sem_t second_counted, second_may_end;
-
-static void *second_thread(void *unused)
+// A client that asks for SPINBLOCK does not spin either if there are more ranks than processors; a
+// user who asks for it does.
+static void test_crowd_in_mode(void **state)
 {
-    aq_thread_self();
-    sem_post(&second_counted);
-    sem_wait(&second_may_end);
-    return unused;
-}
-
-static pthread_t start_second_thread(void)
-{
-    pthread_t thread;
-    sem_init(&second_counted, 0, 0);
-    sem_init(&second_may_end, 0, 0);
-    assert_int_equal(pthread_create(&thread, NULL, second_thread, NULL), 0);
-    sem_wait(&second_counted);
-    return thread;
+    (void)state;
+    const uint32_t crowd = 2 * aq_size_processors();
+    start_in_mode("auto", crowd);
+    assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK), GASNET_OK);
+    assert_in_range(count_yields(8), 1, 8);
+    start_in_mode("auto", 1);
+    assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK), GASNET_OK);
+    assert_int_equal(count_yields(8), 0);
+    start_in_mode("spinblock", crowd);
+    assert_int_equal(count_yields(8), 0);
 }
 
 // A wait of one of two threads on one processor polls for a moment before it yields. After a vain
@@ -699,11 +737,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shared_processor, clear_record, remove_waiting_cpus),
         cmocka_unit_test_setup_teardown(test_leaves_processor, clear_record, remove_waiting_cpus),
         cmocka_unit_test_setup(test_loop_of_polls, clear_record),
+        cmocka_unit_test_setup(test_loop_beside_thread, clear_record),
         cmocka_unit_test_setup_teardown(test_sleeper_waits_on_no_processor, clear_record,
                                         remove_waiting_cpus),
         cmocka_unit_test_setup(test_bad_mode, clear_record),
         cmocka_unit_test_setup(test_start, clear_record),
         cmocka_unit_test_setup(test_bound, clear_record),
+        cmocka_unit_test_setup(test_crowd_in_mode, clear_record),
         cmocka_unit_test_setup(test_brief_polls, clear_record),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
