@@ -38,6 +38,9 @@ enum {
     YIELD_TURNS = 8,
     YIELD_NS = 500000,
     YIELD_NS_A_RANK = 20000,
+    // One of several threads of a rank yields for so long: while another one works, each message
+    // would wake it.
+    YIELD_NS_BESIDE = 50000000,
     // Sleeps have limits because remote puts do not wake this process: the first limit doubles up
     // to SLEEP_NS_MAX. Later the limit is 1 / SLEEP_PART of the time waited so far, which bounds
     // the added latency, up to SLEEP_NS_LONGEST, so that a long wait leaves the processor to
@@ -260,15 +263,21 @@ void aq_progress_wait_replies(unsigned turns)
         sched_yield();
 }
 
+// The number of threads of this rank that use the library. Counts this thread, which may do nothing
+// there but poll or wait.
+static unsigned long threads_here(void)
+{
+    if (!aq_threads)
+        return 1;
+    aq_thread_self();
+    return aq_thread_live();
+}
+
 // Whether ranks, or the threads of this rank, outnumber the processors. Then a thread that polls
-// continuously keeps the threads that it waits for from working. Counts this thread, which may do
-// nothing else in the library.
+// continuously keeps the threads that it waits for from working.
 static bool is_crowded(void)
 {
-    if (crowding > 1 || !aq_threads)
-        return crowding > 1;
-    aq_thread_self();
-    return aq_thread_live() > own_processors;
+    return crowding > 1 || threads_here() > own_processors;
 }
 
 void aq_progress_poll_in_loop(void)
@@ -376,6 +385,17 @@ static bool is_polled(void)
     return aq_job.conduits[aq_job.conduit_count - 1]->polled;
 }
 
+// One of several threads that wakes early was woken by a message, which may have been for another
+// one. More may follow, and each would cost far more than a yield, so the thread yields again
+// first.
+static void sleep_up_to(aq_conduit_t *conduit, aq_api_wait_t *wait, uint64_t limit)
+{
+    const uint64_t begun = aq_clock_ns();
+    conduit->ops->sleep(conduit, wait->armed, limit);
+    if (threads_here() > 1 && aq_clock_ns() - begun < limit)
+        wait->turns = wait->since = 0;
+}
+
 // The last steps of a wait. The first call announces the sleep; the caller then checks its
 // condition and polls once more. If that finds nothing, the next call sleeps.
 static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
@@ -404,7 +424,7 @@ static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
     if (grows)
         limit = aq_min(aq_max(limit, waited / SLEEP_PART), SLEEP_NS_LONGEST);
     publish_waiting_cpu(0);
-    conduit->ops->sleep(conduit, wait->armed, limit);
+    sleep_up_to(conduit, wait, limit);
     aq_api_wait_end(wait);
 }
 
@@ -417,6 +437,12 @@ void aq_api_wait_end(aq_api_wait_t *wait)
             aq_sleepers_leave();
         wait->armed = 0;
     }
+}
+
+// The time to yield in nanoseconds before a sleep.
+static uint64_t yield_time(void)
+{
+    return threads_here() > 1 ? YIELD_NS_BESIDE : yield_ns;
 }
 
 // The time to spin in nanoseconds. It is 0 if this rank has more threads in the library than
@@ -503,7 +529,7 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
     uint64_t waited = now - wait->since;
     if (waited < spin)
         return;
-    if (wait_mode == GASNET_WAIT_SPIN || waited < spin + yield_ns || wait->turns < YIELD_TURNS)
+    if (wait_mode == GASNET_WAIT_SPIN || waited < spin + yield_time() || wait->turns < YIELD_TURNS)
         sched_yield();
     else
         block_in_conduit(wait, waited);

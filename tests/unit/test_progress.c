@@ -332,6 +332,28 @@ static void test_loop_beside_thread(void **state)
     aq_job.boot->processors = 0;
 }
 
+// A thread beside another one yields for longer before it sleeps.
+static void test_yields_beside_thread(void **state)
+{
+    (void)state;
+    aq_api_wait_t alone = {0}, beside = {0};
+    turn_until(&alone, &seen.arms);
+    aq_api_wait_end(&alone);
+    yields = 0;
+    turn_until(&alone, &seen.arms);
+    const unsigned few = yields;
+    aq_api_wait_end(&alone);
+    aq_threads = true;
+    const pthread_t second = start_second_thread();
+    yields = 0;
+    turn_until(&beside, &seen.arms);
+    aq_api_wait_end(&beside);
+    assert_true(yields > few);
+    sem_post(&second_may_end);
+    pthread_join(second, NULL);
+    aq_threads = false;
+}
+
 static int remove_waiting_cpus(void **state)
 {
     (void)state;
@@ -738,6 +760,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_leaves_processor, clear_record, remove_waiting_cpus),
         cmocka_unit_test_setup(test_loop_of_polls, clear_record),
         cmocka_unit_test_setup(test_loop_beside_thread, clear_record),
+        cmocka_unit_test_setup(test_yields_beside_thread, clear_record),
         cmocka_unit_test_setup_teardown(test_sleeper_waits_on_no_processor, clear_record,
                                         remove_waiting_cpus),
         cmocka_unit_test_setup(test_bad_mode, clear_record),
