@@ -5,8 +5,9 @@
  */
 #include "perf.h"
 
-/* One slot is enough: rank 0 sends no command before all ranks have started the previous batch. */
-static gex_AM_Arg_t command_n, command_bytes;
+/* One slot is enough: rank 0 sends no command before all ranks have started the previous batch.
+ * Atomic, because the thread sanitizer does not see that order, which other processes make. */
+static _Atomic gex_AM_Arg_t command_n, command_bytes;
 static _Atomic unsigned commands;
 
 static aq_perf_each_t measured; /* on rank 0: the operations of a batch */
