@@ -11,16 +11,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "job.h"
 
 #define TASKS "/proc/self/task"
-#define TURNS 64  // turns for each count
+// Threads are counted in one of so many turns, but not again within this time: a count takes as
+// long as some round trips.
+#define TURNS 64
+#define COUNT_NS UINT64_C(1000000)
 #define PASSES 16 // over the threads, which may start others meanwhile
 
 atomic_bool aq_unbind_armed;
 static cpu_set_t share;
 static atomic_uint turns;
+static _Atomic uint64_t counted; // in time of aq_clock_ns()
 
 void aq_unbind_start(void)
 {
@@ -60,9 +65,20 @@ static bool release_threads(void)
     return any;
 }
 
-void aq_unbind_turn(void)
+static bool is_time(void)
 {
     if (atomic_fetch_add_explicit(&turns, 1, memory_order_relaxed) % TURNS)
+        return false;
+    const uint64_t now = aq_clock_ns();
+    if (now - atomic_load_explicit(&counted, memory_order_relaxed) < COUNT_NS)
+        return false;
+    atomic_store_explicit(&counted, now, memory_order_relaxed);
+    return true;
+}
+
+void aq_unbind_turn(void)
+{
+    if (!is_time())
         return;
     const unsigned long threads = count_threads();
     if (threads <= (unsigned long)CPU_COUNT(&share) ||

@@ -289,6 +289,10 @@ typedef struct aq_perf_child {
     cpu_set_t allowed; /* the processors on which this process may run */
 } aq_perf_child_t;
 
+/* The processors that this process could have, also those of other ranks, if it was bound to some.
+ */
+void aq_perf_processors(cpu_set_t *out);
+
 /* Starts a child that runs `loop`, which must not return, on another processor if there are two;
  * pins this process as well. aq_perf_raw_child_end waits for the child and unpins this process. */
 aq_perf_child_t aq_perf_raw_child(void (*loop)(void), bool same_core);

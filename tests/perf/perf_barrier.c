@@ -10,19 +10,14 @@ void aq_perf_barrier(size_t bytes, unsigned long n)
         aq_perf_job_barrier();
 }
 
-static unsigned allowed_processors(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
-}
-
 void aq_perf_barrier_bound(size_t bytes)
 {
     gex_Rank_t here;
-    unsigned cores = allowed_processors();
+    cpu_set_t processors;
 
     (void)bytes;
+    aq_perf_processors(&processors);
+    unsigned cores = (unsigned)CPU_COUNT(&processors);
     gex_System_QueryHostInfo(NULL, &here, NULL);
     if (here > cores)
         aq_perf_report("barrier-bound", 0, 1e6 * 2 * here * aq_perf_raw_switch() / cores, "us");

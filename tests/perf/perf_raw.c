@@ -113,15 +113,32 @@ static pid_t start_child(int processor, void (*loop)(void))
     return child;
 }
 
+/* The kernel tells them when they are asked for. */
+void aq_perf_processors(cpu_set_t *out)
+{
+    cpu_set_t now, all;
+
+    if (sched_getaffinity(0, sizeof now, &now) != 0)
+        aq_perf_raw_die("ask which processors are allowed");
+    memset(&all, 0xff, sizeof all);
+    *out = now;
+    if (sched_setaffinity(0, sizeof all, &all) == 0)
+        sched_getaffinity(0, sizeof *out, out);
+    sched_setaffinity(0, sizeof now, &now);
+}
+
 aq_perf_child_t aq_perf_raw_child(void (*loop)(void), bool same_core)
 {
     aq_perf_child_t child;
+    cpu_set_t all;
 
     if (sched_getaffinity(0, sizeof child.allowed, &child.allowed) != 0)
         aq_perf_raw_die("ask which processors are allowed");
-    one_core = same_core || CPU_COUNT(&child.allowed) < 2;
-    child.pid = start_child(processor_at(&child.allowed, one_core ? 0 : 1), loop);
-    pin_process(processor_at(&child.allowed, 0));
+    aq_perf_processors(&all);
+    one_core = same_core || CPU_COUNT(&all) < 2;
+    sched_setaffinity(0, sizeof all, &all); /* the child can begin beside this process */
+    child.pid = start_child(processor_at(&all, one_core ? 0 : 1), loop);
+    pin_process(processor_at(&all, 0));
     return child;
 }
 
