@@ -42,6 +42,13 @@ int aq_vis_start_blocking(const aq_vis_t *vis);
 gex_Event_t aq_vis_start_nb(const aq_vis_t *vis);
 int aq_vis_start_nbi(const aq_vis_t *vis);
 
+// Whether this is a put whose source the client leaves alone until the transfer is complete. With
+// GEX_FLAG_ENABLE_LEAF_LC the source is copied before the call returns.
+static inline bool aq_vis_keeps_source(const aq_vis_t *vis)
+{
+    return !vis->is_get && !(vis->flags & GEX_FLAG_ENABLE_LEAF_LC);
+}
+
 // For debug builds: ends the job if the description is wrong.
 void aq_vis_check(const aq_vis_t *vis);
 

@@ -33,7 +33,7 @@ typedef struct chunk {
 typedef struct transfer {
     aq_am_gather_t gather; // of the put that is being sent, where the conduit takes one; first
     size_t meta, data;     // bytes of that: runs, which are in the buffer, and contents
-    bool gathers;
+    bool gathers, stable;
     const char *call;
     uint32_t jobrank;
     aq_route_t route;
@@ -260,7 +260,6 @@ static int get_chunk(transfer_t *t)
     return 1;
 }
 
-// The client leaves the source of a put alone until the transfer is complete.
 static int send_large(transfer_t *t, size_t nbytes)
 {
     const aq_rma_op_t op = {.call = t->call,
@@ -268,7 +267,7 @@ static int send_large(transfer_t *t, size_t nbytes)
                                        .local = t->local.at,
                                        .nbytes = nbytes,
                                        .kind = t->is_get ? AQ_RMA_GET : AQ_RMA_PUT,
-                                       .flags = t->is_get ? 0 : AQ_RMA_STABLE},
+                                       .flags = t->stable ? AQ_RMA_STABLE : 0},
                             .rank = t->jobrank,
                             .route = t->route,
                             .flags = t->immediate};
@@ -295,6 +294,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
     t.gather.write = put_write;
     t.gathers = route_gathers(t.route, jobrank);
+    t.stable = aq_vis_keeps_source(vis);
     t.part = part;
     t.is_get = vis->is_get;
     t.buffer = allocate_buffer(aq_job.max_medium);

@@ -97,10 +97,9 @@ static int start_rest(const aq_vis_t *vis, const start_t *start, outcome_t outco
     return 0;
 }
 
-// A put copies its source before the call returns.
 static unsigned local_parts(const aq_vis_t *vis)
 {
-    return vis->is_get ? 1u << AQ_PART_GET : 0;
+    return vis->is_get || aq_vis_keeps_source(vis) ? 1u << part_of(vis) : 0;
 }
 
 gex_Event_t aq_vis_start_nb(const aq_vis_t *vis)
