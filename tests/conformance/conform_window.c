@@ -5,6 +5,7 @@
 #include <aqueduct.h>
 #include <dirent.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 typedef enum { COUNT, REPLY, GO, SIGNAL } wish_t; /* of a request; SIGNAL + n: n were sent before */
@@ -234,6 +235,7 @@ static void test_churn(void)
     unsigned files;
     size_t resident, rings;
 
+    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* the kernel may make small pages a huge one */
     open_places();
     come_and_go(&place, job.rank);
     CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_ERR_BAD_ARG, "an endpoint was destroyed twice");
