@@ -74,6 +74,14 @@ struct aq_board {
     aq_board_member_t member[];
 };
 
+// Rank number i behind this one. Each rank begins with its successor, so that not all ranks copy
+// from one rank at the same time.
+static inline uint32_t aq_board_rank_after(const aq_board_t *board, uint32_t i)
+{
+    const uint32_t next = board->rank + 1 + i;
+    return next < board->size ? next : next - board->size;
+}
+
 static inline aq_area_t *aq_board_area(const aq_coll_op_t *op, uint32_t rank)
 {
     return op->coll->board->member[rank].area;

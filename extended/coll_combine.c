@@ -232,13 +232,6 @@ static void tell_combined(const aq_coll_op_t *op)
     aq_board_wake();
 }
 
-// The rank after this one; each rank begins with its successor.
-static uint32_t rank_after(const aq_board_t *board, uint32_t i)
-{
-    const uint32_t next = board->rank + 1 + i;
-    return next < board->size ? next : next - board->size;
-}
-
 // Only this rank reads its share in its own post, so the result replaces it.
 static void posted_share_combine(const aq_coll_op_t *op)
 {
@@ -273,7 +266,7 @@ static bool advance_shared(aq_coll_op_t *op)
     }
     for (; op->seen < size; op->seen++) {
         const uint32_t rank =
-            op->seen + 1 < size ? rank_after(op->coll->board, op->seen) : my_rank(op);
+            op->seen + 1 < size ? aq_board_rank_after(op->coll->board, op->seen) : my_rank(op);
         if (!is_combined(op, rank))
             return false;
         posted_share_copy(op, rank);
@@ -399,7 +392,7 @@ static bool shares_copy(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
     for (; op->seen + 1 < board->size; op->seen++) {
-        const uint32_t rank = rank_after(board, op->seen);
+        const uint32_t rank = aq_board_rank_after(board, op->seen);
         if (!is_combined(op, rank))
             return false;
         share_copy(op, rank);

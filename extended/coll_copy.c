@@ -143,19 +143,12 @@ static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
     return *taken == HERE;
 }
 
-// Each rank begins with its successor, so that not all ranks copy from one rank at the same time.
-static uint32_t rank_after(const aq_board_t *board, uint32_t i)
-{
-    const uint32_t next = board->rank + 1 + i;
-    return next < board->size ? next : next - board->size;
-}
-
 // Returns true if all blocks are here.
 static bool take_blocks(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
     for (uint32_t i = op->down; i + 1 < board->size; i++)
-        if (block_is_here(op, rank_after(board, i)) && i == op->down)
+        if (block_is_here(op, aq_board_rank_after(board, i)) && i == op->down)
             op->down++;
     return op->down + 1 == board->size;
 }
@@ -196,7 +189,7 @@ static bool short_take_all(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
     for (; op->down + 1 < board->size; op->down++) {
-        const uint32_t rank = rank_after(board, op->down);
+        const uint32_t rank = aq_board_rank_after(board, op->down);
         if (!aq_coll_block_comes(op, rank))
             continue;
         if (!aq_board_posted_soon(op, rank))
