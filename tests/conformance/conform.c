@@ -1,5 +1,8 @@
 /* What all subtests use: checks, patterns of bytes, handler indices, slots of the inbox. */
 #include "conform.h"
+#if __has_include(<aqueduct.h>)
+#include <aqueduct.h>
+#endif
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -98,6 +101,19 @@ void conform_exchange(uint64_t mine, uint64_t *all)
     for (gex_Rank_t r = 0; r < job.size; r++)
         all[r] = table[r];
     conform_barrier(); /* no rank overwrites the table while another one reads it */
+}
+
+uint64_t conform_frames_sent(void)
+{
+    gasnet_AMPoll(); /* lets open datagrams leave */
+#ifdef GASNETX_COUNTERS
+    const volatile gasnetx_counters_t *all = gasnetx_Counters(GEX_EP_INVALID);
+
+    gasnetx_Counters_Update();
+    return gasnetx_counter(&all->frames_sent);
+#else
+    return 0;
+#endif
 }
 
 void conform_refuse_call(long number)

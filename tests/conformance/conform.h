@@ -88,6 +88,7 @@ void conform_exchange(uint64_t mine, uint64_t *all);
 void conform_nap(unsigned ms); /* sleeps without entering the library */
 /* The kernel refuses a system call (SYS_...) from now on; a rank cannot undo that. */
 void conform_refuse_call(long number);
+uint64_t conform_frames_sent(void); /* messages so far; 0 where the library counts none. Polls */
 void *conform_alloc(size_t n);
 /* Registers a table; checks that entries with index 0 get the highest free ones, in order. */
 void conform_register(gex_AM_Entry_t *table, size_t n);

@@ -384,22 +384,14 @@ static void test_many_teams(void)
 
 /* ---- messages and memory ---- */
 
-static uint64_t frames_sent(void)
-{
-    const volatile gasnetx_counters_t *all = gasnetx_Counters(GEX_EP_INVALID);
-
-    gasnet_AMPoll(); /* lets open datagrams leave */
-    gasnetx_Counters_Update();
-    return gasnetx_counter(&all->frames_sent);
-}
-
-/* As frames_sent, when so many have left: without room at a slow peer the last one waits here. */
+/* As conform_frames_sent, when so many have left: without room at a slow peer the last one waits
+ * here. */
 static uint64_t frames_left(uint64_t wanted)
 {
-    uint64_t sent = frames_sent();
+    uint64_t sent = conform_frames_sent();
 
     for (unsigned tries = 0; sent < wanted && tries < TRIES; tries++)
-        sent = frames_sent();
+        sent = conform_frames_sent();
     return sent;
 }
 
@@ -417,7 +409,7 @@ static void check_frames(kind_t kind, uint64_t each)
 {
     calls_of(kind, 8, COUNT); /* the first calls bind peers and fill the pools */
     conform_barrier();
-    const uint64_t before = frames_sent();
+    const uint64_t before = conform_frames_sent();
     const size_t held = mallinfo2().uordblks;
     calls_of(kind, 8, COUNT);
     const uint64_t sent = frames_left(before + each * COUNT) - before;
