@@ -48,7 +48,7 @@
 // Version of this contract: major * AQ_CONDUIT_MAJOR + minor. A module works with the library that
 // has the same number only. Modules of version 1 have numbers below AQ_CONDUIT_MAJOR.
 #define AQ_CONDUIT_MAJOR 256u
-#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 8)
+#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 9)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 // Arguments of a message: three more than a client's, for the route and the tag of a message
 // between further endpoints (core/am_route.h).
@@ -195,6 +195,14 @@ static inline uint32_t aq_index_in_nbrhd(const aq_conduit_env_t *env, uint32_t r
     return low < env->nbrhd_size && env->nbrhd[low] == rank ? low : UINT32_MAX;
 }
 
+// A word of memory in which a message shows. A hint: a poll that looks at watches only may miss a
+// message, and one that the watches call for may find nothing.
+typedef struct aq_watched {
+    const _Atomic uint64_t *_Atomic word;
+    _Atomic uint64_t awaited; // its value if a message is there
+} aq_watched_t;
+enum { AQ_WATCHES = 4 };
+
 struct aq_conduit {
     const struct aq_conduit_ops *ops;
     const aq_conduit_env_t *env;
@@ -219,6 +227,9 @@ struct aq_conduit {
     bool polled;
     // send takes Mediums with a gather, as it copies payloads. Constant after open.
     bool takes_gather;
+    // AQ_WATCHES of them: while none has its awaited value, most polls of a client need not call
+    // poll. NULL: the conduit has none. Constant after open.
+    const aq_watched_t *watch;
 };
 
 // What to poll for.

@@ -12,6 +12,7 @@
 #include "job.h"
 #include "job_groups.h"
 #include "neighbour_copy.h"
+#include "poll_loop.h"
 #include "progress.h"
 #include "registry.h"
 #include "segment.h"
@@ -177,5 +178,6 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
         return status;
     aq_neighbour_copy_start();
     aq_progress_start(job->host.size);
+    aq_poll_loop_start();
     return AQ_OK;
 }

@@ -16,12 +16,11 @@
 
 enum {
     // Fruitless polls before a wait checks whether another rank is on this processor, before it
-    // reads the clock, and before a loop of the client yields.
+    // reads the clock.
     SHARE_TURNS = 16,
     // Yields to a rank on this processor before this thread goes to another processor.
     SHARE_YIELDS = 64,
     SPIN_TURNS = 64,
-    LOOP_TURNS = 16,
     // If the threads of a rank outnumber its processors, a wait polls this many times (some
     // microseconds) before it yields: the awaited thread may be running, and a message takes less
     // time than a yield. After each vain attempt more of the thread's next waits yield at once.
@@ -61,7 +60,7 @@ static unsigned own_processors = 1; // processors for each rank
 static bool adapt;                  // spins only while each thread has a processor
 
 static _Atomic(aq_task_t *) tasks;
-static atomic_uint busy_tasks; // and WINDOWS_OPEN, so that a poll tests both at once
+atomic_uint aq_progress_busy_tasks;
 #define WINDOWS_OPEN (1u << 31)
 static aq_lock_t task_lock;
 
@@ -124,7 +123,7 @@ void aq_progress_add(aq_task_t *task)
 void aq_progress_busy(aq_task_t *task, int change)
 {
     aq_counter_add(&task->busy, (unsigned)change);
-    aq_counter_add(&busy_tasks, (unsigned)change);
+    aq_counter_add(&aq_progress_busy_tasks, (unsigned)change);
 }
 
 static unsigned turn_tasks(void)
@@ -160,8 +159,8 @@ void aq_progress_wake_sleepers(void)
 
 void aq_progress_serve_windows(void)
 {
-    if (!(atomic_load_explicit(&busy_tasks, memory_order_relaxed) & WINDOWS_OPEN))
-        atomic_fetch_or_explicit(&busy_tasks, WINDOWS_OPEN, memory_order_relaxed);
+    if (!(atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed) & WINDOWS_OPEN))
+        atomic_fetch_or_explicit(&aq_progress_busy_tasks, WINDOWS_OPEN, memory_order_relaxed);
 }
 
 static unsigned poll_everything(unsigned what)
@@ -193,7 +192,7 @@ static inline unsigned poll_all(unsigned what)
         aq_job_exit_requested();
     unsigned done = 0;
     // Tasks first: this poll sends their messages. The next poll may come much later.
-    const unsigned busy = atomic_load_explicit(&busy_tasks, memory_order_relaxed);
+    const unsigned busy = atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed);
     if (busy & ~WINDOWS_OPEN)
         done += turn_tasks();
     if (__builtin_expect(busy & WINDOWS_OPEN, 0))
@@ -236,8 +235,9 @@ unsigned aq_progress_poll_endpoint(const aq_window_t *window)
 
 static unsigned turn_busy_tasks(void)
 {
-    return atomic_load_explicit(&busy_tasks, memory_order_relaxed) & ~WINDOWS_OPEN ? turn_tasks()
-                                                                                   : 0;
+    return atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed) & ~WINDOWS_OPEN
+               ? turn_tasks()
+               : 0;
 }
 
 void aq_progress_go_on(void)
@@ -275,26 +275,9 @@ static unsigned long threads_here(void)
 
 // Whether ranks, or the threads of this rank, outnumber the processors. Then a thread that polls
 // continuously keeps the threads that it waits for from working.
-static bool is_crowded(void)
+bool aq_progress_is_crowded(void)
 {
     return crowding > 1 || threads_here() > own_processors;
-}
-
-void aq_progress_poll_in_loop(void)
-{
-    static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
-    if (aq_progress_poll())
-        turns = 0;
-    else if (++turns % LOOP_TURNS == 0 && is_crowded())
-        sched_yield();
-}
-
-int gasnet_AMPoll(void)
-{
-    if (AQ_CHECKS)
-        aq_thread_check_context("gasnet_AMPoll", "");
-    aq_progress_poll_in_loop();
-    return GASNET_OK;
 }
 
 // The conduit that waits of this thread block in, of its window if it has one: the first one that
@@ -418,7 +401,7 @@ static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
     uint64_t limit = wait->naps > 1 ? SLEEP_NS_MAX : (uint64_t)SLEEP_NS_FIRST << wait->naps;
     wait->naps++;
     const bool others = others_may_call(conduit); // arrivals there do not wake this process
-    const bool grows = limit == SLEEP_NS_MAX && (!others || is_crowded());
+    const bool grows = limit == SLEEP_NS_MAX && (!others || aq_progress_is_crowded());
     if (others)
         limit /= 20;
     if (grows)
@@ -449,7 +432,7 @@ static uint64_t yield_time(void)
 // processors, because a spinning thread would keep another one from working.
 static uint64_t spin_time(void)
 {
-    return adapt && aq_threads && spin_ns && is_crowded() ? 0 : spin_ns;
+    return adapt && aq_threads && spin_ns && aq_progress_is_crowded() ? 0 : spin_ns;
 }
 
 // The attempts of a thread to wait without a yield.
@@ -517,7 +500,7 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
         }
         if (wait->turns % SPIN_TURNS && !wait->armed)
             return;
-        if (wait_mode == GASNET_WAIT_SPIN && !is_crowded())
+        if (wait_mode == GASNET_WAIT_SPIN && !aq_progress_is_crowded())
             return;
     }
     if (!spin && wait_is_brief(wait))

@@ -26,10 +26,6 @@ unsigned aq_progress_serve(unsigned index);
 // Gives turns to tasks that have work; for a thread of a conduit that has delivered messages.
 void aq_progress_go_on(void);
 
-// As aq_progress_poll, for a loop that waits: yields the processor after several fruitless polls if
-// ranks or threads outnumber the processors.
-void aq_progress_poll_in_loop(void);
-
 // As aq_progress_poll, after a send: conduits may defer the poll, to send and receive in batches.
 void aq_progress_poll_sending(void);
 
@@ -64,6 +60,14 @@ void aq_progress_add(aq_task_t *task);
 // Polls give turns to a task only while it has something to do: +1 for each thing, -1 when that is
 // done. Any thread.
 void aq_progress_busy(aq_task_t *task, int change);
+
+// The number of things that tasks have to do, and a bit while polls serve windows. 0: a poll goes
+// to the conduits only.
+extern atomic_uint aq_progress_busy_tasks;
+
+// Whether ranks, or the threads of this rank, outnumber the processors. Then a thread that polls
+// continuously keeps the threads that it waits for from working. Any thread; does not block.
+bool aq_progress_is_crowded(void);
 
 // Wakes threads of this process that sleep in a wait, after a change that they may wait for.
 void aq_progress_wake_sleepers(void);

@@ -5,6 +5,7 @@
 
 #include "../core/fatal.h"
 #include "../core/job.h"
+#include "../core/poll_loop.h"
 #include "../core/progress.h"
 #include "../core/report.h"
 #include "gasnetex_rma.h"
@@ -90,7 +91,7 @@ static void drop_flag(atomic_uint *flag)
 static void hold_flag(atomic_uint *flag)
 {
     while (!try_flag(flag))
-        aq_progress_poll_in_loop();
+        aq_poll_in_loop();
 }
 
 // Does nothing when a poll inside of this function calls it again.

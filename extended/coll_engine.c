@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../core/fatal.h"
+#include "../core/poll_loop.h"
 #include "../core/progress.h"
 #include "coll.h"
 
@@ -243,7 +244,7 @@ static bool engine_turn(aq_task_t *task)
 static void hold_busy(void)
 {
     while (!try_busy())
-        aq_progress_poll_in_loop(); // another thread is advancing operations
+        aq_poll_in_loop(); // another thread is advancing operations
 }
 
 void aq_coll_engine_add(aq_coll_t *coll)

@@ -6,6 +6,7 @@
 #include "../core/arg64.h"
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
+#include "../core/poll_loop.h"
 #include "../core/progress.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
@@ -336,7 +337,7 @@ int gasnetx_Msg_Probe(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, gasnetx_msg_st
     if (error)
         return error;
     const aq_match_key_t key = key_of(tm, rank, tag);
-    aq_progress_poll_in_loop();
+    aq_poll_in_loop();
     aq_lock_take(&aq_msg.lock);
     const aq_msg_kept_t *kept =
         (aq_msg_kept_t *)(void *)aq_match_probe(&aq_msg.match, source_of(&key), &key);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../core/fatal.h"
+#include "../core/poll_loop.h"
 #include "../core/progress.h"
 #include "msg.h"
 
@@ -120,7 +121,7 @@ int gasnetx_Request_Test(gasnetx_Request_t *request, gasnetx_msg_status_t *statu
     if (is_idle(*request))
         return idle_end(status);
     if (!is_complete(*request))
-        aq_progress_poll_in_loop();
+        aq_poll_in_loop();
     if (!is_complete(*request))
         return GASNET_ERR_NOT_READY;
     request_end(request, status);

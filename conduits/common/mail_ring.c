@@ -79,6 +79,29 @@ static inline aq_ring_header_t *header_at(aq_ring_in_t *ring, uint64_t position)
     return aq_ring_at(ring->slots, ring->count, position);
 }
 
+static void watch_set(aq_watched_t *watch, const aq_ring_header_t *at, uint64_t flag)
+{
+    atomic_store_explicit(&watch->word, &at->flag, memory_order_relaxed);
+    atomic_store_explicit(&watch->awaited, flag, memory_order_relaxed);
+}
+
+void aq_ring_watch(aq_ring_in_t *ring)
+{
+    const uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    const uint64_t gap = head & 1 ? AQ_RING_GAP : 0, next = head + (head & 1);
+    if (!ring->watch)
+        return;
+    watch_set(&ring->watch[0], header_at(ring, head), head ^ ring->key);
+    watch_set(&ring->watch[1], header_at(ring, next), next ^ gap ^ ring->key);
+}
+
+// Lets the next poll look after the ring itself: a watch that looks at its own value always calls.
+static void watch_call(aq_ring_in_t *ring)
+{
+    if (ring->watch)
+        atomic_store_explicit(&ring->watch->word, &ring->watch->awaited, memory_order_relaxed);
+}
+
 // Checks that the destination of a Long is in a segment of this process, whether the payload is
 // copied from the ring or the sender has written it. A sender that has this memory mapped could
 // write anywhere in it; that cannot be checked here.
@@ -156,6 +179,7 @@ unsigned aq_ring_receive_alone(aq_ring_in_t *ring, unsigned budget, bool reply,
         ring->released = head;
     }
     aq_cell_add(&ring->messages, done);
+    aq_ring_watch(ring);
     tell_senders(ring, !ready);
     return done;
 }
@@ -233,10 +257,13 @@ static bool receive_next(aq_ring_in_t *ring, held_t *held, bool more)
         if (held->end)
             mark_done(ring, held);
         held->end = 0;
+        watch_call(ring); // the thread with the lock may not give back these slots
         return false;
     }
     settle_held(ring, held);
     bool found = more && claim_next(ring, held);
+    if (!found)
+        aq_ring_watch(ring);
     ring_unlock(ring);
     return found;
 }

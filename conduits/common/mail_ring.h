@@ -49,7 +49,7 @@ typedef struct aq_ring_out {
 
 // The receiver's own state. head and released are guarded by the try-lock when there are threads.
 typedef struct aq_ring_in {
-    aq_ring_control_t *control;
+    _Alignas(AQ_RING_LINE) aq_ring_control_t *control;
     char *slots;
     uint64_t count, key;
     _Atomic uint64_t head;
@@ -57,6 +57,7 @@ typedef struct aq_ring_in {
     _Atomic uint64_t published; // the last value written to freed
     _Atomic uint64_t messages;  // how many were taken in all; guarded as head
     atomic_uint lock;
+    aq_watched_t *watch; // two, of the conduit, for the message at head; NULL: none
 } aq_ring_in_t;
 
 // Marks the flag of a message whose sender has left out the slot before it.
@@ -177,6 +178,9 @@ static inline bool aq_ring_busy(aq_ring_in_t *ring)
     return aq_ring_peek(ring) || atomic_load_explicit(&ring->published, memory_order_relaxed) !=
                                      atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
+
+// Points the watches to where the next message begins: head or, after a gap, the next line.
+void aq_ring_watch(aq_ring_in_t *ring);
 
 // Delivers up to budget messages, as replies or requests; returns how many. The first function is
 // for a process in which one thread at a time receives, the second for any.

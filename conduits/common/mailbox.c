@@ -62,6 +62,15 @@ void aq_mail_open(aq_mail_t *mail, const aq_mail_areas_t *areas)
     aq_mail_sleep_start(mail);
 }
 
+void aq_mail_watch(aq_mail_t *mail)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        mail->in[i].watch = &mail->watch[2 * i];
+        aq_ring_watch(&mail->in[i]);
+    }
+    mail->base.watch = mail->watch;
+}
+
 void aq_mail_link(const aq_mail_t *mail, aq_mailbox_t *peer, aq_mail_link_t *link)
 {
     link->doorbell = &peer->doorbell;

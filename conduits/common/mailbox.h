@@ -56,6 +56,7 @@ typedef struct aq_mail {
     size_t ring_slots;
     uint64_t key;
     _Atomic uint64_t sent; // frames, if the process has one thread; else the core counts them
+    aq_watched_t watch[AQ_WATCHES]; // two of each ring
 } aq_mail_t;
 
 static inline aq_mail_t *aq_mail_of(aq_conduit_t *conduit)
@@ -74,6 +75,8 @@ size_t aq_mailbox_bytes(void);
 
 // Opens the mailbox of this process; base.env is there.
 void aq_mail_open(aq_mail_t *mail, const aq_mail_areas_t *areas);
+// Lets polls look at the rings only, for a conduit that receives nothing else. After aq_mail_open.
+void aq_mail_watch(aq_mail_t *mail);
 // Fills in the link to the owner of a mailbox, which is mapped in this process.
 void aq_mail_link(const aq_mail_t *mail, aq_mailbox_t *peer, aq_mail_link_t *link);
 

@@ -79,6 +79,7 @@ aq_status_t smp_memory_open(smp_conduit_t *smp)
     areas.first = smp->shared;
     smp->scratch = smp->shared + areas.count * areas.stride;
     aq_mail_open(&smp->mail, &areas);
+    aq_mail_watch(&smp->mail);
     return AQ_OK;
 }
 

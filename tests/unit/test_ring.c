@@ -31,6 +31,7 @@ typedef struct ring {
     _Alignas(AQ_RING_LINE) char slots[COUNT * AQ_RING_SLOT];
     aq_ring_out_t out;
     aq_ring_in_t in;
+    aq_watched_t watch[2];
 } ring_t;
 
 static ring_t *ring;
@@ -52,8 +53,12 @@ static int set_up(void **state)
         return -1;
     ring->out = (aq_ring_out_t){
         .control = &ring->control, .slots = ring->slots, .count = COUNT, .key = KEY};
-    ring->in =
-        (aq_ring_in_t){.control = &ring->control, .slots = ring->slots, .count = COUNT, .key = KEY};
+    ring->in = (aq_ring_in_t){.control = &ring->control,
+                              .slots = ring->slots,
+                              .count = COUNT,
+                              .key = KEY,
+                              .watch = ring->watch};
+    aq_ring_watch(&ring->in);
     env = (aq_conduit_env_t){.deliver = deliver_one, .segment_holds = holds_all};
     return 0;
 }
@@ -142,6 +147,13 @@ static unsigned receive_messages(unsigned budget)
 }
 
 // ---- single operations ----
+
+// Whether a poll that looks at the watches only would go on.
+static bool watch_calls(void)
+{
+    return *ring->watch[0].word == ring->watch[0].awaited ||
+           *ring->watch[1].word == ring->watch[1].awaited;
+}
 
 static void test_sizes(void **state)
 {
@@ -429,6 +441,7 @@ static void random_steps(bool threads)
         static void (*const steps[])(void) = {step_take, step_take, step_publish, step_publish,
                                               step_receive};
         steps[random_below(5)]();
+        assert_true(watch_calls() == aq_ring_ready(&ring->in));
     }
     assert_true(model.tail > 100 * COUNT);
 }
@@ -495,6 +508,31 @@ static void test_out_of_order(void **state)
     assert_true(aq_ring_take(&ring->out, 22, &run));
     sem_destroy(&entered);
     sem_destroy(&go_on);
+}
+
+// Another thread holds the lock when a handler returns, and may be past giving slots back.
+static bool deliver_with_lock_lost(const aq_arrival_t *arrival)
+{
+    (void)arrival;
+    atomic_store(&ring->in.lock, 1);
+    return false;
+}
+
+static void test_watch_of_held_slots(void **state)
+{
+    (void)state;
+    env.threads = true;
+    env.deliver = deliver_with_lock_lost;
+    assert_false(watch_calls());
+    send_medium(0, bytes_of_slots(3));
+    assert_true(watch_calls());
+    assert_int_equal(receive_messages(10), 1);
+    assert_int_equal(freed_slots(), 0);
+    assert_true(watch_calls());
+    atomic_store(&ring->in.lock, 0);
+    assert_int_equal(receive_messages(10), 0);
+    assert_int_equal(freed_slots(), 3);
+    assert_false(watch_calls());
 }
 
 enum { SENDERS = 2, MESSAGES_EACH = 6000 };
@@ -617,10 +655,19 @@ static void test_other_process(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RING_TEST(test_sizes),        RING_TEST(test_wrap),    RING_TEST(test_gaps),
-        RING_TEST(test_full),         RING_TEST(test_skipped), RING_TEST(test_unpublished),
-        RING_TEST(test_old_flags),    RING_TEST(test_random),  RING_TEST(test_random_with_locks),
-        RING_TEST(test_out_of_order), RING_TEST(test_threads), RING_TEST(test_other_process),
+        RING_TEST(test_sizes),
+        RING_TEST(test_wrap),
+        RING_TEST(test_gaps),
+        RING_TEST(test_full),
+        RING_TEST(test_skipped),
+        RING_TEST(test_unpublished),
+        RING_TEST(test_old_flags),
+        RING_TEST(test_random),
+        RING_TEST(test_random_with_locks),
+        RING_TEST(test_watch_of_held_slots),
+        RING_TEST(test_out_of_order),
+        RING_TEST(test_threads),
+        RING_TEST(test_other_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

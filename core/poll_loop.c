@@ -1,0 +1,80 @@
+#include "poll_loop.h"
+
+#include <sched.h>
+
+#include "gasnetex_core.h"
+#include "fatal.h"
+#include "job.h"
+#include "progress.h"
+#include "thread.h"
+
+enum {
+    // After LOOP_TURNS fruitless turns, a loop yields, and its poll asks the conduits whatever the
+    // watches show. A poll that asks them counts as ASKING_TURNS.
+    LOOP_TURNS = 64,
+    ASKING_TURNS = 4,
+};
+
+// Of the only conduit. A process with several, or with one that has no watches, asks them at each
+// poll: a watch of its own value always calls.
+static const aq_watched_t always_calls[AQ_WATCHES] = {{.word = &always_calls->awaited}};
+static const aq_watched_t *watches = always_calls;
+
+void aq_poll_loop_start(void)
+{
+    const aq_watched_t *watch = aq_job.conduits[0]->watch;
+    watches = aq_job.conduit_count == 1 && watch ? watch : always_calls;
+}
+
+// Whether a watch has its awaited value. The thread sanitizer cannot know that another thread may
+// reuse the word.
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize_thread))
+#endif
+static inline bool
+watch_calls(const aq_watched_t *watch)
+{
+    const _Atomic uint64_t *word = atomic_load_explicit(&watch->word, memory_order_relaxed);
+    return atomic_load_explicit(word, memory_order_relaxed) ==
+           atomic_load_explicit(&watch->awaited, memory_order_relaxed);
+}
+
+// Whether a poll would find nothing to do, as far as the watches show.
+static inline bool all_rest(void)
+{
+    const aq_watched_t *watch = watches;
+    _Static_assert(AQ_WATCHES == 4, "all watches are looked at");
+    return !atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed) &&
+           !watch_calls(watch) && !watch_calls(watch + 1) && !watch_calls(watch + 2) &&
+           !watch_calls(watch + 3) && !aq_boot_ended(aq_job.boot);
+}
+
+static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
+
+// Returns GASNET_OK, as the call that ends with it.
+static __attribute__((noinline)) int poll_in_turn(void)
+{
+    const unsigned all = turns + ASKING_TURNS - 1;
+    const bool found = aq_progress_poll();
+    turns = found || all >= LOOP_TURNS ? 0 : all;
+    if (!found && all >= LOOP_TURNS && aq_progress_is_crowded())
+        sched_yield();
+    return GASNET_OK;
+}
+
+static inline int poll_in_loop(void)
+{
+    return ++turns < LOOP_TURNS && all_rest() ? GASNET_OK : poll_in_turn();
+}
+
+void aq_poll_in_loop(void)
+{
+    (void)poll_in_loop();
+}
+
+int gasnet_AMPoll(void)
+{
+    if (AQ_CHECKS)
+        aq_thread_check_context("gasnet_AMPoll", "");
+    return poll_in_loop();
+}

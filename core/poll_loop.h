@@ -1,0 +1,13 @@
+// Polls in loops that wait: those of the client (gasnet_AMPoll) and of the library.
+#ifndef AQ_POLL_LOOP_H
+#define AQ_POLL_LOOP_H
+
+// After the conduits are open.
+void aq_poll_loop_start(void);
+
+// As aq_progress_poll, for a loop that waits. A poll that can find nothing, as far as the watches
+// of the conduit show (conduit.h), does not ask the conduit. Yields the processor after several
+// fruitless polls if ranks or threads outnumber the processors. Runs handlers; any thread.
+void aq_poll_in_loop(void);
+
+#endif
