@@ -13,6 +13,7 @@
 #include "job_groups.h"
 #include "neighbour_copy.h"
 #include "poll_loop.h"
+#include "process_read.h"
 #include "progress.h"
 #include "registry.h"
 #include "segment.h"
@@ -176,6 +177,7 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
         status = open_conduits(job, conduit_name, segment_mode);
     if (status != AQ_OK)
         return status;
+    aq_process_start();
     aq_neighbour_copy_start();
     aq_progress_start(job->host.size);
     aq_poll_loop_start();

@@ -9,7 +9,7 @@
 
 #include "conduit.h"
 
-// Tells the neighbours what this process is. After the conduits are open, before the ranks meet.
+// Once, after the conduits are open.
 void aq_neighbour_copy_start(void);
 
 // Performs a put or get to memory of the first endpoint of a rank. False: the segment is not all

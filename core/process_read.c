@@ -3,14 +3,28 @@
 #endif
 #include "process_read.h"
 
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "lock.h"
+#include "scratch.h"
 #include "shared_heap.h"
 #include "team.h"
+
+// What a process tells its neighbours, in its scratch. Written once.
+typedef struct description {
+    aq_process_t process;
+    atomic_bool written;
+} description_t;
+_Static_assert(sizeof(description_t) <= AQ_SCRATCH_PROCESS, "a description fits into the scratch");
+
+// By index in the neighbourhood: as aq_process_of, 0: not asked yet. NULL: there are no neighbours.
+static _Atomic int32_t *known;
 
 static uint64_t own_proof;
 static aq_lock_t proof_lock;
@@ -82,6 +96,47 @@ bool aq_process_holds(const aq_process_t *process)
            aq_process_read(process->number, process->proof_address, &found, sizeof found) &&
            found == process->proof;
 }
+
+// ---- neighbours ----
+
+static description_t *description_of(uint32_t nbrhd_index)
+{
+    return (description_t *)(void *)(aq_scratch_of(nbrhd_index) + AQ_SCRATCH_PROCESS_AT);
+}
+
+void aq_process_start(void)
+{
+    if (aq_job.env.nbrhd_size == 1)
+        return;
+    known = calloc(aq_job.env.nbrhd_size, sizeof *known);
+    description_t *mine = description_of(aq_job.env.nbrhd_index);
+    mine->process = aq_process_self();
+    atomic_store_explicit(&mine->written, true, memory_order_release);
+}
+
+// The number of a process that has told about itself, or why it cannot be accessed: -errno.
+static int32_t process_ask(const aq_process_t *process)
+{
+    errno = 0;
+    if (aq_process_holds(process))
+        return process->number;
+    return errno ? -errno : -ESRCH;
+}
+
+int32_t aq_process_of(uint32_t nbrhd_index)
+{
+    int32_t number = known ? atomic_load_explicit(&known[nbrhd_index], memory_order_relaxed) : 0;
+    if (number || !known)
+        return number;
+    const description_t *theirs = description_of(nbrhd_index);
+    if (!atomic_load_explicit(&theirs->written, memory_order_acquire))
+        return 0;
+    number = process_ask(&theirs->process);
+    atomic_store_explicit(&known[nbrhd_index], number, memory_order_relaxed);
+    return number;
+}
+
+// ---- memory that is mapped here ----
 
 static void *segment_find(uint32_t jobrank, uint64_t address, size_t nbytes)
 {

@@ -23,6 +23,14 @@ aq_process_t aq_process_self(void);
 // answer. Any thread; does not block.
 bool aq_process_holds(const aq_process_t *process);
 
+// Tells the neighbours what this process is. After the conduits are open, before the ranks meet.
+void aq_process_start(void);
+
+// The number of the process of a neighbour, by its index in the neighbourhood, once it has proved
+// it; 0: it has told nothing yet; negative: its memory cannot be accessed (-errno; -ESRCH: the
+// system knows it by another number). It is asked once. Any thread; does not block.
+int32_t aq_process_of(uint32_t nbrhd_index);
+
 // Copies bytes at an address of a process that has proved its number. False: that is not possible,
 // and `to` may have been written. Any thread; does not block.
 bool aq_process_read(int32_t number, uint64_t from, void *to, size_t nbytes);

@@ -9,7 +9,7 @@
 // Bytes.
 #define AQ_SCRATCH_CLAIMS ((size_t)2 << 10) // messages/msg_share.c
 #define AQ_SCRATCH_HEAP ((size_t)64)        // core/shared_heap.c
-#define AQ_SCRATCH_PROCESS ((size_t)64)     // core/neighbour_copy.c
+#define AQ_SCRATCH_PROCESS ((size_t)64)     // core/process_read.c
 #define AQ_SCRATCH_TEAMS                                                                           \
     (AQ_SCRATCH_BYTES - AQ_SCRATCH_CLAIMS - AQ_SCRATCH_HEAP - AQ_SCRATCH_PROCESS)
 // Where they begin; extended/coll_team.c has the rest.
