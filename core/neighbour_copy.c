@@ -8,13 +8,28 @@
 #include "../other/base/settings.h"
 #include "job.h"
 #include "process_read.h"
+#include "scratch.h"
+#include "segment_map.h"
 
-static bool copies; // all memory may be copied, and neighbours exist
+static bool copies; // there are neighbours, and the user has nothing against it
+
+// Of a process of the neighbourhood, by endpoint: the binding whose segment is there, in 32 bits of
+// its serial; 0: none that others may access by a copy. Written by that process.
+static _Atomic uint32_t *open_of(uint32_t nbrhd_index)
+{
+    return (_Atomic uint32_t *)(void *)(aq_scratch_of(nbrhd_index) + AQ_SCRATCH_SEGMENTS_AT);
+}
 
 void aq_neighbour_copy_start(void)
 {
-    copies = aq_job.env.segment_mode == AQ_SEGMENT_EVERYTHING && aq_job.env.nbrhd_size > 1 &&
-             aq_settings_bool(AQ_SET_PSHM_COPY);
+    copies = aq_job.env.nbrhd_size > 1 && aq_settings_bool(AQ_SET_PSHM_COPY);
+}
+
+void aq_neighbour_copy_open(gex_EP_Index_t ep, uint64_t serial)
+{
+    if (aq_job.env.nbrhd_size > 1)
+        atomic_store_explicit(&open_of(aq_job.env.nbrhd_index)[ep], (uint32_t)serial,
+                              memory_order_release);
 }
 
 // A sentence of one rank is enough: the kernel treats all processes of a host alike.
@@ -39,10 +54,23 @@ static int32_t process_of(uint32_t nbrhd_index)
     return number > 0 ? number : 0;
 }
 
-bool aq_neighbour_copy(const aq_rma_t *rma, uint32_t rank)
+// Whether the neighbour has these bytes in the segment of an endpoint. It closes a segment before
+// it destroys it, and says so to nobody: so its word is read each time.
+static bool memory_is_open(uint32_t nbrhd_index, const aq_rma_t *rma, uint32_t rank,
+                           gex_EP_Index_t ep)
+{
+    if (!ep && aq_job.env.segment_mode == AQ_SEGMENT_EVERYTHING)
+        return true;
+    const uint32_t open = atomic_load_explicit(&open_of(nbrhd_index)[ep], memory_order_acquire);
+    return open && open == (uint32_t)aq_segment_map_serial(rank, ep, rma->remote, rma->nbytes);
+}
+
+bool aq_neighbour_copy(const aq_rma_t *rma, uint32_t rank, gex_EP_Index_t ep)
 {
     const uint32_t index = copies ? aq_index_in_nbrhd(&aq_job.env, rank) : UINT32_MAX;
-    const int32_t process = index == UINT32_MAX ? 0 : process_of(index);
+    if (index == UINT32_MAX || !memory_is_open(index, rma, rank, ep))
+        return false;
+    const int32_t process = process_of(index);
     if (!process)
         return false;
     const uint64_t remote = (uintptr_t)rma->remote;

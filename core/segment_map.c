@@ -249,6 +249,13 @@ bool aq_segment_map(uint32_t jobrank, gex_EP_Index_t ep, const aq_segment_source
     return new;
 }
 
+void aq_segment_map_note(uint32_t jobrank, const aq_segment_source_t *source)
+{
+    aq_segment_source_t unmapped = *source;
+    unmapped.file = (aq_memfile_ticket_t){0};
+    (void)aq_segment_map(jobrank, 0, &unmapped);
+}
+
 // With the lock held. The addresses stay reserved: an access that comes late faults.
 static void place_end(place_t *place, uint32_t jobrank, gex_EP_Index_t ep)
 {
@@ -271,6 +278,19 @@ void aq_segment_unmap(uint32_t jobrank, gex_EP_Index_t ep, uint64_t serial)
     if (place && place->here && !place->gone && place->serial <= serial)
         place_end(place, jobrank, ep);
     aq_lock_drop(&map_lock);
+}
+
+uint64_t aq_segment_map_serial(uint32_t jobrank, gex_EP_Index_t ep, const void *addr, size_t nbytes)
+{
+    const uint32_t index = aq_index_in_nbrhd(&aq_job.env, jobrank);
+    const place_t *all = atomic_load_explicit(&places[ep], memory_order_acquire);
+    if (index == UINT32_MAX || !all)
+        return 0;
+    aq_lock_take(&map_lock);
+    const place_t place = all[index];
+    aq_lock_drop(&map_lock);
+    const uintptr_t offset = (uintptr_t)addr - place.addr;
+    return offset <= place.size && nbytes <= place.size - offset ? place.serial : 0;
 }
 
 // ---- faults ----

@@ -66,8 +66,17 @@ static inline intptr_t aq_segment_map_shift(uint32_t jobrank, gex_EP_Index_t ep)
 // Blocks for a moment; no other thread uses the endpoint meanwhile.
 bool aq_segment_map(uint32_t jobrank, gex_EP_Index_t ep, const aq_segment_source_t *source);
 
+// Notes the published segment of the primordial endpoint of a neighbour without mapping it; it is
+// not mapped already. Blocks for a moment.
+void aq_segment_map_note(uint32_t jobrank, const aq_segment_source_t *source);
+
 // Gives up the mapping of that segment if its serial is at most this one. Any thread.
 void aq_segment_unmap(uint32_t jobrank, gex_EP_Index_t ep, uint64_t serial);
+
+// The serial of the binding that a neighbour has published for an endpoint, if these bytes are in
+// its segment, mapped or not; 0: they are not, or there is none. Any thread.
+uint64_t aq_segment_map_serial(uint32_t jobrank, gex_EP_Index_t ep, const void *addr,
+                               size_t nbytes);
 
 // The number of mapped segments of neighbours. Any thread.
 unsigned aq_segment_map_count(void);

@@ -6,6 +6,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "mapped.h"
+#include "neighbour_copy.h"
 #include "reserved.h"
 #include "segment.h"
 #include "team.h"
@@ -174,6 +175,7 @@ void aq_segment_bind_bounds(gex_EP_Index_t ep, uintptr_t addr, uintptr_t size)
     const bool guarded = made && made->identity;
     aq_lock_take(&bound_lock);
     bound[ep] = (bounds_t){addr, size, guarded};
+    aq_neighbour_copy_open(ep, size && made && !guarded ? made->bound_serial : 0);
     aq_lock_drop(&bound_lock);
 }
 

@@ -32,7 +32,7 @@ static int start_by_best_way(const aq_rma_op_t *op, gex_Event_t part)
     const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
     if (way.conduit->ops->rma)
         return aq_rma_native(op, way, part);
-    if (!op->route.to && aq_neighbour_copy(&op->access, op->rank))
+    if (aq_neighbour_copy(&op->access, op->rank, op->route.to))
         return 0;
     return aq_rma_over_am(op, part);
 }

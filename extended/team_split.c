@@ -196,6 +196,8 @@ static void take_notice(gex_Rank_t jobrank, const notice_t *notice)
     aq_segment_publish(jobrank, ep, source->addr, source->size, notice->guarded);
     if (ep && aq_segment_map(jobrank, ep, source))
         aq_team_refresh_pairs(ep);
+    if (!ep && aq_team_shift(jobrank, 0) & 1)
+        aq_segment_map_note(jobrank, source);
 }
 
 // Two rounds: the number of notices, then that many from each member. A notice of size 0 is empty.
