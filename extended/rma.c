@@ -27,14 +27,13 @@ static bool is_get(const aq_rma_op_t *op)
     return op->access.kind == AQ_RMA_GET;
 }
 
+// The copy comes first, so that windows do not connect for messages that need not be sent.
 static int start_by_best_way(const aq_rma_op_t *op, gex_Event_t part)
 {
-    const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
-    if (way.conduit->ops->rma)
-        return aq_rma_native(op, way, part);
     if (aq_neighbour_copy(&op->access, op->rank, op->route.to))
         return 0;
-    return aq_rma_over_am(op, part);
+    const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
+    return way.conduit->ops->rma ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
 }
 
 // Starts an operation on memory that is not mapped, with this function.
