@@ -154,9 +154,10 @@ fences()
 }
 
 # The kernel refuses copies between processes: one rank says so once, and messages travel instead.
+# The words are a program and its arguments.
 copies_refused()
 {
-    CONFORM_COPIES=refused gasnetrun_smp -n 4 conform-everything everything_copies >messages 2>&1 ||
+    CONFORM_COPIES=refused gasnetrun_smp -n 4 "$@" >messages 2>&1 ||
         { cat messages; return 1; }
     [ "$(grep -c 'the kernel does not let ranks of this host access memory' messages)" = 1 ] ||
         { cat messages; return 1; }

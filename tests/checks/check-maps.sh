@@ -1,5 +1,5 @@
 #!/bin/bash
-# maps: wrong puts to segments of further endpoints, which this process has mapped (conform_maps wrong).
+# maps: wrong puts to segments of further endpoints (conform_maps wrong, or PROGRAM).
 #   check-maps.sh START PLACE=TEXT ...    each in a job of its own, which ends with one sentence that has the text
 #   START: the function that starts a job (on_fake, on_udp ...), with its words
 set -u
@@ -10,7 +10,7 @@ shift
 
 for wrong in "$@"; do
     name=${wrong%%=*} text=${wrong#*=}
-    job "$start" 2 conform_maps wrong "$name"
+    job "$start" 2 "${PROGRAM:-conform_maps}" wrong "$name"
     [ $code -eq 1 ] || complain "the exit code is $code, not 1"
     ! grep -q '^went on' "$work/out" || complain "nobody found that the address is wrong"
     one_is_fatal

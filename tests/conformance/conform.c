@@ -1,17 +1,13 @@
 /* What all subtests use: checks, patterns of bytes, handler indices, slots of the inbox. */
 #include "conform.h"
+#include "conform_refuse.h"
 #if __has_include(<aqueduct.h>)
 #include <aqueduct.h>
 #endif
 
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <time.h>
 
 conform_job_t job = {.threads = 1, .seed = 1, .subtest = "start"};
@@ -118,16 +114,7 @@ uint64_t conform_frames_sent(void)
 
 void conform_refuse_call(long number)
 {
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const struct sock_fprog program = {4, code};
-
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-              prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
-          "the filter of system calls must be installed");
+    CHECK(refuse_call(number) == 0, "the filter of system calls must be installed");
 }
 
 void conform_nap(unsigned ms)

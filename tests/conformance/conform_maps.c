@@ -9,8 +9,8 @@
  *   threads         threads put to neighbours while another one publishes and destroys segments
  *   wrong PLACE     rank 0 puts to a place that rank 1 does not have: behind, before, null: beside
  *                   the segment; segment, endpoint: what was destroyed; unread: a destroyed
- * segment, before rank 0 polls again If something is wrong, the program prints a message and exits
- * with 1.
+ *                   segment, before rank 0 polls again
+ * If something is wrong, the program prints a message and exits with 1.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -22,9 +22,9 @@
 
 #include "conform_alone.h"
 #include "conform_modes.h"
+#include "conform_stations.h"
 
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,73 +33,7 @@
 
 enum { BYTES = 1 << 16, WORDS = BYTES / 8, ON_LONG = GEX_AM_INDEX_BASE, THREADS = 4 };
 
-static gex_Client_t client;
-static gex_EP_t primordial;
-static gex_TM_t team;
-static gex_Rank_t me, ranks;
-static char *is_near; /* by rank: whether it shares memory with this one */
 static volatile unsigned longs;
-
-static void find_neighbours(void)
-{
-    gex_RankInfo_t *near;
-    gex_Rank_t count;
-    is_near = calloc(ranks, 1);
-    gex_System_QueryNbrhdInfo(&near, &count, NULL);
-    for (gex_Rank_t i = 0; i < count; i++)
-        is_near[near[i].gex_jobrank] = 1;
-}
-
-/* An endpoint with its segment. */
-typedef struct {
-    gex_EP_t ep;
-    gex_Segment_t segment;
-    uint64_t *words;
-} station_t;
-
-static void make_endpoint(station_t *station)
-{
-    int result = gex_EP_Create(&station->ep, client, GEX_EP_CAPABILITY_ALL, 0);
-    CHECK(result == GASNET_OK, "gex_EP_Create returned", (unsigned long)result);
-}
-
-static void bind_segment(station_t *station, void *memory, size_t size)
-{
-    int result = gex_Segment_Create(&station->segment, client, memory, size, GEX_MK_HOST, 0);
-    CHECK(result == GASNET_OK, "gex_Segment_Create returned", (unsigned long)result);
-    result = gex_EP_BindSegment(station->ep, station->segment, 0);
-    CHECK(result == GASNET_OK, "gex_EP_BindSegment returned", (unsigned long)result);
-    station->words = gex_Segment_QueryAddr(station->segment);
-}
-
-static void publish(const station_t *station)
-{
-    gex_EP_t ep = station->ep;
-    int result = gex_EP_PublishBoundSegment(team, &ep, 1, 0);
-    CHECK(result == GASNET_OK, "gex_EP_PublishBoundSegment returned", (unsigned long)result);
-}
-
-static station_t make_station(void *memory, size_t size)
-{
-    station_t station;
-    make_endpoint(&station);
-    bind_segment(&station, memory, size);
-    publish(&station);
-    return station;
-}
-
-static gex_TM_t pair_of(const station_t *from, gex_EP_t like)
-{
-    return gex_TM_Pair(from ? from->ep : primordial, gex_EP_QueryIndex(like));
-}
-
-static uint64_t *find_segment(gex_TM_t pair, gex_Rank_t rank, uint64_t **here, uintptr_t *size)
-{
-    void *owner = NULL, *local = NULL;
-    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(pair, rank, &owner, &local, size, 0));
-    *here = local;
-    return owner;
-}
 
 static uint64_t puts_so_far(void)
 {
@@ -188,12 +122,6 @@ static void send_rows(const station_t *station)
     gex_Event_Wait(gex_VIS_VectorGetNB(pair, 1, &again, next, 2, rows, 0));
     CHECK(!memcmp(bytes, back, sizeof bytes), "rows are wrong at rank", next);
     wait_barrier(team);
-}
-
-static void end_station(station_t *station)
-{
-    gex_Segment_Destroy(station->segment, 0);
-    CHECK(gasnetx_EP_Destroy(station->ep) == GASNET_OK, "gasnetx_EP_Destroy at rank", me);
 }
 
 /* The segment of an endpoint with an identity is not mapped: puts have to prove the identity. */
@@ -524,11 +452,8 @@ static const conform_mode_t modes[] = {
 
 int main(int argc, char **argv)
 {
-    if (gex_Client_Init(&client, &primordial, &team, "conform_maps", &argc, &argv, 0) != GASNET_OK)
+    if (stations_init("conform_maps", &argc, &argv))
         return 1;
-    me = gex_TM_QueryRank(team);
-    ranks = gex_TM_QuerySize(team);
-    find_neighbours();
     gasnet_exit(conform_run_mode(modes, sizeof modes / sizeof *modes, argc, argv));
     return 0;
 }
