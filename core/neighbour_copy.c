@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
 #include "job.h"
@@ -32,11 +33,25 @@ void aq_neighbour_copy_open(gex_EP_Index_t ep, uint64_t serial)
                               memory_order_release);
 }
 
+#define ENDED_NS UINT64_C(2000000000)
+
+// Whether the process may just have ended, which soon ends the job: there is none with its number,
+// and that is news.
+static bool process_ended(int error)
+{
+    static _Atomic uint64_t first; // in time of aq_clock_ns()
+    uint64_t none = 0;
+    const uint64_t now = error == ESRCH ? aq_clock_ns() : 0;
+    if (!now || atomic_compare_exchange_strong(&first, &none, now))
+        return now != 0;
+    return now - none < ENDED_NS;
+}
+
 // A sentence of one rank is enough: the kernel treats all processes of a host alike.
 static void refusal_tell(int error)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
-    if (aq_job.env.nbrhd_index != 0 || atomic_flag_test_and_set(&told))
+    if (aq_job.env.nbrhd_index != 0 || process_ended(error) || atomic_flag_test_and_set(&told))
         return;
     aq_log_notice("the kernel does not let ranks of this host access memory of each other "
                   "(process_vm_readv: %s), so puts and gets between them travel as "
