@@ -159,6 +159,9 @@ typedef struct aq_conduit_env {
     // rank may not have what its size suggests. Set at attach, which then calls neither
     // share_segments nor attach.
     bool segment_sparse;
+    // A file of huge pages for share_segments, or -1: the segments of the neighbourhood in the
+    // order of its ranks, each of whole pages of AQ_HUGE_PAGE. A conduit may leave it unused.
+    int segment_pool;
     uint64_t exit_timeout_ns; // see aq_exit_timeout_ns
 
     // Runs the handler of a message in the calling thread; the conduit holds no lock. Returns true
@@ -479,6 +482,11 @@ typedef struct aq_conduit_ops {
 } aq_conduit_ops_t;
 
 #define AQ_SCRATCH_BYTES ((size_t)2 << 20)
+
+// A page that saves the processor's tables 512 others, on x86-64 and on others with pages of 4 KiB.
+// The kernel uses one only where address and place in the file have the same remainder by it, so
+// segments of this size or more begin at a multiple, in the file too.
+#define AQ_HUGE_PAGE ((uintptr_t)2 << 20)
 
 // Bytes without access that share_segments leaves on both sides of each segment that it maps, if
 // the address space has room for them, so that an access outside of a segment is found

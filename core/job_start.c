@@ -130,6 +130,7 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .segment_mode = segment_mode,
         .segment_addr = job->segment_addr,
         .segment_size = job->segment_size,
+        .segment_pool = -1,
         .exit_timeout_ns = aq_exit_timeout_ns(job->size),
         .deliver = aq_am_deliver,
         .segment_holds = aq_segment_holds,

@@ -13,6 +13,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "segment_pages.h"
+#include "segment_pool.h"
 #include "team.h"
 #include "../other/base/minmax.h"
 
@@ -240,15 +241,20 @@ static aq_status_t map_segments(void **here, void *base)
 }
 
 // The sizes of all ranks. Sizes are whole pages, so the lowest bits of what a rank tells are free:
-// they say whether it wants aligned segments. Returns what all ranks together want.
-enum { WANTS_ALIGNED = 1, NEEDS_ALIGNED = 2 };
+// they say whether it wants aligned segments, or huge pages. Returns what all ranks together want.
+enum { WANTS_ALIGNED = 1, NEEDS_ALIGNED = 2, WANTS_HUGE = 4 };
+
+static uintptr_t wishes(void)
+{
+    const uintptr_t huge = aq_settings_bool(AQ_SET_USE_HUGEPAGES) ? WANTS_HUGE : 0;
+    if (must_be_aligned)
+        return huge | NEEDS_ALIGNED | WANTS_ALIGNED;
+    return huge | (aq_settings_bool(AQ_SET_ALIGN_SEGMENTS) ? WANTS_ALIGNED : 0);
+}
 
 static aq_status_t exchange_sizes(uintptr_t size, unsigned *wanted)
 {
-    if (must_be_aligned)
-        size |= NEEDS_ALIGNED | WANTS_ALIGNED;
-    else if (aq_settings_bool(AQ_SET_ALIGN_SEGMENTS))
-        size |= WANTS_ALIGNED;
+    size |= wishes();
     aq_status_t status =
         aq_job.boot->ops->exchange(aq_job.boot, &size, sizeof size, aq_job.segment_size);
     *wanted = 0;
@@ -270,10 +276,15 @@ static aq_status_t attach_segment(uintptr_t size)
         aq_log_error("out of memory for the segments of %u ranks", aq_job.size);
         status = AQ_ERR_RESOURCE;
     }
-    if (status == AQ_OK && wanted)
+    if (status == AQ_OK && wanted & WANTS_ALIGNED)
         status = agree_on_base(size, wanted & NEEDS_ALIGNED, &base);
+    // Older kernels cannot move such memory to a common address, and ranks that join map it at
+    // addresses of their own.
+    else if (status == AQ_OK && wanted & WANTS_HUGE && !aq_job.boot->absent)
+        status = aq_segment_pool_open();
     if (status == AQ_OK)
         status = map_segments(here, base);
+    aq_segment_pool_close();
     if (status == AQ_OK && !aligned && wanted & NEEDS_ALIGNED)
         status = AQ_ERR_RESOURCE;
     free(here);

@@ -41,19 +41,22 @@ static void tell_refused(const char *choice)
     if (*choice)
         aq_log_warn(
             "GASNET_USE_HUGEPAGES=1: this kernel gives shared memory no huge pages (" SHARED_PAGES
-            " is '%s'), so the segments have small ones; have the administrator write "
-            "'advise' to that file",
+            " is '%s') and has no free ones for these segments in its pool, so the segments have "
+            "small ones; have the administrator write 'advise' to that file, or reserve pages of "
+            "2 MiB (sysctl vm.nr_hugepages)",
             choice);
     else
         aq_log_warn(
             "GASNET_USE_HUGEPAGES=1: this kernel has no huge pages for shared memory (there "
-            "is no " SHARED_PAGES "), so the segments have small ones");
+            "is no " SHARED_PAGES ") and no free ones for these segments in its pool, so the "
+            "segments have small ones; have the administrator reserve pages of 2 MiB (sysctl "
+            "vm.nr_hugepages)");
 }
 
 void aq_segment_ask_huge_pages(void *const *here)
 {
     char choice[32];
-    if (!aq_settings_bool(AQ_SET_USE_HUGEPAGES))
+    if (!aq_settings_bool(AQ_SET_USE_HUGEPAGES) || aq_job.env.segment_pool >= 0)
         return;
     read_choice(choice, sizeof choice);
     if (!*choice || strcmp(choice, "never") == 0 || strcmp(choice, "deny") == 0) {

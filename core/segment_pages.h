@@ -8,7 +8,8 @@
 #include "../other/base/status.h"
 
 // Asks the kernel for huge pages in the segments of the neighbourhood, which are mapped at here[r],
-// or NULL (GASNET_USE_HUGEPAGES). Where the kernel gives none, a rank of each host says so.
+// or NULL (GASNET_USE_HUGEPAGES), unless they are in the pool (segment_pool.h). Where the kernel
+// gives none, a rank of each host says so.
 void aq_segment_ask_huge_pages(void *const *here);
 
 // Gives this rank's segment all its pages if GASNET_SEGMENT_TOUCH or a conduit asks for that, by

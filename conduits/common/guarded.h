@@ -7,10 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A page that saves the processor's tables 512 others, on x86-64 and on others with pages of 4 KiB.
-// The kernel uses one only where address and place in the file have the same remainder by it, so
-// segments of this size or more begin at a multiple, in the file too.
-#define AQ_HUGE_PAGE ((uintptr_t)2 << 20)
+#include "../../core/conduit.h"
 
 // Reserves addresses for `count` segments. Element i of places is the size of a segment in bytes,
 // a multiple of the page size, on entry, and its address on return; `own` is the segment of this

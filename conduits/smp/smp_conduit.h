@@ -3,6 +3,8 @@
 // The first process of a neighbourhood creates one anonymous file; all processes map all of it:
 //
 //     [ mailbox ] of each process  [ scratch of each ]  [ segments ]
+//
+// Segments of huge pages may be in a file of the core instead (env->segment_pool).
 #ifndef AQ_SMP_CONDUIT_H
 #define AQ_SMP_CONDUIT_H
 

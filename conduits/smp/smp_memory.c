@@ -24,6 +24,12 @@ static size_t segment_offset(size_t end, size_t size)
     return round_up(end, size < AQ_HUGE_PAGE ? PAGE : AQ_HUGE_PAGE);
 }
 
+// The bytes that a segment takes in memory and in its file.
+static size_t segment_bytes(const aq_conduit_env_t *env, size_t size)
+{
+    return round_up(size, env->segment_pool < 0 ? PAGE : AQ_HUGE_PAGE);
+}
+
 // An exchange sends the ticket with which others open the file from the first process of each
 // neighbourhood to all ranks.
 static aq_status_t share_ticket(const smp_conduit_t *smp, aq_memfile_ticket_t *ticket)
@@ -99,7 +105,7 @@ static aq_status_t find_places(const smp_conduit_t *smp, const uintptr_t *sizes,
     const aq_conduit_env_t *env = smp->mail.base.env;
     const uint32_t present = count_present(env);
     for (uint32_t i = 0; i < present; i++)
-        places[i] = round_up(sizes[env->nbrhd[i]], PAGE);
+        places[i] = segment_bytes(env, sizes[env->nbrhd[i]]);
     if (aq_guarded_reserve(places, present, env->nbrhd_index, true) ||
         aq_guarded_reserve(places, present, env->nbrhd_index, false))
         return AQ_OK;
@@ -117,15 +123,16 @@ static aq_status_t map_segments(smp_conduit_t *smp, const uintptr_t *sizes, void
         return AQ_ERR_RESOURCE;
     }
     aq_status_t status = find_places(smp, sizes, places);
-    size_t end = smp->segments_offset;
+    const int fd = env->segment_pool < 0 ? smp->fd : env->segment_pool;
+    size_t end = env->segment_pool < 0 ? smp->segments_offset : 0;
     const uint32_t present = count_present(env);
     for (uint32_t i = 0; status == AQ_OK && i < present; i++) {
-        const size_t size = round_up(sizes[env->nbrhd[i]], PAGE);
+        const size_t size = segment_bytes(env, sizes[env->nbrhd[i]]);
         const size_t offset = segment_offset(end, size);
         here[env->nbrhd[i]] = (void *)places[i];
         if (i == env->nbrhd_index)
             smp->own_offset = offset;
-        status = aq_memfile_map_at(smp->fd, offset, size, (void *)places[i]);
+        status = aq_memfile_map_at(fd, offset, size, (void *)places[i]);
         end = offset + size;
     }
     free(places);
@@ -141,27 +148,33 @@ bool smp_memory_segment_file(aq_conduit_t *conduit, aq_memfile_ticket_t *file, u
     return true;
 }
 
-// The segments lie behind the scratch, one after the other.
+// Makes room for the segments behind the scratch, one after the other.
+static aq_status_t extend_file(const smp_conduit_t *smp, const uintptr_t *sizes)
+{
+    const aq_conduit_env_t *env = smp->mail.base.env;
+    size_t end = smp->segments_offset;
+    for (uint32_t i = 0; i < env->nbrhd_size; i++) {
+        const size_t size = segment_bytes(env, sizes[env->nbrhd[i]]);
+        end = segment_offset(end, size) + size;
+    }
+    const int error = env->nbrhd_index == 0 ? aq_memfile_resize(smp->fd, end) : 0;
+    if (error == 0)
+        return AQ_OK;
+    aq_log_error("the segments of this host (%zu bytes) cannot be made: %s; ask for less or "
+                 "raise the limit of the size of a file (ulimit -f)",
+                 end - smp->segments_offset, strerror(error));
+    return AQ_ERR_RESOURCE;
+}
+
 aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
 {
     smp_conduit_t *smp = smp_of(conduit);
-    const aq_conduit_env_t *env = conduit->env;
-    size_t end = smp->segments_offset;
-    for (uint32_t i = 0; i < env->nbrhd_size; i++) {
-        const size_t size = round_up(sizes[env->nbrhd[i]], PAGE);
-        end = segment_offset(end, size) + size;
-    }
-    int error = env->nbrhd_index == 0 ? aq_memfile_resize(smp->fd, end) : 0;
-    if (error != 0) {
-        aq_log_error("the segments of this host (%zu bytes) cannot be made: %s; ask for less or "
-                     "raise the limit of the size of a file (ulimit -f)",
-                     end - smp->segments_offset, strerror(error));
-        return AQ_ERR_RESOURCE;
-    }
-    aq_status_t status = map_segments(smp, sizes, here);
+    aq_status_t status = conduit->env->segment_pool < 0 ? extend_file(smp, sizes) : AQ_OK;
+    if (status == AQ_OK)
+        status = map_segments(smp, sizes, here);
     if (status != AQ_OK)
         return status;
-    if (env->boot->absent)
+    if (conduit->env->boot->absent)
         return AQ_OK; // ranks that join open the file through this process
     close(smp->fd);
     smp->fd = -1;

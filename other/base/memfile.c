@@ -15,6 +15,12 @@
 
 #include "log.h"
 
+#ifndef MFD_HUGETLB
+#define MFD_HUGETLB 0x0004U // Linux 4.14
+#endif
+#ifndef MFD_HUGE_2MB
+#define MFD_HUGE_2MB (21U << 26)
+#endif
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U // Linux 6.3
 #endif
@@ -69,6 +75,26 @@ int aq_memfile_try_create(const char *name, size_t size, int *fd_out)
 {
     const int fd = create_anonymous(name);
     const int error = fd < 0 ? errno : aq_memfile_resize(fd, size);
+    if (error == 0)
+        *fd_out = fd;
+    else if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+// Mapping all of the file reserves its pages, for as long as the file lives: the kernel refuses
+// that if it has not so many.
+int aq_memfile_try_create_huge(const char *name, size_t size, int *fd_out)
+{
+    const int fd = memfd_create(name, MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB);
+    int error = fd < 0 ? errno : aq_memfile_resize(fd, size);
+    void *all = MAP_FAILED;
+    if (error == 0)
+        all = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (error == 0 && all == MAP_FAILED)
+        error = errno;
+    if (all != MAP_FAILED)
+        munmap(all, size);
     if (error == 0)
         *fd_out = fd;
     else if (fd >= 0)

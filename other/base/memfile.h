@@ -25,6 +25,11 @@ aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out);
 // As aq_memfile_create, for callers that do without the file: returns 0 or errno, and logs nothing.
 int aq_memfile_try_create(const char *name, size_t size, int *fd_out);
 
+// The same of huge pages of 2 MiB, which the administrator has put aside (vm.nr_hugepages); size: a
+// multiple of 2 MiB. Each map of the file has to be one, too. ENOMEM: there are not so many, or
+// others have reserved them.
+int aq_memfile_try_create_huge(const char *name, size_t size, int *fd_out);
+
 // Resizes the file. Returns 0 or errno: EFBIG if the limit of file sizes (ulimit -f) is exceeded; a
 // plain ftruncate would end the process by a signal then. Any thread.
 int aq_memfile_resize(int fd, size_t size);

@@ -282,10 +282,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "or an error from gasnet_attach."},
     [AQ_SET_USE_HUGEPAGES] =
         {"GASNET_USE_HUGEPAGES", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-         "Whether the segments of gex_Segment_Attach and gasnet_attach ask the kernel for huge "
-         "pages (of 2 MiB), which make random accesses to large segments faster. The kernel gives "
-         "them if /sys/kernel/mm/transparent_hugepage/shmem_enabled is advise or more; otherwise "
-         "one rank of each host warns, and the pages are small."},
+         "Whether the segments of gex_Segment_Attach and gasnet_attach have huge pages (of 2 MiB), "
+         "which make random accesses to large segments faster. They come from the pool of the host "
+         "(sysctl vm.nr_hugepages) if it has enough free ones for all segments of a neighbourhood, "
+         "each of 2 MiB or more. Otherwise the kernel is asked for them, and gives them if "
+         "/sys/kernel/mm/transparent_hugepage/shmem_enabled is advise or more. If not, one rank of "
+         "each host warns, and the pages are small."},
     [AQ_SET_SEGMENT_TOUCH] =
         {"GASNET_SEGMENT_TOUCH", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Whether gex_Segment_Attach and gasnet_attach give the segment all its memory, by all "

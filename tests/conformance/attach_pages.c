@@ -71,8 +71,10 @@ static uint64_t bytes_huge(uintptr_t segment)
 
         if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &begin, &to) == 2)
             from = begin;
-        else if (from == segment && sscanf(line, "ShmemPmdMapped: %" SCNuPTR, &kilobytes) == 1)
-            huge = (uint64_t)kilobytes << 10;
+        else if (from == segment && (sscanf(line, "ShmemPmdMapped: %" SCNuPTR, &kilobytes) == 1 ||
+                                     sscanf(line, "Shared_Hugetlb: %" SCNuPTR, &kilobytes) == 1 ||
+                                     sscanf(line, "Private_Hugetlb: %" SCNuPTR, &kilobytes) == 1))
+            huge += (uint64_t)kilobytes << 10;
     }
     if (maps)
         fclose(maps);
