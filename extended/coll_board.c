@@ -32,10 +32,9 @@ aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas)
     board->combiners = aq_min(size, count_processors());
     board->looks = aq_job.host.size <= count_processors() ? LOOKS : 1;
     for (uint32_t r = 0; r < size; r++)
-        board->member[r].area = areas[r];
-    aq_area_t *mine = board->member[board->rank].area;
-    mine->owner = aq_process_self();
-    atomic_store_explicit(&mine->lookers, size, memory_order_relaxed);
+        board->member[r] =
+            (aq_board_member_t){areas[r], aq_index_in_nbrhd(&aq_job.env, aq_team_jobrank(team, r))};
+    atomic_store_explicit(&board->member[board->rank].area->lookers, size, memory_order_relaxed);
     return board;
 }
 
@@ -120,30 +119,21 @@ void aq_board_end(const aq_coll_op_t *op)
 
 // ---- the memory of other ranks ----
 
-static bool process_known(aq_board_member_t *member)
-{
-    if (!member->known)
-        member->known = aq_process_holds(&member->area->owner);
-    return member->known;
-}
-
 const void *aq_board_see(const aq_coll_op_t *op, uint32_t rank, uint64_t address, void *room,
                          size_t nbytes)
 {
-    aq_board_member_t *member = &op->coll->board->member[rank];
     const void *mapped = aq_process_mapped(aq_team_jobrank(op->coll->team, rank), address, nbytes);
     if (mapped)
         return mapped;
-    const bool read =
-        process_known(member) && aq_process_read(member->area->owner.number, address, room, nbytes);
-    return read ? room : NULL;
+    const int32_t process = aq_process_of(op->coll->board->member[rank].neighbour);
+    return process > 0 && aq_process_read(process, address, room, nbytes) ? room : NULL;
 }
 
 bool aq_board_reads_all(aq_board_t *board)
 {
     uint32_t r = aq_settings_bool(AQ_SET_PSHM_COPY) ? 0 : board->size;
     const bool asked = r == 0;
-    while (r < board->size && (r == board->rank || process_known(&board->member[r])))
+    while (r < board->size && (r == board->rank || aq_process_of(board->member[r].neighbour) > 0))
         r++;
     return asked && r == board->size;
 }

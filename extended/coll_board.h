@@ -46,9 +46,9 @@ typedef struct aq_area {
     aq_post_t post[AQ_BOARD_POSTS];
     _Alignas(64) _Atomic uint32_t done;
     _Atomic uint32_t combined;
-    _Alignas(64) aq_process_t owner;
-    _Atomic uint32_t left, lookers; // members of the team that have left, and all of them
-    _Atomic uint32_t reads;         // whether the rank can read all others: aq_board_reads_t
+    // Members of the team that have left, and all of them.
+    _Alignas(64) _Atomic uint32_t left, lookers;
+    _Atomic uint32_t reads; // whether the rank can read all others: aq_board_reads_t
     _Alignas(64) char far[AQ_BOARD_POSTS][AQ_POST_BYTES]; // in place of near
 } aq_area_t;
 _Static_assert(sizeof(aq_area_t) <= AQ_BOARD_BYTES, "boards overlap in the scratch");
@@ -61,7 +61,7 @@ typedef enum aq_board_reads {
 
 typedef struct aq_board_member {
     aq_area_t *area;
-    bool known; // its process has proved its number
+    uint32_t neighbour; // its index in the neighbourhood
 } aq_board_member_t;
 
 struct aq_board {
