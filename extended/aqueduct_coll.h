@@ -61,6 +61,28 @@ AQ_API gex_Event_t gasnetx_Coll_ScanExclusiveNB(gex_TM_t tm, void *dst, const vo
                                                 gex_OP_t op, gex_Coll_ReduceFn_t user_op,
                                                 void *user_cdata, gex_Flags_t flags);
 
+// A limit by which the library chooses how collectives move their data; aqueduct_coll(3) lists all
+// of them. Lengths are in bytes, sizes of teams in ranks.
+#define GASNETX_COLL_LIMITS 1
+typedef struct gasnetx_coll_limit {
+    const char *name;   // as in a tuning file; owned by the library
+    uint32_t low, high; // the legal range, inclusive
+    uint32_t fallback;  // the default
+    uint32_t value;     // now, the same at all ranks
+} gasnetx_coll_limit_t;
+
+// Describes a limit; they are numbered from 0 on. GASNET_ERR_BAD_ARG: there is no limit of that
+// number. Any thread, also before init (value is then the default).
+AQ_API int gasnetx_Coll_QueryLimit(unsigned index, gasnetx_coll_limit_t *limit);
+
+// Sets a limit for all teams of the job. Collective over the job, with the same arguments at all
+// ranks; blocks until all ranks have called, and first completes all operations that are
+// outstanding, which all members of their teams must have initiated before. No other thread may be
+// in a collective call. GASNET_ERR_BAD_ARG at all ranks, and nothing changes: there is no such
+// limit, the value is outside of its range, or the arguments differ. GASNET_ERR_RESOURCE: the job
+// may grow (gasnetrun --reserve). Not in a handler.
+AQ_API int gasnetx_Coll_SetLimit(unsigned index, uint32_t value);
+
 #ifdef __cplusplus
 }
 #endif

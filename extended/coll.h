@@ -331,6 +331,9 @@ aq_coll_op_t *aq_coll_find_started(const aq_coll_t *coll, uint32_t number);
 // The list of teams whose operations the engine advances.
 void aq_coll_engine_add(aq_coll_t *coll);
 void aq_coll_engine_remove(aq_coll_t *coll);
+// Waits until no operation of this process is outstanding, in any team. The other members have made
+// the same calls or will make them without waiting for this rank.
+void aq_coll_engine_finish(void);
 
 static inline aq_coll_t *aq_coll_of(const aq_team_t *team)
 {

@@ -17,17 +17,11 @@
 
 #include "../core/process_read.h"
 #include "coll.h"
+#include "coll_limits.h"
 
 enum {
     AQ_BOARD_POSTS = 4,
-    AQ_POST_NEAR = 32,    // bytes that fit into the line of the phase
-    AQ_POST_BYTES = 8192, // bytes of a short operation
-    // In a small team a long operation begins above AQ_POST_FEW bytes: few ranks wait for each
-    // other, which costs less than the second copy.
-    AQ_POST_FEW = 1280,
-    AQ_TEAM_SMALL = 4,
-    AQ_TEAM_PAIR =
-        2 // of reductions to one, whose ranks need not wait for the root if they post bytes
+    AQ_POST_NEAR = 32, // bytes that fit into the line of the phase
 };
 
 // In aq_post_t.shows: which memory of the rank all others reach without the kernel, as its segment.
@@ -102,8 +96,10 @@ static inline char *aq_board_bytes(const aq_coll_op_t *op, uint32_t rank, size_t
 // Whether ranks post that many bytes, and not their address.
 static inline bool aq_board_is_short(const aq_coll_op_t *op, size_t nbytes)
 {
-    const uint32_t small = op->call.kind == AQ_COLL_TO_ONE ? AQ_TEAM_PAIR : AQ_TEAM_SMALL;
-    return nbytes <= AQ_POST_FEW || (nbytes <= AQ_POST_BYTES && op->coll->board->size > small);
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    const uint32_t few =
+        op->call.kind == AQ_COLL_TO_ONE ? limits->post_ranks_one : limits->post_ranks;
+    return nbytes <= limits->post_bytes || (nbytes <= AQ_POST_BYTES && op->coll->board->size > few);
 }
 
 // Gives an operation its phase. Called in the order of the operations.

@@ -29,11 +29,6 @@
 enum {
     CHUNK = 16 << 10,
     LINE = 64,
-    // Each rank combines all posts if they have at most this many bytes together.
-    POSTS_MOST = 32 << 10,
-    // A share has at least SHARE_LEAST bytes, and SPLIT_LEAST if only the root needs the result.
-    SHARE_LEAST = 64,
-    SPLIT_LEAST = 16 << 10,
 };
 
 typedef enum combine_step {
@@ -54,7 +49,7 @@ static bool is_to_all(const aq_coll_op_t *op)
 // Whether each rank combines a share of the posts.
 static bool is_shared(const aq_coll_op_t *op)
 {
-    return is_to_all(op) && op->bytes * op->coll->board->size > POSTS_MOST;
+    return is_to_all(op) && op->bytes * op->coll->board->size > aq_coll_limits.combine_bytes;
 }
 
 static uint32_t my_rank(const aq_coll_op_t *op)
@@ -69,7 +64,8 @@ bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call)
         return false;
     if (call->kind != AQ_COLL_TO_ALL)
         return call->kind == AQ_COLL_TO_ONE;
-    return bytes * size <= POSTS_MOST || bytes / size >= SHARE_LEAST;
+    return bytes * size <= aq_coll_limits.combine_bytes ||
+           bytes / size >= aq_coll_limits.combine_share;
 }
 
 // ---- layout: a long operation may have to go along the tree ----
@@ -181,7 +177,8 @@ static void combiners_take(aq_coll_op_t *op)
 {
     const uint32_t told = aq_board_post(op, op->call.root)->combiners;
     const uint32_t size = op->coll->board->size;
-    op->combiners = op->bytes / size >= SPLIT_LEAST ? size : aq_max(1u, aq_min(told, size));
+    op->combiners =
+        op->bytes / size >= aq_coll_limits.combine_split ? size : aq_max(1u, aq_min(told, size));
 }
 
 // The elements before a share; shares begin at cache lines if elements are small.
@@ -420,7 +417,8 @@ static combine_step_t step_to_all(const aq_coll_op_t *op)
 static combine_step_t step_to_one(const aq_coll_op_t *op)
 {
     const uint32_t root = op->call.root;
-    const bool split = op->shows & AQ_SHOWS_DST && op->bytes / op->combiners >= SPLIT_LEAST;
+    const bool split =
+        op->shows & AQ_SHOWS_DST && op->bytes / op->combiners >= aq_coll_limits.combine_split;
     if (split)
         combine_share(op, root, root_memory(op));
     else if (root == my_rank(op))

@@ -16,16 +16,12 @@
 #include "../core/poll_loop.h"
 #include "../core/progress.h"
 #include "coll.h"
+#include "coll_limits.h"
 
 enum {
     STRETCH_BYTES = 1 << 20,
     SPARES = 4,
     SPARE_MOST = 4 << 20, // larger records are freed
-    // An all-reduce of at least SHARE_FROM bytes is divided into a share for each of at most
-    // SHARE_RANKS ranks, unless shares would be smaller than SHARE_LEAST bytes.
-    SHARE_FROM = 32 << 10,
-    SHARE_RANKS = 32,
-    SHARE_LEAST = 2 << 10,
 };
 
 aq_lock_t aq_coll_lock;
@@ -267,6 +263,22 @@ void aq_coll_engine_remove(aq_coll_t *coll)
     drop_busy();
 }
 
+static bool any_open(void)
+{
+    bool any = false;
+    hold_busy();
+    for (const aq_coll_t *coll = teams; coll && !any; coll = coll->next)
+        any = atomic_load_explicit(&coll->open, memory_order_acquire) > 0;
+    drop_busy();
+    return any;
+}
+
+void aq_coll_engine_finish(void)
+{
+    while (any_open())
+        aq_poll_in_loop();
+}
+
 // ---- initiation ----
 
 // A large all-reduce over few ranks: each rank is the root of a share of the elements, so that all
@@ -275,8 +287,9 @@ static uint32_t shares_of(const aq_coll_t *coll, const aq_coll_call_t *call)
 {
     size_t bytes = call->unit * call->count;
     uint32_t size = coll->map.size;
-    if (call->kind != AQ_COLL_TO_ALL || call->in_order || bytes < SHARE_FROM ||
-        size > SHARE_RANKS || bytes / size < SHARE_LEAST || call->count < size ||
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    if (call->kind != AQ_COLL_TO_ALL || call->in_order || bytes < limits->split_bytes ||
+        size > limits->split_ranks || bytes / size < limits->split_share || call->count < size ||
         aq_coll_combines(coll, call))
         return 1;
     return size;
@@ -341,7 +354,7 @@ gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned 
 {
     if (coll->map.size == 1)
         return complete_alone(call);
-    aq_coll_op_t *ops[SHARE_RANKS];
+    aq_coll_op_t *ops[AQ_SPLIT_RANKS];
     const uint32_t shares = sync ? 1 : shares_of(coll, call);
     uint32_t count = 0;
     aq_lock_take(&aq_coll_lock);

@@ -10,6 +10,7 @@
 
 #include "../core/fatal.h"
 #include "coll.h"
+#include "coll_limits.h"
 
 // ---- the map ----
 
@@ -153,18 +154,17 @@ static uint32_t parent_of(uint32_t v, uint32_t width, uint32_t *index)
 
 // ---- both ----
 
-enum {
-    SMALL_BYTES = 4096, // up to here consecutive messages cost more than bytes
-    FLAT = 1 << 30,
-};
+enum { FLAT = 1 << 30 };
 
 // A flatter tree needs fewer turns of processes that share a processor. But a large payload would
-// keep the first process of a large neighbourhood busy for too long.
+// keep the first process of a large neighbourhood busy for too long. Up to tree_bytes consecutive
+// messages cost more than bytes.
 aq_coll_shape_t aq_coll_shape(size_t bytes)
 {
-    if (bytes <= SMALL_BYTES)
-        return (aq_coll_shape_t){.inside = FLAT, .across = 4};
-    return (aq_coll_shape_t){.inside = 32, .across = 2};
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    if (bytes <= limits->tree_bytes)
+        return (aq_coll_shape_t){.inside = FLAT, .across = limits->tree_small};
+    return (aq_coll_shape_t){.inside = limits->tree_inside, .across = limits->tree_across};
 }
 
 uint32_t aq_coll_tree_most(const aq_coll_map_t *map, aq_coll_shape_t shape)

@@ -3,26 +3,20 @@
 
 #include "../core/job.h"
 #include "../other/base/minmax.h"
-
-enum {
-    PART_BYTES = 16 << 10,
-    UNASKED_BYTES = 64 << 10, // largest payload without rendezvous
-    // At least ROUNDS_FROM ranks exchange blocks in rounds if those of one rank have at most
-    // ROUNDS_BYTES.
-    ROUNDS_FROM = 5,
-    ROUNDS_BYTES = 8 << 10,
-};
+#include "coll_limits.h"
 
 size_t aq_coll_part_limit(void)
 {
-    return aq_min(aq_job.max_medium, PART_BYTES);
+    return aq_min(aq_job.max_medium, aq_coll_limits.part_bytes);
 }
 
 static const aq_coll_way_t *choose_block_way(const aq_coll_t *coll, size_t bytes)
 {
     const uint32_t size = coll->map.size;
-    return size >= ROUNDS_FROM && bytes && bytes <= ROUNDS_BYTES / size ? &aq_coll_by_rounds
-                                                                        : &aq_coll_by_blocks;
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    return size >= limits->rounds_ranks && bytes && bytes <= limits->rounds_bytes / size
+               ? &aq_coll_by_rounds
+               : &aq_coll_by_blocks;
 }
 
 // All ranks choose alike, because the choice depends only on the team and single-valued arguments.
@@ -51,7 +45,7 @@ size_t aq_coll_op_plan(aq_coll_op_t *op)
 {
     const size_t bytes = op->call.unit * op->call.count;
     op->way = choose_way(op);
-    op->rendezvous = bytes > UNASKED_BYTES;
+    op->rendezvous = bytes > aq_coll_limits.unasked_bytes;
     op->unasked = sizeof(aq_coll_mail_t) + (op->rendezvous ? 0 : bytes);
     return op->way->plan(op);
 }

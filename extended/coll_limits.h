@@ -1,0 +1,75 @@
+// The limits by which collectives choose how they move data, one table for the job.
+//
+// What is always true:
+// - All ranks have the same table, so that all choose alike. It changes only before the first
+//   operation, and in gasnetx_Coll_SetLimit, when no rank has an operation that is not complete.
+// - Each limit is in the range of its row, so any table of a file is safe, but perhaps slow.
+#ifndef AQ_COLL_LIMITS_H
+#define AQ_COLL_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Bytes of a short post (coll_board.h) and ranks among which an all-reduce is divided: the ends of
+// two ranges, because arrays are that large.
+enum { AQ_POST_BYTES = 8192, AQ_SPLIT_RANKS = 32 };
+
+// The ranges, and the names in tuning files, are in the rows of coll_limits.c; aqueduct_coll(3)
+// lists both.
+typedef struct aq_coll_limits {
+    // ---- ranks that share memory ----
+    // In a team of at most post_ranks ranks (post_ranks_one if only the root gets the result) an
+    // operation is short, so that ranks post their bytes, up to post_bytes bytes; above, they post
+    // an address: few ranks wait for each other, which costs less than the second copy. In a larger
+    // team an operation is short up to AQ_POST_BYTES bytes.
+    uint32_t post_bytes;
+    uint32_t post_ranks, post_ranks_one;
+    // Each rank combines all that is posted for a reduction to all, if that is at most so many
+    // bytes together; above, each combines a share.
+    uint32_t combine_bytes;
+    // A reduction to all is combined in shares if a share has at least so many bytes; else it goes
+    // along the tree, as between hosts.
+    uint32_t combine_share;
+    // All ranks combine a share if one has at least so many bytes; below, as many ranks as there
+    // are processors.
+    uint32_t combine_split;
+    // ---- other teams ----
+    uint32_t part_bytes;    // of a piece of a tree and of each message; at most one Medium
+    uint32_t unasked_bytes; // largest payload that is sent before the receiver is ready
+    // At least rounds_ranks ranks exchange blocks in rounds if those of one rank have at most
+    // rounds_bytes bytes together; else blocks go directly.
+    uint32_t rounds_ranks, rounds_bytes;
+    // An all-reduce of at least split_bytes bytes, over at most split_ranks ranks, is divided into
+    // a reduction for each rank, unless these would have less than split_share bytes.
+    uint32_t split_bytes, split_ranks, split_share;
+    // Widths of trees: up to tree_bytes bytes, all ranks of a neighbourhood are children of its
+    // first, and a neighbourhood has tree_small children; above, tree_inside and tree_across, at
+    // each level.
+    uint32_t tree_bytes, tree_small, tree_inside, tree_across;
+} aq_coll_limits_t;
+
+extern aq_coll_limits_t aq_coll_limits;          // of this job
+extern const aq_coll_limits_t aq_coll_fallbacks; // the defaults
+
+typedef struct aq_coll_limit_row {
+    const char *name;   // in files
+    size_t offset;      // in aq_coll_limits_t
+    uint32_t low, high; // inclusive
+} aq_coll_limit_row_t;
+
+// Returns a row, or NULL behind the last one.
+const aq_coll_limit_row_t *aq_coll_limit_at(unsigned index);
+
+static inline uint32_t *aq_coll_limit_of(aq_coll_limits_t *limits, const aq_coll_limit_row_t *row)
+{
+    return (uint32_t *)(void *)((char *)limits + row->offset);
+}
+
+static inline uint32_t aq_coll_limit_get(const aq_coll_limits_t *limits,
+                                         const aq_coll_limit_row_t *row)
+{
+    return *(const uint32_t *)(const void *)((const char *)limits + row->offset);
+}
+
+#endif
