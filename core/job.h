@@ -45,6 +45,7 @@ typedef struct aq_job {
     bool grows;              // the job was started with a reserve
     bool failed;             // init has failed
     bool returns_errors;     // GASNET_ERRORS=return; see access.h
+    const char *network;     // name of the conduit that the program asked for
     aq_group_t host, nbrhd;  // with the ranks of the reserve
 
     aq_conduit_t *conduits[AQ_MAX_CONDUITS + 1]; // the last one is AQ_LOOPBACK

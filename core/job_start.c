@@ -166,6 +166,7 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
         return status;
     job->boot = boot;
     aq_fatal_end_job_with(abort_job);
+    job->network = conduit_name;
     job->rank = boot->rank;
     job->size = boot->size;
     atomic_store(&job->absent, boot->absent);

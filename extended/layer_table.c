@@ -27,6 +27,7 @@ const aq_layer_t aq_layer_table[] = {
     {"messages in place", aq_msg_placed_register, AQ_HANDLER_MSG_PLACED, AQ_HANDLER_MSG_PLACED},
     {"large messages", aq_large_register, AQ_HANDLER_LARGE_PIECE, AQ_HANDLER_LARGE_HEADER},
     {"streams", aq_stream_register, AQ_HANDLER_STREAM_MESSAGE, AQ_HANDLER_STREAM_CONTROL},
+    {"limits of collectives", aq_coll_tuning_start, 0, 0},
     {"primordial team", aq_coll_team_start_job, 0, 0},
     {"team of all after growth", aq_grow_start, 0, 0},
     {0},

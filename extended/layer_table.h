@@ -73,6 +73,8 @@ void aq_stream_register(void);
 // team.
 void aq_gasnet1_start(void);
 void aq_coll_team_start_job(void);
+// Reads the tuning file at rank 0.
+void aq_coll_tuning_start(void);
 // In a process that joins a running job: makes the team of all ranks. Collective; blocks.
 void aq_grow_start(void);
 

@@ -47,8 +47,10 @@ static const aq_setting_ignored_t ignored[] = {
      "GASNET_VIS_REMOTECONTIG",
      "the library chooses how it packs non-contiguous puts and gets", false},
     {"GASNET_COLL_SCRATCH_SIZE", "collectives need no scratch space of the client", false},
-    {"GASNET_COLL_ENABLE_SEARCH GASNET_COLL_TUNING_FILE",
-     "collectives choose their algorithm by size and are not tuned by searching", false},
+    {"GASNET_COLL_ENABLE_SEARCH",
+     "jobs do not search while they run; gasnet_perf --tune does, and writes a "
+     "GASNET_COLL_TUNING_FILE",
+     false},
     // ---- conduit udp ----
     {"GASNET_RECVDEPTH GASNET_SENDDEPTH",
      "windows of conduit udp adapt to the network and to GASNET_UDP_RECEIVE_MEMORY", false},

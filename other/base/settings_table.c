@@ -333,6 +333,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Memory that a rank can have from gasnetx_Msg_Alloc at a time. The other processes of "
          "its host map all of it when they receive the first message from it. The first call "
          "reserves the addresses; pages are taken when they are written."},
+    [AQ_SET_COLL_TUNING_FILE] =
+        {"GASNET_COLL_TUNING_FILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "File with the limits by which collectives choose how they move data, by conduit and "
+         "number of ranks, as gasnet_perf --tune writes it. Rank 0 reads it and tells the other "
+         "ranks. If it cannot be read, is not such a file, has another version or no section for "
+         "the job, rank 0 warns, and the defaults stay."},
     [AQ_SET_WAKE_LIMIT] =
         {"GASNET_WAKE_LIMIT", AQ_TYPE_INT, "0", 0, 1e9, NULL,
          "Milliseconds after which a client that sleeps on the descriptor of gasnetx_Wait_Arm is "

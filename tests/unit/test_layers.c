@@ -75,7 +75,7 @@ static void test_indices(void **state)
             owner[i] = layer;
         }
     }
-    assert_int_equal(layers, 19);
+    assert_int_equal(layers, 20);
 }
 
 int main(void)
