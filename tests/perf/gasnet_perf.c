@@ -359,6 +359,37 @@ static void set_up_all(void)
     aq_perf_job_barrier();
 }
 
+#ifdef GASNETX_COLL_LIMITS
+/* All ranks get the code of rank 0. */
+static int share_code(int code)
+{
+    gex_Event_Wait(gex_Coll_BroadcastNB(aq_perf_job.tm, 0, &code, &code, sizeof code, 0));
+    return code;
+}
+
+static int tune(void)
+{
+    bool lead_rank = aq_perf_job.rank == 0;
+    int code = share_code(lead_rank && !aq_perf_tune_check(aq_perf_options.tune) ? 2 : 0);
+
+    if (code)
+        return code;
+    aq_perf_job_attach(aq_perf_tune_room(aq_perf_job.size));
+    if (lead_rank) {
+        code = aq_perf_tune_lead();
+        aq_perf_together_close();
+    } else {
+        aq_perf_together_follow(aq_perf_tune_each);
+    }
+    return share_code(code);
+}
+#else
+static int tune(void)
+{
+    return 2; /* the options have been refused */
+}
+#endif
+
 static void list_tests(void)
 {
     for (const aq_perf_test_t *test = aq_perf_tests; test->name; test++)
@@ -385,6 +416,8 @@ int main(int argc, char **argv)
             list_tests();
         aq_perf_job_exit(0);
     }
+    if (aq_perf_options.tune)
+        aq_perf_job_exit(tune());
     aq_perf_job_attach(shared_room());
     if (lead_rank) {
         aq_perf_report_title();

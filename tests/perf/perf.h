@@ -12,6 +12,8 @@
  *   perf_threads.c   tests by several threads (--threads)
  *   perf_thread.c    what one thread of such a test does, and its endpoint
  *   perf_service.c   threads that poll beside threads that work (service-thread)
+ *   perf_tune.c      --tune: finds limits of collectives
+ *   perf_tune_file.c the file of --tune
  *   perf_am.c perf_rma.c perf_msg.c perf_vis.c perf_atomic.c perf_barrier.c perf_coll.c perf_raw.c
  * the tests
  *
@@ -109,6 +111,7 @@ typedef struct aq_perf_options {
     aq_perf_wait_t wait;       /* how its workers wait */
     size_t ntests;
     const aq_perf_test_t *tests[AQ_PERF_MAX_TESTS];
+    const char *tune; /* the file of --tune; NULL: runs tests */
 } aq_perf_options_t;
 
 typedef struct aq_perf_job {
@@ -176,6 +179,7 @@ void aq_perf_phase_sleep(unsigned k);       /* others: poll, with pauses, until 
 /* perf_measure.c */
 double aq_perf_now(void);
 double aq_perf_measure(aq_perf_batch_t batch, size_t bytes); /* median seconds per operation */
+double aq_perf_median(double *values, size_t count);         /* sorts the values */
 
 /* perf_threads.c */
 void aq_perf_threads_lead(const aq_perf_test_t *test, size_t bytes); /* rank 0: measures, reports */
@@ -206,8 +210,9 @@ void aq_perf_service_follow(unsigned phase);
 /* perf_together.c */
 void aq_perf_together_register(void);
 double aq_perf_together_measure(aq_perf_each_t each, size_t bytes); /* rank 0: median seconds */
-void aq_perf_together_close(void);                                  /* rank 0: releases the rest */
-void aq_perf_together_follow(aq_perf_each_t each);                  /* others: until released */
+double aq_perf_together_batch(aq_perf_each_t each, size_t bytes, unsigned long n); /* its seconds */
+void aq_perf_together_close(void);                 /* rank 0: releases the rest */
+void aq_perf_together_follow(aq_perf_each_t each); /* others: until released */
 
 /* perf_report.c */
 const char *aq_perf_conduit(void);
@@ -278,6 +283,25 @@ size_t aq_perf_all_limit(void);
 size_t aq_perf_all_room(size_t bytes);
 void aq_perf_allgather(size_t bytes, unsigned long n);
 void aq_perf_alltoall(size_t bytes, unsigned long n);
+#endif
+#ifdef GASNETX_COLL_LIMITS
+/* A limit that --tune has found. */
+typedef struct aq_perf_tuned {
+    const char *name;
+    unsigned index;
+    uint32_t fallback, value;
+    double ratio, noise; /* of the time with value to that with fallback */
+} aq_perf_tuned_t;
+
+/* perf_tune.c */
+size_t aq_perf_tune_room(gex_Rank_t ranks);           /* bytes of half a segment */
+int aq_perf_tune_lead(void);                          /* rank 0: returns the exit code */
+void aq_perf_tune_each(size_t word, unsigned long n); /* the others follow with it */
+
+/* perf_tune_file.c: on rank 0; they print faults and return false. */
+bool aq_perf_tune_check(const char *path); /* whether the file can be written */
+bool aq_perf_tune_write(const char *path, const aq_perf_tuned_t *tuned, size_t ntuned,
+                        double together);
 #endif
 void aq_perf_team(size_t bytes, unsigned long n);
 void aq_perf_barrier_sub_set_up(void);

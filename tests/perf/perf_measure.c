@@ -42,7 +42,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median_of(double *values, size_t count)
+double aq_perf_median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
@@ -59,5 +59,5 @@ double aq_perf_measure(aq_perf_batch_t batch, size_t bytes)
         took[count] = batch(bytes, n);
         total += took[count++];
     }
-    return median_of(took, count) / (double)n;
+    return aq_perf_median(took, count) / (double)n;
 }

@@ -16,7 +16,8 @@ static const char *const usage =
     "                   [--time SECONDS] [--threads T] [--endpoints shared|own]\n"
     "                   [--service spin|yield|nap|block|none]\n"
     "                   [--wait auto|spin|block|spinblock|poll]\n"
-    "                   [--json] [--memory] [--frames] [--list] [--help]\n\n"
+    "                   [--json] [--memory] [--frames] [--list] [--help]\n"
+    "       gasnet_perf --tune FILE [--time SECONDS]\n\n"
     "Runs the named tests, or all. Rank 0 measures with rank 1 (with itself in a job of one);\n"
     "other ranks sleep, except in collectives. A measurement is a warm-up and at least 7 batches\n"
     "of operations; the median of the batches is reported.\n\n"
@@ -39,6 +40,10 @@ static const char *const usage =
     "  --memory        the memory of the runtime on rank 0 before the first message, in KB; with\n"
     "                  a TEST also the cost of peers after the tests\n"
     "  --frames        after each test, the number of messages, puts and gets per packet\n"
+    "  --tune FILE     finds limits of collectives that are better than the defaults for this\n"
+    "                  conduit and number of ranks, each in turn with its default, and writes "
+    "them\n"
+    "                  to FILE, for GASNET_COLL_TUNING_FILE; takes up to 2 minutes\n"
     "  --list          the names of the tests\n"
     "  --help          this text\n\n"
     "A size above the limit of the job is left out, with a message on standard error.\n"
@@ -174,6 +179,12 @@ static bool parse_wait(const char *text)
     return word < 5;
 }
 
+static bool parse_tune(const char *text)
+{
+    aq_perf_options.tune = text;
+    return *text != '\0';
+}
+
 static bool parse_seconds(const char *text)
 {
     char *end;
@@ -203,10 +214,11 @@ static bool parse_value(const char *option, const char *text, char *why, size_t 
                   {"--threads", "a number from 1 to 1000"},
                   {"--endpoints", "shared or own"},
                   {"--service", "spin, yield, nap, block or none"},
-                  {"--wait", "auto, spin, block, spinblock or poll"}};
+                  {"--wait", "auto, spin, block, spinblock or poll"},
+                  {"--tune", "the name of a file"}};
     bool (*const parse[])(const char *) = {parse_sizes,   parse_iters,   parse_blocks,
                                            parse_seconds, parse_threads, parse_endpoints,
-                                           parse_service, parse_wait};
+                                           parse_service, parse_wait,    parse_tune};
 
     for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
         if (strcmp(option, values[v].option) != 0)
@@ -219,7 +231,8 @@ static bool parse_value(const char *option, const char *text, char *why, size_t 
     return set_error(
         why, room,
         "there is no option \"%s\"; the options are --size, --blocks, --iters, --time, "
-        "--threads, --endpoints, --service, --wait, --json, --memory, --frames, --list and --help",
+        "--threads, --endpoints, --service, --wait, --tune, --json, --memory, --frames, --list and "
+        "--help",
         option);
 }
 
@@ -258,6 +271,23 @@ static bool check_threads(char *why, size_t room)
         if (!check_test(o->tests[t], why, room))
             return false;
     return true;
+}
+
+/* Whether --tune can be: it chooses the operations itself. */
+static bool check_tune(char *why, size_t room)
+{
+    if (aq_perf_options.ntests || aq_perf_options.threads)
+        return set_error(why, room,
+                         "--tune chooses the tests itself: leave tests and --threads out");
+#ifndef GASNETX_COLL_LIMITS
+    return set_error(why, room,
+                     "--tune needs limits of collectives that can be set, and this GASNet has "
+                     "none");
+#else
+    if (aq_perf_job.size < 2)
+        return set_error(why, room, "--tune needs at least 2 ranks, and the job has 1");
+    return true;
+#endif
 }
 
 static bool unknown_test(const char *name, char *why, size_t room)
@@ -321,6 +351,8 @@ bool aq_perf_options_parse(int argc, char **argv, char *why, size_t room)
             return false;
         }
     }
+    if (o->tune)
+        return check_tune(why, room);
     if (o->ntests == 0 && !o->memory)
         for (const aq_perf_test_t *test = aq_perf_tests; test->name; test++)
             if (test->by_thread || !o->threads)

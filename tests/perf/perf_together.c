@@ -58,6 +58,12 @@ double aq_perf_together_measure(aq_perf_each_t each, size_t bytes)
     return aq_perf_measure(command_batch, bytes);
 }
 
+double aq_perf_together_batch(aq_perf_each_t each, size_t bytes, unsigned long n)
+{
+    measured = each;
+    return command_batch(bytes, n);
+}
+
 void aq_perf_together_close(void)
 {
     send_command(0, 0);
