@@ -178,6 +178,38 @@ gathers()
     conform-par --list | awk '$1 ~ /^gather_/ { print $1 }'
 }
 
+# Prints the subtests on limits of collectives of conform-seq.
+limits()
+{
+    conform-seq --list | awk '$1 ~ /^limits_/ { print $1 }'
+}
+
+# Prints the other subtests on collectives of conform-par: broadcasts, reductions and GASNet-1's.
+colls()
+{
+    conform-par --list | awk '$1 ~ /^coll/ { print $1 }'
+}
+
+# tuned low|high command ...: runs it with a tuning file that gives each limit of collectives the
+# least or the largest value of its range, over every conduit.
+tuned()
+{
+    local column=2 conduit
+    [ "$1" = low ] || column=3
+    shift
+    {
+        echo "aqueduct-tuning 1"
+        for conduit in smp udp mpi fake; do
+            echo "[$conduit ranks 1]"
+            coll_limits | awk -v column=$column '{ print $1, $column }'
+        done
+    } >tuning
+    [ "$(wc -l <tuning)" -gt 50 ] || return
+    GASNET_COLL_TUNING_FILE=$PWD/tuning "$@" 2>messages || { cat messages; return 1; }
+    cat messages
+    ! grep -q "is not used" messages
+}
+
 # Prints the subtests on collectives in shared memory of conform-par.
 shareds()
 {

@@ -23,7 +23,7 @@ static const conform_test_t *const test_tables[] = {
     conform_npam_tests,       conform_rma_tests,         conform_event_tests,
     conform_barrier_tests,    conform_sync_tests,        conform_ratomic_tests,
     conform_vis_tests,        conform_coll_tests,        conform_coll1_tests,
-    conform_gather_tests,     conform_shared_tests,
+    conform_gather_tests,     conform_shared_tests,      conform_limits_tests,
 #ifndef GASNET_SEQ
     conform_thread_tests,     conform_concurrent_tests,
 #endif
