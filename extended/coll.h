@@ -73,11 +73,14 @@ uint32_t aq_coll_map_group(const aq_coll_map_t *map, uint32_t rank);
 uint32_t aq_coll_map_start(const aq_coll_map_t *map, uint32_t group);
 uint32_t aq_coll_map_members(const aq_coll_map_t *map, uint32_t group);
 
-// Widths of trees: the number of children of a member at each level. At least 2.
+// Widths of trees: the number of children of a member at each level. At least 2; or AQ_COLL_HALVES:
+// a binary tree, in which no member has more than two children in all.
+enum { AQ_COLL_HALVES = 1 };
 typedef struct aq_coll_shape {
     uint32_t inside, across; // inside a neighbourhood, between neighbourhoods
 } aq_coll_shape_t;
-aq_coll_shape_t aq_coll_shape(size_t bytes);
+// The shape for so many bytes. down: they only go from the root to all.
+aq_coll_shape_t aq_coll_shape(size_t bytes, bool down);
 
 // The position of a rank in the tree from a root.
 typedef struct aq_coll_tree {

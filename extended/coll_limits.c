@@ -19,7 +19,8 @@
         .combine_share = 64, .combine_split = 16 << 10, .part_bytes = 16 << 10,                    \
         .unasked_bytes = 64 << 10, .rounds_ranks = 5, .rounds_bytes = 8 << 10,                     \
         .split_bytes = 32 << 10, .split_ranks = AQ_SPLIT_RANKS, .split_share = 2 << 10,            \
-        .tree_bytes = 4096, .tree_small = 4, .tree_inside = 32, .tree_across = 2                   \
+        .tree_bytes = 4096, .tree_small = 4, .tree_inside = 32, .tree_across = 2,                  \
+        .tree_halves = 128 << 10                                                                   \
     }
 
 _Alignas(64) aq_coll_limits_t aq_coll_limits = FALLBACKS;
@@ -46,6 +47,7 @@ static const aq_coll_limit_row_t rows[] = {
     {"tree-small", AT(tree_small), 2, 256},
     {"tree-inside", AT(tree_inside), 2, 256},
     {"tree-across", AT(tree_across), 2, 64},
+    {"tree-halves", AT(tree_halves), 0, 64 * MIB},
 };
 _Static_assert(sizeof rows / sizeof *rows == sizeof(aq_coll_limits_t) / sizeof(uint32_t),
                "each limit has a row");

@@ -45,8 +45,8 @@ typedef struct aq_coll_limits {
     uint32_t split_bytes, split_ranks, split_share;
     // Widths of trees: up to tree_bytes bytes, all ranks of a neighbourhood are children of its
     // first, and a neighbourhood has tree_small children; above, tree_inside and tree_across, at
-    // each level.
-    uint32_t tree_bytes, tree_small, tree_inside, tree_across;
+    // each level. A broadcast of at least tree_halves bytes goes along a binary tree of hosts.
+    uint32_t tree_bytes, tree_small, tree_inside, tree_across, tree_halves;
 } aq_coll_limits_t;
 
 extern aq_coll_limits_t aq_coll_limits;          // of this job

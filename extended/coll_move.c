@@ -86,7 +86,7 @@ static size_t plan_tree(aq_coll_op_t *op)
     aq_coll_map_t plain;
     find_pieces(op);
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
-    const size_t children = aq_coll_tree_most(map, aq_coll_shape(op->bytes));
+    const size_t children = aq_coll_tree_most(map, aq_coll_shape(op->bytes, !has_up(op)));
     op->stride = round_up(op->bytes);
     op->slots_at = round_up(sizeof *op) + round_up((children + 1) * sizeof *op->child);
     op->boxes_at = op->slots_at + round_up((children + 1) * op->pieces * sizeof *op->slots);
@@ -148,8 +148,8 @@ static void prepare_tree(aq_coll_op_t *op)
     op->child = (uint32_t *)(void *)((char *)op + round_up(sizeof *op));
     op->slots = (aq_coll_slot_t *)(void *)((char *)op + op->slots_at);
     op->boxes = (char *)op + op->boxes_at;
-    aq_coll_tree_make(map, aq_coll_shape(op->bytes), top_of(&op->call), op->coll->team->head.rank,
-                      &op->tree, op->child);
+    aq_coll_tree_make(map, aq_coll_shape(op->bytes, !has_up(op)), top_of(&op->call),
+                      op->coll->team->head.rank, &op->tree, op->child);
     find_ways(op);
     for (uint32_t row = 0; row <= op->tree.children; row++)
         prepare_row(op, row);

@@ -1,8 +1,10 @@
 // The trees of collectives. A tree has two levels: inside a neighbourhood, which its first member
 // (or the root) represents, and between neighbourhoods. Both are k-nomial: in a tree over 0 to n-1,
-// the parent of v is v with its lowest nonzero digit, in base k, set to 0.
+// the parent of v is v with its lowest nonzero digit, in base k, set to 0. Or the tree is binary:
+// the subtrees below 0 are the halves of 1 to n-1, and so on.
 //
 //     k = 2, n = 8:   0 - 1, 2 - 3, 4 - (5, 6 - 7)      k >= n: all are children of 0
+//     binary, n = 8:  0 - 1 - (2 - 3, 4), 5 - (6, 7)
 //
 // The descendants of a number follow the number without a gap, ordered by the subtrees of its
 // children. So operators that do not commute are applied in the order of the ranks.
@@ -120,10 +122,47 @@ uint32_t aq_coll_map_group(const aq_coll_map_t *map, uint32_t rank)
 
 // ---- one level ----
 
+// A subtree of a binary tree: its top is `from`, and its two subtrees are halves of the rest.
+typedef struct halves {
+    uint32_t from, to;      // its numbers are from .. to-1
+    uint32_t parent, index; // of its top
+} halves_t;
+
+static uint32_t halves_second(const halves_t *tree)
+{
+    return tree->from + 1 + (tree->to - tree->from) / 2;
+}
+
+// The subtree with the top v among 0 to n-1.
+static halves_t halves_at(uint32_t v, uint32_t n)
+{
+    halves_t tree = {.to = n};
+    while (tree.from != v) {
+        const uint32_t second = halves_second(&tree);
+        const bool in_second = v >= second;
+        tree = (halves_t){in_second ? second : tree.from + 1, in_second ? tree.to : second,
+                          tree.from, in_second};
+    }
+    return tree;
+}
+
+static uint32_t halves_children(uint32_t v, uint32_t n, uint32_t *child)
+{
+    const halves_t tree = halves_at(v, n);
+    uint32_t count = 0;
+    if (tree.from + 1 < tree.to)
+        child[count++] = tree.from + 1;
+    if (halves_second(&tree) < tree.to)
+        child[count++] = halves_second(&tree);
+    return count;
+}
+
 // Fills in the children of v among 0 to n-1, ascending; returns their number.
 static uint32_t children_of(uint32_t v, uint32_t n, uint32_t width, uint32_t *child)
 {
     uint32_t count = 0;
+    if (width == AQ_COLL_HALVES)
+        return halves_children(v, n, child);
     for (uint64_t weight = 1; v % (weight * width) == 0 && v + weight < n; weight *= width)
         for (uint64_t digit = 1; digit < width && v + digit * weight < n; digit++)
             child[count++] = (uint32_t)(v + digit * weight);
@@ -133,6 +172,8 @@ static uint32_t children_of(uint32_t v, uint32_t n, uint32_t width, uint32_t *ch
 static uint32_t children_of_zero(uint32_t n, uint32_t width)
 {
     uint32_t count = 0;
+    if (width == AQ_COLL_HALVES)
+        return n > 2 ? 2 : n - 1;
     for (uint64_t weight = 1; weight < n; weight *= width) {
         uint64_t digits = (n - 1) / weight;
         count += (uint32_t)(digits < width - 1 ? digits : width - 1);
@@ -141,8 +182,13 @@ static uint32_t children_of_zero(uint32_t n, uint32_t width)
 }
 
 // Returns the parent of v, which is not 0; *index is the position of v among the parent's children.
-static uint32_t parent_of(uint32_t v, uint32_t width, uint32_t *index)
+static uint32_t parent_of(uint32_t v, uint32_t n, uint32_t width, uint32_t *index)
 {
+    if (width == AQ_COLL_HALVES) {
+        const halves_t tree = halves_at(v, n);
+        *index = tree.index;
+        return tree.parent;
+    }
     uint64_t weight = 1;
     uint32_t before = 0;
     for (; v % (weight * width) == 0; weight *= width)
@@ -158,13 +204,16 @@ enum { FLAT = 1 << 30 };
 
 // A flatter tree needs fewer turns of processes that share a processor. But a large payload would
 // keep the first process of a large neighbourhood busy for too long. Up to tree_bytes consecutive
-// messages cost more than bytes.
-aq_coll_shape_t aq_coll_shape(size_t bytes)
+// messages cost more than bytes. In a broadcast along halves no rank sends more than the payload
+// twice.
+aq_coll_shape_t aq_coll_shape(size_t bytes, bool down)
 {
     const aq_coll_limits_t *limits = &aq_coll_limits;
     if (bytes <= limits->tree_bytes)
         return (aq_coll_shape_t){.inside = FLAT, .across = limits->tree_small};
-    return (aq_coll_shape_t){.inside = limits->tree_inside, .across = limits->tree_across};
+    const bool halves = down && bytes >= limits->tree_halves;
+    return (aq_coll_shape_t){.inside = limits->tree_inside,
+                             .across = halves ? AQ_COLL_HALVES : limits->tree_across};
 }
 
 uint32_t aq_coll_tree_most(const aq_coll_map_t *map, aq_coll_shape_t shape)
@@ -220,7 +269,8 @@ void aq_coll_tree_make(const aq_coll_map_t *map, aq_coll_shape_t shape, uint32_t
     for (uint32_t c = 0; c < tree->children; c++)
         child[c] = rank_in(&view, group, child[c]);
     if (inside) {
-        tree->parent = rank_in(&view, group, parent_of(inside, shape.inside, &tree->index));
+        tree->parent =
+            rank_in(&view, group, parent_of(inside, members, shape.inside, &tree->index));
         return;
     }
     uint32_t *further = child + tree->children;
@@ -229,7 +279,7 @@ void aq_coll_tree_make(const aq_coll_map_t *map, aq_coll_shape_t shape, uint32_t
         further[c] = leader_at(&view, further[c]);
     tree->children += count;
     if (across) {
-        uint32_t above = parent_of(across, shape.across, &tree->index);
+        uint32_t above = parent_of(across, map->groups, shape.across, &tree->index);
         tree->parent = leader_at(&view, above);
         tree->index +=
             children_of_zero(aq_coll_map_members(map, group_at(&view, above)), shape.inside);

@@ -93,6 +93,12 @@ static uint32_t count_levels(uint32_t n, uint64_t base)
     return count;
 }
 
+// A binary tree of 2^k members or more has a level k.
+static uint32_t levels_of(uint32_t n, uint32_t width)
+{
+    return width == AQ_COLL_HALVES ? count_levels(n + 1, 2) - (n > 0) : count_levels(n, width);
+}
+
 static void check_tree(aq_coll_shape_t shape, uint32_t root)
 {
     uint32_t ranks[RANKS_MAX];
@@ -102,7 +108,7 @@ static void check_tree(aq_coll_shape_t shape, uint32_t root)
     for (uint32_t i = 0; !team.map.order && root == 0 && i < team.size; i++)
         assert_int_equal(ranks[i], i); // the tree keeps the order of the ranks
     uint32_t most_levels =
-        count_levels(team.map.groups, shape.across) + count_levels(team.map.largest, shape.inside);
+        levels_of(team.map.groups, shape.across) + levels_of(team.map.largest, shape.inside);
     for (uint32_t r = 0; r < team.size; r++)
         assert_true(depth_of(r) <= most_levels);
 }
@@ -124,11 +130,11 @@ static void check_crossings(uint32_t root)
 static void test_trees(void **state)
 {
     (void)state;
-    static const uint32_t widths[] = {2, 3, 4, 8, WIDE};
+    static const uint32_t widths[] = {AQ_COLL_HALVES, 2, 3, 4, 8, WIDE};
     for (unsigned i = 0; i < CASES; i++) {
         uint32_t size = 1 + random_below(i < 50 ? 9 : RANKS_MAX);
         make_team(size, 1 + random_below(size), i % 2);
-        aq_coll_shape_t shape = {widths[random_below(5)], widths[random_below(5)]};
+        aq_coll_shape_t shape = {widths[random_below(6)], widths[random_below(6)]};
         uint32_t root = i % 3 ? random_below(size) : 0;
         check_tree(shape, root);
         check_crossings(root);
@@ -164,14 +170,14 @@ static void test_shapes(void **state)
 {
     (void)state;
     make_team(RANKS_MAX, 1, true);
-    make_trees(aq_coll_shape(8), 3);
+    make_trees(aq_coll_shape(8, false), 3);
     assert_int_equal(team.tree[3].children, RANKS_MAX - 1);
-    make_trees(aq_coll_shape(1 << 20), 3);
+    make_trees(aq_coll_shape(1 << 20, true), 3);
     assert_in_range(team.tree[3].children, 2, 64);
     aq_coll_map_free(&team.map);
     make_team(RANKS_MAX, RANKS_MAX, true);
     for (size_t bytes = 8; bytes <= 1 << 20; bytes *= 2)
-        check_tree(aq_coll_shape(bytes), 5);
+        check_tree(aq_coll_shape(bytes, bytes % 3 == 1), 5);
     aq_coll_map_free(&team.map);
 }
 
