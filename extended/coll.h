@@ -9,6 +9,8 @@
 //       coll_move.c    pieces go up and down a tree
 //       coll_flat.c    each rank sends blocks directly to the ranks that need them
 //       coll_rounds.c  one message of each rank in each of log2(ranks) rounds
+//       coll_doubling.c  small groups of ranks exchange what they have, in a few rounds
+//       coll_shares.c  each rank owns a share of the elements, and sends that to all
 //       coll_copy.c    ranks of one neighbourhood copy blocks from each other's memory
 //       coll_combine.c ranks of one neighbourhood combine what is in each other's memory
 //   The last two use the boards of coll_board.c.
@@ -228,8 +230,15 @@ struct aq_coll_way {
     bool (*part)(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
 };
 extern const aq_coll_way_t aq_coll_by_tree, aq_coll_by_blocks, aq_coll_by_rounds, aq_coll_by_copy,
-    aq_coll_by_combining;
+    aq_coll_by_combining, aq_coll_by_doubling, aq_coll_by_shares;
 
+// Ranks of the largest group that exchanges in a round of aq_coll_by_doubling.
+#define AQ_COLL_RADIX_MOST 5
+// Whether aq_coll_by_doubling takes so many ranks.
+bool aq_coll_doubles(uint32_t size);
+// Chooses the way of a call. All ranks choose alike, because the choice depends only on the team
+// and single-valued arguments.
+const aq_coll_way_t *aq_coll_choose_way(const aq_coll_t *coll, const aq_coll_call_t *call);
 // Bytes of the largest part.
 size_t aq_coll_part_limit(void);
 // Chooses the way of an operation whose call and team are set; returns the size of its record in

@@ -18,6 +18,8 @@
         .post_bytes = 1280, .post_ranks = 4, .post_ranks_one = 2, .combine_bytes = 32 << 10,       \
         .combine_share = 64, .combine_split = 16 << 10, .part_bytes = 16 << 10,                    \
         .unasked_bytes = 64 << 10, .rounds_ranks = 5, .rounds_bytes = 8 << 10,                     \
+        .double_pair = 64 << 10, .double_ranks = 3, .double_bytes = 1 << 10,                       \
+        .share_bytes = 8 << 10, .spread_ranks = 4, .spread_bytes = 128 << 10,                      \
         .split_bytes = 32 << 10, .split_ranks = AQ_SPLIT_RANKS, .split_share = 2 << 10,            \
         .tree_bytes = 4096, .tree_small = 4, .tree_inside = 32, .tree_across = 2,                  \
         .tree_halves = 128 << 10                                                                   \
@@ -40,6 +42,12 @@ static const aq_coll_limit_row_t rows[] = {
     {"unasked-bytes", AT(unasked_bytes), 0, MIB / 4},
     {"rounds-ranks", AT(rounds_ranks), 2, RANKS},
     {"rounds-bytes", AT(rounds_bytes), 0, MIB / 4},
+    {"double-pair", AT(double_pair), 0, MIB / 4},
+    {"double-ranks", AT(double_ranks), 2, RANKS},
+    {"double-bytes", AT(double_bytes), 0, MIB / 4},
+    {"share-bytes", AT(share_bytes), 1, 64 * MIB},
+    {"spread-ranks", AT(spread_ranks), 2, RANKS},
+    {"spread-bytes", AT(spread_bytes), 1, 64 * MIB},
     {"split-bytes", AT(split_bytes), 1024, 64 * MIB},
     {"split-ranks", AT(split_ranks), 1, AQ_SPLIT_RANKS},
     {"split-share", AT(split_share), 64, MIB},

@@ -40,8 +40,15 @@ typedef struct aq_coll_limits {
     // At least rounds_ranks ranks exchange blocks in rounds if those of one rank have at most
     // rounds_bytes bytes together; else blocks go directly.
     uint32_t rounds_ranks, rounds_bytes;
-    // An all-reduce of at least split_bytes bytes, over at most split_ranks ranks, is divided into
-    // a reduction for each rank, unless these would have less than split_share bytes.
+    // Between ranks of which no two share memory. Two ranks reduce up to double_pair bytes to all
+    // by doubling, and up to double_ranks ranks up to double_bytes: more ranks would send more
+    // messages than along a tree.
+    uint32_t double_pair, double_ranks, double_bytes;
+    // There, too: an all-reduce goes in shares if each has at least share_bytes bytes (all ranks
+    // send to all), and a broadcast over 3 to spread_ranks ranks from spread_bytes a share on.
+    uint32_t share_bytes, spread_ranks, spread_bytes;
+    // An all-reduce of at least split_bytes bytes along trees, over at most split_ranks ranks, is
+    // divided into a reduction for each rank, unless these would have less than split_share bytes.
     uint32_t split_bytes, split_ranks, split_share;
     // Widths of trees: up to tree_bytes bytes, all ranks of a neighbourhood are children of its
     // first, and a neighbourhood has tree_small children; above, tree_inside and tree_across, at

@@ -19,23 +19,59 @@ static const aq_coll_way_t *choose_block_way(const aq_coll_t *coll, size_t bytes
                : &aq_coll_by_blocks;
 }
 
-// All ranks choose alike, because the choice depends only on the team and single-valued arguments.
-static const aq_coll_way_t *choose_way(const aq_coll_op_t *op)
+// Whether no two members share memory.
+static bool is_spread(const aq_coll_t *coll)
 {
-    const bool shared = op->coll->board && op->call.count;
-    switch (op->call.kind) {
+    return coll->map.groups == coll->map.size && coll->map.size > 1;
+}
+
+static bool takes_doubling(const aq_coll_t *coll, size_t bytes)
+{
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    const uint32_t size = coll->map.size;
+    const size_t most = size == 2                      ? limits->double_pair
+                        : size <= limits->double_ranks ? limits->double_bytes
+                                                       : 0;
+    return is_spread(coll) && bytes && bytes <= aq_min(most, (size_t)limits->unasked_bytes) &&
+           aq_coll_doubles(size);
+}
+
+static bool takes_shares(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    const bool down = call->kind == AQ_COLL_BROADCAST;
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    const size_t size = coll->map.size, least = down ? limits->spread_bytes : limits->share_bytes;
+    return is_spread(coll) && call->count >= size && call->unit * call->count / size >= least &&
+           (!down || (size > 2 && size <= limits->spread_ranks));
+}
+
+static const aq_coll_way_t *choose_to_all_way(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    if (aq_coll_combines(coll, call))
+        return &aq_coll_by_combining;
+    if (takes_doubling(coll, call->unit * call->count))
+        return &aq_coll_by_doubling;
+    return takes_shares(coll, call) ? &aq_coll_by_shares : &aq_coll_by_tree;
+}
+
+const aq_coll_way_t *aq_coll_choose_way(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    const bool shared = coll->board && call->count;
+    switch (call->kind) {
     case AQ_COLL_TO_ONE:
+        return aq_coll_combines(coll, call) ? &aq_coll_by_combining : &aq_coll_by_tree;
     case AQ_COLL_TO_ALL:
-        return aq_coll_combines(op->coll, &op->call) ? &aq_coll_by_combining : &aq_coll_by_tree;
+        return choose_to_all_way(coll, call);
     case AQ_COLL_BROADCAST:
-        return shared ? &aq_coll_by_copy : &aq_coll_by_tree;
+        if (shared)
+            return &aq_coll_by_copy;
+        return takes_shares(coll, call) ? &aq_coll_by_shares : &aq_coll_by_tree;
     case AQ_COLL_SCATTER:
     case AQ_COLL_GATHER:
         return shared ? &aq_coll_by_copy : &aq_coll_by_blocks;
     case AQ_COLL_GATHER_ALL:
     case AQ_COLL_EXCHANGE:
-        return shared ? &aq_coll_by_copy
-                      : choose_block_way(op->coll, op->call.unit * op->call.count);
+        return shared ? &aq_coll_by_copy : choose_block_way(coll, call->unit * call->count);
     default:
         return &aq_coll_by_rounds; // scans
     }
@@ -44,7 +80,7 @@ static const aq_coll_way_t *choose_way(const aq_coll_op_t *op)
 size_t aq_coll_op_plan(aq_coll_op_t *op)
 {
     const size_t bytes = op->call.unit * op->call.count;
-    op->way = choose_way(op);
+    op->way = aq_coll_choose_way(op->coll, &op->call);
     op->rendezvous = bytes > aq_coll_limits.unasked_bytes;
     op->unasked = sizeof(aq_coll_mail_t) + (op->rendezvous ? 0 : bytes);
     return op->way->plan(op);

@@ -43,10 +43,14 @@ typedef struct range {
 
 static range_t range_of(const aq_coll_op_t *op, uint32_t row)
 {
-    if (op->way == &aq_coll_by_rounds) // the rest of the record
+    if (op->way == &aq_coll_by_rounds || op->way == &aq_coll_by_doubling) // the rest of the record
         return (range_t){op->boxes, op->block - op->boxes_at};
     if (op->way == &aq_coll_by_blocks)
         return (range_t){aq_coll_block_place(op, row), op->bytes};
+    if (op->way == &aq_coll_by_shares)
+        return row < op->coll->map.size && op->call.kind != AQ_COLL_BROADCAST
+                   ? (range_t){op->boxes, op->block - op->boxes_at}
+                   : (range_t){op->call.dst, op->bytes};
     return (range_t){row ? op->boxes + (row - 1) * op->stride : op->call.dst, op->bytes};
 }
 
@@ -54,16 +58,23 @@ static uint32_t rows_of(const aq_coll_op_t *op)
 {
     if (op->way == &aq_coll_by_tree)
         return op->tree.children + 1;
+    if (op->way == &aq_coll_by_doubling)
+        return op->down_count;
+    if (op->way == &aq_coll_by_shares)
+        return 2 * op->coll->map.size;
     return op->way == &aq_coll_by_rounds ? op->pieces : op->coll->map.size;
 }
 
-// The slot of a part: there is one for each round, and else one for each piece.
+// The slot of a part: there is one for each round, or result of a share, and else one for each
+// piece.
 static const aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t row, uint32_t part)
 {
-    if (op->way == &aq_coll_by_rounds)
+    if (op->way == &aq_coll_by_rounds || op->way == &aq_coll_by_doubling)
         return &op->slots[row];
-    const uint32_t piece = part / op->parts_of_piece;
+    const uint32_t piece = part / op->parts_of_piece, size = op->coll->map.size;
     require(piece < op->pieces);
+    if (op->way == &aq_coll_by_shares && row >= size)
+        return &op->slots[size * op->pieces + row - size];
     return &op->slots[row * op->pieces + piece];
 }
 
