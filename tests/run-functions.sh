@@ -216,6 +216,12 @@ shareds()
     conform-par --list | awk '$1 ~ /^shared_/ { print $1 }'
 }
 
+# Prints the subtests on collectives between ranks that share no memory of conform-par.
+nets()
+{
+    conform-par --list | awk '$1 ~ /^nets_/ { print $1 }'
+}
+
 # Runs the program $2 with $1 ranks over conduit udp; no ranks share memory unless
 # GASNET_SUPERNODE_MAXSIZE is set.
 on_udp()

@@ -148,5 +148,6 @@ extern const conform_test_t conform_coll1_tests[];
 extern const conform_test_t conform_gather_tests[];
 extern const conform_test_t conform_shared_tests[];
 extern const conform_test_t conform_limits_tests[];
+extern const conform_test_t conform_nets_tests[];
 
 #endif

@@ -24,6 +24,7 @@ static const conform_test_t *const test_tables[] = {
     conform_barrier_tests,    conform_sync_tests,        conform_ratomic_tests,
     conform_vis_tests,        conform_coll_tests,        conform_coll1_tests,
     conform_gather_tests,     conform_shared_tests,      conform_limits_tests,
+    conform_nets_tests,
 #ifndef GASNET_SEQ
     conform_thread_tests,     conform_concurrent_tests,
 #endif
