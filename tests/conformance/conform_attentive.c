@@ -1,9 +1,9 @@
 /*
  * conform_attentive: with GASNET_RCV_THREAD, handlers and collectives go on while the program does
  * not call the library. Thread mode parsync. Rank 0 sends questions; the other ranks wait for them
- * without a call of the library, and then for the end of a barrier that they have begun. With the
- * argument "window" the messages are those of a further endpoint. With "level" the program asks for
- * the thread itself (gasnetx_Progress_Level), which mode par grants.
+ * without a call of the library, and then for the end of a barrier and of reductions that they have
+ * begun. With the argument "window" the messages are those of a further endpoint. With "level" the
+ * program asks for the thread itself (gasnetx_Progress_Level), which mode par grants.
  */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
@@ -21,12 +21,13 @@ enum {
     ANSWER,
     RELEASE,
     QUESTIONS = 20,
+    LARGE = 40000, /* elements of a reduction */
     PATIENCE_MS = 60000
 };
 
 static gex_EP_t endpoint;
 static atomic_uint questions, answers;
-static atomic_bool released;
+static atomic_uint releases;
 static atomic_bool window_used; /* by the rank that answered last */
 
 static uint64_t frames_received(void)
@@ -57,7 +58,7 @@ static void on_answer(gex_Token_t token, gex_AM_Arg_t used)
 static void on_release(gex_Token_t token)
 {
     (void)token;
-    atomic_store(&released, true);
+    atomic_fetch_add(&releases, 1);
 }
 
 /* Sends a message to a rank and waits for its answer. */
@@ -112,12 +113,15 @@ static bool wait_without_a_call(void)
     return atomic_load(&questions) == QUESTIONS;
 }
 
-/* The same for the release. */
+/* The same for the next release. */
 static bool wait_for_release(void)
 {
-    for (unsigned i = 0; i < PATIENCE_MS && !atomic_load(&released); i++)
+    static unsigned awaited;
+
+    awaited++;
+    for (unsigned i = 0; i < PATIENCE_MS && atomic_load(&releases) < awaited; i++)
         pause_1ms();
-    return atomic_load(&released);
+    return atomic_load(&releases) >= awaited;
 }
 
 /* Creates an endpoint, and returns the pair of it with that of the same index of each rank. */
@@ -134,11 +138,9 @@ static void leave(gex_TM_t team, const char *reason)
     gasnet_exit(1);
 }
 
-/* Rank 0 releases the others when it has left a barrier, for which they only begin theirs. */
-static void pass_barrier(gex_TM_t team)
+/* Rank 0 releases the others when it has left an operation, which they only begin. */
+static void pass(gex_TM_t team, gex_Event_t event, const char *name)
 {
-    gex_Event_t event = gex_Coll_BarrierNB(team, 0);
-
     if (gex_TM_QueryRank(team) == 0) {
         gex_Event_Wait(event);
         for (gex_Rank_t rank = 1; rank < gex_TM_QuerySize(team); rank++)
@@ -146,8 +148,30 @@ static void pass_barrier(gex_TM_t team)
         return;
     }
     if (!wait_for_release())
-        leave(team, "no thread went on with a barrier while the program was away");
+        leave(team, name);
     gex_Event_Wait(event);
+}
+
+static void pass_barrier(gex_TM_t team)
+{
+    pass(team, gex_Coll_BarrierNB(team, 0),
+         "no thread went on with a barrier while the program was away");
+}
+
+/* A reduction to all completes at rank 0 only if the others have combined and sent in between. */
+static void pass_reduction(gex_TM_t team, size_t count)
+{
+    static uint64_t in[LARGE], out[LARGE];
+    const uint64_t ranks = gex_TM_QuerySize(team);
+
+    for (size_t i = 0; i < count; i++)
+        in[i] = gex_TM_QueryRank(team) + i;
+    pass(team,
+         gex_Coll_ReduceToAllNB(team, out, in, GEX_DT_U64, 8, count, GEX_OP_ADD, NULL, NULL, 0),
+         "no thread went on with a reduction while the program was away");
+    for (size_t i = 0; i < count; i++)
+        if (out[i] != ranks * (ranks - 1) / 2 + ranks * i)
+            leave(team, "a sum is wrong");
 }
 
 static void ask_for_thread(gex_TM_t team)
@@ -190,8 +214,11 @@ int main(int argc, char **argv)
     }
     if (between && gex_TM_QueryRank(team) && frames_received() < QUESTIONS)
         leave(team, "the messages did not go to the window of the endpoint");
-    if (!between)
+    if (!between) {
         pass_barrier(team);
+        pass_reduction(team, 1);
+        pass_reduction(team, LARGE);
+    }
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     gasnet_exit(0);
 }
