@@ -16,8 +16,6 @@
 #include "coll.h"
 #include "../other/base/minmax.h"
 
-enum { ROUNDS_MOST = 32 };
-
 static uint32_t my_rank(const aq_coll_op_t *op)
 {
     return op->coll->team->head.rank;
