@@ -19,6 +19,8 @@
 #include "coll_limits.h"
 #include "../other/base/minmax.h"
 
+enum { BATCH = 4 }; // pieces that a rank sends to one rank before it turns to the next one
+
 static uint32_t my_rank(const aq_coll_op_t *op)
 {
     return op->coll->team->head.rank;
@@ -236,14 +238,17 @@ static void piece_start(const aq_coll_op_t *op, uint32_t owner, uint32_t piece)
         memcpy(keep, from, bytes);
 }
 
-// Sends a piece of each share to its owner, the next rank first, so that not all ranks send to one
-// rank at the same time.
-static void pieces_send(const aq_coll_op_t *op, uint32_t piece)
+// Sends the next pieces of each share to its owner, the next rank first, so that not all ranks send
+// to one rank at the same time.
+static void pieces_send(const aq_coll_op_t *op, uint32_t first)
 {
     const uint32_t size = team_size(op), me = my_rank(op);
-    for (uint32_t i = 1; i < size; i++)
-        if (share_goes(op, me, (me + i) % size))
-            piece_start(op, (me + i) % size, piece);
+    for (uint32_t i = 1; i < size; i++) {
+        const uint32_t owner = (me + i) % size;
+        const bool goes = share_goes(op, me, owner);
+        for (uint32_t p = first; goes && p < first + BATCH; p++)
+            piece_start(op, owner, p);
+    }
 }
 
 static bool piece_is_here(const aq_coll_op_t *op, uint32_t piece)
@@ -274,18 +279,19 @@ static void piece_combine(const aq_coll_op_t *op, uint32_t piece, char *keep, si
         memcpy(keep, left, bytes);
 }
 
-// Completes a piece of this rank's share, and sends it.
-static void piece_finish(const aq_coll_op_t *op, uint32_t piece)
+// Completes pieces of this rank's share, and sends them.
+static void pieces_pass(const aq_coll_op_t *op, uint32_t from, uint32_t to)
 {
     const uint32_t size = team_size(op), me = my_rank(op);
-    const size_t bytes = piece_bytes(op, share_bytes(op, me), piece);
-    char *keep = (char *)op->call.dst + share_at(op, me) + (size_t)piece * op->piece;
-    if (!is_broadcast(op))
-        piece_combine(op, piece, keep, bytes);
+    const size_t mine = share_bytes(op, me);
+    char *keep = (char *)op->call.dst + share_at(op, me);
+    for (uint32_t p = from; p < to && !is_broadcast(op); p++)
+        piece_combine(op, p, keep + p * op->piece, piece_bytes(op, mine, p));
     for (uint32_t i = 1; i < size; i++) {
-        const uint32_t to = (me + i) % size;
-        if (result_goes(op, me, to))
-            piece_send(op, to, size + me, piece, keep, bytes);
+        const uint32_t rank = (me + i) % size;
+        const bool goes = result_goes(op, me, rank);
+        for (uint32_t p = from; goes && p < to; p++)
+            piece_send(op, rank, size + me, p, keep + p * op->piece, piece_bytes(op, mine, p));
     }
 }
 
@@ -305,18 +311,21 @@ static bool can_send(const aq_coll_op_t *op)
            atomic_load_explicit(&op->ready, memory_order_acquire) == op->down_count;
 }
 
-static void pieces_finish(aq_coll_op_t *op)
+// Returns false if there was none to finish.
+static bool pieces_finish(aq_coll_op_t *op)
 {
-    const uint32_t mine = pieces_in(op, share_bytes(op, my_rank(op)));
-    while (op->up < mine && piece_is_here(op, op->up))
-        piece_finish(op, op->up++);
+    const uint32_t mine = pieces_in(op, share_bytes(op, my_rank(op))), from = op->up;
+    while (op->up < mine && op->up < from + BATCH && piece_is_here(op, op->up))
+        op->up++;
+    pieces_pass(op, from, op->up);
+    return op->up > from;
 }
 
 static void pieces_start(aq_coll_op_t *op)
 {
     op->posted = true;
-    for (uint32_t piece = 0; piece < op->pieces; piece++) {
-        pieces_send(op, piece);
+    for (uint32_t first = 0; first < op->pieces; first += BATCH) {
+        pieces_send(op, first);
         pieces_finish(op);
     }
 }
@@ -337,7 +346,8 @@ static bool advance_shares(aq_coll_op_t *op)
         return false;
     if (!op->posted)
         pieces_start(op);
-    pieces_finish(op);
+    while (pieces_finish(op))
+        ;
     return op->up == pieces_in(op, share_bytes(op, my_rank(op))) && results_are_here(op);
 }
 
