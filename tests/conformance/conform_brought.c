@@ -31,7 +31,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { BYTES = 200000, WORDS = BYTES / 8, THREADS = 4, ROUNDS = 40 };
+enum { BYTES = 200000, WORDS = BYTES / 8, THREADS = 3, ROUNDS = 20 };
 
 static uint64_t memory[WORDS]; /* of a further endpoint */
 
