@@ -51,25 +51,21 @@ static uint64_t find_local_limit(void)
     return (uint64_t)bytes / GASNET_PAGESIZE * GASNET_PAGESIZE;
 }
 
-// What each rank tells the others at the end of init.
-typedef struct end_of_init {
-    uint64_t limit;
-    uint64_t note; // 1: this rank has something to tell (first_note.h)
-} end_of_init_t;
-
+// At the end of init. Limits are whole pages, so the lowest bit of what a rank tells is free: it
+// says whether the rank has a note for the others (first_note.h).
 aq_status_t aq_segment_share_limit(void)
 {
-    end_of_init_t *all = malloc(aq_job.size * sizeof *all);
+    uint64_t *all = malloc(aq_job.size * sizeof *all);
     if (!all) {
         aq_log_error("out of memory for the segment limits of %u ranks", aq_job.size);
         return AQ_ERR_RESOURCE;
     }
-    const end_of_init_t mine = {local_limit, aq_first_note_told()};
+    const uint64_t mine = local_limit | aq_first_note_told();
     aq_status_t status = aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, all);
     global_limit = local_limit;
     for (uint32_t r = 0; status == AQ_OK && r < aq_job_present(); r++)
-        global_limit = aq_min(all[r].limit, global_limit);
-    if (status == AQ_OK && all[0].note)
+        global_limit = aq_min(all[r] & ~(uint64_t)1, global_limit);
+    if (status == AQ_OK && all[0] & 1)
         status = aq_first_note_spread();
     free(all);
     return status;
