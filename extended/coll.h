@@ -263,6 +263,17 @@ static inline uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row)
 bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank);
 // Notes that report.
 void aq_coll_op_note_ready(aq_coll_op_t *op, uint32_t rank);
+// Bytes in whole lines of the cache.
+static inline size_t aq_coll_round_up(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+// Whether this rank may send: all receivers are ready, or it need not wait for that.
+static inline bool aq_coll_can_send(const aq_coll_op_t *op)
+{
+    return !op->rendezvous ||
+           atomic_load_explicit(&op->ready, memory_order_acquire) == op->down_count;
+}
 // Finds a part of a row that a rank sends. Returns false if the row has no such part.
 static inline bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part,
                                    aq_coll_part_t *found)
@@ -350,6 +361,12 @@ void aq_coll_engine_finish(void);
 static inline aq_coll_t *aq_coll_of(const aq_team_t *team)
 {
     return team->coll;
+}
+
+// The rank of this process in the team of an operation.
+static inline uint32_t aq_coll_my_rank(const aq_coll_op_t *op)
+{
+    return op->coll->team->head.rank;
 }
 
 // ---- blocks: coll_flat.c ----

@@ -16,11 +16,6 @@
 #include "coll.h"
 #include "../other/base/minmax.h"
 
-static uint32_t my_rank(const aq_coll_op_t *op)
-{
-    return op->coll->team->head.rank;
-}
-
 // ---- rounds ----
 
 // The smallest radix that divides the ranks that are left; 0: none does.
@@ -66,20 +61,15 @@ static round_t round_number(const aq_coll_op_t *op, uint32_t number)
 // The position of this rank in its group.
 static uint32_t my_digit(const aq_coll_op_t *op, round_t round)
 {
-    return my_rank(op) / round.distance % round.radix;
+    return aq_coll_my_rank(op) / round.distance % round.radix;
 }
 
 static uint32_t rank_of(const aq_coll_op_t *op, round_t round, uint32_t digit)
 {
-    return my_rank(op) - my_digit(op, round) * round.distance + digit * round.distance;
+    return aq_coll_my_rank(op) - my_digit(op, round) * round.distance + digit * round.distance;
 }
 
 // ---- layout ----
-
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 63) & ~(size_t)63;
-}
 
 // op->pieces: rounds; op->down_count: rows.
 static void count_rounds(aq_coll_op_t *op)
@@ -96,10 +86,10 @@ static size_t plan_doubling(aq_coll_op_t *op)
     op->bytes = op->call.unit * op->call.count;
     op->part = aq_coll_part_limit();
     op->parts_of_piece = (uint32_t)((op->bytes + op->part - 1) / op->part);
-    op->stride = round_up(op->bytes);
+    op->stride = aq_coll_round_up(op->bytes);
     count_rounds(op);
-    op->slots_at = round_up(sizeof *op);
-    op->boxes_at = op->slots_at + round_up(op->down_count * sizeof *op->slots);
+    op->slots_at = aq_coll_round_up(sizeof *op);
+    op->boxes_at = op->slots_at + aq_coll_round_up(op->down_count * sizeof *op->slots);
     return op->boxes_at + op->down_count * op->stride;
 }
 
@@ -132,7 +122,7 @@ static uint32_t doubling_sender(const aq_coll_op_t *op, uint32_t row)
     while (row >= round.row + round.radix)
         round = round_next(op, round);
     const uint32_t rank = rank_of(op, round, row - round.row);
-    return rank == my_rank(op) ? GEX_RANK_INVALID : rank;
+    return rank == aq_coll_my_rank(op) ? GEX_RANK_INVALID : rank;
 }
 
 // A small payload asks nobody.

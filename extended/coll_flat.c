@@ -14,11 +14,6 @@
 #include "coll.h"
 #include "../other/base/minmax.h"
 
-static uint32_t my_rank(const aq_coll_op_t *op)
-{
-    return op->coll->team->head.rank;
-}
-
 // The source of the block for a rank, and the destination of the block of a rank.
 const char *aq_coll_block_for(const aq_coll_op_t *op, uint32_t rank)
 {
@@ -86,17 +81,17 @@ void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank)
     uint32_t part = 0;
     for (size_t at = 0; at < op->bytes; at += op->part) {
         const size_t rest = op->bytes - at;
-        aq_coll_send_part(op, rank, my_rank(op), part++, from + at, aq_min(rest, op->part));
+        aq_coll_send_part(op, rank, aq_coll_my_rank(op), part++, from + at, aq_min(rest, op->part));
     }
 }
 
 void aq_coll_block_keep(const aq_coll_op_t *op)
 {
     const bool rooted = aq_coll_is_from_root(op) || op->call.kind == AQ_COLL_GATHER;
-    if (rooted && op->call.root != my_rank(op))
+    if (rooted && op->call.root != aq_coll_my_rank(op))
         return;
-    const char *from = aq_coll_block_for(op, my_rank(op));
-    char *to = aq_coll_block_place(op, my_rank(op));
+    const char *from = aq_coll_block_for(op, aq_coll_my_rank(op));
+    char *to = aq_coll_block_place(op, aq_coll_my_rank(op));
     if (op->bytes && to != from)
         memcpy(to, from, op->bytes);
 }
@@ -107,7 +102,7 @@ static void send_all(const aq_coll_op_t *op)
     const uint32_t size = op->coll->map.size;
     aq_coll_block_keep(op);
     for (uint32_t i = 1; i < size; i++) {
-        const uint32_t rank = (my_rank(op) + i) % size;
+        const uint32_t rank = (aq_coll_my_rank(op) + i) % size;
         if (aq_coll_block_goes(op, rank))
             aq_coll_block_send(op, rank);
     }
@@ -121,18 +116,12 @@ static void invite_senders(aq_coll_op_t *op)
             aq_coll_send_ready(op, r);
 }
 
-static bool can_send(const aq_coll_op_t *op)
-{
-    return !op->rendezvous ||
-           atomic_load_explicit(&op->ready, memory_order_acquire) == op->down_count;
-}
-
 static bool advance_blocks(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
     if (op->rendezvous && !op->invited)
         invite_senders(op);
-    if (!op->up && can_send(op)) {
+    if (!op->up && aq_coll_can_send(op)) {
         send_all(op);
         op->up = 1;
     }

@@ -74,11 +74,6 @@ static uint32_t parts_in(const aq_coll_op_t *op, uint32_t piece)
     return bytes <= op->part ? 1 : (uint32_t)((bytes + op->part - 1) / op->part);
 }
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 63) & ~(size_t)63;
-}
-
 // After the record: the children, a row of slots for each child and one for the parent, and, if
 // bytes go up, the bytes of the children.
 static size_t plan_tree(aq_coll_op_t *op)
@@ -87,9 +82,10 @@ static size_t plan_tree(aq_coll_op_t *op)
     find_pieces(op);
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
     const size_t children = aq_coll_tree_most(map, aq_coll_shape(op->bytes, !has_up(op)));
-    op->stride = round_up(op->bytes);
-    op->slots_at = round_up(sizeof *op) + round_up((children + 1) * sizeof *op->child);
-    op->boxes_at = op->slots_at + round_up((children + 1) * op->pieces * sizeof *op->slots);
+    op->stride = aq_coll_round_up(op->bytes);
+    op->slots_at =
+        aq_coll_round_up(sizeof *op) + aq_coll_round_up((children + 1) * sizeof *op->child);
+    op->boxes_at = op->slots_at + aq_coll_round_up((children + 1) * op->pieces * sizeof *op->slots);
     return op->boxes_at + (has_up(op) ? children * op->stride : 0);
 }
 
@@ -145,7 +141,7 @@ static void prepare_tree(aq_coll_op_t *op)
 {
     aq_coll_map_t plain;
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
-    op->child = (uint32_t *)(void *)((char *)op + round_up(sizeof *op));
+    op->child = (uint32_t *)(void *)((char *)op + aq_coll_round_up(sizeof *op));
     op->slots = (aq_coll_slot_t *)(void *)((char *)op + op->slots_at);
     op->boxes = (char *)op + op->boxes_at;
     aq_coll_tree_make(map, aq_coll_shape(op->bytes, !has_up(op)), top_of(&op->call),

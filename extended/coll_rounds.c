@@ -13,11 +13,6 @@
 #include "coll.h"
 #include "../other/base/minmax.h"
 
-static uint32_t my_rank(const aq_coll_op_t *op)
-{
-    return op->coll->team->head.rank;
-}
-
 static bool is_scan(const aq_coll_op_t *op)
 {
     return op->call.kind == AQ_COLL_SCAN || op->call.kind == AQ_COLL_SCAN_EXCLUSIVE;
@@ -34,7 +29,8 @@ static uint32_t rounds_of(uint32_t size)
 // The rank at the distance of a round, or GEX_RANK_INVALID.
 static uint32_t rank_at(const aq_coll_op_t *op, uint32_t round, bool above)
 {
-    const uint64_t size = op->coll->map.size, distance = (uint64_t)1 << round, me = my_rank(op);
+    const uint64_t size = op->coll->map.size, distance = (uint64_t)1 << round,
+                   me = aq_coll_my_rank(op);
     if (is_scan(op) && (above ? me + distance >= size : me < distance))
         return GEX_RANK_INVALID;
     return (uint32_t)((above ? me + distance : me + size - distance) % size);
@@ -66,11 +62,6 @@ static uint32_t blocks_in(const aq_coll_op_t *op, uint32_t round)
 
 // ---- layout ----
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 63) & ~(size_t)63;
-}
-
 // Bytes that are kept beside the messages.
 static size_t work_bytes(const aq_coll_op_t *op)
 {
@@ -90,11 +81,12 @@ static size_t plan_rounds(aq_coll_op_t *op)
     op->bytes = op->call.unit * op->call.count;
     op->pieces = rounds;
     op->part = aq_coll_part_limit();
-    op->stride = round_up(is_scan(op) ? op->bytes : op->bytes * (op->coll->map.size / 2 + 1));
+    op->stride =
+        aq_coll_round_up(is_scan(op) ? op->bytes : op->bytes * (op->coll->map.size / 2 + 1));
     if (!is_scan(op))
         op->unasked = sizeof(aq_coll_mail_t) + op->bytes * op->coll->map.size;
-    op->slots_at = round_up(sizeof *op);
-    op->boxes_at = op->slots_at + round_up(rounds * sizeof *op->slots);
+    op->slots_at = aq_coll_round_up(sizeof *op);
+    op->boxes_at = op->slots_at + aq_coll_round_up(rounds * sizeof *op->slots);
     return op->boxes_at + boxes * op->stride + work_bytes(op);
 }
 
@@ -173,7 +165,7 @@ static void blocks_unpack(const aq_coll_op_t *op, uint32_t round, const char *fr
 // Copies the blocks of an exchange to the work, that of this rank first.
 static void blocks_rotate(const aq_coll_op_t *op)
 {
-    const uint32_t size = op->coll->map.size, me = my_rank(op);
+    const uint32_t size = op->coll->map.size, me = aq_coll_my_rank(op);
     for (uint32_t i = 0; i < size; i++)
         memcpy(op->work + i * op->bytes, (const char *)op->call.src + (me + i) % size * op->bytes,
                op->bytes);
@@ -182,7 +174,7 @@ static void blocks_rotate(const aq_coll_op_t *op)
 // Copies the work to the destination.
 static void blocks_place(const aq_coll_op_t *op)
 {
-    const uint32_t size = op->coll->map.size, me = my_rank(op);
+    const uint32_t size = op->coll->map.size, me = aq_coll_my_rank(op);
     const bool upwards = op->call.kind == AQ_COLL_GATHER_ALL;
     for (uint32_t i = 0; i < size; i++)
         memcpy((char *)op->call.dst + (upwards ? me + i : me + size - i) % size * op->bytes,
@@ -271,17 +263,11 @@ static void invite_senders(aq_coll_op_t *op)
             aq_coll_send_ready(op, sender_in(op, round));
 }
 
-static bool can_send(const aq_coll_op_t *op)
-{
-    return !op->rendezvous ||
-           atomic_load_explicit(&op->ready, memory_order_acquire) == op->down_count;
-}
-
 static bool advance_rounds(aq_coll_op_t *op)
 {
     if (op->rendezvous && !op->invited)
         invite_senders(op);
-    if (!can_send(op))
+    if (!aq_coll_can_send(op))
         return false;
     if (!op->posted)
         start_rounds(op);

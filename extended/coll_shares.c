@@ -21,11 +21,6 @@
 
 enum { BATCH = 4 }; // pieces that a rank sends to one rank before it turns to the next one
 
-static uint32_t my_rank(const aq_coll_op_t *op)
-{
-    return op->coll->team->head.rank;
-}
-
 static uint32_t team_size(const aq_coll_op_t *op)
 {
     return op->coll->map.size;
@@ -109,11 +104,6 @@ static bool goes_unasked(const aq_coll_op_t *op, uint32_t from, uint32_t to)
 
 // ---- layout ----
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 63) & ~(size_t)63;
-}
-
 static void find_pieces(aq_coll_op_t *op, size_t largest)
 {
     const size_t limit = aq_coll_part_limit(), unit = op->call.unit;
@@ -133,9 +123,10 @@ static size_t plan_shares(aq_coll_op_t *op)
     find_pieces(op, largest);
     op->rendezvous = largest > aq_coll_limits.unasked_bytes;
     op->unasked = sizeof(aq_coll_mail_t) + (op->rendezvous ? 0 : largest);
-    op->stride = round_up(largest);
-    op->slots_at = round_up(sizeof *op);
-    op->boxes_at = op->slots_at + round_up(((size_t)op->pieces + 1) * size * sizeof *op->slots);
+    op->stride = aq_coll_round_up(largest);
+    op->slots_at = aq_coll_round_up(sizeof *op);
+    op->boxes_at =
+        op->slots_at + aq_coll_round_up(((size_t)op->pieces + 1) * size * sizeof *op->slots);
     return op->boxes_at + (is_broadcast(op) ? 0 : (size - 1) * op->stride);
 }
 
@@ -163,7 +154,7 @@ static size_t piece_bytes(const aq_coll_op_t *op, size_t share, uint32_t piece)
 
 static void prepare_shares(aq_coll_op_t *op)
 {
-    const uint32_t me = my_rank(op), size = team_size(op);
+    const uint32_t me = aq_coll_my_rank(op), size = team_size(op);
     const size_t mine = share_bytes(op, me);
     op->slots = (aq_coll_slot_t *)(void *)((char *)op + op->slots_at);
     op->boxes = (char *)op + op->boxes_at;
@@ -181,7 +172,7 @@ static void prepare_shares(aq_coll_op_t *op)
 
 static uint32_t share_sender(const aq_coll_op_t *op, uint32_t row)
 {
-    const uint32_t size = team_size(op), me = my_rank(op);
+    const uint32_t size = team_size(op), me = aq_coll_my_rank(op);
     if (row < size)
         return share_goes(op, row, me) ? row : GEX_RANK_INVALID;
     const bool comes = row - size < size && result_goes(op, row - size, me);
@@ -190,21 +181,21 @@ static uint32_t share_sender(const aq_coll_op_t *op, uint32_t row)
 
 static bool share_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
-    return goes_unasked(op, my_rank(op), rank) && atomic_load(&op->ready) < op->down_count;
+    return goes_unasked(op, aq_coll_my_rank(op), rank) && atomic_load(&op->ready) < op->down_count;
 }
 
 // The first byte of what a rank sends of this rank's share.
 static char *box_of(const aq_coll_op_t *op, uint32_t rank)
 {
-    return is_broadcast(op) ? (char *)op->call.dst + share_at(op, my_rank(op))
-                            : op->boxes + (rank - (rank > my_rank(op))) * op->stride;
+    return is_broadcast(op) ? (char *)op->call.dst + share_at(op, aq_coll_my_rank(op))
+                            : op->boxes + (rank - (rank > aq_coll_my_rank(op))) * op->stride;
 }
 
 static bool share_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
     const uint32_t size = team_size(op), piece = part / op->parts_of_piece;
     const bool is_result = row >= size;
-    const uint32_t owner = is_result ? row - size : my_rank(op);
+    const uint32_t owner = is_result ? row - size : aq_coll_my_rank(op);
     const size_t bytes = piece_bytes(op, share_bytes(op, owner), piece);
     const size_t at = (size_t)(part - piece * op->parts_of_piece) * op->part;
     if (at >= bytes)
@@ -233,7 +224,7 @@ static void piece_start(const aq_coll_op_t *op, uint32_t owner, uint32_t piece)
     const size_t at = share_at(op, owner) + (size_t)piece * op->piece;
     const char *from = (const char *)op->call.src + at;
     char *keep = (char *)op->call.dst + at;
-    piece_send(op, owner, my_rank(op), piece, from, bytes);
+    piece_send(op, owner, aq_coll_my_rank(op), piece, from, bytes);
     if (is_broadcast(op) && bytes && keep != from)
         memcpy(keep, from, bytes);
 }
@@ -242,7 +233,7 @@ static void piece_start(const aq_coll_op_t *op, uint32_t owner, uint32_t piece)
 // to one rank at the same time.
 static void pieces_send(const aq_coll_op_t *op, uint32_t first)
 {
-    const uint32_t size = team_size(op), me = my_rank(op);
+    const uint32_t size = team_size(op), me = aq_coll_my_rank(op);
     for (uint32_t i = 1; i < size; i++) {
         const uint32_t owner = (me + i) % size;
         const bool goes = share_goes(op, me, owner);
@@ -264,7 +255,7 @@ static bool piece_is_here(const aq_coll_op_t *op, uint32_t piece)
 // it is there: an operator overwrites its second operand only.
 static void piece_combine(const aq_coll_op_t *op, uint32_t piece, char *keep, size_t bytes)
 {
-    const uint32_t me = my_rank(op), size = team_size(op);
+    const uint32_t me = aq_coll_my_rank(op), size = team_size(op);
     const size_t at = (size_t)piece * op->piece, count = bytes / op->call.unit;
     const char *own = (const char *)op->call.src + share_at(op, me) + at;
     const char *left = me ? box_of(op, 0) + at : own;
@@ -282,7 +273,7 @@ static void piece_combine(const aq_coll_op_t *op, uint32_t piece, char *keep, si
 // Completes pieces of this rank's share, and sends them.
 static void pieces_pass(const aq_coll_op_t *op, uint32_t from, uint32_t to)
 {
-    const uint32_t size = team_size(op), me = my_rank(op);
+    const uint32_t size = team_size(op), me = aq_coll_my_rank(op);
     const size_t mine = share_bytes(op, me);
     char *keep = (char *)op->call.dst + share_at(op, me);
     for (uint32_t p = from; p < to && !is_broadcast(op); p++)
@@ -301,20 +292,14 @@ static void invite_senders(aq_coll_op_t *op)
 {
     op->invited = true;
     for (uint32_t r = 0; r < team_size(op); r++)
-        if (goes_unasked(op, r, my_rank(op)))
+        if (goes_unasked(op, r, aq_coll_my_rank(op)))
             aq_coll_send_ready(op, r);
-}
-
-static bool can_send(const aq_coll_op_t *op)
-{
-    return !op->rendezvous ||
-           atomic_load_explicit(&op->ready, memory_order_acquire) == op->down_count;
 }
 
 // Returns false if there was none to finish.
 static bool pieces_finish(aq_coll_op_t *op)
 {
-    const uint32_t mine = pieces_in(op, share_bytes(op, my_rank(op))), from = op->up;
+    const uint32_t mine = pieces_in(op, share_bytes(op, aq_coll_my_rank(op))), from = op->up;
     while (op->up < mine && op->up < from + BATCH && piece_is_here(op, op->up))
         op->up++;
     pieces_pass(op, from, op->up);
@@ -342,13 +327,13 @@ static bool advance_shares(aq_coll_op_t *op)
 {
     if (op->rendezvous && !op->invited)
         invite_senders(op);
-    if (!op->posted && !can_send(op))
+    if (!op->posted && !aq_coll_can_send(op))
         return false;
     if (!op->posted)
         pieces_start(op);
     while (pieces_finish(op))
         ;
-    return op->up == pieces_in(op, share_bytes(op, my_rank(op))) && results_are_here(op);
+    return op->up == pieces_in(op, share_bytes(op, aq_coll_my_rank(op))) && results_are_here(op);
 }
 
 const aq_coll_way_t aq_coll_by_shares = {.plan = plan_shares,
