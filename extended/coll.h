@@ -14,6 +14,8 @@
 //       coll_copy.c    ranks of one neighbourhood copy blocks from each other's memory
 //       coll_combine.c ranks of one neighbourhood combine what is in each other's memory
 //   The last two use the boards of coll_board.c.
+// - In a team of several hosts with several members each, an operation may be a chain of operations
+//   over the members of a host and over the first members of all hosts (coll_hosts.c).
 // - The id of a team and a number in the team identify an operation. If this process has not
 // created the team or started the operation yet, it keeps messages for them until then.
 // - Handlers record arrivals and send nothing. Initiators and a task advance operations, in one
@@ -165,6 +167,9 @@ typedef struct aq_coll_op {
     const aq_coll_way_t *way;
     aq_coll_t *coll;
     struct aq_coll_op *next; // of the team, in order
+    struct aq_coll_op *then; // the next one of a chain, which is held until this one is complete
+    bool held;
+    void *own; // memory that is freed with the record
     uint32_t number;
     uint32_t fence; // the operation that has to be complete before this one starts; 0: none
     bool started, complete;
@@ -344,6 +349,10 @@ struct aq_coll {
     aq_coll_mail_t *mail[AQ_COLL_MAIL_LISTS]; // by number
     struct aq_coll_check *check;              // debug builds: coll_check.c
     aq_coll_t *next;                          // all teams with collectives
+    // Of a team with several members on one of several hosts; otherwise NULL: the members of this
+    // host, if they are several, and the first members of all hosts, if this rank is one of them.
+    bool has_hosts;
+    aq_coll_t *local, *across;
 };
 
 // Protects lists of operations, of messages and of teams.
@@ -368,6 +377,33 @@ static inline uint32_t aq_coll_my_rank(const aq_coll_op_t *op)
 {
     return op->coll->team->head.rank;
 }
+
+// ---- the collectives of a team, without barrier: coll_team.c ----
+
+// Makes the state of the collectives of a team. slots: as for aq_coll_team_start; NULL: of the
+// primordial team or of a part of it; share_memory: use boards if all members share memory. Local.
+aq_coll_t *aq_coll_open(aq_team_t *team, const uint32_t *slots, bool share_memory);
+// Frees it; the team stays. Local.
+void aq_coll_close(aq_coll_t *coll);
+
+// ---- teams of several hosts: coll_hosts.c ----
+
+// A part of an operation, over a part of the team.
+typedef struct aq_coll_step {
+    aq_coll_t *coll;
+    aq_coll_call_t call;
+    void *own;  // memory of the step, freed with its operation
+    bool waits; // for the step before
+} aq_coll_step_t;
+enum { AQ_COLL_STEPS = 3 };
+
+// Makes the parts of a team that has several members on one of several hosts. Local.
+void aq_coll_hosts_start(aq_coll_t *coll, const uint32_t *slots);
+void aq_coll_hosts_end(aq_coll_t *coll);
+// Divides an operation of a team with has_hosts into the steps of this rank, in order. 0: it is not
+// divided; all ranks decide alike.
+uint32_t aq_coll_hosts_divide(const aq_coll_t *coll, const aq_coll_call_t *call,
+                              aq_coll_step_t steps[AQ_COLL_STEPS]);
 
 // ---- blocks: coll_flat.c ----
 

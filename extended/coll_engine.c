@@ -54,6 +54,8 @@ static aq_coll_op_t *take_spare(size_t bytes)
 static void give_back(aq_coll_op_t *op)
 {
     static unsigned turn;
+    free(op->own);
+    op->own = NULL;
     if (op->block <= SPARE_MOST) {
         aq_coll_op_t **place = &spares[turn++ % SPARES], *old = *place;
         *place = op;
@@ -175,6 +177,8 @@ static void complete_op(aq_coll_op_t *op)
     unlink_op(op->coll, op);
     aq_progress_busy(&engine_task, -1);
     op->complete = true;
+    if (op->then)
+        op->then->held = false;
     if (op->event)
         aq_event_end(aq_event_part(op->event, AQ_PART_OTHER));
     if (op->event || op->detached)
@@ -197,7 +201,7 @@ static bool advance_team(aq_coll_t *coll)
     aq_coll_op_t *op = if_started(coll->ops);
     while (op) {
         aq_lock_drop(&aq_coll_lock);
-        bool is_complete = aq_coll_op_advance(op);
+        bool is_complete = !op->held && aq_coll_op_advance(op);
         aq_lock_take(&aq_coll_lock);
         aq_coll_op_t *next = op->next;
         if (is_complete)
@@ -246,7 +250,7 @@ static void hold_busy(void)
 void aq_coll_engine_add(aq_coll_t *coll)
 {
     hold_busy();
-    if (!teams && coll->team == &aq_team)
+    if (coll->team == &aq_team)
         aq_progress_add(&engine_task);
     coll->next = teams;
     teams = coll;
@@ -327,10 +331,13 @@ static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count)
 }
 
 // Advances the operations that were just initiated; returns their event.
-static gex_Event_t run_ops(aq_coll_t *coll, aq_coll_op_t *const *ops, uint32_t count)
+static gex_Event_t run_ops(aq_coll_op_t *const *ops, uint32_t count)
 {
     if (try_busy()) {
-        bool any = advance_team(coll);
+        bool any = false;
+        for (uint32_t i = 0; i < count; i++)
+            if (i == 0 || ops[i]->coll != ops[i - 1]->coll)
+                any |= advance_team(ops[i]->coll);
         drop_busy();
         if (any && aq_threads)
             aq_progress_wake();
@@ -339,6 +346,32 @@ static gex_Event_t run_ops(aq_coll_t *coll, aq_coll_op_t *const *ops, uint32_t c
     gex_Event_t event = event_for(ops, count);
     aq_lock_drop(&aq_coll_lock);
     return event;
+}
+
+// ---- chains ----
+
+// With the lock held.
+static aq_coll_op_t *append_in_stretch(aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    if (call->kind != AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES)
+        append_fence(coll)->detached = true;
+    return append_op(coll, call);
+}
+
+// Initiates the steps of an operation. One that waits is held until the one before is complete.
+static gex_Event_t begin_chain(const aq_coll_step_t *steps, uint32_t count)
+{
+    aq_coll_op_t *ops[AQ_COLL_STEPS];
+    aq_lock_take(&aq_coll_lock);
+    for (uint32_t i = 0; i < count; i++) {
+        ops[i] = append_in_stretch(steps[i].coll, &steps[i].call);
+        ops[i]->own = steps[i].own;
+        ops[i]->held = steps[i].waits;
+        if (steps[i].waits)
+            ops[i - 1]->then = ops[i];
+    }
+    aq_lock_drop(&aq_coll_lock);
+    return run_ops(ops, count);
 }
 
 // In a team of one rank. An exclusive scan has no result there.
@@ -350,25 +383,38 @@ static gex_Event_t complete_alone(const aq_coll_call_t *call)
     return GEX_EVENT_INVALID;
 }
 
-gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync)
+// Initiates an operation over the whole team.
+static gex_Event_t begin_whole(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync)
 {
-    if (coll->map.size == 1)
-        return complete_alone(call);
     aq_coll_op_t *ops[AQ_SPLIT_RANKS];
     const uint32_t shares = sync ? 1 : shares_of(coll, call);
     uint32_t count = 0;
     aq_lock_take(&aq_coll_lock);
-    if (sync & AQ_COLL_SYNC_BEFORE ||
-        (call->kind != AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES))
+    if (sync & AQ_COLL_SYNC_BEFORE)
         append_fence(coll)->detached = true;
     while (count < shares) {
         aq_coll_call_t part = share_of(call, count, shares);
-        ops[count++] = append_op(coll, &part);
+        ops[count++] = append_in_stretch(coll, &part);
     }
     if (sync & AQ_COLL_SYNC_AFTER) {
         coll->fence = ops[0]->number; // this rank enters the fence after its own part
         ops[count++] = append_fence(coll);
     }
     aq_lock_drop(&aq_coll_lock);
-    return run_ops(coll, ops, count);
+    return run_ops(ops, count);
+}
+
+// In a team of several hosts with several members on some of them.
+static gex_Event_t begin_divided(aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    aq_coll_step_t steps[AQ_COLL_STEPS];
+    const uint32_t count = aq_coll_hosts_divide(coll, call, steps);
+    return count ? begin_chain(steps, count) : begin_whole(coll, call, 0);
+}
+
+gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync)
+{
+    if (coll->map.size == 1)
+        return complete_alone(call);
+    return coll->has_hosts && !sync ? begin_divided(coll, call) : begin_whole(coll, call, sync);
 }

@@ -22,7 +22,8 @@
         .share_bytes = 8 << 10, .spread_ranks = 4, .spread_bytes = 128 << 10,                      \
         .split_bytes = 32 << 10, .split_ranks = AQ_SPLIT_RANKS, .split_share = 2 << 10,            \
         .tree_bytes = 4096, .tree_small = 4, .tree_inside = 32, .tree_across = 2,                  \
-        .tree_halves = 128 << 10                                                                   \
+        .tree_halves = 128 << 10, .host_all = 0, .host_one = 16 << 10, .host_spread = 48 << 10,    \
+        .host_ranks = 8                                                                            \
     }
 
 _Alignas(64) aq_coll_limits_t aq_coll_limits = FALLBACKS;
@@ -56,6 +57,10 @@ static const aq_coll_limit_row_t rows[] = {
     {"tree-inside", AT(tree_inside), 2, 256},
     {"tree-across", AT(tree_across), 2, 64},
     {"tree-halves", AT(tree_halves), 0, 64 * MIB},
+    {"host-all", AT(host_all), 0, 64 * MIB},
+    {"host-one", AT(host_one), 0, 64 * MIB},
+    {"host-spread", AT(host_spread), 0, 64 * MIB},
+    {"host-ranks", AT(host_ranks), 2, RANKS},
 };
 _Static_assert(sizeof rows / sizeof *rows == sizeof(aq_coll_limits_t) / sizeof(uint32_t),
                "each limit has a row");

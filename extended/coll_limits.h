@@ -54,6 +54,11 @@ typedef struct aq_coll_limits {
     // first, and a neighbourhood has tree_small children; above, tree_inside and tree_across, at
     // each level. A broadcast of at least tree_halves bytes goes along a binary tree of hosts.
     uint32_t tree_bytes, tree_small, tree_inside, tree_across, tree_halves;
+    // ---- teams of several hosts with several members on some of them ----
+    // What is divided by host (coll_hosts.c): a reduction to all of at least host_all bytes, to one
+    // of at least host_one, a broadcast of at least host_spread, and any if hosts have host_ranks
+    // members or more on average.
+    uint32_t host_all, host_one, host_spread, host_ranks;
 } aq_coll_limits_t;
 
 extern aq_coll_limits_t aq_coll_limits;          // of this job

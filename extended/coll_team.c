@@ -177,30 +177,49 @@ static void publish_coll(aq_coll_t *coll)
     aq_lock_drop(&aq_coll_lock);
 }
 
+aq_coll_t *aq_coll_open(aq_team_t *team, const uint32_t *slots, bool share_memory)
+{
+    aq_coll_t *coll = new_coll(team);
+    coll->slot = AQ_COLL_NO_SLOT;
+    if (share_memory)
+        start_board(coll, slots);
+    publish_coll(coll);
+    return coll;
+}
+
+void aq_coll_close(aq_coll_t *coll)
+{
+    aq_coll_engine_remove(coll);
+    aq_board_free(coll->board);
+    aq_lock_take(&aq_coll_lock);
+    coll->team->coll = NULL;
+    aq_coll_mail_free(coll);
+    aq_lock_drop(&aq_coll_lock);
+    if (AQ_CHECKS)
+        aq_coll_check_end(coll);
+    aq_coll_map_free(&coll->map);
+    free(coll);
+}
+
 void aq_coll_team_start(aq_team_t *team, const uint32_t *slots)
 {
     aq_coll_t *coll = new_coll(team);
     coll->slot = slots[team->head.rank];
     start_barrier(coll, &coll->barrier, team->id, slots, 0);
     start_board(coll, slots);
+    if (everybody_has_slot(slots, team->head.size))
+        aq_coll_hosts_start(coll, slots);
     publish_coll(coll);
 }
 
 void aq_coll_team_end(aq_team_t *team)
 {
     aq_coll_t *coll = aq_coll_of(team);
+    const uint32_t slot = coll->slot;
     aq_barrier_end(&coll->barrier);
-    aq_coll_engine_remove(coll);
-    aq_board_free(coll->board);
-    aq_lock_take(&aq_coll_lock);
-    team->coll = NULL;
-    aq_coll_mail_free(coll);
-    aq_lock_drop(&aq_coll_lock);
-    if (AQ_CHECKS)
-        aq_coll_check_end(coll);
-    aq_coll_slot_drop(coll->slot);
-    aq_coll_map_free(&coll->map);
-    free(coll);
+    aq_coll_hosts_end(coll);
+    aq_coll_close(coll);
+    aq_coll_slot_drop(slot);
 }
 
 // ---- all-gather ----
@@ -234,5 +253,6 @@ void aq_coll_team_start_job(void)
     start_barrier(coll, &aq_barrier_named, AQ_BARRIER_NAMED_ID, NULL, SLOT_NAMED);
     start_board(coll, NULL);
     coll->slot = AQ_COLL_NO_SLOT;
+    aq_coll_hosts_start(coll, NULL);
     publish_coll(coll);
 }

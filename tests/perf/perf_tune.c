@@ -42,9 +42,13 @@ typedef struct run {
 /* Candidates that depend on the job: as many ranks as it has, and one more. */
 enum { END = 0, JOB = 1u << 30, ABOVE_JOB, NONE };
 
+/* In what jobs a limit decides: all ranks share memory; they do not; each of several hosts has some
+ * that do. */
+typedef enum where { SHARED, APART, HOSTS } where_t;
+
 typedef struct knob {
-    const char *name;               /* of the limit */
-    bool shared;                    /* it decides between ranks that share memory, or else others */
+    const char *name; /* of the limit */
+    where_t where;
     gex_Rank_t ranks;               /* smaller jobs leave it out */
     uint32_t candidate[CANDIDATES]; /* up to END; NONE: 0 */
     run_t run[RUNS];                /* up to one without an operation */
@@ -52,69 +56,73 @@ typedef struct knob {
 
 static const knob_t knobs[] = {
     {"post-bytes",
-     true,
+     SHARED,
      2,
      {NONE, 256, 640, 2560, 5120, 8192},
      {{B, 512}, {B, 2048}, {ONE, 2048}, {ALL, 512}, {ALL, 2048}, {ALL, 6144}}},
-    {"post-ranks", true, 2, {1, JOB}, {{B, 4096}, {ALL, 2048}, {ALL, 8192}, {GATHER, 1024}}},
-    {"post-ranks-one", true, 2, {1, JOB}, {{ONE, 2048}, {ONE, 8192}}},
+    {"post-ranks", SHARED, 2, {1, JOB}, {{B, 4096}, {ALL, 2048}, {ALL, 8192}, {GATHER, 1024}}},
+    {"post-ranks-one", SHARED, 2, {1, JOB}, {{ONE, 2048}, {ONE, 8192}}},
     {"combine-bytes",
-     true,
+     SHARED,
      2,
      {NONE, 8 << 10, 16 << 10, 64 << 10},
      {{ALL, 256}, {ALL, 1024}, {ALL, 2048}, {ALL, 8192}}},
-    {"combine-share", true, 24, {16, 256}, {{ALL, 1024}, {ALL, 4096}}},
+    {"combine-share", SHARED, 24, {16, 256}, {{ALL, 1024}, {ALL, 4096}}},
     {"combine-split",
-     true,
+     SHARED,
      3,
      {2 << 10, 4 << 10, 8 << 10, 32 << 10, 64 << 10},
      {{ONE, 16 << 10}, {ONE, 64 << 10}, {ALL, 16 << 10}, {ALL, 64 << 10}}},
     {"part-bytes",
-     false,
+     APART,
      2,
      {4 << 10, 8 << 10, 32 << 10, 64 << 10},
      {{B, 24 << 10}, {B, 128 << 10}, {ONE, 64 << 10}, {ALL, 24 << 10}, {ALL, 128 << 10}}},
     {"unasked-bytes",
-     false,
+     APART,
      2,
      {8 << 10, 32 << 10, 128 << 10, 256 << 10},
      {{B, 16 << 10}, {B, 96 << 10}, {ONE, 16 << 10}, {ONE, 96 << 10}}},
-    {"rounds-ranks", false, 2, {2, ABOVE_JOB}, {{GATHER, 8}, {GATHER, 256}, {TRADE, 8}}},
+    {"rounds-ranks", APART, 2, {2, ABOVE_JOB}, {{GATHER, 8}, {GATHER, 256}, {TRADE, 8}}},
     {"rounds-bytes",
-     false,
+     APART,
      2,
      {NONE, 1 << 10, 32 << 10, 128 << 10},
      {{GATHER, 256}, {GATHER, 4096}, {TRADE, 64}, {TRADE, 1024}}},
     {"double-pair",
-     false,
+     APART,
      2,
      {NONE, 4 << 10, 16 << 10, 256 << 10},
      {{ALL, 2048}, {ALL, 12 << 10}, {ALL, 48 << 10}, {ALL, 128 << 10}}},
-    {"double-ranks", false, 3, {2, JOB}, {{ALL, 8}, {ALL, 512}}},
-    {"double-bytes", false, 3, {256, 4 << 10, 16 << 10}, {{ALL, 512}, {ALL, 2048}, {ALL, 8192}}},
+    {"double-ranks", APART, 3, {2, JOB}, {{ALL, 8}, {ALL, 512}}},
+    {"double-bytes", APART, 3, {256, 4 << 10, 16 << 10}, {{ALL, 512}, {ALL, 2048}, {ALL, 8192}}},
     {"share-bytes",
-     false,
+     APART,
      2,
      {1 << 10, 2 << 10, 32 << 10, 128 << 10},
      {{ALL, 16 << 10}, {ALL, 64 << 10}, {ALL, 256 << 10}}},
-    {"spread-ranks", false, 3, {2, JOB}, {{B, 128 << 10}, {B, 256 << 10}}},
-    {"spread-bytes", false, 3, {16 << 10, 32 << 10, 64 << 10}, {{B, 128 << 10}, {B, 256 << 10}}},
+    {"spread-ranks", APART, 3, {2, JOB}, {{B, 128 << 10}, {B, 256 << 10}}},
+    {"spread-bytes", APART, 3, {16 << 10, 32 << 10, 64 << 10}, {{B, 128 << 10}, {B, 256 << 10}}},
     {"split-bytes",
-     false,
+     APART,
      2,
      {8 << 10, 16 << 10, 64 << 10, 256 << 10},
      {{ALL, 12 << 10}, {ALL, 48 << 10}, {ALL, 128 << 10}}},
-    {"split-ranks", false, 3, {1, JOB}, {{ALL, 48 << 10}, {ALL, 256 << 10}}},
-    {"split-share", false, 8, {512, 8 << 10}, {{ALL, 32 << 10}, {ALL, 64 << 10}}},
+    {"split-ranks", APART, 3, {1, JOB}, {{ALL, 48 << 10}, {ALL, 256 << 10}}},
+    {"split-share", APART, 8, {512, 8 << 10}, {{ALL, 32 << 10}, {ALL, 64 << 10}}},
     {"tree-bytes",
-     false,
+     APART,
      3,
      {NONE, 1024, 16 << 10, 64 << 10},
      {{B, 2048}, {B, 12 << 10}, {ONE, 2048}, {ONE, 12 << 10}}},
-    {"tree-small", false, 3, {2, 3, 8, 16}, {{B, 8}, {ONE, 8}, {ALL, 8}, {ALL, 1024}}},
-    {"tree-inside", false, 4, {4, 8, 128}, {{B, 16 << 10}, {ONE, 16 << 10}, {ALL, 16 << 10}}},
-    {"tree-across", false, 4, {3, 4, 8}, {{B, 16 << 10}, {B, 64 << 10}, {ONE, 16 << 10}}},
-    {"tree-halves", false, 4, {32 << 10, 64 << 10, 512 << 10}, {{B, 48 << 10}, {B, 256 << 10}}},
+    {"tree-small", APART, 3, {2, 3, 8, 16}, {{B, 8}, {ONE, 8}, {ALL, 8}, {ALL, 1024}}},
+    {"tree-inside", APART, 4, {4, 8, 128}, {{B, 16 << 10}, {ONE, 16 << 10}, {ALL, 16 << 10}}},
+    {"tree-across", APART, 4, {3, 4, 8}, {{B, 16 << 10}, {B, 64 << 10}, {ONE, 16 << 10}}},
+    {"tree-halves", APART, 4, {32 << 10, 64 << 10, 512 << 10}, {{B, 48 << 10}, {B, 256 << 10}}},
+    {"host-all", HOSTS, 3, {512, 4 << 10, 64 << 20}, {{ALL, 8}, {ALL, 1024}, {ALL, 64 << 10}}},
+    {"host-one", HOSTS, 3, {NONE, 4 << 10, 64 << 10}, {{ONE, 8}, {ONE, 8 << 10}, {ONE, 32 << 10}}},
+    {"host-spread", HOSTS, 3, {NONE, 12 << 10, 192 << 10}, {{B, 8}, {B, 16 << 10}, {B, 128 << 10}}},
+    {"host-ranks", HOSTS, 3, {2, 4}, {{B, 8}, {B, 4 << 10}}},
 };
 enum { KNOBS = sizeof knobs / sizeof knobs[0] };
 
@@ -176,18 +184,16 @@ static void set_defaults(void)
             set_limit(i, limit.fallback);
 }
 
-static bool is_shared(void)
+/* Whether a limit decides anything in this job. */
+static bool matters(const knob_t *knob)
 {
     gex_Rank_t neighbours;
 
     gex_System_QueryNbrhdInfo(NULL, &neighbours, NULL);
-    return neighbours == aq_perf_job.size;
-}
-
-/* Whether a limit decides anything in this job. */
-static bool matters(const knob_t *knob)
-{
-    return knob->shared == is_shared() && aq_perf_job.size >= knob->ranks;
+    if (aq_perf_job.size < knob->ranks ||
+        (knob->where == SHARED) != (neighbours == aq_perf_job.size))
+        return false;
+    return knob->where != HOSTS || neighbours > 1;
 }
 
 static uint32_t value_of(uint32_t candidate)
