@@ -3,7 +3,7 @@
 #define AQ_AM_SEND_H
 
 #include "am.h"
-#include "progress.h"
+#include "poll_loop.h"
 
 // Continue after a first attempt that returned `status`, neither AQ_OK nor AQ_HANDLED; as
 // aq_am_request and aq_am_reply, which return non-zero if flags has IMMEDIATE and there is no room.
@@ -25,7 +25,7 @@ static inline int aq_am_request_by(aq_am_route_t route, uint32_t jobrank, const 
     if (__builtin_expect(status != AQ_OK, 0))
         return status == AQ_HANDLED ? 0 : aq_am_again_by(route, jobrank, am, flags, status);
     if (!(flags & GEX_FLAG_IMMEDIATE))
-        aq_progress_poll_sending();
+        aq_poll_sending();
     return 0;
 }
 static inline int aq_am_reply_by(aq_am_route_t route, gex_Token_t token, const aq_am_t *am,
@@ -47,7 +47,7 @@ static inline int aq_am_send_request(uint32_t jobrank, const aq_am_t *am, gex_Fl
     if (__builtin_expect(status != AQ_OK, 0))
         return status == AQ_HANDLED ? 0 : aq_am_request_again(jobrank, am, flags, status);
     if (!(flags & GEX_FLAG_IMMEDIATE))
-        aq_progress_poll_sending(); // a client that only sends still serves other ranks
+        aq_poll_sending(); // a client that only sends still serves other ranks
     return 0;
 }
 

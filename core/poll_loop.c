@@ -13,17 +13,21 @@ enum {
     // watches show. A poll that asks them counts as ASKING_TURNS.
     LOOP_TURNS = 64,
     ASKING_TURNS = 4,
+    // One of so many sends asks the conduits whatever the watches show.
+    SEND_TURNS = 16,
 };
 
 // Of the only conduit. A process with several, or with one that has no watches, asks them at each
 // poll: a watch of its own value always calls.
 static const aq_watched_t always_calls[AQ_WATCHES] = {{.word = &always_calls->awaited}};
 static const aq_watched_t *watches = always_calls;
+static bool has_watches; // not always_calls
 
 void aq_poll_loop_start(void)
 {
     const aq_watched_t *watch = aq_job.conduits[0]->watch;
-    watches = aq_job.conduit_count == 1 && watch ? watch : always_calls;
+    has_watches = aq_job.conduit_count == 1 && watch;
+    watches = has_watches ? watch : always_calls;
 }
 
 // Whether a watch has its awaited value. The thread sanitizer cannot know that another thread may
@@ -48,6 +52,17 @@ static inline bool all_rest(void)
            !watch_calls(watch) && !watch_calls(watch + 1) && !watch_calls(watch + 2) &&
            !watch_calls(watch + 3) && !aq_boot_ended(aq_job.boot);
 }
+
+// ---- after a send ----
+
+void aq_poll_sending(void)
+{
+    static _Thread_local unsigned sends __attribute__((tls_model("initial-exec")));
+    if (!has_watches || ++sends % SEND_TURNS == 0 || !all_rest())
+        aq_progress_poll_sending();
+}
+
+// ---- in a loop ----
 
 static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
 

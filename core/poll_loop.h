@@ -1,4 +1,5 @@
-// Polls in loops that wait: those of the client (gasnet_AMPoll) and of the library.
+// Polls that ask the conduit only if the watches (conduit.h) show that there is something: in loops
+// that wait, those of the client (gasnet_AMPoll) and of the library, and after sends.
 #ifndef AQ_POLL_LOOP_H
 #define AQ_POLL_LOOP_H
 
@@ -9,5 +10,9 @@ void aq_poll_loop_start(void);
 // of the conduit show (conduit.h), does not ask the conduit. Yields the processor after several
 // fruitless polls if ranks or threads outnumber the processors. Runs handlers; any thread.
 void aq_poll_in_loop(void);
+
+// As aq_progress_poll_sending, for a send that does not wait. A poll that can find nothing, as far
+// as the watches show, does not ask the conduit.
+void aq_poll_sending(void);
 
 #endif

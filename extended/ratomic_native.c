@@ -5,7 +5,7 @@
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
-#include "../core/progress.h"
+#include "../core/poll_loop.h"
 #include "../core/retry.h"
 #include "ratomic.h"
 
@@ -77,6 +77,6 @@ aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, g
     if (status != AQ_OK && status != AQ_AGAIN && status != AQ_ERR_ABSENT)
         aq_fatal("a remote atomic on rank %u failed: %s", jobrank, aq_status_name(status));
     if (status == AQ_OK)
-        aq_progress_poll_sending(); // a client that only does atomics still serves other ranks
+        aq_poll_sending(); // a client that only does atomics still serves other ranks
     return status;
 }
