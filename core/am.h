@@ -81,15 +81,16 @@ static inline aq_count_t aq_am_count_of(const aq_am_t *am)
     return (aq_count_t)((am->reply ? AQ_COUNT_REPLY_SHORT : AQ_COUNT_REQUEST_SHORT) + am->category);
 }
 
-// Counts a message of the client, which has left an endpoint of this process.
-static inline void aq_am_count_sent(gex_EP_Index_t from, aq_count_t count, size_t nbytes)
+// Counts a message of the client, which has left an endpoint of this process for a rank.
+static inline void aq_am_count_sent(gex_EP_Index_t from, uint32_t jobrank, aq_count_t count,
+                                    size_t nbytes)
 {
     if (count == AQ_COUNT_REQUEST_SHORT || count == AQ_COUNT_REPLY_SHORT)
-        aq_count_at(from, count);
+        aq_count_to_at(from, jobrank, count);
     else if (count < AQ_COUNT_REPLY_SHORT)
-        aq_count_bytes_at(from, count, AQ_COUNT_REQUEST_BYTES, nbytes);
+        aq_count_bytes_to_at(from, jobrank, count, AQ_COUNT_REQUEST_BYTES, nbytes);
     else
-        aq_count_bytes_at(from, count, AQ_COUNT_REPLY_BYTES, nbytes);
+        aq_count_bytes_to_at(from, jobrank, count, AQ_COUNT_REPLY_BYTES, nbytes);
 }
 
 // Runs the handler of a message that has arrived; see aq_conduit_env_t.

@@ -4,15 +4,32 @@
 #include "fatal.h"
 #include "team.h"
 
+// Counts a message that is about to be sent: before that is cheaper than afterwards. Replies: the
+// library's own handlers reply, too.
+static inline void count_early(uint32_t jobrank, const aq_am_t *am)
+{
+    if (am->handler >= GEX_AM_INDEX_BASE)
+        aq_am_count_sent(0, jobrank, aq_am_count_of(am), am->nbytes);
+}
+
+// Takes back the count of a message that was refused.
+static __attribute__((cold, noinline)) int uncount(uint32_t jobrank, const aq_am_t *am)
+{
+    _Atomic uint64_t *cell = aq_count_record(jobrank)->endpoint0;
+    if (am->handler >= GEX_AM_INDEX_BASE) {
+        aq_cell_add(&cell[aq_am_count_of(am)], (uint64_t)-1);
+        aq_cell_add(&cell[am->reply ? AQ_COUNT_REPLY_BYTES : AQ_COUNT_REQUEST_BYTES], -am->nbytes);
+    }
+    return 1;
+}
+
 static inline int reply_by_route(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
     if (__builtin_expect(aq_route_needed(token->route), 0))
         return aq_am_reply_routed(token, am, flags);
-    const aq_count_t count = aq_am_count_of(am);
+    count_early(token->arrival->source, am);
     const int refused = aq_am_send_reply(token, am, flags);
-    if (!refused && am->handler >= GEX_AM_INDEX_BASE) // handlers of the library reply, too
-        aq_am_count_sent(0, count, am->nbytes);
-    return refused;
+    return __builtin_expect(refused, 0) ? uncount(token->arrival->source, am) : 0;
 }
 
 static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, gex_Flags_t flags)
@@ -20,11 +37,9 @@ static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, ge
     const aq_team_t *team = aq_team_of(tm);
     if (team->members)
         return aq_am_request_routed(aq_team_route(team, rank), team->members[rank], am, flags);
-    const aq_count_t count = aq_am_count_of(am);
+    aq_am_count_sent(0, rank, aq_am_count_of(am), am->nbytes);
     const int refused = aq_am_send_request(rank, am, flags);
-    if (!refused)
-        aq_am_count_sent(0, count, am->nbytes);
-    return refused;
+    return __builtin_expect(refused, 0) ? uncount(rank, am) : 0;
 }
 
 int aq_api_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags,

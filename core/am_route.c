@@ -30,8 +30,8 @@ void aq_route_wrap_tagged(aq_route_t route, uint32_t jobrank, aq_am_t *am, int32
 static void count_dropped(gex_EP_t ep, gex_EP_Index_t to)
 {
     const bool existed = to < aq_endpoint_count();
-    aq_count_at(existed ? to : 0,
-                existed && !ep ? AQ_COUNT_DROP_DESTROYED : AQ_COUNT_DROP_ENDPOINT);
+    aq_count_event(existed ? to : 0,
+                   existed && !ep ? AQ_COUNT_DROP_DESTROYED : AQ_COUNT_DROP_ENDPOINT);
 }
 
 static void log_dropped(const aq_arrival_t *inner, aq_route_t route, const char *why)

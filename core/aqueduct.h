@@ -155,7 +155,7 @@ typedef struct gasnetx_counters {
     uint64_t time_ns;  // of the last update: CLOCK_MONOTONIC
 
     // Operations of the client on this endpoint, counted by the process that starts them. A message
-    // that GEX_FLAG_IMMEDIATE refused is not among them.
+    // that GEX_FLAG_IMMEDIATE refused is not among them, but may be while it is being sent.
     uint64_t request_shorts, request_mediums, request_longs;
     uint64_t reply_shorts, reply_mediums, reply_longs;
     uint64_t request_bytes, reply_bytes; // payload of Mediums and Longs

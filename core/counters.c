@@ -9,16 +9,8 @@
 
 enum { LEAVING_TURNS = 10000 };
 
-#define NONE ((uint64_t)-1) // the start of a cell that counts operations
-#define NONE_4 NONE, NONE, NONE, NONE
-#define NOTHING                                                                                    \
-    {                                                                                              \
-        .endpoint0.cell = { NONE_4, NONE_4, NONE_4, NONE, NONE, NONE }                             \
-    }
-_Static_assert(AQ_COUNT_OPERATIONS == 15, "as many are listed");
-
-_Thread_local aq_thread_counts_t aq_thread_counts = NOTHING;
-static aq_thread_counts_t ended = NOTHING; // what threads that have ended counted
+_Thread_local aq_thread_counts_t aq_thread_counts;
+static aq_thread_counts_t ended; // what threads that have ended counted
 static aq_thread_counts_t *threads = &ended;
 static atomic_uint lock; // of the list, and of the tables `further`
 
@@ -42,15 +34,7 @@ static void drop_lock(void)
 
 static uint64_t cell_value(const aq_cells_t *cells, unsigned i)
 {
-    const uint64_t value = atomic_load_explicit(&cells->cell[i], memory_order_relaxed);
-    return i < AQ_COUNT_OPERATIONS ? value + 1 : value;
-}
-
-static void cells_clear(aq_cells_t *cells)
-{
-    for (unsigned i = 0; i < AQ_COUNTS; i++)
-        atomic_store_explicit(&cells->cell[i], i < AQ_COUNT_OPERATIONS ? NONE : 0,
-                              memory_order_relaxed);
+    return atomic_load_explicit(&cells->cell[i], memory_order_relaxed);
 }
 
 static void cells_add(aq_cells_t *sum, const aq_cells_t *more)
@@ -77,18 +61,8 @@ static aq_cells_t *make_cells(aq_thread_counts_t *counts, gex_EP_Index_t endpoin
     cells = aligned_alloc(64, (sizeof *cells + 63) & ~(size_t)63);
     if (!counts->further || !cells)
         aq_fatal("out of memory for the counters of endpoint %u", endpoint);
-    cells_clear(cells);
+    *cells = (aq_cells_t){0};
     counts->further[endpoint] = cells;
-    return cells;
-}
-
-aq_cells_t *aq_counts_make(gex_EP_Index_t endpoint)
-{
-    aq_thread_counts_t *counts = &aq_thread_counts;
-    aq_counts_join();
-    take_lock();
-    aq_cells_t *cells = make_cells(counts, endpoint);
-    drop_lock();
     return cells;
 }
 
@@ -98,7 +72,7 @@ aq_cells_t *aq_counts_make(gex_EP_Index_t endpoint)
 static void move_to_ended(aq_thread_counts_t *counts)
 {
     cells_add(&ended.endpoint0, &counts->endpoint0);
-    cells_clear(&counts->endpoint0);
+    counts->endpoint0 = (aq_cells_t){0};
     for (unsigned endpoint = 1; counts->further && endpoint < GASNET_MAXEPS; endpoint++) {
         if (!counts->further[endpoint])
             continue;
@@ -118,27 +92,81 @@ static void end_thread(void)
         at = &(*at)->next;
     *at = counts->next;
     move_to_ended(counts);
+    aq_peer_slot_drop(counts->peers);
+    counts->peers = NULL;
     counts->joined = false;
     drop_lock();
 }
 
-void aq_counts_join(void)
+aq_peer_record_t *aq_counts_join(void)
 {
     static _Thread_local aq_thread_end_t end = {.run = end_thread};
     aq_thread_counts_t *counts = &aq_thread_counts;
     if (counts->joined)
-        return;
+        return counts->peers;
     aq_thread_at_end(&end);
     take_lock();
+    counts->peers = aq_peer_slot_take();
     counts->joined = true;
     counts->next = threads;
     threads = counts;
     drop_lock();
+    return counts->peers;
+}
+
+// ---- counting ----
+
+static __attribute__((noinline)) aq_cells_t *own_cells_find(gex_EP_Index_t endpoint)
+{
+    aq_thread_counts_t *counts = &aq_thread_counts;
+    aq_counts_join();
+    aq_cells_t *cells = cells_of(counts, endpoint);
+    if (cells)
+        return cells;
+    take_lock();
+    cells = make_cells(counts, endpoint);
+    drop_lock();
+    return cells;
+}
+
+// The cells of this thread.
+static inline aq_cells_t *own_cells(gex_EP_Index_t endpoint)
+{
+    aq_thread_counts_t *counts = &aq_thread_counts;
+    if (__builtin_expect(!endpoint && counts->joined, 1))
+        return &counts->endpoint0;
+    return own_cells_find(endpoint);
+}
+
+void aq_count_further(gex_EP_Index_t endpoint, uint32_t jobrank, aq_count_t operation,
+                      aq_count_t bytes, size_t nbytes)
+{
+    aq_cells_t *cells = own_cells(endpoint);
+    aq_peer_record_t *record = aq_count_record(jobrank);
+    aq_cell_add(&cells->cell[operation], 1);
+    aq_cell_add(&cells->cell[bytes], nbytes);
+    aq_cell_add(&record->further[operation], 1);
+    aq_cell_add(&record->further[bytes], nbytes);
+}
+
+void aq_count_event(gex_EP_Index_t endpoint, aq_count_t event)
+{
+    aq_cell_add(&own_cells(endpoint)->cell[event], 1);
 }
 
 void aq_counts_frame(uint16_t endpoint)
 {
-    aq_count_at(endpoint, AQ_COUNT_FRAME_SENT);
+    aq_count_event(endpoint, AQ_COUNT_FRAME_SENT);
+}
+
+// ---- sums ----
+
+static void record_add(uint32_t jobrank, const aq_peer_record_t *record, void *context)
+{
+    uint64_t *sum = context;
+    (void)jobrank;
+    for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
+        sum[i] += atomic_load_explicit(&record->endpoint0[i], memory_order_relaxed);
 }
 
 void aq_counts_sum(gex_EP_Index_t endpoint, uint64_t sum[AQ_COUNTS])
@@ -149,5 +177,14 @@ void aq_counts_sum(gex_EP_Index_t endpoint, uint64_t sum[AQ_COUNTS])
         for (unsigned i = 0; cells && i < AQ_COUNTS; i++)
             sum[i] += cell_value(cells, i);
     }
+    if (!endpoint)
+        aq_peer_each(record_add, sum);
+    drop_lock();
+}
+
+void aq_counts_each_peer(aq_peer_visit_t visit, void *context)
+{
+    take_lock();
+    aq_peer_each(visit, context);
     drop_lock();
 }

@@ -1,9 +1,10 @@
 // What the client's operations are counted in. counters.c sums it for the client (aqueduct.h).
 //
-// Each thread counts into cells of its own, which no other thread writes: an operation on endpoint
-// 0 costs two instructions, without a lock and without a shared cache line. Cells for other
-// endpoints are allocated when the thread first uses the endpoint. Readers add up the cells of all
-// threads; the cells of a thread that ends are added to those of ended threads.
+// Each thread counts into cells of its own, which no other thread writes, without a lock and
+// without a shared cache line. Operations on a rank count in a record of the rank (peer_records.h),
+// which is found by one load; on an endpoint other than 0, they count in cells of the endpoint,
+// too. Cells of an endpoint are allocated when the thread first uses it. Readers add up the cells
+// of all threads; the cells of a thread that ends are added to those of ended threads.
 #ifndef AQ_COUNTERS_H
 #define AQ_COUNTERS_H
 
@@ -13,9 +14,10 @@
 #include <stdint.h>
 
 #include "gasnetex_core.h"
+#include "peer_records.h"
 
 typedef enum aq_count {
-    // Operations. A message's count is that of the Short plus its aq_am_category_t.
+    // Operations on a rank. A message's count is that of the Short plus its aq_am_category_t.
     AQ_COUNT_REQUEST_SHORT,
     AQ_COUNT_REQUEST_MEDIUM,
     AQ_COUNT_REQUEST_LONG,
@@ -25,114 +27,111 @@ typedef enum aq_count {
     AQ_COUNT_PUT,
     AQ_COUNT_GET,
     AQ_COUNT_ATOMIC,
+    // Their bytes.
+    AQ_COUNT_REQUEST_BYTES,
+    AQ_COUNT_REPLY_BYTES,
+    AQ_COUNT_PUT_BYTES,
+    AQ_COUNT_GET_BYTES,
+    // Events.
     AQ_COUNT_NO_ROOM,        // operations that the conduit had no room for at first
     AQ_COUNT_REFUSED,        // those of them that were refused, with GEX_FLAG_IMMEDIATE
     AQ_COUNT_DROP_ENDPOINT,  // arrived messages to an endpoint that was never there
     AQ_COUNT_DROP_DESTROYED, // arrived messages to an endpoint that was destroyed
     AQ_COUNT_DROP_IDENTITY,  // arrived messages, puts and gets of another identity
     AQ_COUNT_FRAME_SENT,     // messages into a mailbox, also the library's own
-    AQ_COUNT_OPERATIONS,
-    // Bytes.
-    AQ_COUNT_REQUEST_BYTES = AQ_COUNT_OPERATIONS,
-    AQ_COUNT_REPLY_BYTES,
-    AQ_COUNT_PUT_BYTES,
-    AQ_COUNT_GET_BYTES,
     AQ_COUNTS
 } aq_count_t;
+_Static_assert((int)AQ_COUNT_NO_ROOM == (int)AQ_PEER_COUNTS,
+               "records of ranks count what comes before");
 
-// The cells of one thread for one endpoint. A cell of an operation starts at -1, so that the first
-// increment sets the processor's zero flag and needs no comparison.
+// The cells of one thread for one endpoint.
 typedef struct aq_cells {
     _Atomic uint64_t cell[AQ_COUNTS];
 } aq_cells_t;
 
 // The cells of a thread.
 typedef struct aq_thread_counts {
-    aq_cells_t endpoint0;
-    aq_cells_t **further; // by index of the endpoint; NULL: none yet
+    aq_peer_record_t *peers; // of all ranks; NULL: none yet
+    aq_cells_t endpoint0;    // events only
+    aq_cells_t **further;    // by index of the endpoint; NULL: none yet
     struct aq_thread_counts *next;
     bool joined; // in the list of all threads
 } aq_thread_counts_t;
 
 extern _Thread_local aq_thread_counts_t aq_thread_counts __attribute__((tls_model("initial-exec")));
 
-// Adds the cells of this thread to the list of all, before they are first used.
-void aq_counts_join(void) __attribute__((cold, noinline));
+// Adds the cells of this thread to the list of all, before they are first used; returns the records
+// of all ranks.
+aq_peer_record_t *aq_counts_join(void) __attribute__((cold, noinline));
 
-// Makes the cells of this thread for an endpoint other than 0, which exists.
-aq_cells_t *aq_counts_make(gex_EP_Index_t endpoint) __attribute__((cold, noinline));
-
-// The cells of this thread for an endpoint other than 0, which exists.
-static inline aq_cells_t *aq_counts_further(gex_EP_Index_t endpoint)
-{
-    aq_cells_t **further = aq_thread_counts.further;
-    aq_cells_t *cells = further ? further[endpoint] : NULL;
-    return __builtin_expect(cells != NULL, 1) ? cells : aq_counts_make(endpoint);
-}
-
-// Increments a cell of this thread; returns whether the result is 0. The thread sanitizer does not
-// see what an asm statement does, so its build, as other processors, uses C.
-static inline bool aq_cell_increment(_Atomic uint64_t *cell)
-{
-#if defined __x86_64__ && defined __GCC_ASM_FLAG_OUTPUTS__ && !defined __SANITIZE_THREAD__
-    bool zero;
-    __asm__("incq %0" : "+m"(*cell), "=@ccz"(zero));
-    return zero;
-#else
-    const uint64_t result = atomic_load_explicit(cell, memory_order_relaxed) + 1;
-    atomic_store_explicit(cell, result, memory_order_relaxed);
-    return !result;
-#endif
-}
-
+// The thread sanitizer does not see what an asm statement does, so its build, as other processors,
+// uses C.
 static inline void aq_cell_add(_Atomic uint64_t *cell, uint64_t n)
 {
 #if defined __x86_64__ && !defined __SANITIZE_THREAD__
-    __asm__("addq %1, %0" : "+m"(*cell) : "r"(n) : "cc");
+    if (__builtin_constant_p(n) && n == 1)
+        __asm__("incq %0" : "+m"(*cell) : : "cc");
+    else
+        __asm__("addq %1, %0" : "+m"(*cell) : "r"(n) : "cc");
 #else
     atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + n,
                           memory_order_relaxed);
 #endif
 }
 
-// Counts an operation of this thread on endpoint 0.
-static inline void aq_count(aq_count_t operation)
+// The record of this thread for a rank of the job.
+static inline aq_peer_record_t *aq_count_record(uint32_t jobrank)
 {
-    if (__builtin_expect(aq_cell_increment(&aq_thread_counts.endpoint0.cell[operation]), 0))
-        aq_counts_join();
+    aq_peer_record_t *peers = aq_thread_counts.peers;
+    if (__builtin_expect(!peers, 0))
+        peers = aq_counts_join();
+    return &peers[jobrank];
 }
 
-// As aq_count, with bytes.
-static inline void aq_count_bytes(aq_count_t operation, aq_count_t bytes, size_t nbytes)
+// Counts an operation of this thread on endpoint 0 and a rank.
+static inline void aq_count_to(uint32_t jobrank, aq_count_t operation)
 {
-    aq_count(operation);
-    aq_cell_add(&aq_thread_counts.endpoint0.cell[bytes], nbytes);
+    aq_cell_add(&aq_count_record(jobrank)->endpoint0[operation], 1);
 }
 
-// As aq_count and aq_count_bytes, on any endpoint of this process.
-static inline void aq_count_at(gex_EP_Index_t endpoint, aq_count_t operation)
+// As aq_count_to, with bytes.
+static inline void aq_count_bytes_to(uint32_t jobrank, aq_count_t operation, aq_count_t bytes,
+                                     size_t nbytes)
+{
+    aq_peer_record_t *record = aq_count_record(jobrank);
+    aq_cell_add(&record->endpoint0[operation], 1);
+    aq_cell_add(&record->endpoint0[bytes], nbytes);
+}
+
+// As aq_count_to and aq_count_bytes_to, on any endpoint of this process.
+void aq_count_further(gex_EP_Index_t endpoint, uint32_t jobrank, aq_count_t operation,
+                      aq_count_t bytes, size_t nbytes);
+static inline void aq_count_to_at(gex_EP_Index_t endpoint, uint32_t jobrank, aq_count_t operation)
 {
     if (endpoint)
-        aq_cell_increment(&aq_counts_further(endpoint)->cell[operation]);
+        aq_count_further(endpoint, jobrank, operation, operation, 0);
     else
-        aq_count(operation);
+        aq_count_to(jobrank, operation);
 }
-static inline void aq_count_bytes_at(gex_EP_Index_t endpoint, aq_count_t operation,
-                                     aq_count_t bytes, size_t nbytes)
+static inline void aq_count_bytes_to_at(gex_EP_Index_t endpoint, uint32_t jobrank,
+                                        aq_count_t operation, aq_count_t bytes, size_t nbytes)
 {
-    if (endpoint) {
-        aq_cells_t *cells = aq_counts_further(endpoint);
-        aq_cell_increment(&cells->cell[operation]);
-        aq_cell_add(&cells->cell[bytes], nbytes);
-    } else {
-        aq_count_bytes(operation, bytes, nbytes);
-    }
+    if (endpoint)
+        aq_count_further(endpoint, jobrank, operation, bytes, nbytes);
+    else
+        aq_count_bytes_to(jobrank, operation, bytes, nbytes);
 }
 
-// As aq_count_at for AQ_COUNT_FRAME_SENT; for conduits (conduit.h).
+// Counts an event at an endpoint of this process.
+void aq_count_event(gex_EP_Index_t endpoint, aq_count_t event);
+
+// As aq_count_event for AQ_COUNT_FRAME_SENT; for conduits (conduit.h).
 void aq_counts_frame(uint16_t endpoint);
 
 // Adds what all threads have counted for an endpoint to sum.
 void aq_counts_sum(gex_EP_Index_t endpoint, uint64_t sum[AQ_COUNTS]);
+
+// As aq_peer_each, with the lock.
+void aq_counts_each_peer(aq_peer_visit_t visit, void *context);
 
 #endif

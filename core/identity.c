@@ -148,7 +148,7 @@ uint64_t aq_identity_proof(const aq_identity_t *identity, gex_EP_Index_t ep, uin
 void aq_identity_drop(aq_route_t route, uint32_t jobrank)
 {
     static atomic_ullong dropped;
-    aq_count_at(route.to, AQ_COUNT_DROP_IDENTITY);
+    aq_count_event(route.to, AQ_COUNT_DROP_IDENTITY);
     if (atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed) + 1 != DROPPED_TOLD)
         return;
     aq_log_warn("%d messages and operations were dropped, because their senders do not have the "

@@ -13,9 +13,9 @@ aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
     const bool in_handler = mode == AQ_RETRY_REPLIES;
     aq_status_t status = AQ_AGAIN;
     aq_api_wait_t wait = {0};
-    aq_count_at(endpoint, AQ_COUNT_NO_ROOM);
+    aq_count_event(endpoint, AQ_COUNT_NO_ROOM);
     if (mode == AQ_RETRY_NEVER) {
-        aq_count_at(endpoint, AQ_COUNT_REFUSED);
+        aq_count_event(endpoint, AQ_COUNT_REFUSED);
         return AQ_AGAIN;
     }
     if (!in_handler)

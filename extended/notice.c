@@ -221,7 +221,8 @@ static int put_away(const put_t *put, gex_Event_t part)
     notice_fill(&notice, put, put->notice->counter);
     if (notice_send(&notice, &put->op.access, part, put->op.flags))
         return 1;
-    aq_count_bytes_at(put->op.route.from, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES, put->op.access.nbytes);
+    aq_count_bytes_to_at(put->op.route.from, put->op.rank, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES,
+                         put->op.access.nbytes);
     return 0;
 }
 

@@ -129,7 +129,7 @@ static int start_away(gex_AD_t ad, aq_atomic_target_t target, const aq_api_atomi
     const int refused =
         status == AQ_ERR_ABSENT ? aq_ratomic_over_am(target, atomic, part) : status == AQ_AGAIN;
     if (!refused)
-        aq_count_at(target.route.from, AQ_COUNT_ATOMIC);
+        aq_count_to_at(target.route.from, target.jobrank, AQ_COUNT_ATOMIC);
     return refused;
 }
 

@@ -44,9 +44,11 @@ static inline int start_away(const aq_rma_op_t *op, gex_Event_t part,
     if (refused)
         return refused;
     if (is_get(op))
-        aq_count_bytes_at(op->route.from, AQ_COUNT_GET, AQ_COUNT_GET_BYTES, op->access.nbytes);
+        aq_count_bytes_to_at(op->route.from, op->rank, AQ_COUNT_GET, AQ_COUNT_GET_BYTES,
+                             op->access.nbytes);
     else
-        aq_count_bytes_at(op->route.from, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES, op->access.nbytes);
+        aq_count_bytes_to_at(op->route.from, op->rank, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES,
+                             op->access.nbytes);
     return 0;
 }
 

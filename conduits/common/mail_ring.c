@@ -241,7 +241,7 @@ static bool claim_next(aq_ring_in_t *ring, held_t *held)
         head = held->end;
         atomic_store_explicit(&ring->head, head, memory_order_relaxed);
         if (aq_ring_descriptor_category(descriptor) != AQ_RING_SKIP) {
-            aq_cell_increment(&ring->messages);
+            aq_cell_add(&ring->messages, 1);
             return true;
         }
         settle_held(ring, held);

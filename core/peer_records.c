@@ -1,0 +1,154 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // SEEK_DATA
+#endif
+#include "peer_records.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../other/base/memfile.h"
+#include "fatal.h"
+#include "job.h"
+
+enum { HEAD_BYTES = 4096 }; // and the unit of sizes; larger pages are a multiple
+
+typedef struct slot {
+    aq_peer_record_t *records;
+    bool in_file, taken;
+} slot_t;
+
+static slot_t *slots;
+static size_t slot_count;
+static int file = -1; // -1: there is none
+static aq_peer_head_t *head;
+
+// ---- memory ----
+
+static size_t page_bytes(void)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    return page > HEAD_BYTES ? (size_t)page : HEAD_BYTES;
+}
+
+static size_t slot_bytes(void)
+{
+    const size_t page = page_bytes(), bytes = aq_job.size * sizeof(aq_peer_record_t);
+    return (bytes + page - 1) / page * page;
+}
+
+static size_t slot_offset(size_t i)
+{
+    return page_bytes() + i * slot_bytes();
+}
+
+static void *memory_map(int fd, size_t offset, size_t bytes)
+{
+    const int flags = MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
+    if (memory == MAP_FAILED)
+        aq_fatal("out of memory for the counters of %u ranks (%zu bytes of addresses)", aq_job.size,
+                 bytes);
+    (void)madvise(memory, bytes, MADV_NOHUGEPAGE); // a huge page for one rank is a waste
+    return memory;
+}
+
+static void head_write(void)
+{
+    *head = (aq_peer_head_t){.magic = AQ_PEER_MAGIC,
+                             .version = AQ_PEER_VERSION,
+                             .record_bytes = sizeof(aq_peer_record_t),
+                             .rank = aq_job.rank,
+                             .ranks = aq_job.size,
+                             .first = slot_offset(0),
+                             .slot_bytes = slot_bytes()};
+}
+
+static void file_make(void)
+{
+    if (aq_memfile_try_create("aqueduct-peers", page_bytes(), &file) != 0)
+        file = -1;
+    head = memory_map(file, 0, page_bytes());
+    head_write();
+}
+
+static bool file_grow(void)
+{
+    return file >= 0 && aq_memfile_resize(file, slot_offset(slot_count + 1)) == 0;
+}
+
+// ---- slots ----
+
+static aq_peer_record_t *slot_make(void)
+{
+    if (!head)
+        file_make();
+    slot_t *more = realloc(slots, (slot_count + 1) * sizeof *slots);
+    if (!more)
+        aq_fatal("out of memory for the counters of a thread");
+    slots = more;
+    const bool in_file = file_grow();
+    void *records = memory_map(in_file ? file : -1, slot_offset(slot_count), slot_bytes());
+    slots[slot_count] = (slot_t){.records = records, .in_file = in_file, .taken = true};
+    atomic_store_explicit(&head->slots, slot_count + 1, memory_order_release);
+    return slots[slot_count++].records;
+}
+
+aq_peer_record_t *aq_peer_slot_take(void)
+{
+    for (size_t i = 0; i < slot_count; i++)
+        if (!slots[i].taken) {
+            slots[i].taken = true;
+            return slots[i].records;
+        }
+    return slot_make();
+}
+
+void aq_peer_slot_drop(aq_peer_record_t *slot)
+{
+    for (size_t i = 0; i < slot_count; i++)
+        if (slots[i].records == slot)
+            slots[i].taken = false;
+}
+
+// ---- walks ----
+
+static void visit_ranks(const slot_t *slot, size_t low, size_t high, aq_peer_visit_t visit,
+                        void *context)
+{
+    for (size_t rank = low; rank < high && rank < aq_job.size; rank++)
+        visit((uint32_t)rank, &slot->records[rank], context);
+}
+
+// The bytes of a slot that are there, from *at on; false: no more.
+static bool find_written(size_t i, size_t *at, size_t *end)
+{
+    const off_t start = (off_t)slot_offset(i), limit = start + (off_t)slot_bytes();
+    const off_t data = lseek(file, start + (off_t)*at, SEEK_DATA);
+    if (data < 0 || data >= limit)
+        return false;
+    const off_t hole = lseek(file, data, SEEK_HOLE);
+    *at = (size_t)(data - start);
+    *end = (size_t)((hole > 0 && hole < limit ? hole : limit) - start);
+    return true;
+}
+
+static void visit_slot(size_t i, aq_peer_visit_t visit, void *context)
+{
+    size_t at = 0, end = 0;
+    if (!slots[i].in_file) {
+        visit_ranks(&slots[i], 0, aq_job.size, visit, context);
+        return;
+    }
+    for (; find_written(i, &at, &end); at = end)
+        visit_ranks(&slots[i], at / sizeof(aq_peer_record_t), end / sizeof(aq_peer_record_t), visit,
+                    context);
+}
+
+void aq_peer_each(aq_peer_visit_t visit, void *context)
+{
+    for (size_t i = 0; i < slot_count; i++)
+        visit_slot(i, visit, context);
+}
