@@ -6,6 +6,7 @@
 #include "retry.h"
 #include "segment.h"
 #include "team.h"
+#include "traffic.h"
 
 static const char *const category_names[] = {"Short", "Medium", "Long"};
 
@@ -206,6 +207,8 @@ static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arriva
     const gex_AM_Entry_t *entry = &handlers->entry[arrival->handler];
     if (!is_registered(entry, arrival))
         refuse_arrival(entry, arrival);
+    if (aq_traffic_on && arrival->handler >= GEX_AM_INDEX_BASE)
+        aq_traffic_arrived(arrival);
     struct aq_token token = {.arrival = arrival, .route = route, .tag = (uint8_t)tag};
     return run_handler(entry->gex_fnptr, &token) && !token.deferred;
 }

@@ -143,9 +143,10 @@ enum {
 };
 
 // Counters of one endpoint of this process, or of all of them. Everything only grows. An inline
-// put, get or atomic on mapped memory is a store or a load, and is not counted. Operations of the
-// library itself (barriers, collectives, acknowledgements of puts) appear under frames only, except
-// that a non-contiguous put or get counts the long pieces that it puts or gets one by one.
+// put, get or atomic on mapped memory is a store or a load, and is not counted, unless
+// GASNET_TRAFFIC makes it a call. Operations of the library itself (barriers, collectives,
+// acknowledgements of puts) appear under frames only, except that a non-contiguous put or get
+// counts the long pieces that it puts or gets one by one.
 #define GASNETX_COUNTERS_VERSION 1u
 typedef struct gasnetx_counters {
     uint32_t version;  // GASNETX_COUNTERS_VERSION; grows when a field changes its meaning

@@ -26,6 +26,7 @@
 #include "segment.h"
 #include "segment_revoke.h"
 #include "team.h"
+#include "traffic.h"
 #include "window_connect.h"
 
 struct gex_client aq_client;
@@ -169,6 +170,7 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     aq_report_start();
     if (mode == AQ_SEGMENT_EVERYTHING)
         aq_segment_everything();
+    aq_traffic_start();
     make_objects(name, flags);
     aq_exit_broadcast_start();
     aq_long_push_start();

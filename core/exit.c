@@ -23,6 +23,7 @@
 #include "attendant.h"
 #include "exit_broadcast.h"
 #include "job.h"
+#include "traffic.h"
 
 enum {
     // A client that ends collectively may still write output when the notice of the first rank
@@ -143,6 +144,9 @@ static int exit_body(int code)
             "writes output that no process reads, or waits for a lock of the C library; read "
             "the output of the job to its end");
     fflush(NULL);
+    limit_step("writes its lines of the traffic matrix; name a file of GASNET_TRAFFIC on a file "
+               "system that answers");
+    aq_traffic_write();
     limit_step(
         "tells others of the end of the job; let them poll (gasnet_AMPoll) more often, or raise "
         "GASNET_EXITTIMEOUT");
@@ -173,6 +177,7 @@ void gasnet_exit(int code)
 void aq_exit_returning(int code)
 {
     pid_t first = 0;
+    aq_traffic_write();
     if (aq_job.boot->exit_stays_here || !atomic_compare_exchange_strong(&leaver, &first, gettid()))
         gasnet_exit(code);
 }

@@ -80,7 +80,7 @@ aq_fault_finding_t aq_fault_find(uintptr_t here, aq_fault_place_t *place)
 
 bool aq_fault_reaches(uint32_t rank)
 {
-    return !aq_team_checks_mapped() && !(aq_job.shift[rank] & 1) &&
+    return !aq_team_calls_always() && !(aq_job.shift[rank] & 1) &&
            aq_job.segment_size[rank] != UINTPTR_MAX;
 }
 

@@ -18,7 +18,7 @@
 // What a record counts, in the order of the first values of aq_count_t (counters.h).
 enum { AQ_PEER_COUNTS = 13 };
 
-// Messages from a rank, which are counted only if somebody has asked for them.
+// Messages from a rank, which are counted only if somebody has asked for them (traffic.h).
 typedef enum aq_arrived {
     AQ_ARRIVED_REQUESTS,
     AQ_ARRIVED_REPLIES,

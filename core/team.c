@@ -28,7 +28,7 @@ const intptr_t *aq_team_unmapped(void)
 
 static const intptr_t *job_shifts(void)
 {
-    return aq_team_checks_mapped() ? aq_team_unmapped() : aq_job.shift;
+    return aq_team_calls_always() ? aq_team_unmapped() : aq_job.shift;
 }
 
 // From an endpoint with an identity everything goes by messages, which prove it. Puts and gets to
@@ -212,7 +212,7 @@ static void *pair_memory(size_t count, size_t size)
 static const intptr_t *further_shifts(gex_EP_Index_t remote_ep)
 {
     static intptr_t *shifts;
-    if (aq_team_checks_mapped())
+    if (aq_team_calls_always())
         return aq_team_unmapped();
     const intptr_t *own =
         atomic_load_explicit(&aq_segment_map_shifts[remote_ep], memory_order_acquire);

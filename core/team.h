@@ -22,6 +22,7 @@
 #include "job.h"
 #include "route.h"
 #include "segment_map.h"
+#include "traffic.h"
 
 typedef struct aq_team {
     struct gex_tm head;
@@ -76,15 +77,21 @@ static inline intptr_t aq_team_shift(uint32_t jobrank, gex_EP_Index_t ep)
     return aq_job.shift[jobrank];
 }
 
-// A table of shifts in which no rank is mapped. A debug build, and a job with GASNET_ERRORS=return,
-// gives it to the client's inline put and get, so that each of them calls the library, which checks
-// the arguments.
+// A table of shifts in which no rank is mapped. A debug build, and a job with GASNET_ERRORS=return
+// or GASNET_TRAFFIC, gives it to the client's inline put and get, so that each of them calls the
+// library, which checks the arguments, or counts.
 const intptr_t *aq_team_unmapped(void);
 
 // Whether puts, gets and atomics on mapped memory are checked too.
 static inline bool aq_team_checks_mapped(void)
 {
     return AQ_CHECKS || aq_job.returns_errors;
+}
+
+// Whether the inline ones call the library: to be checked, or counted.
+static inline bool aq_team_calls_always(void)
+{
+    return aq_team_checks_mapped() || aq_traffic_on;
 }
 
 // Makes the primordial team, at init.

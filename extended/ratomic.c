@@ -8,6 +8,7 @@
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/team.h"
+#include "../core/traffic.h"
 
 _Static_assert(offsetof(aq_domain_t, head) == 0, "a handle points to the head");
 _Static_assert(sizeof(aq_api_atomic_t) == 48, "pinned: changes only with AQ_API_ABI");
@@ -105,6 +106,8 @@ static outcome_t try_here(aq_atomic_target_t target, const aq_api_atomic_t *atom
         return REFUSED;
     if (shift & 1)
         return AWAY;
+    if (__builtin_expect(aq_traffic_on, 0))
+        aq_traffic_mapped(target.route.from, target.jobrank, AQ_COUNT_ATOMIC, AQ_COUNT_ATOMIC, 0);
     uint64_t old = aq_ratomic_apply((char *)atomic->addr + shift, atomic->dt, atomic->op,
                                     atomic->operand1, atomic->operand2, atomic->flags);
     if (atomic->op & AQ_API_OP_FETCHING)

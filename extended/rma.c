@@ -12,6 +12,7 @@
 #include "../core/neighbour_copy.h"
 #include "../core/progress.h"
 #include "../core/team.h"
+#include "../core/traffic.h"
 #include "../core/window_connect.h"
 #include "gasnetex_rma.h"
 #include "rma_probe.h"
@@ -74,6 +75,16 @@ static bool is_guarded(const aq_rma_op_t *op)
     return aq_route_tagged(op->route) || aq_segment_guarded(op->rank, op->route.to);
 }
 
+static __attribute__((cold)) void count_mapped(const aq_rma_op_t *op)
+{
+    if (is_get(op))
+        aq_traffic_mapped(op->route.from, op->rank, AQ_COUNT_GET, AQ_COUNT_GET_BYTES,
+                          op->access.nbytes);
+    else
+        aq_traffic_mapped(op->route.from, op->rank, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES,
+                          op->access.nbytes);
+}
+
 static inline int rma_start(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_rma_t *access = &op->access;
@@ -86,6 +97,8 @@ static inline int rma_start(const aq_rma_op_t *op, gex_Event_t part)
         shift = aq_team_shift(op->rank, op->route.to);
     if (shift & 1)
         return start_away(op, part, start_by_best_way);
+    if (__builtin_expect(aq_traffic_on, 0))
+        count_mapped(op);
     if (is_get(op))
         aq_api_copy_in(access->local, access->remote, access->nbytes, shift);
     else

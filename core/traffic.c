@@ -1,0 +1,194 @@
+#include "traffic.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../other/base/settings.h"
+#include "fatal.h"
+#include "job.h"
+#include "job_groups.h"
+
+#define NAME "GASNET_TRAFFIC"
+
+enum { LINE_BYTES = 512, BUFFER_BYTES = 64 << 10 };
+
+bool aq_traffic_on;
+static int file = -1;
+
+// ---- start ----
+
+static const char title[] =
+    "from,to,from_host,to_host,request_shorts,request_mediums,request_longs,request_bytes,"
+    "reply_shorts,reply_mediums,reply_longs,reply_bytes,puts,put_bytes,gets,get_bytes,atomics,"
+    "arrived_requests,arrived_request_bytes,arrived_replies,arrived_reply_bytes\n";
+
+// Returns 0 or errno. A pipe without a reader is refused, and not waited for.
+static int file_open(const char *path, int flags)
+{
+    file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, 0666);
+    return file < 0 ? errno : 0;
+}
+
+static int file_write(const char *text, size_t length)
+{
+    while (length > 0) {
+        const ssize_t written = write(file, text, length);
+        if (written < 0 && errno != EINTR)
+            return errno;
+        text += written > 0 ? written : 0;
+        length -= written > 0 ? (size_t)written : 0;
+    }
+    return 0;
+}
+
+// Makes the file, or empties one of an earlier job. Hosts that share it all do, which is the same
+// as once: nobody adds lines before the end of init.
+static void file_make(const char *path)
+{
+    int error = file_open(path, O_TRUNC);
+    if (!error && lseek(file, 0, SEEK_END) == 0)
+        error = file_write(title, sizeof title - 1);
+    if (!error)
+        return;
+    aq_log_warn(NAME "=%s: cannot write this file: %s; name a file in a folder that exists, to "
+                     "which this user may write; the job goes on without it",
+                path, strerror(error));
+    file = -1;
+}
+
+void aq_traffic_start(void)
+{
+    const char *path = aq_settings_text(AQ_SET_TRAFFIC);
+    aq_traffic_on = path[0] != '\0';
+    if (!aq_traffic_on)
+        return;
+    if (aq_job.host.my_index == 0)
+        file_make(path);
+    else if (file_open(path, 0) != 0)
+        file = -1; // the first rank of the host warns
+}
+
+// ---- counts ----
+
+void aq_traffic_arrived(const aq_arrival_t *arrival)
+{
+    _Atomic uint64_t *arrived = aq_count_record(arrival->source)->arrived;
+    aq_cell_add(&arrived[arrival->reply ? AQ_ARRIVED_REPLIES : AQ_ARRIVED_REQUESTS], 1);
+    aq_cell_add(&arrived[arrival->reply ? AQ_ARRIVED_REPLY_BYTES : AQ_ARRIVED_REQUEST_BYTES],
+                arrival->nbytes);
+}
+
+void aq_traffic_mapped(gex_EP_Index_t endpoint, uint32_t jobrank, aq_count_t operation,
+                       aq_count_t bytes, size_t nbytes)
+{
+    if (bytes == operation)
+        aq_count_to_at(endpoint, jobrank, operation);
+    else
+        aq_count_bytes_to_at(endpoint, jobrank, operation, bytes, nbytes);
+}
+
+// ---- lines ----
+
+// What this rank counted for another one, in all threads and on all endpoints.
+typedef struct sum {
+    uint64_t sent[AQ_PEER_COUNTS], arrived[AQ_ARRIVED];
+} sum_t;
+
+static void record_add(uint32_t jobrank, const aq_peer_record_t *record, void *context)
+{
+    sum_t *sum = (sum_t *)context + jobrank;
+    for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
+        sum->sent[i] += atomic_load_explicit(&record->endpoint0[i], memory_order_relaxed) +
+                        atomic_load_explicit(&record->further[i], memory_order_relaxed);
+    for (unsigned i = 0; i < AQ_ARRIVED; i++)
+        sum->arrived[i] += atomic_load_explicit(&record->arrived[i], memory_order_relaxed);
+}
+
+static bool sum_is_zero(const sum_t *sum)
+{
+    static const sum_t zero;
+    return memcmp(sum, &zero, sizeof zero) == 0;
+}
+
+// The columns behind the hosts, in the order of the title.
+static size_t columns_write(const sum_t *sum, char *line, size_t room)
+{
+    static const aq_count_t order[AQ_PEER_COUNTS] = {
+        AQ_COUNT_REQUEST_SHORT, AQ_COUNT_REQUEST_MEDIUM,
+        AQ_COUNT_REQUEST_LONG,  AQ_COUNT_REQUEST_BYTES,
+        AQ_COUNT_REPLY_SHORT,   AQ_COUNT_REPLY_MEDIUM,
+        AQ_COUNT_REPLY_LONG,    AQ_COUNT_REPLY_BYTES,
+        AQ_COUNT_PUT,           AQ_COUNT_PUT_BYTES,
+        AQ_COUNT_GET,           AQ_COUNT_GET_BYTES,
+        AQ_COUNT_ATOMIC};
+    size_t length = 0;
+    for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
+        length += (size_t)snprintf(line + length, room - length, ",%" PRIu64, sum->sent[order[i]]);
+    return length + (size_t)snprintf(
+                        line + length, room - length,
+                        ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+                        sum->arrived[AQ_ARRIVED_REQUESTS], sum->arrived[AQ_ARRIVED_REQUEST_BYTES],
+                        sum->arrived[AQ_ARRIVED_REPLIES], sum->arrived[AQ_ARRIVED_REPLY_BYTES]);
+}
+
+// Returns the length of the line for a rank.
+static size_t line_write(uint32_t to, const sum_t *sum, const aq_group_numbers_t *groups,
+                         char line[LINE_BYTES])
+{
+    const size_t length = (size_t)snprintf(line, LINE_BYTES, "%u,%u,%u,%u", aq_job.rank, to,
+                                           groups[aq_job.rank].host, groups[to].host);
+    return length + columns_write(sum, line + length, LINE_BYTES - length);
+}
+
+// Writes whole lines at once, as other ranks do: the file is open for appending. Returns 0 or
+// errno.
+static int lines_write(const sum_t *sums, const aq_group_numbers_t *groups, char *buffer)
+{
+    size_t length = 0;
+    for (uint32_t to = 0; to < aq_job.size; to++) {
+        if (sum_is_zero(&sums[to]))
+            continue;
+        length += line_write(to, &sums[to], groups, buffer + length);
+        if (length + LINE_BYTES <= BUFFER_BYTES)
+            continue;
+        const int error = file_write(buffer, length);
+        if (error)
+            return error;
+        length = 0;
+    }
+    return file_write(buffer, length);
+}
+
+// Returns 0 or errno.
+static int rows_write(void)
+{
+    sum_t *sums = calloc(aq_job.size, sizeof *sums);
+    aq_group_numbers_t *groups = aq_job_group_numbers();
+    char *buffer = malloc(BUFFER_BYTES);
+    int error = ENOMEM;
+    if (sums && groups && buffer) {
+        aq_counts_each_peer(record_add, sums);
+        error = lines_write(sums, groups, buffer);
+    }
+    free(sums);
+    free(groups);
+    free(buffer);
+    return error;
+}
+
+void aq_traffic_write(void)
+{
+    static atomic_flag written;
+    if (file < 0 || atomic_flag_test_and_set(&written))
+        return;
+    const int error = rows_write();
+    if (error)
+        aq_log_warn(NAME "=%s: cannot write the lines of this rank: %s; the matrix lacks them",
+                    aq_settings_text(AQ_SET_TRAFFIC), strerror(error));
+}

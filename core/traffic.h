@@ -1,0 +1,33 @@
+// The traffic matrix that GASNET_TRAFFIC asks for: what each rank sent to each other one, and what
+// arrived of it, as lines of a file, which all ranks add to when the job ends.
+//
+// While it is asked for, nothing may pass uncounted, which costs time that other jobs do not pay:
+// - no handler has a shape in the fast dispatch (endpoint.h), so the slow one counts arrivals;
+// - inline puts, gets and atomics call the library, which counts those on mapped memory, too.
+#ifndef AQ_TRAFFIC_H
+#define AQ_TRAFFIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conduit.h"
+#include "counters.h"
+
+// Set at init, before any message arrives and any team is made.
+extern bool aq_traffic_on;
+
+// Opens the file, at init. The first rank of each host makes it, or warns if it cannot be written.
+void aq_traffic_start(void);
+
+// Adds the lines of this rank, when it leaves the job; once. Blocks for the file system.
+void aq_traffic_write(void);
+
+// Counts a message of the client that has arrived.
+void aq_traffic_arrived(const aq_arrival_t *arrival);
+
+// Counts an operation on mapped memory. bytes: operation if it has none.
+void aq_traffic_mapped(gex_EP_Index_t endpoint, uint32_t jobrank, aq_count_t operation,
+                       aq_count_t bytes, size_t nbytes) __attribute__((cold));
+
+#endif

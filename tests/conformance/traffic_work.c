@@ -1,0 +1,235 @@
+/* Sends a known number of everything between all pairs of ranks, from each of its threads, and
+ * prints what the lines of the traffic matrix must be:
+ *
+ *     GASNET_TRAFFIC=FILE gasnetrun_smp -n 4 traffic_work 2     two threads a rank
+ */
+#include <gasnetex.h>
+
+#include <gasnet_coll.h>
+#include <gasnet_ratomic.h>
+
+#include <aqueduct.h>
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LONGS = 2, PUTS = 3, GETS = 2, ATOMICS = 4, LONG_BYTES = 64, PUT_BYTES = 8, GET_BYTES = 16 };
+enum { H_SHORT = GEX_AM_INDEX_BASE, H_MEDIUM, H_LONG, H_SHORT_BACK, H_MEDIUM_BACK };
+enum { SEGMENT = 1 << 16, MOST_THREADS = 8 };
+
+/* Each thread of each rank has a slot of its own in all segments, in whose first half slots are,
+ * and each operation its own bytes there. */
+enum { SLOT = 256, PUTS_AT = LONGS * LONG_BYTES, GETS_AT = PUTS_AT + PUTS * PUT_BYTES };
+enum { COUNTER_AT = SEGMENT / 2 };
+
+static gex_TM_t team;
+static gex_Rank_t me, size;
+static unsigned threads;
+static gex_AD_t domain;
+static atomic_uint_least64_t longs_arrived, replies_arrived;
+
+static void check(int holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "traffic_work: rank %u: %s\n", (unsigned)me, what);
+    gasnet_exit(1);
+}
+
+/* ---- numbers: what one thread of rank i sends to rank j ---- */
+
+static uint64_t shorts(gex_Rank_t i, gex_Rank_t j)
+{
+    return i + 2 * j + 1;
+}
+
+static uint64_t mediums(gex_Rank_t j)
+{
+    return j + 1;
+}
+
+static size_t medium_bytes(gex_Rank_t j)
+{
+    return 100 + j;
+}
+
+static uint64_t request_bytes(gex_Rank_t j)
+{
+    return mediums(j) * medium_bytes(j) + LONGS * LONG_BYTES;
+}
+
+/* ---- handlers ---- */
+
+static void on_short(gex_Token_t token)
+{
+    gex_AM_ReplyShort0(token, H_SHORT_BACK, 0);
+}
+
+static void on_medium(gex_Token_t token, void *payload, size_t nbytes)
+{
+    gex_AM_ReplyMedium0(token, H_MEDIUM_BACK, payload, nbytes, GEX_EVENT_NOW, 0);
+}
+
+static void on_long(gex_Token_t token, void *payload, size_t nbytes)
+{
+    (void)token, (void)payload, (void)nbytes;
+    longs_arrived++;
+}
+
+static void on_short_back(gex_Token_t token)
+{
+    (void)token;
+    replies_arrived++;
+}
+
+static void on_medium_back(gex_Token_t token, void *payload, size_t nbytes)
+{
+    (void)token, (void)payload, (void)nbytes;
+    replies_arrived++;
+}
+
+/* ---- work ---- */
+
+static void send_to(gex_Rank_t to, char *slot)
+{
+    static char bytes[256];
+    for (uint64_t i = 0; i < shorts(me, to); i++)
+        gex_AM_RequestShort0(team, to, H_SHORT, 0);
+    for (uint64_t i = 0; i < mediums(to); i++)
+        gex_AM_RequestMedium0(team, to, H_MEDIUM, bytes, medium_bytes(to), GEX_EVENT_NOW, 0);
+    for (int i = 0; i < LONGS; i++)
+        gex_AM_RequestLong0(team, to, H_LONG, bytes, LONG_BYTES, slot + i * LONG_BYTES,
+                            GEX_EVENT_NOW, 0);
+}
+
+static void access_at(gex_Rank_t to, char *slot, char *counter)
+{
+    char bytes[GET_BYTES] = {0};
+    for (int i = 0; i < PUTS; i++)
+        gex_RMA_PutBlocking(team, to, slot + PUTS_AT + i * PUT_BYTES, bytes, PUT_BYTES, 0);
+    for (int i = 0; i < GETS; i++)
+        gex_RMA_GetNBI(team, bytes, to, slot + GETS_AT, GET_BYTES, 0);
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+    for (int i = 0; i < ATOMICS; i++)
+        gex_Event_Wait(gex_AD_OpNB_U64(domain, NULL, to, counter, GEX_OP_ADD, 1, 0, 0));
+}
+
+static void *work(void *number)
+{
+    const size_t slot = (me * threads + *(unsigned *)number) * SLOT;
+    for (gex_Rank_t to = 0; to < size; to++) {
+        void *address;
+        gex_Segment_QueryBound(team, to, &address, NULL, NULL);
+        send_to(to, (char *)address + slot);
+        access_at(to, (char *)address + slot, (char *)address + COUNTER_AT);
+    }
+    return NULL;
+}
+
+/* All that is sent to this rank has arrived, and so have the replies. */
+static void await_all(void)
+{
+    uint64_t replies = 0;
+    for (gex_Rank_t to = 0; to < size; to++)
+        replies += threads * (shorts(me, to) + mediums(to));
+    GASNET_BLOCKUNTIL(replies_arrived == replies &&
+                      longs_arrived == (uint64_t)threads * LONGS * size);
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+}
+
+static void work_in_threads(void)
+{
+    pthread_t thread[MOST_THREADS];
+    unsigned number[MOST_THREADS] = {0};
+    for (unsigned i = 1; i < threads; i++) {
+        number[i] = i;
+        check(pthread_create(&thread[i], NULL, work, &number[i]) == 0, "no thread");
+    }
+    work(&number[0]);
+    for (unsigned i = 1; i < threads; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* ---- what is expected ---- */
+
+static void print_pair(gex_Rank_t to)
+{
+    const uint64_t number[] = {shorts(me, to),
+                               mediums(to),
+                               LONGS,
+                               request_bytes(to),
+                               shorts(to, me),
+                               mediums(me),
+                               0,
+                               mediums(me) * medium_bytes(me),
+                               PUTS,
+                               PUTS * PUT_BYTES,
+                               GETS,
+                               GETS * GET_BYTES,
+                               ATOMICS,
+                               shorts(to, me) + mediums(me) + LONGS,
+                               request_bytes(me),
+                               shorts(me, to) + mediums(to),
+                               mediums(to) * medium_bytes(to)};
+    char line[512];
+    int length = snprintf(line, sizeof line, "%u,%u", (unsigned)me, (unsigned)to);
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        length +=
+            snprintf(line + length, sizeof line - (size_t)length, ",%" PRIu64, threads * number[i]);
+    printf("%s\n", line);
+}
+
+/* The counters of the process are the sums of its lines. */
+static void check_counters(void)
+{
+    const volatile gasnetx_counters_t *counters = gasnetx_Counters(GEX_EP_INVALID);
+    uint64_t requests = 0, bytes = 0;
+    for (gex_Rank_t to = 0; to < size; to++) {
+        requests += threads * shorts(me, to);
+        bytes += threads * request_bytes(to);
+    }
+    check(counters && counters->request_shorts == requests, "the counter of Shorts is wrong");
+    check(counters->request_bytes == bytes, "the counter of bytes is wrong");
+    check(counters->puts == (uint64_t)threads * PUTS * size, "the counter of puts is wrong");
+    check(counters->atomics == (uint64_t)threads * ATOMICS * size,
+          "the counter of atomics is wrong");
+}
+
+int main(int argc, char **argv)
+{
+    gex_AM_Entry_t table[] = {
+        {H_SHORT, (gex_AM_Fn_t)on_short, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, NULL},
+        {H_MEDIUM, (gex_AM_Fn_t)on_medium, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, NULL},
+        {H_LONG, (gex_AM_Fn_t)on_long, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 0, NULL, NULL},
+        {H_SHORT_BACK, (gex_AM_Fn_t)on_short_back, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL,
+         NULL},
+        {H_MEDIUM_BACK, (gex_AM_Fn_t)on_medium_back, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0,
+         NULL, NULL}};
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_Segment_t segment;
+
+    gex_Client_Init(&client, &ep, &team, "TRAFFIC", &argc, &argv, 0);
+    me = gex_TM_QueryRank(team);
+    size = gex_TM_QuerySize(team);
+    threads = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
+    check(threads >= 1 && threads <= MOST_THREADS, "usage: traffic_work [THREADS, 1 to 8]");
+    check(size * threads <= COUNTER_AT / SLOT, "too many threads in all");
+    gex_EP_RegisterHandlers(ep, table, sizeof table / sizeof *table);
+    check(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "no segment");
+    gex_AD_Create(&domain, team, GEX_DT_U64, GEX_OP_ADD, 0);
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    work_in_threads();
+    await_all();
+    for (gex_Rank_t to = 0; to < size; to++)
+        print_pair(to);
+    if (getenv("GASNET_TRAFFIC"))
+        check_counters();
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); /* the first exit ends the others */
+    gex_AD_Destroy(domain);
+    gasnet_exit(0);
+}

@@ -1,0 +1,19 @@
+#!/bin/bash
+# observe-matrix: the traffic matrix has the lines of a program that knows what it sends.
+#   observe-matrix.sh RANKS THREADS START ...   START: the function that starts a job, with its words
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+. "$AQ_SRC/tests/checks/check-functions.sh"
+ranks=$1 threads=$2
+shift 2
+name="$ranks ranks of $threads threads"
+
+GASNET_TRAFFIC=$work/matrix job "$*" "$ranks" traffic_work "$threads"
+[ "$code" = 0 ] || complain "the exit code is $code"
+[ ! -s "$work/err" ] || complain "there is a message"
+sed -n '/^[0-9]*,[0-9]*,/p' "$work/out" | sort >"$work/expected"
+[ "$(wc -l <"$work/expected")" -eq $((ranks * ranks)) ] || complain "not a line for each pair"
+tail -n +2 "$work/matrix" | cut -d, -f1,2,5- | sort >"$work/written"
+diff "$work/expected" "$work/written" || complain "the matrix differs (> is what was written)"
+head -1 "$work/matrix" | grep -q '^from,to,from_host,to_host,' || complain "there is no title"
+conclude matrices
