@@ -342,13 +342,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_TRAFFIC] =
         {"GASNET_TRAFFIC", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "File for the traffic matrix of the job: a title, and a line of comma-separated values "
-         "for "
-         "each pair of ranks that had to do with each other, which the first one of the pair adds "
-         "when the job ends. On hosts that do not share the file, each has one with the lines of "
-         "its ranks. A file of that name is emptied at start. If it cannot be written, the first "
-         "rank of the host warns, and the job goes on. While it is set, puts, gets and atomics on "
-         "mapped memory are counted, too, and call the library. A rank that is killed adds no "
-         "line."},
+         "for each pair of ranks that had to do with each other, which the first one of the pair "
+         "adds when the job ends. On hosts that do not share the file, each has one with the "
+         "lines of its ranks. A file of that name is emptied at start. If it cannot be written, "
+         "the first rank of the host warns, and the job goes on. While it is set, puts, gets and "
+         "atomics on mapped memory are counted, too, and call the library. A rank that is killed "
+         "adds no line."},
     [AQ_SET_WAKE_LIMIT] =
         {"GASNET_WAKE_LIMIT", AQ_TYPE_INT, "0", 0, 1e9, NULL,
          "Milliseconds after which a client that sleeps on the descriptor of gasnetx_Wait_Arm is "
