@@ -320,26 +320,44 @@ static void report_print(report_t *report)
         line_print(ranks, count, "no answer");
 }
 
-/* Asks, and waits for the report. Returns the sum of the steps of all that have answered. */
-static uint64_t ask(gasnetx_Stream_t stream, report_t *latest)
+/* Asks, and waits for the report. */
+static void ask(gasnetx_Stream_t stream, report_t *latest)
 {
     static uint64_t question;
     question++;
     gasnetx_Stream_Send(stream, GASNETX_DOWN, ASK, &question, sizeof question, NULL, 0, 0);
     GASNET_BLOCKUNTIL(latest->question == question);
-    return latest->steps;
+}
+
+/* The ranks that have answered. */
+static unsigned report_ranks(const report_t *report)
+{
+    char ranks[1000];
+    unsigned count = 0;
+    for (size_t i = 0; i < report->count; i++)
+        count += ranks_write(&report->groups[i], ranks, sizeof ranks);
+    return count;
+}
+
+/* Counts how many reports in a row were the same: as many ranks, at the same steps. */
+static void report_compare(const report_t *report, unsigned ranks, int *same)
+{
+    static uint64_t steps_before;
+    static unsigned ranks_before;
+    *same = report->steps == steps_before && ranks == ranks_before ? *same + 1 : 0;
+    steps_before = report->steps;
+    ranks_before = ranks;
 }
 
 /* Asks until nothing has moved between two questions, and no rank is at work. */
 static void tool_run(gasnetx_Stream_t stream, report_t *latest)
 {
-    enum { SAME = 20 }; /* questions in a row */
-    const int wanted = silent < job.ranks ? 1 : SAME;
-    uint64_t before = ask(stream, latest);
-    for (int same = 0; same < wanted;) {
-        const uint64_t now = ask(stream, latest);
-        same = now == before ? same + 1 : 0;
-        before = now;
+    enum { SAME = 20 }; /* reports in a row; 1 if ranks do not answer, which takes the limit */
+    unsigned ranks = job.ranks;
+    for (int same = 0; same < (ranks < job.ranks - 1 ? 1 : SAME);) {
+        ask(stream, latest);
+        ranks = report_ranks(latest);
+        report_compare(latest, ranks, &same);
     }
     report_print(latest);
 }
