@@ -84,15 +84,6 @@ void aq_traffic_arrived(const aq_arrival_t *arrival)
                 arrival->nbytes);
 }
 
-void aq_traffic_mapped(gex_EP_Index_t endpoint, uint32_t jobrank, aq_count_t operation,
-                       aq_count_t bytes, size_t nbytes)
-{
-    if (bytes == operation)
-        aq_count_to_at(endpoint, jobrank, operation);
-    else
-        aq_count_bytes_to_at(endpoint, jobrank, operation, bytes, nbytes);
-}
-
 // ---- lines ----
 
 // What this rank counted for another one, in all threads and on all endpoints.

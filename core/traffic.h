@@ -26,8 +26,4 @@ void aq_traffic_write(void);
 // Counts a message of the client that has arrived.
 void aq_traffic_arrived(const aq_arrival_t *arrival);
 
-// Counts an operation on mapped memory. bytes: operation if it has none.
-void aq_traffic_mapped(gex_EP_Index_t endpoint, uint32_t jobrank, aq_count_t operation,
-                       aq_count_t bytes, size_t nbytes) __attribute__((cold));
-
 #endif

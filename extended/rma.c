@@ -37,6 +37,13 @@ static int start_by_best_way(const aq_rma_op_t *op, gex_Event_t part)
     return way.conduit->ops->rma ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
 }
 
+static inline void rma_count(const aq_rma_op_t *op)
+{
+    const aq_count_t operation = is_get(op) ? AQ_COUNT_GET : AQ_COUNT_PUT;
+    const aq_count_t bytes = is_get(op) ? AQ_COUNT_GET_BYTES : AQ_COUNT_PUT_BYTES;
+    aq_count_bytes_to_at(op->route.from, op->rank, operation, bytes, op->access.nbytes);
+}
+
 // Starts an operation on memory that is not mapped, with this function.
 static inline int start_away(const aq_rma_op_t *op, gex_Event_t part,
                              int (*begin)(const aq_rma_op_t *op, gex_Event_t part))
@@ -44,12 +51,7 @@ static inline int start_away(const aq_rma_op_t *op, gex_Event_t part,
     const int refused = begin(op, part);
     if (refused)
         return refused;
-    if (is_get(op))
-        aq_count_bytes_to_at(op->route.from, op->rank, AQ_COUNT_GET, AQ_COUNT_GET_BYTES,
-                             op->access.nbytes);
-    else
-        aq_count_bytes_to_at(op->route.from, op->rank, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES,
-                             op->access.nbytes);
+    rma_count(op);
     return 0;
 }
 
@@ -75,16 +77,6 @@ static bool is_guarded(const aq_rma_op_t *op)
     return aq_route_tagged(op->route) || aq_segment_guarded(op->rank, op->route.to);
 }
 
-static __attribute__((cold)) void count_mapped(const aq_rma_op_t *op)
-{
-    if (is_get(op))
-        aq_traffic_mapped(op->route.from, op->rank, AQ_COUNT_GET, AQ_COUNT_GET_BYTES,
-                          op->access.nbytes);
-    else
-        aq_traffic_mapped(op->route.from, op->rank, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES,
-                          op->access.nbytes);
-}
-
 static inline int rma_start(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_rma_t *access = &op->access;
@@ -98,7 +90,7 @@ static inline int rma_start(const aq_rma_op_t *op, gex_Event_t part)
     if (shift & 1)
         return start_away(op, part, start_by_best_way);
     if (__builtin_expect(aq_traffic_on, 0))
-        count_mapped(op);
+        rma_count(op);
     if (is_get(op))
         aq_api_copy_in(access->local, access->remote, access->nbytes, shift);
     else
