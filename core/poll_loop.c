@@ -22,12 +22,18 @@ enum {
 static const aq_watched_t always_calls[AQ_WATCHES] = {{.word = &always_calls->awaited}};
 static const aq_watched_t *watches = always_calls;
 static bool has_watches; // not always_calls
+// With one thread the watches show all that there is. If ranks do not share processors either,
+// loops need not count: each turn of a count waits for the store of the one before.
+static bool watches_suffice;
+static const _Atomic int32_t *exit_word; // of the job
 
 void aq_poll_loop_start(void)
 {
     const aq_watched_t *watch = aq_job.conduits[0]->watch;
     has_watches = aq_job.conduit_count == 1 && watch;
     watches = has_watches ? watch : always_calls;
+    watches_suffice = has_watches && !aq_threads && !aq_progress_is_crowded();
+    exit_word = aq_job.boot->exit_word;
 }
 
 // Whether a watch has its awaited value. The thread sanitizer cannot know that another thread may
@@ -50,7 +56,8 @@ static inline bool all_rest(void)
     _Static_assert(AQ_WATCHES == 4, "all watches are looked at");
     return !atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed) &&
            !watch_calls(watch) && !watch_calls(watch + 1) && !watch_calls(watch + 2) &&
-           !watch_calls(watch + 3) && !aq_boot_ended(aq_job.boot);
+           !watch_calls(watch + 3) &&
+           atomic_load_explicit(exit_word, memory_order_relaxed) == AQ_BOOT_RUNNING;
 }
 
 // ---- after a send ----
@@ -79,7 +86,8 @@ static __attribute__((noinline)) int poll_in_turn(void)
 
 static inline int poll_in_loop(void)
 {
-    return ++turns < LOOP_TURNS && all_rest() ? GASNET_OK : poll_in_turn();
+    const bool counts = !watches_suffice && ++turns >= LOOP_TURNS;
+    return !counts && all_rest() ? GASNET_OK : poll_in_turn();
 }
 
 void aq_poll_in_loop(void)
