@@ -159,6 +159,11 @@ void aq_counts_frame(uint16_t endpoint)
     aq_count_event(endpoint, AQ_COUNT_FRAME_SENT);
 }
 
+void aq_counts_resent(uint32_t jobrank)
+{
+    aq_cell_add(&aq_count_record(jobrank)->trouble[AQ_TROUBLE_RESENT], 1);
+}
+
 // ---- sums ----
 
 static void record_add(uint32_t jobrank, const aq_peer_record_t *record, void *context)

@@ -136,6 +136,7 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .segment_holds = aq_segment_holds,
         .poll_replies = aq_progress_poll_replies,
         .count_frame = aq_counts_frame,
+        .count_resent = aq_counts_resent,
         .go_on = aq_progress_go_on,
     };
     // Before ranks share anything: otherwise a rank would report that another rank is missing.

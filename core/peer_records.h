@@ -27,11 +27,18 @@ typedef enum aq_arrived {
     AQ_ARRIVED
 } aq_arrived_t;
 
+// What held messages to a rank up.
+typedef enum aq_trouble {
+    AQ_TROUBLE_NO_ROOM, // operations that found no room at first: credits, ring or queue used up
+    AQ_TROUBLE_RESENT,  // packets that were sent again
+    AQ_TROUBLES
+} aq_trouble_t;
+
 typedef struct aq_peer_record {
     _Atomic uint64_t endpoint0[AQ_PEER_COUNTS]; // of operations on endpoint 0 of this process
     _Atomic uint64_t further[AQ_PEER_COUNTS];   // on its other endpoints
     _Atomic uint64_t arrived[AQ_ARRIVED];
-    uint64_t spare[2];
+    _Atomic uint64_t trouble[AQ_TROUBLES];
 } aq_peer_record_t;
 _Static_assert(sizeof(aq_peer_record_t) == 256, "records do not share lines of the cache");
 

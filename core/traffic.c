@@ -26,7 +26,8 @@ static int file = -1;
 static const char title[] =
     "from,to,from_host,to_host,request_shorts,request_mediums,request_longs,request_bytes,"
     "reply_shorts,reply_mediums,reply_longs,reply_bytes,puts,put_bytes,gets,get_bytes,atomics,"
-    "arrived_requests,arrived_request_bytes,arrived_replies,arrived_reply_bytes\n";
+    "arrived_requests,arrived_request_bytes,arrived_replies,arrived_reply_bytes,"
+    "no_room,resent\n";
 
 // Returns 0 or errno. A pipe without a reader is refused, and not waited for.
 static int file_open(const char *path, int flags)
@@ -88,7 +89,7 @@ void aq_traffic_arrived(const aq_arrival_t *arrival)
 
 // What this rank counted for another one, in all threads and on all endpoints.
 typedef struct sum {
-    uint64_t sent[AQ_PEER_COUNTS], arrived[AQ_ARRIVED];
+    uint64_t sent[AQ_PEER_COUNTS], arrived[AQ_ARRIVED], trouble[AQ_TROUBLES];
 } sum_t;
 
 static void record_add(uint32_t jobrank, const aq_peer_record_t *record, void *context)
@@ -99,6 +100,8 @@ static void record_add(uint32_t jobrank, const aq_peer_record_t *record, void *c
                         atomic_load_explicit(&record->further[i], memory_order_relaxed);
     for (unsigned i = 0; i < AQ_ARRIVED; i++)
         sum->arrived[i] += atomic_load_explicit(&record->arrived[i], memory_order_relaxed);
+    for (unsigned i = 0; i < AQ_TROUBLES; i++)
+        sum->trouble[i] += atomic_load_explicit(&record->trouble[i], memory_order_relaxed);
 }
 
 static bool sum_is_zero(const sum_t *sum)
@@ -118,14 +121,17 @@ static size_t columns_write(const sum_t *sum, char *line, size_t room)
         AQ_COUNT_PUT,           AQ_COUNT_PUT_BYTES,
         AQ_COUNT_GET,           AQ_COUNT_GET_BYTES,
         AQ_COUNT_ATOMIC};
+    static const aq_arrived_t arrivals[AQ_ARRIVED] = {AQ_ARRIVED_REQUESTS, AQ_ARRIVED_REQUEST_BYTES,
+                                                      AQ_ARRIVED_REPLIES, AQ_ARRIVED_REPLY_BYTES};
     size_t length = 0;
     for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
         length += (size_t)snprintf(line + length, room - length, ",%" PRIu64, sum->sent[order[i]]);
-    return length + (size_t)snprintf(
-                        line + length, room - length,
-                        ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
-                        sum->arrived[AQ_ARRIVED_REQUESTS], sum->arrived[AQ_ARRIVED_REQUEST_BYTES],
-                        sum->arrived[AQ_ARRIVED_REPLIES], sum->arrived[AQ_ARRIVED_REPLY_BYTES]);
+    for (unsigned i = 0; i < AQ_ARRIVED; i++)
+        length +=
+            (size_t)snprintf(line + length, room - length, ",%" PRIu64, sum->arrived[arrivals[i]]);
+    return length + (size_t)snprintf(line + length, room - length, ",%" PRIu64 ",%" PRIu64 "\n",
+                                     sum->trouble[AQ_TROUBLE_NO_ROOM],
+                                     sum->trouble[AQ_TROUBLE_RESENT]);
 }
 
 // Returns the length of the line for a rank.

@@ -1,6 +1,7 @@
 #!/bin/bash
 # observe-matrix: the traffic matrix has the lines of a program that knows what it sends.
 #   observe-matrix.sh RANKS THREADS START ...   START: the function that starts a job, with its words
+# TROUBLE: no_room or resent, of which there must be some.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 . "$AQ_SRC/tests/checks/check-functions.sh"
@@ -13,7 +14,9 @@ GASNET_TRAFFIC=$work/matrix job "$*" "$ranks" traffic_work "$threads"
 [ ! -s "$work/err" ] || complain "there is a message"
 sed -n '/^[0-9]*,[0-9]*,/p' "$work/out" | sort >"$work/expected"
 [ "$(wc -l <"$work/expected")" -eq $((ranks * ranks)) ] || complain "not a line for each pair"
-tail -n +2 "$work/matrix" | cut -d, -f1,2,5- | sort >"$work/written"
+tail -n +2 "$work/matrix" | cut -d, -f1,2,5-21 | sort >"$work/written"
 diff "$work/expected" "$work/written" || complain "the matrix differs (> is what was written)"
 head -1 "$work/matrix" | grep -q '^from,to,from_host,to_host,' || complain "there is no title"
+sums=$(tail -n +2 "$work/matrix" | awk -F, '{n += $22; r += $23} END {print "no_room " n " resent " r}')
+[ -z "${TROUBLE:-}" ] || [[ $sums =~ $TROUBLE\ [1-9] ]] || complain "there is no trouble: $sums"
 conclude matrices

@@ -43,12 +43,18 @@ typedef struct rank {
 static uint8_t segments[2][SEGMENT];
 static uintptr_t segment_addr[2];
 static const uintptr_t segment_size[2] = {SEGMENT, SEGMENT};
-static unsigned seen[VALUES], deliveries;
+static unsigned seen[VALUES], deliveries, resent;
 static struct {
     aq_return_path_t path;
     uint32_t source;
     bool reply;
 } last;
+
+static void note_resent(uint32_t rank)
+{
+    assert_true(rank < 2);
+    resent++;
+}
 
 static bool in_a_segment(const void *addr, size_t nbytes)
 {
@@ -76,7 +82,8 @@ static void rank_open(rank_t *rank, uint32_t number)
                                    .segment_addr = segment_addr,
                                    .segment_size = segment_size,
                                    .segment_holds = in_a_segment,
-                                   .deliver = note_delivery};
+                                   .deliver = note_delivery,
+                                   .count_resent = note_resent};
     rank->main = udp_open_alone(&rank->env);
     assert_non_null(rank->main);
 }
@@ -451,6 +458,7 @@ static void nothing_is_lost_or_doubled_on_a_bad_network(void **state)
     for (unsigned i = 0; i < MESSAGES; i++)
         assert_int_equal(seen[i], 1);
     assert_true(link->stats.resent > 0);
+    assert_true(resent >= link->stats.resent);
 }
 
 // ---- silence ----
