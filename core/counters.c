@@ -10,6 +10,7 @@
 enum { LEAVING_TURNS = 10000 };
 
 _Thread_local aq_thread_counts_t aq_thread_counts;
+bool aq_counts_detour;
 static aq_thread_counts_t ended; // what threads that have ended counted
 static aq_thread_counts_t *threads = &ended;
 static atomic_uint lock; // of the list, and of the tables `further`
@@ -92,8 +93,8 @@ static void end_thread(void)
         at = &(*at)->next;
     *at = counts->next;
     move_to_ended(counts);
-    aq_peer_slot_drop(counts->peers);
-    counts->peers = NULL;
+    aq_peer_slot_drop(counts->records);
+    counts->peers = counts->records = NULL;
     counts->joined = false;
     drop_lock();
 }
@@ -103,15 +104,16 @@ aq_peer_record_t *aq_counts_join(void)
     static _Thread_local aq_thread_end_t end = {.run = end_thread};
     aq_thread_counts_t *counts = &aq_thread_counts;
     if (counts->joined)
-        return counts->peers;
+        return counts->records;
     aq_thread_at_end(&end);
     take_lock();
-    counts->peers = aq_peer_slot_take();
+    counts->records = aq_peer_slot_take();
+    counts->peers = aq_counts_detour ? NULL : counts->records;
     counts->joined = true;
     counts->next = threads;
     threads = counts;
     drop_lock();
-    return counts->peers;
+    return counts->records;
 }
 
 // ---- counting ----
