@@ -13,6 +13,7 @@
 #define AQ_PEER_RECORDS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 // What a record counts, in the order of the first values of aq_count_t (counters.h).
@@ -63,5 +64,10 @@ void aq_peer_slot_drop(aq_peer_record_t *slot);
 // The caller holds the lock of the counters.
 typedef void (*aq_peer_visit_t)(uint32_t rank, const aq_peer_record_t *record, void *context);
 void aq_peer_each(aq_peer_visit_t visit, void *context);
+
+// Adds up what all threads have counted for `count` ranks, at most AQ_PEER_READ, from `first` on.
+// Takes no lock, so a handler of a signal may call it. False: the counters are in no file.
+enum { AQ_PEER_READ = 16 };
+bool aq_peer_read(uint32_t first, uint32_t count, aq_peer_record_t *sums);
 
 #endif

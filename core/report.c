@@ -125,3 +125,9 @@ void aq_report_start(void)
         if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
             sigaction(number, &action, NULL);
 }
+
+bool aq_report_has_signal(int number)
+{
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == on_report_signal;
+}

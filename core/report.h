@@ -3,6 +3,7 @@
 #ifndef AQ_REPORT_H
 #define AQ_REPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gasnetex_core.h"
@@ -18,5 +19,8 @@ void aq_report_add(void (*tell)(void));
 
 // Installs the handler of the signal unless the client has one.
 void aq_report_start(void);
+
+// Whether this signal asks for the report.
+bool aq_report_has_signal(int number);
 
 #endif

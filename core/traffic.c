@@ -3,16 +3,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../other/base/minmax.h"
 #include "../other/base/settings.h"
+#include "../other/base/settings_lists.h"
+#include "../other/observe/traffic_format.h"
 #include "fatal.h"
 #include "job.h"
 #include "job_groups.h"
+#include "report.h"
 
 #define NAME "GASNET_TRAFFIC"
 
@@ -21,13 +26,9 @@ enum { LINE_BYTES = 512, BUFFER_BYTES = 64 << 10 };
 bool aq_traffic_on;
 static int file = -1;
 
-// ---- start ----
+// ---- the file ----
 
-static const char title[] =
-    "from,to,from_host,to_host,request_shorts,request_mediums,request_longs,request_bytes,"
-    "reply_shorts,reply_mediums,reply_longs,reply_bytes,puts,put_bytes,gets,get_bytes,atomics,"
-    "arrived_requests,arrived_request_bytes,arrived_replies,arrived_reply_bytes,"
-    "no_room,resent\n";
+static const char title[] = AQ_TRAFFIC_TITLE "\n";
 
 // Returns 0 or errno. A pipe without a reader is refused, and not waited for.
 static int file_open(const char *path, int flags)
@@ -61,18 +62,6 @@ static void file_make(const char *path)
                      "which this user may write; the job goes on without it",
                 path, strerror(error));
     file = -1;
-}
-
-void aq_traffic_start(void)
-{
-    const char *path = aq_settings_text(AQ_SET_TRAFFIC);
-    aq_traffic_on = path[0] != '\0';
-    if (!aq_traffic_on)
-        return;
-    if (aq_job.host.my_index == 0)
-        file_make(path);
-    else if (file_open(path, 0) != 0)
-        file = -1; // the first rank of the host warns
 }
 
 // ---- counts ----
@@ -111,7 +100,7 @@ static bool sum_is_zero(const sum_t *sum)
 }
 
 // The columns behind the hosts, in the order of the title.
-static size_t columns_write(const sum_t *sum, char *line, size_t room)
+static size_t columns_write(const sum_t *sum, unsigned snapshot, char *line, size_t room)
 {
     static const aq_count_t order[AQ_PEER_COUNTS] = {
         AQ_COUNT_REQUEST_SHORT, AQ_COUNT_REQUEST_MEDIUM,
@@ -129,18 +118,18 @@ static size_t columns_write(const sum_t *sum, char *line, size_t room)
     for (unsigned i = 0; i < AQ_ARRIVED; i++)
         length +=
             (size_t)snprintf(line + length, room - length, ",%" PRIu64, sum->arrived[arrivals[i]]);
-    return length + (size_t)snprintf(line + length, room - length, ",%" PRIu64 ",%" PRIu64 "\n",
+    return length + (size_t)snprintf(line + length, room - length, ",%" PRIu64 ",%" PRIu64 ",%u\n",
                                      sum->trouble[AQ_TROUBLE_NO_ROOM],
-                                     sum->trouble[AQ_TROUBLE_RESENT]);
+                                     sum->trouble[AQ_TROUBLE_RESENT], snapshot);
 }
 
-// Returns the length of the line for a rank.
+// Returns the length of the line for a rank. snapshot: 0 at the end of the job.
 static size_t line_write(uint32_t to, const sum_t *sum, const aq_group_numbers_t *groups,
-                         char line[LINE_BYTES])
+                         unsigned snapshot, char line[LINE_BYTES])
 {
     const size_t length = (size_t)snprintf(line, LINE_BYTES, "%u,%u,%u,%u", aq_job.rank, to,
                                            groups[aq_job.rank].host, groups[to].host);
-    return length + columns_write(sum, line + length, LINE_BYTES - length);
+    return length + columns_write(sum, snapshot, line + length, LINE_BYTES - length);
 }
 
 // Writes whole lines at once, as other ranks do: the file is open for appending. Returns 0 or
@@ -151,7 +140,7 @@ static int lines_write(const sum_t *sums, const aq_group_numbers_t *groups, char
     for (uint32_t to = 0; to < aq_job.size; to++) {
         if (sum_is_zero(&sums[to]))
             continue;
-        length += line_write(to, &sums[to], groups, buffer + length);
+        length += line_write(to, &sums[to], groups, 0, buffer + length);
         if (length + LINE_BYTES <= BUFFER_BYTES)
             continue;
         const int error = file_write(buffer, length);
@@ -188,4 +177,91 @@ void aq_traffic_write(void)
     if (error)
         aq_log_warn(NAME "=%s: cannot write the lines of this rank: %s; the matrix lacks them",
                     aq_settings_text(AQ_SET_TRAFFIC), strerror(error));
+}
+
+// ---- snapshots ----
+
+static const aq_group_numbers_t *groups_at_start; // never freed: a handler of a signal reads it
+
+// Returns the length of the lines for some ranks.
+static size_t records_write(uint32_t first, uint32_t count, const aq_peer_record_t *records,
+                            unsigned snapshot, char *buffer)
+{
+    size_t length = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum_t sum = {0};
+        record_add(0, &records[i], &sum);
+        if (!sum_is_zero(&sum))
+            length += line_write(first + i, &sum, groups_at_start, snapshot, buffer + length);
+    }
+    return length;
+}
+
+// Returns 0 or errno.
+static int snapshot_write(unsigned snapshot)
+{
+    static char buffer[AQ_PEER_READ * LINE_BYTES];
+    static aq_peer_record_t records[AQ_PEER_READ];
+    int error = 0;
+    for (uint32_t first = 0; first < aq_job.size && !error; first += AQ_PEER_READ) {
+        const uint32_t count = (uint32_t)aq_min(AQ_PEER_READ, aq_job.size - first);
+        if (!aq_peer_read(first, count, records))
+            return ENOTSUP;
+        error = file_write(buffer, records_write(first, count, records, snapshot, buffer));
+    }
+    return error;
+}
+
+// Runs in a handler of a signal, so that a rank that hangs writes its lines, too.
+static void snapshot_take(void)
+{
+    static atomic_flag busy;
+    static unsigned taken;
+    if (file < 0 || atomic_flag_test_and_set(&busy))
+        return;
+    const int error = snapshot_write(++taken);
+    atomic_flag_clear(&busy);
+    if (error)
+        aq_log_warn(NAME "=%s: cannot write the lines of snapshot %u: %s; the matrix lacks them",
+                    aq_settings_text(AQ_SET_TRAFFIC), taken, strerror(error));
+}
+
+static void on_snapshot_signal(int number)
+{
+    const int saved = errno;
+    (void)number;
+    snapshot_take();
+    errno = saved;
+}
+
+// A signal that also asks for the report gets both.
+static void signals_catch(void)
+{
+    const struct sigaction action = {.sa_handler = on_snapshot_signal, .sa_flags = SA_RESTART};
+    const char *list = aq_settings_text(AQ_SET_TRAFFIC_SIGNAL);
+    struct sigaction old;
+    bool reported = false;
+    groups_at_start = list[0] ? aq_job_group_numbers() : NULL;
+    for (int number; groups_at_start && (number = aq_settings_next_signal(&list)) > 0;)
+        if (aq_report_has_signal(number))
+            reported = true;
+        else if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(number, &action, NULL);
+    if (reported)
+        aq_report_add(snapshot_take);
+}
+
+// ---- start ----
+
+void aq_traffic_start(void)
+{
+    const char *path = aq_settings_text(AQ_SET_TRAFFIC);
+    aq_traffic_on = path[0] != '\0';
+    if (!aq_traffic_on)
+        return;
+    if (aq_job.host.my_index == 0)
+        file_make(path);
+    else if (file_open(path, 0) != 0)
+        file = -1; // the first rank of the host warns
+    signals_catch();
 }

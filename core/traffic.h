@@ -1,5 +1,6 @@
 // The traffic matrix that GASNET_TRAFFIC asks for: what each rank sent to each other one, and what
-// arrived of it, as lines of a file, which all ranks add to when the job ends.
+// arrived of it, as lines of a file (traffic_format.h), which all ranks add to when the job ends,
+// and when a signal arrives (GASNET_TRAFFIC_SIGNAL).
 //
 // While it is asked for, nothing may pass uncounted, which costs time that other jobs do not pay:
 // - no handler has a shape in the fast dispatch (endpoint.h), so the slow one counts arrivals;
@@ -17,7 +18,8 @@
 // Set at init, before any message arrives and any team is made.
 extern bool aq_traffic_on;
 
-// Opens the file, at init. The first rank of each host makes it, or warns if it cannot be written.
+// Opens the file, at init, and catches the signals. The first rank of each host makes it, or warns
+// if it cannot be written. Call it after aq_report_start.
 void aq_traffic_start(void);
 
 // Adds the lines of this rank, when it leaves the job; once. Blocks for the file system.

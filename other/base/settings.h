@@ -88,6 +88,7 @@ typedef enum aq_setting_id {
     AQ_SET_MSG_SHARED,     // GASNET_MSG_SHARED: bytes that gasnetx_Msg_Alloc has at most
     AQ_SET_COLL_TUNING_FILE, // GASNET_COLL_TUNING_FILE: limits of collectives
     AQ_SET_TRAFFIC,          // GASNET_TRAFFIC: file of the traffic matrix
+    AQ_SET_TRAFFIC_SIGNAL,   // GASNET_TRAFFIC_SIGNAL
     AQ_SET_WAKE_LIMIT,  // GASNET_WAKE_LIMIT: milliseconds of a sleep on the descriptor; 0: auto
     AQ_SET_EXITTIMEOUT, // GASNET_EXITTIMEOUT and its family: seconds
     AQ_SET_EXITTIMEOUT_MIN,

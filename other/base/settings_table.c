@@ -347,7 +347,14 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "lines of its ranks. A file of that name is emptied at start. If it cannot be written, "
          "the first rank of the host warns, and the job goes on. While it is set, puts, gets and "
          "atomics on mapped memory are counted, too, and call the library. A rank that is killed "
-         "adds no line."},
+         "adds no line at its end. gasnet_view(1) draws a picture of the file."},
+    [AQ_SET_TRAFFIC_SIGNAL] =
+        {"GASNET_TRAFFIC_SIGNAL", AQ_TYPE_SIGNALS, "SIGUSR2", 0, 0, NULL,
+         "Signal at which each rank adds its lines so far to the file of GASNET_TRAFFIC, also if "
+         "it hangs, and continues. Column snapshot of these lines counts the signals from 1; lines "
+         "of the end of the job have 0 there. The launcher forwards SIGUSR1 and SIGUSR2 to all "
+         "ranks. A signal of GASNET_REPORT_SIGNAL does both. If the program has a handler for the "
+         "signal when it calls init, the program keeps it. Empty: none."},
     [AQ_SET_WAKE_LIMIT] =
         {"GASNET_WAKE_LIMIT", AQ_TYPE_INT, "0", 0, 1e9, NULL,
          "Milliseconds after which a client that sleeps on the descriptor of gasnetx_Wait_Arm is "

@@ -2,6 +2,8 @@
  * prints what the lines of the traffic matrix must be:
  *
  *     GASNET_TRAFFIC=FILE gasnetrun_smp -n 4 traffic_work 2     two threads a rank
+ *
+ * With the further word "hang", a last Short of rank 0 hangs in its handler at rank 1.
  */
 #include <gasnetex.h>
 
@@ -16,9 +18,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { LONGS = 2, PUTS = 3, GETS = 2, ATOMICS = 4, LONG_BYTES = 64, PUT_BYTES = 8, GET_BYTES = 16 };
-enum { H_SHORT = GEX_AM_INDEX_BASE, H_MEDIUM, H_LONG, H_SHORT_BACK, H_MEDIUM_BACK };
+enum { H_SHORT = GEX_AM_INDEX_BASE, H_MEDIUM, H_LONG, H_SHORT_BACK, H_MEDIUM_BACK, H_HANG };
 enum { SEGMENT = 1 << 16, MOST_THREADS = 8 };
 
 /* Each thread of each rank has a slot of its own in all segments, in whose first half slots are,
@@ -29,6 +33,7 @@ enum { COUNTER_AT = SEGMENT / 2 };
 static gex_TM_t team;
 static gex_Rank_t me, size;
 static unsigned threads;
+static int hangs;
 static gex_AD_t domain;
 static atomic_uint_least64_t longs_arrived, replies_arrived;
 
@@ -90,6 +95,15 @@ static void on_medium_back(gex_Token_t token, void *payload, size_t nbytes)
 {
     (void)token, (void)payload, (void)nbytes;
     replies_arrived++;
+}
+
+static void on_hang(gex_Token_t token)
+{
+    (void)token;
+    printf("hangs\n");
+    fflush(stdout);
+    for (;;)
+        pause();
 }
 
 /* ---- work ---- */
@@ -156,6 +170,12 @@ static void work_in_threads(void)
 
 /* ---- what is expected ---- */
 
+/* The last Short, as sent and as arrived, by the place in the line. */
+static unsigned is_last(gex_Rank_t to, size_t place)
+{
+    return hangs && ((me == 0 && to == 1 && place == 0) || (me == 1 && to == 0 && place == 13));
+}
+
 static void print_pair(gex_Rank_t to)
 {
     const uint64_t number[] = {shorts(me, to),
@@ -178,8 +198,8 @@ static void print_pair(gex_Rank_t to)
     char line[512];
     int length = snprintf(line, sizeof line, "%u,%u", (unsigned)me, (unsigned)to);
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        length +=
-            snprintf(line + length, sizeof line - (size_t)length, ",%" PRIu64, threads * number[i]);
+        length += snprintf(line + length, sizeof line - (size_t)length, ",%" PRIu64,
+                           threads * number[i] + is_last(to, i));
     printf("%s\n", line);
 }
 
@@ -208,7 +228,8 @@ int main(int argc, char **argv)
         {H_SHORT_BACK, (gex_AM_Fn_t)on_short_back, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL,
          NULL},
         {H_MEDIUM_BACK, (gex_AM_Fn_t)on_medium_back, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0,
-         NULL, NULL}};
+         NULL, NULL},
+        {H_HANG, (gex_AM_Fn_t)on_hang, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, NULL}};
     gex_Client_t client;
     gex_EP_t ep;
     gex_Segment_t segment;
@@ -217,7 +238,8 @@ int main(int argc, char **argv)
     me = gex_TM_QueryRank(team);
     size = gex_TM_QuerySize(team);
     threads = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
-    check(threads >= 1 && threads <= MOST_THREADS, "usage: traffic_work [THREADS, 1 to 8]");
+    hangs = argc > 2 && strcmp(argv[2], "hang") == 0;
+    check(threads >= 1 && threads <= MOST_THREADS, "usage: traffic_work [THREADS, 1 to 8] [hang]");
     check(size * threads <= COUNTER_AT / SLOT, "too many threads in all");
     gex_EP_RegisterHandlers(ep, table, sizeof table / sizeof *table);
     check(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "no segment");
@@ -229,7 +251,12 @@ int main(int argc, char **argv)
         print_pair(to);
     if (getenv("GASNET_TRAFFIC"))
         check_counters();
+    fflush(stdout);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); /* the first exit ends the others */
+    if (hangs && me == 0)
+        gex_AM_RequestShort0(team, 1, H_HANG, 0);
+    if (hangs)
+        GASNET_BLOCKUNTIL(0);
     gex_AD_Destroy(domain);
     gasnet_exit(0);
 }

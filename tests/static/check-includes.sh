@@ -10,6 +10,7 @@ cd "$AQ_SRC" || exit
 allowed='
 other/base:
 other/mpi: other/base
+other/observe: other/base
 other/packaging: public
 other/tools: other/base
 firehose: other/base
