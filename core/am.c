@@ -185,10 +185,13 @@ static void call_checked(gex_Token_t token, const aq_arrival_t *arrival)
 
 static inline bool run_handler(gex_AM_Fn_t fn, gex_Token_t token)
 {
+    const aq_arrival_t *arrival = token->arrival;
+    aq_probe_handler_start(arrival->source, arrival->handler, arrival->reply, arrival->nbytes);
     if (AQ_CHECKS)
-        call_checked(token, token->arrival);
+        call_checked(token, arrival);
     else
-        aq_am_call(fn, token, token->arrival);
+        aq_am_call(fn, token, arrival);
+    aq_probe_handler_end();
     return token->replied;
 }
 

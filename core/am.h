@@ -7,6 +7,7 @@
 #ifndef AQ_AM_H
 #define AQ_AM_H
 
+#include "../other/base/probes.h"
 #include "am_route.h"
 #include "conduit.h"
 #include "counters.h"
@@ -82,9 +83,11 @@ static inline aq_count_t aq_am_count_of(const aq_am_t *am)
 }
 
 // Counts a message of the client, which has left an endpoint of this process for a rank.
-static inline void aq_am_count_sent(gex_EP_Index_t from, uint32_t jobrank, aq_count_t count,
-                                    size_t nbytes)
+static inline void aq_am_count_sent(gex_EP_Index_t from, uint32_t jobrank, const aq_am_t *am)
 {
+    const aq_count_t count = aq_am_count_of(am);
+    const size_t nbytes = am->nbytes;
+    aq_probe_message_send(jobrank, am->handler, am->category, am->reply, nbytes);
     if (count == AQ_COUNT_REQUEST_SHORT || count == AQ_COUNT_REPLY_SHORT)
         aq_count_to_at(from, jobrank, count);
     else if (count < AQ_COUNT_REPLY_SHORT)

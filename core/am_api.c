@@ -9,7 +9,7 @@
 static inline void count_early(uint32_t jobrank, const aq_am_t *am)
 {
     if (am->handler >= GEX_AM_INDEX_BASE)
-        aq_am_count_sent(0, jobrank, aq_am_count_of(am), am->nbytes);
+        aq_am_count_sent(0, jobrank, am);
 }
 
 // Takes back the count of a message that was refused.
@@ -37,7 +37,7 @@ static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, ge
     const aq_team_t *team = aq_team_of(tm);
     if (team->members)
         return aq_am_request_routed(aq_team_route(team, rank), team->members[rank], am, flags);
-    aq_am_count_sent(0, rank, aq_am_count_of(am), am->nbytes);
+    aq_am_count_sent(0, rank, am);
     const int refused = aq_am_send_request(rank, am, flags);
     return __builtin_expect(refused, 0) ? uncount(rank, am) : 0;
 }

@@ -302,7 +302,7 @@ static void commit_in_conduit(gex_AM_SrcDesc_t sd)
     if (sd->token)
         sd->token->replied = true;
     aq_thread_self()->prepared = NULL;
-    aq_am_count_sent(sd->route.from, sd->jobrank, aq_am_count_of(&sd->am), sd->am.nbytes);
+    aq_am_count_sent(sd->route.from, sd->jobrank, &sd->am);
 }
 
 int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,

@@ -80,7 +80,7 @@ int aq_am_request_routed(aq_route_t route, uint32_t jobrank, const aq_am_t *am, 
 {
     const int refused = send_request(route, jobrank, am, flags);
     if (!refused && is_of_client(am))
-        aq_am_count_sent(route.from, jobrank, aq_am_count_of(am), am->nbytes);
+        aq_am_count_sent(route.from, jobrank, am);
     return refused;
 }
 
@@ -88,6 +88,6 @@ int aq_am_reply_routed(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
 {
     const int refused = send_reply(token, am, flags);
     if (!refused && is_of_client(am))
-        aq_am_count_sent(token->route.to, token->arrival->source, aq_am_count_of(am), am->nbytes);
+        aq_am_count_sent(token->route.to, token->arrival->source, am);
     return refused;
 }

@@ -3,7 +3,9 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "../other/base/probes.h"
 #include "fatal.h"
+#include "job.h"
 #include "lock.h"
 #include "thread_life.h"
 
@@ -163,6 +165,7 @@ void aq_counts_frame(uint16_t endpoint)
 
 void aq_counts_resent(uint32_t jobrank)
 {
+    aq_probe_resend(aq_job.rank, jobrank);
     aq_cell_add(&aq_count_record(jobrank)->trouble[AQ_TROUBLE_RESENT], 1);
 }
 

@@ -245,6 +245,15 @@ static void print_feature(const char *name, bool there, const char *why_not)
     print_usable(name, there, there ? "" : why_not);
 }
 
+static bool has_probes(void)
+{
+#ifdef HAVE_SYS_SDT_H
+    return true;
+#else
+    return false;
+#endif
+}
+
 static void print_kernel(void)
 {
     struct utsname name;
@@ -264,6 +273,8 @@ static void print_kernel(void)
     print_feature("futex", has_futex(), "a thread that waits cannot sleep; allow the call futex");
     print_feature("membarrier", has_membarrier(),
                   "it needs Linux 4.14 or newer, and a sandbox that allows the call membarrier");
+    print_feature("probes", has_probes(),
+                  "built without sys/sdt.h; install systemtap-sdt-dev and build again");
 }
 
 static int print_host(void)

@@ -2,6 +2,7 @@
 
 #include "../other/base/clock.h"
 #include "../other/base/minmax.h"
+#include "../other/base/probes.h"
 #include "fatal.h"
 
 static _Atomic int32_t no_exit_word = AQ_BOOT_RUNNING + 1;
@@ -105,6 +106,7 @@ static uintptr_t connect_peer(uint32_t rank)
             continue;
         if (conduit->ops->connect(conduit, &peer, &link) != AQ_OK)
             break;
+        aq_probe_connect(aq_job.rank, rank, conduit->ops->name);
         atomic_fetch_add_explicit(&aq_job.bound_peers, 1, memory_order_relaxed);
         if (i < atomic_load_explicit(&aq_job.unused_conduits, memory_order_relaxed))
             atomic_store_explicit(&aq_job.unused_conduits, i, memory_order_relaxed);

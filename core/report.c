@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "../other/base/log.h"
+#include "../other/base/probes.h"
 #include "../other/base/settings.h"
 #include "../other/base/settings_lists.h"
 #include "event.h"
@@ -45,6 +46,7 @@ static report_wait_t *own_wait(void)
 void aq_report_wait(gex_Event_t event, int64_t room_to)
 {
     report_wait_t *wait = own_wait();
+    aq_probe_wait_start(aq_job.rank, room_to);
     atomic_store_explicit(&wait->event, event, memory_order_relaxed);
     atomic_store_explicit(&wait->room_to, room_to, memory_order_relaxed);
     atomic_store_explicit(&wait->on, true, memory_order_release);
@@ -52,6 +54,7 @@ void aq_report_wait(gex_Event_t event, int64_t room_to)
 
 void aq_report_go_on(void)
 {
+    aq_probe_wait_end();
     atomic_store_explicit(&own_wait()->on, false, memory_order_release);
 }
 

@@ -1,5 +1,6 @@
 #include "retry.h"
 
+#include "../other/base/probes.h"
 #include "counters.h"
 #include "fatal.h"
 #include "job.h"
@@ -13,6 +14,7 @@ aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
     const bool in_handler = mode == AQ_RETRY_REPLIES;
     aq_status_t status = AQ_AGAIN;
     aq_api_wait_t wait = {0};
+    aq_probe_no_room(aq_job.rank, jobrank);
     aq_count_event(endpoint, AQ_COUNT_NO_ROOM);
     aq_cell_add(&aq_count_record(jobrank)->trouble[AQ_TROUBLE_NO_ROOM], 1);
     if (mode == AQ_RETRY_NEVER) {

@@ -14,6 +14,7 @@
 #include "../core/team.h"
 #include "../core/traffic.h"
 #include "../core/window_connect.h"
+#include "../other/base/probes.h"
 #include "gasnetex_rma.h"
 #include "rma_probe.h"
 
@@ -118,6 +119,7 @@ static __attribute__((noinline, cold)) int rma_start_doubtful(const aq_rma_op_t 
 static inline int rma_start_checked(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_rma_t *rma = &op->access;
+    aq_probe_rma_start(aq_job.rank, is_get(op), op->rank, rma->nbytes);
     const bool fits = aq_access_fits(op->rank, op->route.to, rma->remote, rma->nbytes);
     if (__builtin_expect(fits && !aq_probe_needed(op->route.to), 1))
         return rma_start(op, part);
@@ -168,6 +170,7 @@ static inline int rma_start_blocking(aq_rma_op_t *op)
     const int refused = rma_start_checked(op, part);
     if (!refused)
         rma_await(part);
+    aq_probe_rma_end();
     return refused;
 }
 

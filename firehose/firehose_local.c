@@ -1,6 +1,7 @@
 // Regions of this process: misses, growth, eviction, invalidation.
 #include "firehose_state.h"
 #include "../other/base/minmax.h"
+#include "../other/base/probes.h"
 
 typedef struct aq_firehose_range {
     uintptr_t start, end; // page-aligned
@@ -78,6 +79,7 @@ static bool region_evict(aq_firehose_t *firehose)
     aq_firehose_region_t *region = aq_firehose_map_evict(&firehose->map);
     if (!region)
         return false;
+    aq_probe_evict(region->end - region->start);
     aq_firehose_local_end(firehose, region);
     firehose->stats.evictions++;
     return true;

@@ -23,6 +23,8 @@ ibverbs-providers  | optional | dpkg -s ibverbs-providers   | the same
 libfabric-dev      | optional | pkg-config --exists libfabric | conduit ofi
 perftest           | optional | command -v ib_write_lat     | the comparison with gasnet_perf over ibv
 libhwloc-dev       | optional | pkg-config --exists hwloc   | nearest ports of conduit ibv, processors in gasnet_info
+systemtap-sdt-dev  | optional | has_header sys/sdt.h        | probes for system tracers, gasnet_probes(7)
+bpftrace           | optional | command -v bpftrace         | the check of these probes
 libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++
 mandoc             | optional | command -v mandoc           | the check of the manual pages

@@ -1,0 +1,104 @@
+// Points at which a tracer of the system (bpftrace, SystemTap, perf) may look at a process, listed
+// in gasnet_probes(7). A probe is one instruction that does nothing, and a note in the file of the
+// program or library that says where its arguments are; a build without sys/sdt.h has none.
+//
+// Ranks are job ranks; `rank` is that of this process, the others are peers. No probe is on the
+// path of a put or get that is a copy in mapped memory.
+#ifndef AQ_PROBES_H
+#define AQ_PROBES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef HAVE_SYS_SDT_H
+#define SDT_USE_VARIADIC 1
+#include <sys/sdt.h>
+#define AQ_PROBE(...) STAP_PROBEV(aqueduct, __VA_ARGS__)
+#else
+#define AQ_PROBE(...) ((void)0)
+#endif
+
+// Returns the same value, in a register: tracers do not find an argument that the note names by a
+// symbol, as it names the words of a global variable.
+static inline uint32_t aq_probe_value(uint32_t value)
+{
+#ifdef HAVE_SYS_SDT_H
+    __asm__("" : "+r"(value));
+#endif
+    return value;
+}
+
+// A message of the client is about to be sent. category: 0 Short, 1 Medium, 2 Long.
+static inline void aq_probe_message_send(uint32_t to, uint8_t handler, uint8_t category,
+                                         uint8_t reply, size_t bytes)
+{
+    AQ_PROBE(message_send, to, handler, category, reply, bytes);
+    (void)to, (void)handler, (void)category, (void)reply, (void)bytes;
+}
+
+// The handler of a message is about to run, and has returned. A handler that sends to its own rank
+// contains the handler that it starts.
+static inline void aq_probe_handler_start(uint32_t from, uint8_t handler, uint8_t reply,
+                                          size_t bytes)
+{
+    AQ_PROBE(handler_start, from, handler, reply, bytes);
+    (void)from, (void)handler, (void)reply, (void)bytes;
+}
+static inline void aq_probe_handler_end(void)
+{
+    AQ_PROBE(handler_end);
+}
+
+// A put (get: 0) or get (get: 1) begins in the library; the last one of this thread, which blocks,
+// is complete.
+static inline void aq_probe_rma_start(uint32_t rank, uint8_t get, uint32_t to, size_t bytes)
+{
+    AQ_PROBE(rma_start, aq_probe_value(rank), get, to, bytes);
+    (void)rank, (void)get, (void)to, (void)bytes;
+}
+static inline void aq_probe_rma_end(void)
+{
+    AQ_PROBE(rma_end);
+}
+
+// A thread begins to wait: for room to send to a rank, or (-1) for something else; its wait is
+// over.
+static inline void aq_probe_wait_start(uint32_t rank, int64_t room_to)
+{
+    AQ_PROBE(wait_start, aq_probe_value(rank), room_to);
+    (void)rank, (void)room_to;
+}
+static inline void aq_probe_wait_end(void)
+{
+    AQ_PROBE(wait_end);
+}
+
+// An operation finds no room: credits, ring or queue are used up.
+static inline void aq_probe_no_room(uint32_t rank, uint32_t to)
+{
+    AQ_PROBE(no_room, aq_probe_value(rank), to);
+    (void)rank, (void)to;
+}
+
+// The first communication with a rank, by a conduit of this name.
+static inline void aq_probe_connect(uint32_t rank, uint32_t to, const char *conduit)
+{
+    AQ_PROBE(connect, aq_probe_value(rank), to, conduit);
+    (void)rank, (void)to, (void)conduit;
+}
+
+// A packet is sent again, since it may be lost.
+static inline void aq_probe_resend(uint32_t rank, uint32_t to)
+{
+    AQ_PROBE(resend, aq_probe_value(rank), to);
+    (void)rank, (void)to;
+}
+
+// The firehose cache gives up pinned memory, to pin other memory.
+static inline void aq_probe_evict(size_t bytes)
+{
+    AQ_PROBE(evict, bytes);
+    (void)bytes;
+}
+
+#endif
