@@ -89,7 +89,7 @@ static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq
         aq_fatal("a Long of %zu bytes to %p of rank %u is not in its attached segment, where "
                  "%zu are the most",
                  am->nbytes, am->dest, jobrank, route.conduit->max_long_unmapped);
-    aq_progress_wait_until(is_zero, &pending, NULL, jobrank);
+    aq_progress_wait_until(is_zero, &pending, aq_wait_word(AQ_WAIT_RANK, jobrank), NULL);
 }
 
 int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)
@@ -268,6 +268,15 @@ bool aq_am_deliver(const aq_arrival_t *arrival)
     if (__builtin_expect(dispatch_differs(to, arrival), 0))
         return deliver_several(arrival);
     return run_handler(to->fn, &(struct aq_token){.arrival = arrival});
+}
+
+bool aq_am_is_delivery(const void *function)
+{
+    const void *deliver = (const void *)(uintptr_t)aq_am_deliver;
+    const void *routed = (const void *)(uintptr_t)aq_am_deliver_routed;
+    return function == deliver || function == routed ||
+           function == (const void *)(uintptr_t)deliver_to ||
+           function == (const void *)(uintptr_t)aq_am_call;
 }
 
 // ---- queries ----

@@ -120,4 +120,7 @@ void aq_am_check_handler(const char *call, const aq_am_t *am);
 void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const aq_am_t *am);
 void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am);
 
+// Whether this is the begin of a function that calls handlers. Any thread; async-signal-safe.
+bool aq_am_is_delivery(const void *function);
+
 #endif

@@ -22,7 +22,9 @@
 #include "loopback.h"
 #include "null_handle.h"
 #include "progress.h"
+#include "rank_head.h"
 #include "report.h"
+#include "report_stack.h"
 #include "segment.h"
 #include "segment_revoke.h"
 #include "team.h"
@@ -168,6 +170,8 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     aq_debug_start(aq_job.rank);
     aq_fault_start();
     aq_report_start();
+    aq_report_stack_start();
+    aq_rank_file_start(aq_report_signal());
     if (mode == AQ_SEGMENT_EVERYTHING)
         aq_segment_everything();
     aq_traffic_start();

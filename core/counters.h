@@ -41,8 +41,10 @@ typedef enum aq_count {
     AQ_COUNT_FRAME_SENT,     // messages into a mailbox, also the library's own
     AQ_COUNTS
 } aq_count_t;
-_Static_assert((int)AQ_COUNT_NO_ROOM == (int)AQ_PEER_COUNTS,
-               "records of ranks count what comes before");
+_Static_assert((int)AQ_COUNT_NO_ROOM == (int)AQ_PEER_COUNTS &&
+                   (int)AQ_COUNT_PUT == (int)AQ_PEER_PUT &&
+                   (int)AQ_COUNT_GET_BYTES == (int)AQ_PEER_GET_BYTES,
+               "records of ranks count what comes before, in this order");
 
 // The cells of one thread for one endpoint.
 typedef struct aq_cells {

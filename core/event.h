@@ -33,8 +33,10 @@ typedef enum aq_part {
 
 struct gex_event_part {
     atomic_uint pending;
-    uint16_t index;     // the position of this part in the record
-    atomic_ushort uses; // of part ROOT: how often the record was freed, see aq_event_uses
+    uint16_t index; // the position of this part in the record
+    // Of part ROOT: how often the record was freed, see aq_event_uses. Of OTHER and RMW: a note
+    // about a collective, see aq_event_note.
+    atomic_ushort uses;
 };
 
 // Added to the counter of a part with an operation that has failed (access.h), so that the part is
@@ -61,6 +63,24 @@ static inline gex_Event_t aq_event_part(aq_event_t *event, aq_part_t part)
 static inline uint16_t aq_event_uses(aq_event_t *event)
 {
     return atomic_load_explicit(&event->part[AQ_PART_ROOT].uses, memory_order_acquire);
+}
+
+// Notes which collective the part OTHER of a record is about, for those who watch (report.h): its
+// team, as 1 + its place among the shown ones, 0: of none; and its number in the team.
+static inline void aq_event_note(aq_event_t *event, unsigned team, unsigned call)
+{
+    atomic_store_explicit(&event->part[AQ_PART_OTHER].uses, (unsigned short)team,
+                          memory_order_relaxed);
+    atomic_store_explicit(&event->part[AQ_PART_RMW].uses, (unsigned short)call,
+                          memory_order_relaxed);
+}
+static inline unsigned aq_event_note_team(const struct gex_event_part *record)
+{
+    return atomic_load_explicit(&record[AQ_PART_OTHER].uses, memory_order_relaxed);
+}
+static inline unsigned aq_event_note_call(const struct gex_event_part *record)
+{
+    return atomic_load_explicit(&record[AQ_PART_RMW].uses, memory_order_relaxed);
 }
 
 static inline void aq_event_begin(gex_Event_t part)

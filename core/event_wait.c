@@ -61,7 +61,7 @@ int gex_Event_Test(gex_Event_t event)
 // After the first turn, which never sleeps.
 static void event_await(gex_Event_t event, aq_api_wait_t *wait)
 {
-    aq_report_wait(event, -1);
+    aq_report_wait(aq_wait_word(AQ_WAIT_EVENT, 0), event);
     do
         aq_api_wait_turn(wait);
     while (!try_event("gex_Event_Wait", event));

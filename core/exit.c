@@ -23,6 +23,7 @@
 #include "attendant.h"
 #include "exit_broadcast.h"
 #include "job.h"
+#include "rank_head.h"
 #include "traffic.h"
 
 enum {
@@ -136,6 +137,7 @@ static int exit_head(int code)
 static int exit_body(int code)
 {
     aq_lock_leaving = true;
+    aq_rank_stage(AQ_STAGE_LEAVING);
     (void)signal(SIGQUIT, SIG_IGN);
     for (unsigned i = 0; i < TERMINATING; i++)
         (void)signal(terminating[i], SIG_IGN);
@@ -160,6 +162,7 @@ static int exit_body(int code)
     limit_step("takes leave of its launcher; see whether a program that only calls MPI_Init and "
                "MPI_Finalize ends there, and if not set GASNET_MPI_FINALIZE=0");
     aq_job.boot->ops->finalize(aq_job.boot);
+    aq_rank_stage(AQ_STAGE_LEFT);
     return code;
 }
 
@@ -177,6 +180,7 @@ void gasnet_exit(int code)
 void aq_exit_returning(int code)
 {
     pid_t first = 0;
+    aq_rank_stage(AQ_STAGE_LEAVING);
     aq_traffic_write();
     if (aq_job.boot->exit_stays_here || !atomic_compare_exchange_strong(&leaver, &first, gettid()))
         gasnet_exit(code);

@@ -145,7 +145,7 @@ void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
 {
     push_t push;
     push_start(&push, jobrank, route, am);
-    aq_progress_wait_until(push_advance_all, &push, NULL, jobrank);
+    aq_progress_wait_until(push_advance_all, &push, aq_wait_word(AQ_WAIT_ROOM, jobrank), NULL);
     push_end(&push);
 }
 

@@ -12,8 +12,7 @@
 #include "../other/base/memfile.h"
 #include "fatal.h"
 #include "job.h"
-
-enum { HEAD_BYTES = 4096 }; // and the unit of sizes; larger pages are a multiple
+#include "rank_head.h"
 
 typedef struct slot {
     aq_peer_record_t *records;
@@ -22,26 +21,19 @@ typedef struct slot {
 
 static slot_t *slots;
 static size_t slot_count;
-static int file = -1; // -1: there is none
-static aq_peer_head_t *head;
 
 // ---- memory ----
 
-static size_t page_bytes(void)
-{
-    const long page = sysconf(_SC_PAGESIZE);
-    return page > HEAD_BYTES ? (size_t)page : HEAD_BYTES;
-}
-
 static size_t slot_bytes(void)
 {
-    const size_t page = page_bytes(), bytes = aq_job.size * sizeof(aq_peer_record_t);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+                 bytes = aq_job.size * sizeof(aq_peer_record_t);
     return (bytes + page - 1) / page * page;
 }
 
 static size_t slot_offset(size_t i)
 {
-    return page_bytes() + i * slot_bytes();
+    return aq_rank_file_first() + i * slot_bytes();
 }
 
 static void *memory_map(int fd, size_t offset, size_t bytes)
@@ -55,43 +47,26 @@ static void *memory_map(int fd, size_t offset, size_t bytes)
     return memory;
 }
 
-static void head_write(void)
-{
-    *head = (aq_peer_head_t){.magic = AQ_PEER_MAGIC,
-                             .version = AQ_PEER_VERSION,
-                             .record_bytes = sizeof(aq_peer_record_t),
-                             .rank = aq_job.rank,
-                             .ranks = aq_job.size,
-                             .first = slot_offset(0),
-                             .slot_bytes = slot_bytes()};
-}
-
-static void file_make(void)
-{
-    if (aq_memfile_try_create("aqueduct-peers", page_bytes(), &file) != 0)
-        file = -1;
-    head = memory_map(file, 0, page_bytes());
-    head_write();
-}
-
 static bool file_grow(void)
 {
-    return file >= 0 && aq_memfile_resize(file, slot_offset(slot_count + 1)) == 0;
+    return aq_rank_file() >= 0 &&
+           aq_memfile_resize(aq_rank_file(), slot_offset(slot_count + 1)) == 0;
 }
 
 // ---- slots ----
 
 static aq_peer_record_t *slot_make(void)
 {
-    if (!head)
-        file_make();
+    aq_rank_head_t *head = aq_rank_head();
     slot_t *more = realloc(slots, (slot_count + 1) * sizeof *slots);
     if (!more)
         aq_fatal("out of memory for the counters of a thread");
     slots = more;
     const bool in_file = file_grow();
-    void *records = memory_map(in_file ? file : -1, slot_offset(slot_count), slot_bytes());
+    void *records =
+        memory_map(in_file ? aq_rank_file() : -1, slot_offset(slot_count), slot_bytes());
     slots[slot_count] = (slot_t){.records = records, .in_file = in_file, .taken = true};
+    head->slot_bytes = slot_bytes();
     atomic_store_explicit(&head->slots, slot_count + 1, memory_order_release);
     return slots[slot_count++].records;
 }
@@ -126,10 +101,10 @@ static void visit_ranks(const slot_t *slot, size_t low, size_t high, aq_peer_vis
 static bool find_written(size_t i, size_t *at, size_t *end)
 {
     const off_t start = (off_t)slot_offset(i), limit = start + (off_t)slot_bytes();
-    const off_t data = lseek(file, start + (off_t)*at, SEEK_DATA);
+    const off_t data = lseek(aq_rank_file(), start + (off_t)*at, SEEK_DATA);
     if (data < 0 || data >= limit)
         return false;
-    const off_t hole = lseek(file, data, SEEK_HOLE);
+    const off_t hole = lseek(aq_rank_file(), data, SEEK_HOLE);
     *at = (size_t)(data - start);
     *end = (size_t)((hole > 0 && hole < limit ? hole : limit) - start);
     return true;
@@ -162,7 +137,7 @@ static bool slot_read(size_t i, uint32_t first, uint32_t count, uint64_t *sums)
     uint64_t words[AQ_PEER_READ * WORDS];
     const size_t bytes = count * sizeof(aq_peer_record_t);
     const off_t at = (off_t)(slot_offset(i) + first * sizeof(aq_peer_record_t));
-    if (pread(file, words, bytes, at) != (ssize_t)bytes)
+    if (pread(aq_rank_file(), words, bytes, at) != (ssize_t)bytes)
         return false;
     for (size_t word = 0; word < count * WORDS; word++)
         sums[word] += words[word];
@@ -172,10 +147,10 @@ static bool slot_read(size_t i, uint32_t first, uint32_t count, uint64_t *sums)
 bool aq_peer_read(uint32_t first, uint32_t count, aq_peer_record_t *sums)
 {
     memset(sums, 0, count * sizeof *sums);
-    if (!head)
+    if (slot_count == 0)
         return true;
-    bool all = file >= 0;
-    const uint64_t made = atomic_load_explicit(&head->slots, memory_order_acquire);
+    bool all = aq_rank_file() >= 0;
+    const uint64_t made = atomic_load_explicit(&aq_rank_head()->slots, memory_order_acquire);
     for (uint64_t i = 0; i < made && all; i++)
         all = slot_read(i, first, count, (uint64_t *)sums);
     return all;

@@ -1,7 +1,7 @@
 // What this process counts for each rank that it has to do with.
 //
-//     file in memory:  head (a page) | slot 0 | slot 1 | ...
-//     slot:            a record for each rank of the job
+//     memory file of the rank:  head (other/observe/rank_file.h) | slot 0 | slot 1 | ...
+//     slot:                     a record for each rank of the job
 //
 // - A thread has a slot of its own, so it counts without a lock. When the thread ends, a later
 //   thread goes on counting in its slot.
@@ -12,47 +12,10 @@
 #ifndef AQ_PEER_RECORDS_H
 #define AQ_PEER_RECORDS_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-// What a record counts, in the order of the first values of aq_count_t (counters.h).
-enum { AQ_PEER_COUNTS = 13 };
-
-// Messages from a rank, which are counted only if somebody has asked for them (traffic.h).
-typedef enum aq_arrived {
-    AQ_ARRIVED_REQUESTS,
-    AQ_ARRIVED_REPLIES,
-    AQ_ARRIVED_REQUEST_BYTES,
-    AQ_ARRIVED_REPLY_BYTES,
-    AQ_ARRIVED
-} aq_arrived_t;
-
-// What held messages to a rank up.
-typedef enum aq_trouble {
-    AQ_TROUBLE_NO_ROOM, // operations that found no room at first: credits, ring or queue used up
-    AQ_TROUBLE_RESENT,  // packets that were sent again
-    AQ_TROUBLES
-} aq_trouble_t;
-
-typedef struct aq_peer_record {
-    _Atomic uint64_t endpoint0[AQ_PEER_COUNTS]; // of operations on endpoint 0 of this process
-    _Atomic uint64_t further[AQ_PEER_COUNTS];   // on its other endpoints
-    _Atomic uint64_t arrived[AQ_ARRIVED];
-    _Atomic uint64_t trouble[AQ_TROUBLES];
-} aq_peer_record_t;
-_Static_assert(sizeof(aq_peer_record_t) == 256, "records do not share lines of the cache");
-
-// At the begin of the file.
-#define AQ_PEER_MAGIC "AQPEERS"
-enum { AQ_PEER_VERSION = 1 };
-typedef struct aq_peer_head {
-    char magic[8];
-    uint32_t version, record_bytes;
-    uint32_t rank, ranks;       // of the job; ranks: with its reserve
-    uint64_t first, slot_bytes; // where slot 0 begins, and the bytes of each slot
-    _Atomic uint64_t slots;     // that have been used
-} aq_peer_head_t;
+#include "../other/observe/rank_file.h"
 
 // Returns a slot for the calling thread: the records of all ranks. Ends the job if memory is out.
 // The caller holds the lock of the counters.

@@ -6,6 +6,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "progress.h"
+#include "report.h"
 #include "thread.h"
 
 enum {
@@ -73,14 +74,21 @@ void aq_poll_sending(void)
 
 static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
 
+static void loop_lasts(void)
+{
+    aq_report_loops();
+    if (aq_progress_is_crowded())
+        sched_yield();
+}
+
 // Returns GASNET_OK, as the call that ends with it.
 static __attribute__((noinline)) int poll_in_turn(void)
 {
     const unsigned all = turns + ASKING_TURNS - 1;
     const bool found = aq_progress_poll();
     turns = found || all >= LOOP_TURNS ? 0 : all;
-    if (!found && all >= LOOP_TURNS && aq_progress_is_crowded())
-        sched_yield();
+    if (!found && all >= LOOP_TURNS)
+        loop_lasts();
     return GASNET_OK;
 }
 

@@ -379,6 +379,17 @@ static void sleep_up_to(aq_conduit_t *conduit, aq_api_wait_t *wait, uint64_t lim
         wait->turns = wait->since = 0;
 }
 
+static void wait_disarm(aq_api_wait_t *wait)
+{
+    if (wait->armed) {
+        aq_conduit_t *conduit = wakeup_conduit();
+        conduit->ops->disarm(conduit);
+        if (aq_threads)
+            aq_sleepers_leave();
+        wait->armed = 0;
+    }
+}
+
 // The last steps of a wait. The first call announces the sleep; the caller then checks its
 // condition and polls once more. If that finds nothing, the next call sleeps.
 static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
@@ -408,18 +419,13 @@ static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
         limit = aq_min(aq_max(limit, waited / SLEEP_PART), SLEEP_NS_LONGEST);
     publish_waiting_cpu(0);
     sleep_up_to(conduit, wait, limit);
-    aq_api_wait_end(wait);
+    wait_disarm(wait);
 }
 
 void aq_api_wait_end(aq_api_wait_t *wait)
 {
-    if (wait->armed) {
-        aq_conduit_t *conduit = wakeup_conduit();
-        conduit->ops->disarm(conduit);
-        if (aq_threads)
-            aq_sleepers_leave();
-        wait->armed = 0;
-    }
+    aq_report_end_unmarked();
+    wait_disarm(wait);
 }
 
 // The time to yield in nanoseconds before a sleep.
@@ -488,7 +494,7 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
         wait->since = 0;
         wait->naps = 0;
         if (wait->armed)
-            aq_api_wait_end(wait);
+            wait_disarm(wait);
         return;
     }
     wait->turns++;
@@ -507,6 +513,7 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
         return;
     aq_unbind_check();
     uint64_t now = aq_clock_ns();
+    aq_report_lasts(now);
     if (!wait->since)
         wait->since = now;
     uint64_t waited = now - wait->since;
@@ -518,11 +525,11 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
         block_in_conduit(wait, waited);
 }
 
-void aq_progress_wait_until(bool (*done)(void *context), void *context, gex_Event_t event,
-                            int64_t room_to)
+void aq_progress_wait_until(bool (*done)(void *context), void *context, uint64_t what,
+                            gex_Event_t event)
 {
     aq_api_wait_t wait = {0};
-    aq_report_wait(event, room_to);
+    aq_report_wait(what, event);
     while (!done(context))
         aq_api_wait_turn(&wait);
     aq_api_wait_end(&wait);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../other/observe/rank_file.h"
 #include "gasnet_fwd.h"
 #include "sleepers.h"
 
@@ -40,10 +41,10 @@ void aq_progress_serve_windows(void);
 // Delivers replies only; for waits in the handler of a request.
 void aq_progress_poll_replies(void);
 
-// Polls and sleeps until done(context) is true. Meanwhile the report of GASNET_REPORT_SIGNAL says
-// that this thread waits for an event (or NULL), or for room to send to a rank (or -1).
-void aq_progress_wait_until(bool (*done)(void *context), void *context, gex_Event_t event,
-                            int64_t room_to);
+// Polls and sleeps until done(context) is true. Meanwhile this thread shows (report.h) that it
+// waits for this (aq_wait_word), and for an event or NULL.
+void aq_progress_wait_until(bool (*done)(void *context), void *context, uint64_t what,
+                            gex_Event_t event);
 
 // One turn of a wait that polls for replies only; yields the processor when the wait gets long.
 void aq_progress_wait_replies(unsigned turns);

@@ -1,62 +1,131 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // gettid
+#endif
 #include "report.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "../other/base/log.h"
+#include "../other/base/minmax.h"
 #include "../other/base/probes.h"
 #include "../other/base/settings.h"
 #include "../other/base/settings_lists.h"
 #include "event.h"
 #include "job.h"
+#include "rank_head.h"
 #include "thread_life.h"
 #include "window.h"
 
-enum {
-    TELLERS = 8,
-    WAITS = 64, // further threads share the places of the first ones
-};
+enum { TELLERS = 8 };
 
-// What a thread waits for; each in a cache line of its own. Never freed: a handler of a signal
-// reads it.
-typedef struct report_wait {
-    _Alignas(64) atomic_bool on;
-    _Atomic(gex_Event_t) event;
-    _Atomic int64_t room_to;
-} report_wait_t;
-
-static report_wait_t waits[WAITS];
+_Thread_local bool aq_report_unmarked;
+static _Thread_local aq_shown_thread_t *own __attribute__((tls_model("initial-exec")));
+static _Thread_local gex_Event_t own_event __attribute__((tls_model("initial-exec")));
 
 static void (*tellers[TELLERS])(void);
 static unsigned teller_count;
+static void no_stack(void) {}
+static void (*tell_stack)(void) = no_stack;
+static int report_signal;
 
-// Returns the place of this thread.
-static report_wait_t *own_wait(void)
+// ---- what this thread shows ----
+
+static inline void own_set_wait(uint64_t what)
 {
-    static _Thread_local report_wait_t *own __attribute__((tls_model("initial-exec")));
-    if (!own)
-        own = &waits[aq_thread_number() % WAITS];
-    return own;
+    atomic_store_explicit(&own->wait, what, memory_order_relaxed);
 }
 
-void aq_report_wait(gex_Event_t event, int64_t room_to)
+// At its end, since another thread may use the place.
+static void own_leave(void)
 {
-    report_wait_t *wait = own_wait();
-    aq_probe_wait_start(aq_job.rank, room_to);
-    atomic_store_explicit(&wait->event, event, memory_order_relaxed);
-    atomic_store_explicit(&wait->room_to, room_to, memory_order_relaxed);
-    atomic_store_explicit(&wait->on, true, memory_order_release);
+    if (own) {
+        own_set_wait(AQ_WAIT_NOTHING);
+        atomic_store_explicit(&own->tid, 0, memory_order_relaxed);
+    }
+    own = NULL;
+}
+
+static __attribute__((noinline, cold)) void own_find(void)
+{
+    static _Thread_local aq_thread_end_t end = {.run = own_leave};
+    own = &aq_rank_head()->thread[(aq_thread_number() - 1) % AQ_SHOWN_THREADS];
+    atomic_store_explicit(&own->tid, (uint32_t)gettid(), memory_order_relaxed);
+    aq_thread_at_end(&end);
+}
+
+void aq_report_wait(uint64_t what, gex_Event_t event)
+{
+    if (__builtin_expect(!own, 0))
+        own_find();
+    aq_probe_wait_start(aq_job.rank, (uint32_t)(what >> 32), (uint32_t)what);
+    own_event = event;
+    own_set_wait(what);
 }
 
 void aq_report_go_on(void)
 {
     aq_probe_wait_end();
-    atomic_store_explicit(&own_wait()->on, false, memory_order_release);
+    own_set_wait(AQ_WAIT_NOTHING);
+    atomic_store_explicit(&own->since, 0, memory_order_relaxed);
+    aq_report_unmarked = false;
 }
+
+void aq_report_loops(void)
+{
+    if (__builtin_expect(!own, 0))
+        own_find();
+    const uint32_t loops = atomic_load_explicit(&own->loops, memory_order_relaxed);
+    atomic_store_explicit(&own->loops, loops + 1, memory_order_relaxed);
+}
+
+// ---- a wait that lasts ----
+
+static uint64_t pending_of(const struct gex_event_part *part)
+{
+    uint64_t all = 0;
+    for (unsigned i = AQ_PART_GET; i < AQ_PART_COUNT; i++) {
+        const unsigned pending = atomic_load_explicit(&part[i].pending, memory_order_relaxed);
+        all |= (uint64_t)aq_min(pending, (unsigned)AQ_PENDING_MOST)
+               << AQ_PENDING_BITS * (i - AQ_PART_GET);
+    }
+    return all;
+}
+_Static_assert(AQ_PART_COUNT - AQ_PART_GET == (int)AQ_PENDING_KINDS, "each kind has its bits");
+
+static void event_show(void)
+{
+    const struct gex_event_part *part = own_event - own_event->index;
+    const unsigned other = atomic_load_explicit(&part[AQ_PART_OTHER].pending, memory_order_relaxed);
+    atomic_store_explicit(&own->pending, pending_of(part), memory_order_relaxed);
+    atomic_store_explicit(&own->team, other ? aq_event_note_team(part) : 0, memory_order_relaxed);
+    atomic_store_explicit(&own->call, other ? aq_event_note_call(part) : 0, memory_order_relaxed);
+    if (other)
+        own_set_wait(aq_wait_word(AQ_WAIT_COLLECTIVE, 0));
+}
+
+void aq_report_lasts(uint64_t now)
+{
+    if (__builtin_expect(!own, 0))
+        own_find();
+    if (atomic_load_explicit(&own->wait, memory_order_relaxed) == AQ_WAIT_NOTHING) {
+        aq_report_wait(aq_wait_word(AQ_WAIT_CONDITION, 0), NULL);
+        aq_report_unmarked = true;
+    }
+    if (own_event)
+        event_show();
+    else
+        atomic_store_explicit(&own->pending, 0, memory_order_relaxed);
+    atomic_store_explicit(&own->polled, now, memory_order_relaxed);
+    if (!atomic_load_explicit(&own->since, memory_order_relaxed))
+        atomic_store_explicit(&own->since, now, memory_order_release);
+}
+
+// ---- the report ----
 
 void aq_report_add(void (*tell)(void))
 {
@@ -64,51 +133,65 @@ void aq_report_add(void (*tell)(void))
         tellers[teller_count++] = tell;
 }
 
-// "put 2, other 1": what is pending in the record of an event.
-static void describe_event(gex_Event_t event, char *text, size_t room)
+void aq_report_set_stack(void (*tell)(void))
 {
-    static const char *const names[AQ_PART_COUNT] = {
-        "", "get", "put", "AM", "local completion", "RMW", "barrier or other"};
-    const struct gex_event_part *part = event - event->index;
+    tell_stack = tell;
+}
+
+// "put: 2, AM: 1": what is pending.
+static void pending_describe(uint64_t pending, char *text, size_t room)
+{
+    static const char *const names[AQ_PENDING_KINDS] = {
+        "get", "put", "AM", "local completion", "RMW", "barrier or other"};
     size_t used = 0;
     text[0] = '\0';
-    for (unsigned i = 1; i < AQ_PART_COUNT && used < room; i++) {
-        const unsigned pending = atomic_load_explicit(&part[i].pending, memory_order_relaxed);
-        if (pending)
+    for (unsigned i = 0; i < AQ_PENDING_KINDS && used < room; i++) {
+        const unsigned count = pending >> AQ_PENDING_BITS * i & AQ_PENDING_MOST;
+        if (count)
             used += (size_t)snprintf(text + used, room - used, "%s%s: %u", used ? ", " : "",
-                                     names[i], pending);
+                                     names[i], count);
     }
 }
 
-// Returns whether the thread of this place waits.
-static bool tell_wait(const report_wait_t *wait)
+static void tell_wait(unsigned kind, uint32_t number, uint64_t pending)
 {
-    const bool on = atomic_load_explicit(&wait->on, memory_order_acquire);
-    const int64_t room_to = atomic_load_explicit(&wait->room_to, memory_order_relaxed);
-    const gex_Event_t event = atomic_load_explicit(&wait->event, memory_order_relaxed);
     char text[256];
-    if (on && room_to >= 0) {
-        aq_log_notice("report: waits for room to send to rank %" PRId64, room_to);
-    } else if (on) {
-        describe_event(event, text, sizeof text);
+    pending_describe(pending, text, sizeof text);
+    if (kind == AQ_WAIT_ROOM)
+        aq_log_notice("report: waits for room to send to rank %" PRIu32, number);
+    else if ((kind == AQ_WAIT_RECEIVE || kind == AQ_WAIT_SEND) && number != AQ_WAIT_NO_RANK)
+        aq_log_notice("report: waits for a message %s rank %" PRIu32 " (two sides)",
+                      kind == AQ_WAIT_SEND ? "to" : "from", number);
+    else if (kind == AQ_WAIT_RANK)
+        aq_log_notice("report: waits for an answer of rank %" PRIu32, number);
+    else if (kind == AQ_WAIT_CONDITION)
+        aq_log_notice("report: waits for a condition of the client");
+    else
         aq_log_notice("report: waits for an event (pending: %s)", text);
-    }
-    return on;
+}
+
+// Returns whether the thread of this place waits.
+static bool tell_thread(const aq_shown_thread_t *thread)
+{
+    const uint64_t wait = atomic_load_explicit(&thread->wait, memory_order_relaxed);
+    if (wait != AQ_WAIT_NOTHING)
+        tell_wait((unsigned)(wait >> 32), (uint32_t)wait,
+                  atomic_load_explicit(&thread->pending, memory_order_relaxed));
+    return wait != AQ_WAIT_NOTHING;
 }
 
 static void tell_waits(void)
 {
+    const aq_rank_head_t *head = aq_rank_head();
     unsigned on = 0;
-    for (unsigned i = 0; i < WAITS; i++)
-        on += tell_wait(&waits[i]);
+    for (unsigned i = 0; i < AQ_SHOWN_THREADS; i++)
+        on += tell_thread(&head->thread[i]);
     if (!on)
         aq_log_notice("report: waits for nothing in the library, or for a condition of the client");
 }
 
-static void on_report_signal(int number)
+static void report_print(void)
 {
-    const int saved = errno;
-    (void)number;
     tell_waits();
     for (unsigned i = 0; i < teller_count; i++)
         tellers[i]();
@@ -116,21 +199,40 @@ static void on_report_signal(int number)
         if (aq_job.conduits[i]->ops->dump_state)
             aq_job.conduits[i]->ops->dump_state(aq_job.conduits[i]);
     aq_window_dump_state();
+}
+
+// A reader of the memory file asks for a stack there.
+static void on_report_signal(int number, siginfo_t *info, void *context)
+{
+    const int saved = errno;
+    (void)number;
+    (void)context;
+    if (info->si_code == SI_QUEUE && info->si_value.sival_int == AQ_STACK_ASKED)
+        tell_stack();
+    else
+        report_print();
     errno = saved;
 }
 
 void aq_report_start(void)
 {
     const char *list = aq_settings_text(AQ_SET_REPORT_SIGNAL);
-    const struct sigaction action = {.sa_handler = on_report_signal, .sa_flags = SA_RESTART};
+    const struct sigaction action = {.sa_sigaction = on_report_signal,
+                                     .sa_flags = SA_RESTART | SA_SIGINFO};
     struct sigaction old;
     for (int number; (number = aq_settings_next_signal(&list)) > 0;)
-        if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-            sigaction(number, &action, NULL);
+        if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL &&
+            sigaction(number, &action, NULL) == 0 && !report_signal)
+            report_signal = number;
+}
+
+int aq_report_signal(void)
+{
+    return report_signal;
 }
 
 bool aq_report_has_signal(int number)
 {
     struct sigaction action;
-    return sigaction(number, NULL, &action) == 0 && action.sa_handler == on_report_signal;
+    return sigaction(number, NULL, &action) == 0 && action.sa_sigaction == on_report_signal;
 }

@@ -22,7 +22,7 @@ aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
         return AQ_AGAIN;
     }
     if (!in_handler)
-        aq_report_wait(NULL, jobrank);
+        aq_report_wait(aq_wait_word(AQ_WAIT_ROOM, jobrank), NULL);
     for (unsigned turns = 0; status == AQ_AGAIN; turns++) {
         if (in_handler)
             aq_progress_wait_replies(turns);

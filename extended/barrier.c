@@ -115,11 +115,13 @@ gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
     hold_flag(&b->busy);
     b->initiated++;
     b->vote = vote;
+    aq_rank_show_call(b->shown, b == &aq_barrier_named ? AQ_SHOWN_NAMED_BARRIER : AQ_SHOWN_BARRIER);
     aq_progress_busy(&barrier_task, 1);
     aq_event_t *event = NULL;
     if (b->initiated - atomic_load_explicit(&b->completed, memory_order_relaxed) > 1 ||
         !barrier_advance(b)) {
         event = aq_event_new();
+        aq_rank_note_call(event, b->shown);
         aq_event_begin(aq_event_part(event, AQ_PART_OTHER));
         if (b->first)
             b->last->next = event;

@@ -18,6 +18,7 @@
 
 #include "../core/event.h"
 #include "../core/progress.h"
+#include "../core/rank_head.h"
 
 // What the ranks gave as the name of a barrier: nothing yet, one name, or different names.
 typedef uint64_t aq_vote_t;
@@ -111,6 +112,7 @@ typedef struct aq_barrier {
     aq_shared_side_t shared;
     aq_dissemination_t across;
     struct aq_barrier *next; // all barriers of this process
+    aq_shown_team_t *shown;  // of its team; NULL: not shown
 } aq_barrier_t;
 
 // The members of a barrier and their shared memory.
@@ -122,7 +124,8 @@ typedef struct aq_barrier_place {
     void *areas[AQ_SHARED_SMALL]; // of its first members; NULL: each group has one member
 } aq_barrier_place_t;
 
-// Initializes a barrier, whose bytes are all 0. Local. Afterwards phases may be initiated.
+// Initializes a barrier, whose bytes are all 0, but for `shown`. Local. Afterwards phases may be
+// initiated.
 void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place);
 // Initiates a phase, with this rank's vote on the name of the barrier. Returns the event of the
 // phase, or GEX_EVENT_INVALID if the phase is complete already.

@@ -416,5 +416,11 @@ gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned 
 {
     if (coll->map.size == 1)
         return complete_alone(call);
-    return coll->has_hosts && !sync ? begin_divided(coll, call) : begin_whole(coll, call, sync);
+    aq_shown_team_t *shown = coll->barrier.shown;
+    aq_rank_show_call(shown, AQ_SHOWN_BROADCAST + (unsigned)call->kind);
+    gex_Event_t event =
+        coll->has_hosts && !sync ? begin_divided(coll, call) : begin_whole(coll, call, sync);
+    if (event)
+        aq_rank_note_call((aq_event_t *)(void *)(event - event->index), shown);
+    return event;
 }

@@ -205,6 +205,7 @@ void aq_coll_team_start(aq_team_t *team, const uint32_t *slots)
 {
     aq_coll_t *coll = new_coll(team);
     coll->slot = slots[team->head.rank];
+    coll->barrier.shown = aq_rank_show_team(team->id, team->head.rank, team->head.size);
     start_barrier(coll, &coll->barrier, team->id, slots, 0);
     start_board(coll, slots);
     if (everybody_has_slot(slots, team->head.size))
@@ -216,6 +217,7 @@ void aq_coll_team_end(aq_team_t *team)
 {
     aq_coll_t *coll = aq_coll_of(team);
     const uint32_t slot = coll->slot;
+    aq_rank_hide_team(coll->barrier.shown);
     aq_barrier_end(&coll->barrier);
     aq_coll_hosts_end(coll);
     aq_coll_close(coll);
@@ -249,6 +251,8 @@ void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *al
 void aq_coll_team_start_job(void)
 {
     aq_coll_t *coll = new_coll(&aq_team);
+    coll->barrier.shown = aq_rank_show_team(aq_team.id, aq_team.head.rank, aq_team.head.size);
+    aq_barrier_named.shown = coll->barrier.shown;
     start_barrier(coll, &coll->barrier, aq_team.id, NULL, SLOT_TEAM);
     start_barrier(coll, &aq_barrier_named, AQ_BARRIER_NAMED_ID, NULL, SLOT_NAMED);
     start_board(coll, NULL);

@@ -39,7 +39,8 @@ static void fence_wait(const char *call, gex_TM_t tm, bool local)
     fence_list(call, tm, local, &list);
     if (!list.count)
         return;
-    aq_progress_wait_until(list_is_done, &list, aq_event_part(list.ops[0].event, AQ_PART_ROOT), -1);
+    aq_progress_wait_until(list_is_done, &list, aq_wait_word(AQ_WAIT_EVENT, 0),
+                           aq_event_part(list.ops[0].event, AQ_PART_ROOT));
     aq_begun_list_free(&list);
 }
 
@@ -87,6 +88,7 @@ static gex_Event_t fence_start(const char *call, gex_TM_t tm, bool local)
     if (!fence)
         aq_fatal("%s: out of memory (%zu bytes)", call, sizeof *fence);
     aq_event_t *event = aq_event_new();
+    aq_event_note(event, 0, 0);
     *fence = (fence_t){.later = {.ready = fence_ready, .run = fence_end},
                        .list = list,
                        .part = aq_event_part(event, AQ_PART_OTHER)};

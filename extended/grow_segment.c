@@ -80,7 +80,8 @@ static void tell_others(const aq_segment_source_t *mine)
     for (uint32_t r = 0; r < present; r++)
         if (r - first >= aq_team.head.size)
             (void)aq_am_request(r, &am, 0);
-    aq_progress_wait_until(all_have_answered, &others, GEX_EVENT_INVALID, -1);
+    aq_progress_wait_until(all_have_answered, &others, aq_wait_word(AQ_WAIT_RANK, AQ_WAIT_NO_RANK),
+                           NULL);
 }
 
 static void segment_tell(const aq_segment_source_t *mine)

@@ -61,7 +61,7 @@ static int ask(const aq_access_t *access, bool writes)
     const aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_PROBE, .nargs = 8};
     (void)aq_am_request(access->rank, &am, 0);
-    aq_progress_wait_until(is_answered, &answer, NULL, access->rank);
+    aq_progress_wait_until(is_answered, &answer, aq_wait_word(AQ_WAIT_RANK, access->rank), NULL);
     return atomic_load_explicit(&answer, memory_order_relaxed);
 }
 

@@ -84,7 +84,7 @@ static bool is_room(void *context)
 void aq_msg_room_await(uint32_t jobrank, size_t cost)
 {
     wish_t wish = {jobrank, cost};
-    aq_progress_wait_until(is_room, &wish, NULL, -1);
+    aq_progress_wait_until(is_room, &wish, aq_wait_word(AQ_WAIT_ROOM, jobrank), NULL);
 }
 
 static void on_room(gex_Token_t token, int32_t given_high, int32_t given_low, int32_t changes)

@@ -70,13 +70,24 @@ static bool is_complete(void *context)
     return aq_request_is_complete(context);
 }
 
+// What a wait for a request shows.
+static uint64_t wait_of(gasnetx_Request_t request)
+{
+    const aq_msg_call_t *call = &request->call;
+    if (request->hooks || request->counts)
+        return aq_wait_word(AQ_WAIT_RECEIVE, AQ_WAIT_NO_RANK);
+    const uint32_t jobrank =
+        call->rank < call->tm->size ? aq_tm_jobrank(call->tm, call->rank) : AQ_WAIT_NO_RANK;
+    return aq_wait_word(call->is_send ? AQ_WAIT_SEND : AQ_WAIT_RECEIVE, jobrank);
+}
+
 // Most messages are there after a poll or two; only others pay for what a wait does in each turn.
 void aq_request_await(gasnetx_Request_t request)
 {
     for (unsigned i = 0; i < BRIEF_POLLS && !is_complete(request); i++)
         (void)aq_progress_poll();
     if (!is_complete(request))
-        aq_progress_wait_until(is_complete, request, NULL, -1);
+        aq_progress_wait_until(is_complete, request, wait_of(request), NULL);
 }
 
 // Whether a request needs no wait: there is none, or it is a persistent one that has not begun.

@@ -276,7 +276,8 @@ static void direction_close(gasnetx_Stream_t stream, unsigned direction)
 static void direction_end(gasnetx_Stream_t stream, unsigned direction)
 {
     end_wait_t wait = {.stream = stream, .direction = direction};
-    aq_progress_wait_until(direction_has_ended, &wait, NULL, -1);
+    aq_progress_wait_until(direction_has_ended, &wait, aq_wait_word(AQ_WAIT_RANK, AQ_WAIT_NO_RANK),
+                           NULL);
     direction_close(stream, direction);
 }
 
@@ -314,7 +315,8 @@ static void byes_exchange(gasnetx_Stream_t stream)
     for (uint32_t i = 0; i < stream->edge_count; i++)
         if (!aq_stream_is_own(stream, i))
             aq_stream_control(stream, i, AQ_STREAM_BYE, stream->edges[i].controls_sent + 1u, 0);
-    aq_progress_wait_until(neighbours_are_gone, stream, NULL, -1);
+    aq_progress_wait_until(neighbours_are_gone, stream, aq_wait_word(AQ_WAIT_RANK, AQ_WAIT_NO_RANK),
+                           NULL);
 }
 
 static void stream_hide(gasnetx_Stream_t stream)

@@ -230,7 +230,8 @@ static int span_add(gasnetx_Stream_t stream, aq_stream_span_t span, aq_item_list
     while (!span_try(stream, span, messages, flags)) {
         if (flags & GEX_FLAG_IMMEDIATE)
             return GASNET_ERR_RESOURCE;
-        aq_progress_wait_until(room_is_there, &wait, NULL, stream->edges[span.first].jobrank);
+        aq_progress_wait_until(room_is_there, &wait,
+                               aq_wait_word(AQ_WAIT_ROOM, stream->edges[span.first].jobrank), NULL);
     }
     return GASNET_OK;
 }

@@ -103,6 +103,9 @@ struct aq_boot {
     uint8_t *kept;
     size_t kept_left;
     bool keeps; // this rank writes
+    // Descriptor of the memory file that the starter has made for this rank
+    // (other/observe/rank_file.h), for the core to check and to use; 0: there is none.
+    int rank_file;
 };
 
 // The number of ranks that are there: those below it.

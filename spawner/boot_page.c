@@ -22,8 +22,8 @@
 #define YIELD_ROUNDS 3
 #define CROWD 16       // ranks of a processor among which the last one is too far to yield for
 #define NAP_NS 2000000 // pause between two calls of the function from aq_boot_meanwhile
-// The tables behind the page: state, host, waiting processor, whether it is bound.
-#define RANK_BYTES (2 * sizeof(uint32_t) + sizeof(uint16_t) + sizeof(uint8_t))
+// The tables behind the page: state, host, memory file, waiting processor, whether it is bound.
+#define RANK_BYTES (3 * sizeof(uint32_t) + sizeof(uint16_t) + sizeof(uint8_t))
 #define TURN_ENDED 1u
 #define TURN_STEP 2u
 
@@ -50,7 +50,12 @@ const uint32_t *aq_page_hosts(const aq_boot_page_t *page)
 
 _Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page)
 {
-    return (_Atomic uint16_t *)(void *)&page->state[2 * page->size];
+    return (_Atomic uint16_t *)(void *)&page->state[3 * page->size];
+}
+
+int32_t *aq_page_rank_files(aq_boot_page_t *page)
+{
+    return (int32_t *)(void *)&page->state[2 * page->size];
 }
 
 uint8_t *aq_page_bound(aq_boot_page_t *page)

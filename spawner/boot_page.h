@@ -8,9 +8,9 @@
 // barrier writes the step and wakes the relay. The relay completes the barrier once the other hosts
 // have arrived and their data is in the exchange buffer.
 //
-//   +--------+------------+------------+------------+-~ page ~-+----------+----------+---------+
-//   | header | state[size]| hosts[size]| cpus[size] |          | ex. even | ex. odd  | kept    |
-//   +--------+------------+------------+------------+----------+----------+----------+---------+
+//   +--------+-----------+-----------+-----------+----------+-~ page ~-+--------+--------+------+
+//   | header |state[size]|hosts[size]|files[size]|cpus[size]|          |ex. even|ex. odd | kept |
+//   +--------+-----------+-----------+-----------+----------+----------+--------+--------+------+
 //                               exchange buffers: size * AQ_SLOT_BYTES each; size * AQ_KEPT_BYTES
 // Always true:
 // - exit_word changes once, from AQ_BOOT_RUNNING to 1 + code.
@@ -33,7 +33,7 @@
 
 #include "boot.h"
 
-#define AQ_PAGE_MAGIC 0x3274637564657141ULL
+#define AQ_PAGE_MAGIC 0x3374637564657141ULL
 #define AQ_SLOT_BYTES 1024u // bytes per rank between two barriers of an exchange
 #define AQ_FAULT_TEXT 2048u
 #define AQ_NO_RANK (-1)
@@ -99,6 +99,9 @@ uint32_t *aq_page_own_hosts(aq_boot_page_t *page);
 
 // See aq_boot_t.
 _Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page);
+
+// Descriptor of the memory file (other/observe/rank_file.h) of each rank, in that rank; 0: none.
+int32_t *aq_page_rank_files(aq_boot_page_t *page);
 
 // Whether each rank was bound to processors without being asked: 0 or 1.
 uint8_t *aq_page_bound(aq_boot_page_t *page);

@@ -168,7 +168,8 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
                  .exit_word = &page->exit_word,
                  .kept = aq_page_kept(page),
                  .kept_left = (size_t)page->size * AQ_KEPT_BYTES,
-                 .keeps = rank == page->keeper},
+                 .keeps = rank == page->keeper,
+                 .rank_file = aq_page_rank_files(page)[rank]},
         .page = page,
         .round = page->round,
     };

@@ -1,5 +1,6 @@
-// The implementation of the supervisor: the job, as its four files share it. supervisor_start.c
+// The implementation of the supervisor: the job, as its five files share it. supervisor_start.c
 // has limits, pipes, fork and exec; supervisor_bind.c the processors of the ranks;
+// supervisor_files.c what ranks show to those who watch;
 // supervisor_output.c the output of the ranks; supervisor.c the loop: signals, deaths, deadlines,
 // the exit code.
 //
@@ -30,6 +31,7 @@ typedef enum aq_supervised_phase {
 
 typedef struct aq_supervised_rank {
     pid_t pid; // 0: not started, or reaped
+    int file;  // the memory file of the rank, which stays after its end; 0: none
 } aq_supervised_rank_t;
 
 typedef struct aq_supervised {
@@ -52,6 +54,7 @@ typedef struct aq_supervised {
     struct sigaction old_child; // disposition of SIGCHLD; restored for ranks
     struct rlimit old_files;    // restored for ranks
     bool files_raised;
+    bool keeps_files;     // there is room for a memory file of each rank
     bool only_ranks;      // this process had no children before
     aq_binding_t binding; // has an entry for each place
     bool bound_unasked;
@@ -99,6 +102,10 @@ bool aq_supervised_passes(const char *entry, const char *list);
 void aq_supervised_bind(aq_supervised_t *job);
 // Tells the ranks on the page that they were bound without being asked.
 void aq_supervised_note_bound(const aq_supervised_t *job);
+// Makes the memory file of the rank at a place (other/observe/rank_file.h), and puts it on the
+// page. A rank that gets none makes its own, so no fault is logged.
+void aq_supervised_make_file(aq_supervised_t *job, uint32_t place);
+
 // Checks limits and memory and finds the program. False: a fault, logged; sets *code.
 bool aq_supervised_check(aq_supervised_t *job, int *code);
 // Starts the ranks up to place `last` that were not started yet. Returns true in a forked child,

@@ -21,7 +21,7 @@
 // Least memory of a rank: its process, rings and stack. Up to FREE_RANKS ranks need no check.
 #define RANK_BYTES ((uint64_t)6 << 20)
 #define FREE_RANKS 16
-#define PIPE_FDS 4        // of a rank that is being started
+#define PIPE_FDS 5        // pipes and file of a rank that is being started
 #define STACK_BYTES 65536 // of a child until it executes its program
 
 #define EXIT_NOT_FOUND 127
@@ -43,14 +43,17 @@ static bool check_memory(uint32_t size)
 }
 
 // Needs two pipes per rank besides what is already open; the lowest free descriptor tells how much
-// that is.
+// that is. A memory file of each rank is kept open where the limit allows that.
 static bool raise_files(aq_supervised_t *job, uint32_t size)
 {
     int lowest = dup(STDIN_FILENO);
     if (lowest >= 0)
         (void)close(lowest);
     rlim_t need = (rlim_t)(lowest < 0 ? 0 : lowest) + 2 * (rlim_t)size + 16;
-    if (getrlimit(RLIMIT_NOFILE, &job->old_files) != 0 || job->old_files.rlim_cur >= need)
+    const bool known = getrlimit(RLIMIT_NOFILE, &job->old_files) == 0;
+    job->keeps_files = known && job->old_files.rlim_max >= need + size;
+    need += job->keeps_files ? size : 0;
+    if (!known || job->old_files.rlim_cur >= need)
         return true;
     struct rlimit raised = job->old_files;
     raised.rlim_cur = need;
@@ -261,10 +264,16 @@ static bool copy_fds(const launch_t *launch)
            unshare(CLONE_FILES) == 0; // kernels before 5.9
 }
 
+static bool pass_file(const launch_t *launch)
+{
+    const int file = launch->job->ranks[launch->rank].file;
+    return file == 0 || fcntl(file, F_SETFD, 0) == 0;
+}
+
 static int exec_rank(void *arg)
 {
     launch_t *launch = arg;
-    if (copy_fds(launch) && become_rank(launch))
+    if (copy_fds(launch) && become_rank(launch) && pass_file(launch))
         (void)execve(launch->job->program, launch->job->options->argv, launch->environment);
     launch->error = errno;
     _exit(EXIT_NOT_EXECUTABLE);
@@ -298,9 +307,11 @@ static int supervisor_fd(const launch_t *launch, size_t i)
     const aq_supervised_t *job = launch->job;
     const int others[] = {job->page_fd,   job->epoll,     job->signals,   job->null_input,
                           launch->out[0], launch->out[1], launch->err[0], launch->err[1]};
-    size_t streams = 2 * (size_t)launch->rank;
+    size_t streams = 3 * (size_t)launch->rank;
+    if (i < streams && i % 3 == 2) // a rank may have no file
+        return job->ranks[i / 3].file > 0 ? job->ranks[i / 3].file : job->page_fd;
     if (i < streams)
-        return job->streams[i].fd;
+        return job->streams[i / 3 * 2 + i % 3].fd;
     return i - streams < sizeof others / sizeof others[0] ? others[i - streams] : -1;
 }
 
@@ -383,6 +394,8 @@ static bool adopt_child(launch_t *launch, pid_t pid, int error)
     (void)close(launch->err[1]);
     move_up(launch, &launch->out[0]);
     move_up(launch, &launch->err[0]);
+    if (job->ranks[launch->rank].file > 0)
+        move_up(launch, &job->ranks[launch->rank].file);
     if (pid > 0) {
         job->ranks[launch->rank].pid = pid;
         job->alive++;
@@ -445,6 +458,7 @@ static bool start_rank(launch_t *launch, int *code)
         *code = 1;
         return false;
     }
+    aq_supervised_make_file(launch->job, launch->rank);
     pid_t pid = launch->job->program != NULL ? spawn_program(launch) : fork();
     int error = errno;
     if (pid == 0) {

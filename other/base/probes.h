@@ -61,12 +61,12 @@ static inline void aq_probe_rma_end(void)
     AQ_PROBE(rma_end);
 }
 
-// A thread begins to wait: for room to send to a rank, or (-1) for something else; its wait is
-// over.
-static inline void aq_probe_wait_start(uint32_t rank, int64_t room_to)
+// A thread begins to wait for what an aq_wait_word says (other/observe/rank_file.h), whose halves
+// these are; its wait is over.
+static inline void aq_probe_wait_start(uint32_t rank, uint32_t kind, uint32_t number)
 {
-    AQ_PROBE(wait_start, aq_probe_value(rank), room_to);
-    (void)rank, (void)room_to;
+    AQ_PROBE(wait_start, aq_probe_value(rank), kind, number);
+    (void)rank, (void)kind, (void)number;
 }
 static inline void aq_probe_wait_end(void)
 {

@@ -14,7 +14,7 @@ other/observe: other/base
 other/packaging: public
 other/tools: other/base
 firehose: other/base
-spawner: other/base other/mpi
+spawner: other/base other/mpi other/observe
 spawner/modules: spawner
 core: spawner other/*
 extended: core other/*

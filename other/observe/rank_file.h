@@ -1,0 +1,192 @@
+// The memory file of a rank: what a rank shows of itself to those who watch the job.
+//
+//     head: page 0: identity, teams | page 1: threads | page 2: a stack | (to AQ_RANK_HEAD_BYTES)
+//     slots of counters, from head.first on (core/peer_records.h)
+//
+// What is always true:
+// - The process that starts a rank makes the file and keeps it open, so that it outlives the rank;
+//   a rank that finds none makes its own. Readers find it as AQ_RANK_FILE_NAME in /proc/PID/fd.
+// - Only the rank writes, but for the first three fields of the identity, which the starter writes.
+//   A reader maps the file for reading only. It may be damaged: nothing in it is a pointer, and the
+//   reader checks each number and each text before it uses them (rank_reader.c).
+// - All words that change are written whole. What belongs together may be from two moments.
+// - Times are nanoseconds of CLOCK_MONOTONIC.
+#ifndef AQ_RANK_FILE_H
+#define AQ_RANK_FILE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AQ_RANK_FILE_NAME "aqueduct-rank"
+#define AQ_RANK_FILE_MAGIC "AQRANK"
+
+enum {
+    AQ_RANK_FILE_VERSION = 2,
+    AQ_RANK_HEAD_BYTES = 3 * 4096, // rounded up to a page of the system
+    AQ_SHOWN_TEAMS = 40,           // further teams are not shown
+    AQ_SHOWN_THREADS = 64,         // further threads share the places of the first ones
+    AQ_SHOWN_CONDUITS = 2,
+    AQ_SHOWN_FRAMES = 32,
+};
+
+// How far a rank has come.
+typedef enum aq_stage {
+    AQ_STAGE_STARTING, // it has not joined the job
+    AQ_STAGE_RUNNING,
+    AQ_STAGE_LEAVING, // it ends, or waits for the others to end
+    AQ_STAGE_LEFT,
+    AQ_STAGES
+} aq_stage_t;
+
+// What a thread waits for. In brackets: the number in the lower half of the word.
+typedef enum aq_wait_kind {
+    AQ_WAIT_NOTHING,    // it is not in a wait of the library
+    AQ_WAIT_EVENT,      // operations; see pending
+    AQ_WAIT_ROOM,       // room to send to a rank [job rank]
+    AQ_WAIT_CONDITION,  // of the client (GASNET_BLOCKUNTIL), or one of several events
+    AQ_WAIT_COLLECTIVE, // a collective of a team; see team and call
+    AQ_WAIT_RECEIVE,    // a message with two sides from a rank [job rank]
+    AQ_WAIT_SEND,       // that a rank takes such a message [job rank]
+    AQ_WAIT_RANK,       // an answer or an acknowledgement of a rank [job rank]
+    AQ_WAIT_KINDS
+} aq_wait_kind_t;
+#define AQ_WAIT_NO_RANK UINT32_MAX // any rank, or several
+
+static inline uint64_t aq_wait_word(aq_wait_kind_t kind, uint32_t number)
+{
+    return (uint64_t)kind << 32 | number;
+}
+
+// Collectives by name. 0: none.
+typedef enum aq_shown_call {
+    AQ_SHOWN_NONE,
+    AQ_SHOWN_BARRIER,
+    AQ_SHOWN_BROADCAST, // from here on in the order of aq_coll_kind_t (extended/coll.h)
+    AQ_SHOWN_TO_ONE,
+    AQ_SHOWN_TO_ALL,
+    AQ_SHOWN_SCATTER,
+    AQ_SHOWN_GATHER,
+    AQ_SHOWN_GATHER_ALL,
+    AQ_SHOWN_EXCHANGE,
+    AQ_SHOWN_SCAN,
+    AQ_SHOWN_SCAN_EXCLUSIVE,
+    AQ_SHOWN_NAMED_BARRIER, // gasnet_barrier_notify
+    AQ_SHOWN_CALLS
+} aq_shown_call_t;
+
+typedef struct aq_shown_team {
+    uint64_t id; // the same at all members; of the job: 0
+    uint32_t rank, size;
+    _Atomic uint32_t used;  // 0: there is no team here
+    _Atomic uint32_t calls; // collectives that this rank has begun
+    _Atomic uint64_t last;  // the kinds of the last eight (aq_shown_call_t), the latest in byte 0
+} aq_shown_team_t;
+_Static_assert(sizeof(aq_shown_team_t) == 32, "two teams share a line of the cache");
+
+// Numbers of operations that an event waits for, 10 bits each, at most 1023: gets, puts, messages,
+// local completions, atomics, others (barriers, collectives).
+enum { AQ_PENDING_KINDS = 6, AQ_PENDING_BITS = 10, AQ_PENDING_MOST = 1023 };
+
+typedef struct aq_shown_thread {
+    _Alignas(64) _Atomic uint64_t wait; // aq_wait_word
+    // When the wait began, and when the thread last polled in it; 0: a moment ago. A thread that
+    // waits for long and has not polled for long is in a handler, or does not run.
+    _Atomic uint64_t since, polled;
+    _Atomic uint64_t pending;
+    _Atomic uint32_t team;  // of a collective: 1 + its place; 0: unknown
+    _Atomic uint32_t call;  // its number in the team, modulo 65536
+    _Atomic uint32_t tid;   // 0: no thread has been here
+    _Atomic uint32_t loops; // vain polls of loops of the client, in 64s
+    uint64_t spare;
+} aq_shown_thread_t;
+_Static_assert(sizeof(aq_shown_thread_t) == 64, "threads do not share lines of the cache");
+
+// A stack that a reader has asked for with the report signal and the value AQ_STACK_ASKED.
+#define AQ_STACK_ASKED 0x41715374
+typedef struct aq_shown_stack {
+    _Atomic uint32_t answers; // stacks so far; odd while one is written
+    uint32_t tid;
+    int32_t handler; // index of the handler that runs; -1: none
+    uint32_t frames;
+    char frame[AQ_SHOWN_FRAMES][120]; // "object+offset (function)", the innermost first
+} aq_shown_stack_t;
+
+// What a rank counts for another one, in a slot of each thread.
+typedef enum aq_peer_count {
+    AQ_PEER_REQUEST_SHORT,
+    AQ_PEER_REQUEST_MEDIUM,
+    AQ_PEER_REQUEST_LONG,
+    AQ_PEER_REPLY_SHORT,
+    AQ_PEER_REPLY_MEDIUM,
+    AQ_PEER_REPLY_LONG,
+    AQ_PEER_PUT,
+    AQ_PEER_GET,
+    AQ_PEER_ATOMIC,
+    AQ_PEER_REQUEST_BYTES,
+    AQ_PEER_REPLY_BYTES,
+    AQ_PEER_PUT_BYTES,
+    AQ_PEER_GET_BYTES,
+    AQ_PEER_COUNTS
+} aq_peer_count_t;
+
+// Messages from a rank, which are counted only if somebody has asked for them (core/traffic.h).
+typedef enum aq_arrived {
+    AQ_ARRIVED_REQUESTS,
+    AQ_ARRIVED_REPLIES,
+    AQ_ARRIVED_REQUEST_BYTES,
+    AQ_ARRIVED_REPLY_BYTES,
+    AQ_ARRIVED
+} aq_arrived_t;
+
+// What held messages to a rank up.
+typedef enum aq_trouble {
+    AQ_TROUBLE_NO_ROOM, // operations that found no room at first: credits, ring or queue used up
+    AQ_TROUBLE_RESENT,  // packets that were sent again
+    AQ_TROUBLES
+} aq_trouble_t;
+
+typedef struct aq_peer_record {
+    _Atomic uint64_t endpoint0[AQ_PEER_COUNTS]; // of operations on endpoint 0 of the process
+    _Atomic uint64_t further[AQ_PEER_COUNTS];   // on its other endpoints
+    _Atomic uint64_t arrived[AQ_ARRIVED];
+    _Atomic uint64_t trouble[AQ_TROUBLES];
+} aq_peer_record_t;
+_Static_assert(sizeof(aq_peer_record_t) == 256, "records do not share lines of the cache");
+
+typedef struct aq_shown_conduit {
+    char name[16];     // "": none
+    char network[112]; // device, address or provider; "": there is nothing to say
+} aq_shown_conduit_t;
+
+typedef struct aq_rank_head {
+    char magic[8];
+    uint32_t version;
+    uint32_t starter_rank; // 1 + the rank, from the starter; 0: it made no file
+    int32_t starter;       // process that started the rank; 0: the rank made the file
+    int32_t pid;           // 0: the rank has not begun
+    uint64_t job;          // the same at all ranks of a job; says nothing about its key
+    uint32_t rank, ranks;  // of the job; ranks: with its reserve
+    uint32_t host, signal; // index of the host; the report signal, 0: none
+    uint64_t started;      // time of init
+    uint64_t started_unix; // the same in seconds of the calendar
+    char host_name[64], program[64];
+    aq_shown_conduit_t conduit[AQ_SHOWN_CONDUITS];
+    _Atomic uint32_t stage;     // aq_stage_t
+    uint32_t record_bytes;      // of a counter of a rank
+    uint64_t first, slot_bytes; // where slot 0 of the counters begins, and the bytes of each
+    _Atomic uint64_t slots;     // that have been used
+    _Atomic uint64_t stage_since;
+    uint8_t spare[4096 - 488 - 32 * AQ_SHOWN_TEAMS];
+    aq_shown_team_t team[AQ_SHOWN_TEAMS];
+    aq_shown_thread_t thread[AQ_SHOWN_THREADS];
+    union {
+        aq_shown_stack_t stack;
+        uint8_t stack_page[4096];
+    };
+} aq_rank_head_t;
+_Static_assert(sizeof(aq_rank_head_t) == AQ_RANK_HEAD_BYTES, "the head has three pages");
+_Static_assert(offsetof(aq_rank_head_t, thread) == 4096, "the threads have the second one");
+_Static_assert(sizeof(aq_shown_stack_t) <= 4096, "the stack has a page");
+
+#endif
