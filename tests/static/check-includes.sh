@@ -28,6 +28,7 @@ tests/checks: public
 tests/conformance: public
 tests/launch: spawner
 tests/lines: public
+tests/observe: public
 tests/perf: public
 tests/plugin: public
 tests/tools: public

@@ -4,7 +4,7 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
-pages="man3/aqueduct.3 man3/aqueduct_large.3 man3/aqueduct_spawn.3 man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man1/gasnet_recon.1 man1/gasnet_wipe.1 man1/gasnet_boot.1 man1/gasnet_grow.1 man1/gasnet_shrink.1 man1/gasnet_halt.1 man7/gasnet.7 man7/gasnet_probes.7"
+pages="man3/aqueduct.3 man3/aqueduct_large.3 man3/aqueduct_spawn.3 man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man1/gasnet_recon.1 man1/gasnet_wipe.1 man1/gasnet_boot.1 man1/gasnet_grow.1 man1/gasnet_shrink.1 man1/gasnet_halt.1 man1/gasnet_top.1 man7/gasnet.7 man7/gasnet_probes.7"
 
 faults()
 {
@@ -58,7 +58,7 @@ fail_on_output "The manual pages have to say all." unnamed man1/gasnet_info.1 "$
 fail_on_output "The manual pages have to say all." unnamed man1/gasnet_perf.1 "$prefix/bin/gasnet_perf" --help
 fail_on_output "The manual pages have to say all." unnamed man1/gasnet_recon.1 "$prefix/bin/gasnet_recon" --help
 fail_on_output "The manual pages have to say all." unnamed man1/gasnet_wipe.1 "$prefix/bin/gasnet_wipe" --help
-for program in boot grow shrink halt; do
+for program in boot grow shrink halt top; do
     fail_on_output "The manual pages have to say all." unnamed man1/gasnet_$program.1 "$prefix/bin/gasnet_$program" --help
 done
 fail_on_output "Each extension has to be described." extensions_without_text

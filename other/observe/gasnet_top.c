@@ -1,0 +1,236 @@
+// gasnet_top: shows what the ranks of a running job do, without disturbing them.
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "diagnose.h"
+#include "job_watch.h"
+#include "stack_ask.h"
+#include "top_screen.h"
+#include "top_write.h"
+
+enum {
+    EXIT_WRONG = 1, // there is no such job, or --diagnose has found something
+    EXIT_USAGE = 2,
+    FIRST_MS = 200, // between the two readings of --once and --diagnose
+    WHY = 4096,
+};
+
+typedef struct request {
+    bool once, json, diagnose, no_stack;
+    const char *prometheus; // file; NULL: none
+    const char *job;        // NULL: the only one
+    int delay;              // ms
+} request_t;
+
+static const char usage[] =
+    "Usage: gasnet_top [options] [PROCESS|PROGRAM]\n"
+    "Shows what the ranks of a running job on this host do. The job is that of a process: its\n"
+    "launcher, or a rank; or of a program; without either, the only job of this user.\n"
+    "  --once             print the ranks once, and end\n"
+    "  --json             with --once: as JSON\n"
+    "  --prometheus FILE  write counters into FILE, in the text exposition format, at each delay\n"
+    "                     until the job ends, or with --once once\n"
+    "  --diagnose         say who waits for whom, and why; exit code 1 if something is wrong\n"
+    "  --no-stack         with --diagnose: do not ask ranks for their stacks, by a signal\n"
+    "  -d SECONDS         delay between two readings (1)\n"
+    "  -h, --help; --version\n";
+
+static void complain(const char *sentence)
+{
+    fprintf(stderr, "gasnet_top: %s\n", sentence);
+}
+
+static void pause_ms(int ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    nanosleep(&time, NULL);
+}
+
+// ---- the file for Prometheus ----
+
+static bool file_fill(const aq_watched_job_t *job, const char *path)
+{
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return false;
+    const bool written = aq_top_write_prometheus(job, file);
+    return fclose(file) == 0 && written;
+}
+
+// Readers see the file whole: it is renamed when it is complete.
+static bool prometheus_write(const aq_watched_job_t *job, const char *path)
+{
+    char *temporary = NULL;
+    if (asprintf(&temporary, "%s.%d", path, (int)getpid()) < 0)
+        return false;
+    const bool fine = file_fill(job, temporary) && rename(temporary, path) == 0;
+    const int error = errno;
+    if (!fine) {
+        (void)unlink(temporary);
+        fprintf(stderr,
+                "gasnet_top: --prometheus %s: cannot write this file: %s; name a file in a folder "
+                "to which this user may write\n",
+                path, strerror(error));
+    }
+    free(temporary);
+    return fine;
+}
+
+static int prometheus_run(const request_t *request, aq_watched_job_t *job)
+{
+    for (;;) {
+        if (!prometheus_write(job, request->prometheus))
+            return EXIT_WRONG;
+        if (request->once || !aq_top_goes_on(job))
+            return 0;
+        pause_ms(request->delay);
+        aq_watched_read(job, true);
+    }
+}
+
+// ---- the job ----
+
+static int diagnose_run(const request_t *request, aq_watched_job_t *job)
+{
+    const int found =
+        aq_diagnose(job, aq_watched_clock(), request->no_stack ? NULL : aq_stack_ask, stdout);
+    if (found < 0)
+        complain("out of memory for the graph of the ranks");
+    return found ? EXIT_WRONG : 0;
+}
+
+static int once_run(const request_t *request, aq_watched_job_t *job)
+{
+    const bool fine =
+        request->json ? aq_top_write_json(job, stdout) : aq_top_write_text(job, stdout);
+    if (fine && fflush(stdout) == 0)
+        return 0;
+    complain("the output cannot be written: its reader has ended, or a disk is full");
+    return EXIT_WRONG;
+}
+
+static int job_run(const request_t *request, aq_watched_job_t *job)
+{
+    char why[WHY];
+    aq_watched_read(job, true);
+    if (request->prometheus)
+        return prometheus_run(request, job);
+    if (request->once || request->diagnose) {
+        pause_ms(FIRST_MS);
+        aq_watched_read(job, true);
+        return request->diagnose ? diagnose_run(request, job) : once_run(request, job);
+    }
+    if (!aq_top_screen(job, request->delay, why, sizeof why)) {
+        complain(why);
+        return EXIT_WRONG;
+    }
+    if (!aq_top_goes_on(job))
+        puts("the job has ended");
+    return 0;
+}
+
+static int run(const request_t *request)
+{
+    char why[WHY];
+    aq_watch_t watch;
+    aq_watched_job_t *job = NULL;
+    if (aq_watch_find(&watch))
+        job = aq_watch_choose(&watch, request->job, why, sizeof why);
+    else
+        snprintf(why, sizeof why, "out of memory for the jobs of this host");
+    if (!job)
+        complain(why);
+    const int code = job ? job_run(request, job) : EXIT_WRONG;
+    aq_watch_free(&watch);
+    return code;
+}
+
+// ---- options ----
+
+static bool parse_delay(const char *text, int *delay)
+{
+    char *end;
+    const double seconds = strtod(text, &end);
+    if (end == text || *end || !isfinite(seconds) || seconds < 0.1 || seconds > 3600)
+        return false;
+    *delay = (int)(seconds * 1000);
+    return true;
+}
+
+enum {
+    OPTION_ONCE = 256,
+    OPTION_JSON,
+    OPTION_PROMETHEUS,
+    OPTION_DIAGNOSE,
+    OPTION_NO_STACK,
+    OPTION_VERSION
+};
+
+// Returns the exit code, or -1: go on.
+static int take_option(request_t *request, int option)
+{
+    request->once |= option == OPTION_ONCE;
+    request->json |= option == OPTION_JSON;
+    request->diagnose |= option == OPTION_DIAGNOSE;
+    request->no_stack |= option == OPTION_NO_STACK;
+    if (option == OPTION_PROMETHEUS)
+        request->prometheus = optarg;
+    if (option == 'd' && !parse_delay(optarg, &request->delay)) {
+        fprintf(stderr, "gasnet_top: -d %s: give seconds, from 0.1 to 3600\n", optarg);
+        return EXIT_USAGE;
+    }
+    if (option == 'h')
+        fputs(usage, stdout);
+    if (option == OPTION_VERSION)
+        puts("gasnet_top (Aqueduct) " PACKAGE_VERSION);
+    if (option == '?')
+        fputs("gasnet_top: gasnet_top --help lists the options\n", stderr);
+    return option == 'h' || option == OPTION_VERSION ? 0 : option == '?' ? EXIT_USAGE : -1;
+}
+
+static int check_request(const request_t *request, int rest)
+{
+    const char *fault = NULL;
+    if (rest > 1)
+        fault = "name one process or one program";
+    else if (request->json && (!request->once || request->diagnose || request->prometheus))
+        fault = "--json goes with --once alone";
+    else if (request->diagnose && request->prometheus)
+        fault = "use either --diagnose or --prometheus";
+    if (fault)
+        complain(fault);
+    return fault ? EXIT_USAGE : -1;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"once", no_argument, NULL, OPTION_ONCE},
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"prometheus", required_argument, NULL, OPTION_PROMETHEUS},
+        {"diagnose", no_argument, NULL, OPTION_DIAGNOSE},
+        {"no-stack", no_argument, NULL, OPTION_NO_STACK},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {NULL, 0, NULL, 0},
+    };
+    request_t request = {.delay = 1000};
+    int code = -1;
+    for (int option; code < 0 && (option = getopt_long(argc, argv, "d:h", options, NULL)) >= 0;)
+        code = take_option(&request, option);
+    if (code < 0)
+        code = check_request(&request, argc - optind);
+    if (code >= 0)
+        return code;
+    request.job = optind < argc ? argv[optind] : NULL;
+    return run(&request);
+}

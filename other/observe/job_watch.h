@@ -1,0 +1,76 @@
+// The jobs of this host, found by the memory files of their ranks, and what is known of one of
+// them.
+//
+// A process that holds such a file has it among its descriptors, so one pass over /proc finds the
+// jobs of this user, however they were started. No process is disturbed.
+#ifndef AQ_JOB_WATCH_H
+#define AQ_JOB_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "rank_reader.h"
+
+// A rank of which a file was found.
+typedef struct aq_watched_rank {
+    int fd;
+    ino_t inode;
+    aq_seen_rank_t seen;
+    bool damaged;    // the last reading failed
+    char process;    // its state, a letter as in /proc/PID/stat; 'X': the process is gone
+    uint64_t cpu;    // time that it has used, in ticks of the system
+    uint32_t *loops; // at the reading before, by place of the thread; see aq_watched_is_looping
+    uint64_t counted[AQ_PEER_COUNTS], counted_before[AQ_PEER_COUNTS]; // to all ranks
+    uint64_t cpu_before;
+} aq_watched_rank_t;
+
+typedef struct aq_watched_job {
+    uint64_t number;
+    uint32_t ranks;           // of the job, with its reserve and on all hosts
+    aq_watched_rank_t **rank; // those that were found, ascending
+    uint32_t found;
+    uint64_t now, before; // time of the last two readings of counters; 0: none
+} aq_watched_job_t;
+
+typedef struct aq_watch {
+    aq_watched_rank_t **all; // that were found
+    size_t count;
+    aq_watched_job_t *jobs;
+    size_t job_count;
+    bool other_versions; // there was a file of another version:
+    uint32_t version;    // this one
+    pid_t version_pid;   // held by this process
+} aq_watch_t;
+
+// Looks for all jobs. Returns false if memory is out.
+bool aq_watch_find(aq_watch_t *watch);
+void aq_watch_free(aq_watch_t *watch);
+
+// Finds the job that a text names: the number of a process, of a rank or above one, or the name of
+// a program; NULL: the only job. Returns NULL with a sentence in why, which may be of several
+// lines.
+aq_watched_job_t *aq_watch_choose(aq_watch_t *watch, const char *text, char *why, size_t room);
+
+// Reads all ranks of a job again; counts: their counters too.
+void aq_watched_read(aq_watched_job_t *job, bool counts);
+
+// Whether the process of a rank that was found is there.
+static inline bool aq_watched_is_gone(const aq_watched_rank_t *rank)
+{
+    return rank->process == 'X';
+}
+static inline bool aq_watched_is_stopped(const aq_watched_rank_t *rank)
+{
+    return rank->process == 'T' || rank->process == 't';
+}
+// Whether a loop of the client has polled in vain between the last two readings.
+bool aq_watched_is_looping(const aq_watched_rank_t *rank);
+
+// The rank with this number, or NULL: no file of it was found.
+aq_watched_rank_t *aq_watched_find(const aq_watched_job_t *job, uint32_t rank);
+
+// The time that has gone by, in nanoseconds.
+uint64_t aq_watched_clock(void);
+
+#endif

@@ -1,0 +1,157 @@
+#include "rank_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND UINT64_C(1000000000)
+
+const char *aq_text_time(uint64_t ns, char text[AQ_RANK_TEXT])
+{
+    const uint64_t s = ns / SECOND;
+    if (s < 1)
+        snprintf(text, AQ_RANK_TEXT, "%.1f s", (double)ns / (double)SECOND);
+    else if (s < 120)
+        snprintf(text, AQ_RANK_TEXT, "%" PRIu64 " s", s);
+    else if (s < 7200)
+        snprintf(text, AQ_RANK_TEXT, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    else
+        snprintf(text, AQ_RANK_TEXT, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+    return text;
+}
+
+const char *aq_text_call(unsigned call)
+{
+    static const char *const names[AQ_SHOWN_CALLS] = {
+        "collective",       "barrier", "broadcast",      "reduction to one",
+        "reduction to all", "scatter", "gather",         "all-gather",
+        "all-to-all",       "scan",    "exclusive scan", "gasnet_barrier_notify"};
+    return names[call < AQ_SHOWN_CALLS ? call : 0];
+}
+
+const char *aq_text_team(uint64_t id, char text[AQ_RANK_TEXT])
+{
+    if (id == 0)
+        snprintf(text, AQ_RANK_TEXT, "the team of all ranks");
+    else
+        snprintf(text, AQ_RANK_TEXT, "team %" PRIu64, id);
+    return text;
+}
+
+const char *aq_text_ranks(const uint32_t *ranks, uint32_t count, char text[AQ_RANK_TEXT])
+{
+    size_t used = (size_t)snprintf(text, AQ_RANK_TEXT, count == 1 ? "rank" : "ranks");
+    for (uint32_t i = 0, last; i < count; i = last + 1) {
+        for (last = i; last + 1 < count && ranks[last + 1] == ranks[last] + 1;)
+            last++;
+        if (used + 40 > AQ_RANK_TEXT) {
+            snprintf(text + used, AQ_RANK_TEXT - used, " and others");
+            break;
+        }
+        used += (size_t)snprintf(text + used, AQ_RANK_TEXT - used, "%s %" PRIu32, i ? "," : "",
+                                 ranks[i]);
+        if (last > i)
+            used += (size_t)snprintf(text + used, AQ_RANK_TEXT - used, "%s%" PRIu32,
+                                     last > i + 1 ? "-" : ", ", ranks[last]);
+    }
+    return text;
+}
+
+bool aq_seen_has_begun(const aq_seen_team_t *team, uint32_t call)
+{
+    return (int16_t)(uint16_t)(team->calls - call) >= 0;
+}
+
+unsigned aq_seen_call(const aq_seen_team_t *team, uint32_t call)
+{
+    const uint16_t ago = (uint16_t)(team->calls - call);
+    return ago < AQ_SEEN_LAST ? team->last[ago] : (unsigned)AQ_SHOWN_NONE;
+}
+
+static void describe_collective(const aq_seen_rank_t *rank, const aq_seen_thread_t *thread,
+                                char text[AQ_RANK_TEXT])
+{
+    char team_text[AQ_RANK_TEXT];
+    if (thread->team < 0) {
+        snprintf(text, AQ_RANK_TEXT, "a collective");
+        return;
+    }
+    const aq_seen_team_t *team = &rank->team[thread->team];
+    snprintf(text, AQ_RANK_TEXT, "%s %" PRIu32 " of %.100s",
+             aq_text_call(aq_seen_call(team, thread->call)), thread->call,
+             aq_text_team(team->id, team_text));
+}
+
+// "2 puts, 1 atomic".
+static void describe_pending(const aq_seen_thread_t *thread, char text[AQ_RANK_TEXT])
+{
+    static const char *const names[AQ_PENDING_KINDS] = {
+        "get", "put", "message", "local completion", "atomic", "other operation"};
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < AQ_PENDING_KINDS && used + 40 < AQ_RANK_TEXT; i++)
+        if (thread->pending[i])
+            used += (size_t)snprintf(text + used, AQ_RANK_TEXT - used, "%s%" PRIu32 " %s%s",
+                                     used ? ", " : "", thread->pending[i], names[i],
+                                     thread->pending[i] > 1 ? "s" : "");
+    if (!used)
+        snprintf(text, AQ_RANK_TEXT, "operations");
+}
+
+static void describe_rank(const char *before, uint32_t rank, char text[AQ_RANK_TEXT])
+{
+    if (rank == AQ_WAIT_NO_RANK)
+        snprintf(text, AQ_RANK_TEXT, "%s other ranks", before);
+    else
+        snprintf(text, AQ_RANK_TEXT, "%s rank %" PRIu32, before, rank);
+}
+
+const char *aq_text_wait(const aq_seen_rank_t *rank, const aq_seen_thread_t *thread,
+                         char text[AQ_RANK_TEXT])
+{
+    text[0] = '\0';
+    if (thread->kind == AQ_WAIT_EVENT)
+        describe_pending(thread, text);
+    else if (thread->kind == AQ_WAIT_ROOM)
+        describe_rank("room to send to", thread->rank, text);
+    else if (thread->kind == AQ_WAIT_CONDITION)
+        snprintf(text, AQ_RANK_TEXT, "a condition of the client");
+    else if (thread->kind == AQ_WAIT_COLLECTIVE)
+        describe_collective(rank, thread, text);
+    else if (thread->kind == AQ_WAIT_RECEIVE)
+        describe_rank("a message from", thread->rank, text);
+    else if (thread->kind == AQ_WAIT_SEND)
+        describe_rank("a message to be received by", thread->rank, text);
+    else if (thread->kind == AQ_WAIT_RANK)
+        describe_rank("an answer of", thread->rank, text);
+    return text;
+}
+
+// ---- times ----
+
+// Times of the file may be anything.
+static uint64_t since(uint64_t then, uint64_t now)
+{
+    return then && then < now ? now - then : 0;
+}
+
+uint64_t aq_seen_waited(const aq_seen_thread_t *thread, uint64_t now)
+{
+    return thread->kind == AQ_WAIT_NOTHING ? 0 : since(thread->since, now);
+}
+
+uint64_t aq_seen_unpolled(const aq_seen_thread_t *thread, uint64_t now)
+{
+    return aq_seen_waited(thread, now) ? since(thread->polled, now) : 0;
+}
+
+const aq_seen_thread_t *aq_seen_longest(const aq_seen_rank_t *rank, uint64_t now, uint64_t least)
+{
+    const aq_seen_thread_t *found = NULL;
+    for (unsigned i = 0; i < rank->threads; i++) {
+        const uint64_t waited = aq_seen_waited(&rank->thread[i], now);
+        if (waited >= least && (!found || waited > aq_seen_waited(found, now)))
+            found = waited ? &rank->thread[i] : found;
+    }
+    return found;
+}

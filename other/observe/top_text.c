@@ -1,0 +1,139 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "rank_text.h"
+#include "top_write.h"
+
+static aq_top_numbers_t numbers_of(const uint64_t counted[AQ_PEER_COUNTS])
+{
+    aq_top_numbers_t numbers = {
+        .message_bytes = (double)(counted[AQ_PEER_REQUEST_BYTES] + counted[AQ_PEER_REPLY_BYTES]),
+        .puts = (double)counted[AQ_PEER_PUT],
+        .put_bytes = (double)counted[AQ_PEER_PUT_BYTES],
+        .gets = (double)counted[AQ_PEER_GET],
+        .get_bytes = (double)counted[AQ_PEER_GET_BYTES],
+        .atomics = (double)counted[AQ_PEER_ATOMIC]};
+    for (unsigned i = AQ_PEER_REQUEST_SHORT; i <= AQ_PEER_REPLY_LONG; i++)
+        numbers.messages += (double)counted[i];
+    return numbers;
+}
+
+aq_top_numbers_t aq_top_totals(const aq_watched_rank_t *rank)
+{
+    return numbers_of(rank->counted);
+}
+
+aq_top_numbers_t aq_top_rates(const aq_watched_job_t *job, const aq_watched_rank_t *rank)
+{
+    uint64_t change[AQ_PEER_COUNTS] = {0};
+    if (!job->before || job->now <= job->before)
+        return (aq_top_numbers_t){0};
+    for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
+        if (rank->counted[i] > rank->counted_before[i]) // a refused message is taken back
+            change[i] = rank->counted[i] - rank->counted_before[i];
+    aq_top_numbers_t rates = numbers_of(change);
+    const double seconds = (double)(job->now - job->before) / 1e9;
+    rates.messages /= seconds;
+    rates.message_bytes /= seconds;
+    rates.puts /= seconds;
+    rates.put_bytes /= seconds;
+    rates.gets /= seconds;
+    rates.get_bytes /= seconds;
+    rates.atomics /= seconds;
+    return rates;
+}
+
+const char *aq_top_state(const aq_watched_rank_t *rank)
+{
+    if (aq_watched_is_gone(rank))
+        return rank->seen.stage >= AQ_STAGE_LEAVING ? "left" : "gone";
+    if (aq_watched_is_stopped(rank))
+        return "stopped";
+    if (rank->seen.stage >= AQ_STAGE_LEAVING)
+        return "leaving";
+    return rank->process == 'R' ? "runs" : "sleeps";
+}
+
+const char *aq_top_short(double number, char text[16])
+{
+    static const char units[] = " kMGTP";
+    unsigned unit = 0;
+    while (number >= 9999.5 && unit + 2 < sizeof units) {
+        number /= 1000;
+        unit++;
+    }
+    if (unit)
+        snprintf(text, 16, "%.0f%c", number, units[unit]);
+    else
+        snprintf(text, 16, "%.0f", number);
+    return text;
+}
+
+const char *aq_top_networks(const aq_seen_rank_t *seen, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < AQ_SHOWN_CONDUITS && used < room; i++)
+        if (seen->conduit[i].name[0])
+            used += (size_t)snprintf(text + used, room - used, "%s%s%s%s", used ? ", " : "",
+                                     seen->conduit[i].name, seen->conduit[i].network[0] ? " " : "",
+                                     seen->conduit[i].network);
+    return text;
+}
+
+static bool waits_for_rank(const aq_seen_thread_t *thread)
+{
+    return (thread->kind == AQ_WAIT_ROOM || thread->kind == AQ_WAIT_RECEIVE ||
+            thread->kind == AQ_WAIT_SEND || thread->kind == AQ_WAIT_RANK) &&
+           thread->rank != AQ_WAIT_NO_RANK;
+}
+
+bool aq_top_slowest(const aq_watched_job_t *job, uint64_t now, aq_top_pair_t *pair)
+{
+    *pair = (aq_top_pair_t){0};
+    for (uint32_t i = 0; i < job->found; i++) {
+        const aq_seen_rank_t *seen = &job->rank[i]->seen;
+        for (unsigned t = 0; t < seen->threads; t++) {
+            const uint64_t waited = aq_seen_waited(&seen->thread[t], now);
+            if (waits_for_rank(&seen->thread[t]) && waited > pair->waited)
+                *pair = (aq_top_pair_t){seen->rank, seen->thread[t].rank, waited};
+        }
+    }
+    return pair->waited > 0;
+}
+
+static void write_rank(const aq_watched_job_t *job, const aq_watched_rank_t *rank, uint64_t now,
+                       FILE *out)
+{
+    const aq_seen_thread_t *longest = aq_seen_longest(&rank->seen, now, 0);
+    const aq_top_numbers_t rates = aq_top_rates(job, rank);
+    char what[AQ_RANK_TEXT] = "", time[AQ_RANK_TEXT] = "", a[16], b[16], c[16], d[16];
+    if (longest) {
+        aq_text_wait(&rank->seen, longest, what);
+        aq_text_time(aq_seen_waited(longest, now), time);
+    }
+    fprintf(out, "%5" PRIu32 " %-12.12s %7d %-8s %7s %7s %7s %7s %10s  %s\n", rank->seen.rank,
+            rank->seen.host_name, (int)rank->seen.pid, aq_top_state(rank),
+            aq_top_short(rates.messages, a), aq_top_short(rates.message_bytes, b),
+            aq_top_short(rates.puts, c), aq_top_short(rates.gets, d), time, what);
+}
+
+bool aq_top_write_text(const aq_watched_job_t *job, FILE *out)
+{
+    const aq_seen_rank_t *first = &job->rank[0]->seen;
+    const uint64_t now = aq_watched_clock();
+    char networks[300];
+    aq_top_pair_t pair;
+    fprintf(out, "%s: %" PRIu32 " ranks, %" PRIu32 " on this host; %s\n", first->program,
+            job->ranks, job->found, aq_top_networks(first, networks, sizeof networks));
+    fprintf(out, "%5s %-12s %7s %-8s %7s %7s %7s %7s %10s  %s\n", "rank", "host", "process",
+            "state", "msg/s", "bytes/s", "puts/s", "gets/s", "for", "waits for");
+    for (uint32_t i = 0; i < job->found; i++)
+        write_rank(job, job->rank[i], now, out);
+    if (aq_top_slowest(job, now, &pair)) {
+        char time[AQ_RANK_TEXT];
+        fprintf(out, "slowest pair: rank %" PRIu32 " waits for rank %" PRIu32 " for %s\n",
+                pair.waits, pair.for_rank, aq_text_time(pair.waited, time));
+    }
+    return !ferror(out);
+}
