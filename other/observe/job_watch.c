@@ -150,10 +150,17 @@ void aq_watch_free(aq_watch_t *watch)
 
 static bool job_has_process(const aq_watched_job_t *job, pid_t pid)
 {
+    for (uint32_t i = 0; i < job->found; i++)
+        if (job->rank[i]->seen.pid == pid || job->rank[i]->seen.starter == pid)
+            return true;
+    return false;
+}
+
+static bool job_is_below(const aq_watched_job_t *job, pid_t pid)
+{
     for (uint32_t i = 0; i < job->found; i++) {
         const aq_seen_rank_t *seen = &job->rank[i]->seen;
-        if (seen->pid == pid || seen->starter == pid || aq_process_is_above(pid, seen->pid) ||
-            (seen->starter && aq_process_is_above(pid, seen->starter)))
+        if (aq_process_is_above(pid, seen->starter ? seen->starter : seen->pid))
             return true;
     }
     return false;
@@ -224,33 +231,48 @@ static void explain_process(const aq_watch_t *watch, pid_t pid, char *why, size_
     }
 }
 
+// Of several jobs below one process none is meant.
 static aq_watched_job_t *choose_process(aq_watch_t *watch, pid_t pid, char *why, size_t room)
 {
-    for (size_t i = 0; i < watch->job_count; i++)
+    aq_watched_job_t *below = NULL;
+    unsigned count = 0;
+    for (size_t i = 0; i < watch->job_count; i++) {
         if (job_has_process(&watch->jobs[i], pid))
             return &watch->jobs[i];
-    explain_process(watch, pid, why, room);
+        if (!job_is_below(&watch->jobs[i], pid))
+            continue;
+        below = &watch->jobs[i];
+        count++;
+    }
+    if (count == 1)
+        return below;
+    if (count)
+        list_jobs(watch, why, room);
+    else
+        explain_process(watch, pid, why, room);
     return NULL;
 }
 
 static aq_watched_job_t *choose_name(aq_watch_t *watch, const char *name, char *why, size_t room)
 {
     aq_watched_job_t *found = NULL;
+    unsigned count = 0;
     for (size_t i = 0; i < watch->job_count; i++) {
         if (!job_is_named(&watch->jobs[i], name))
             continue;
-        if (found) {
-            list_jobs(watch, why, room);
-            return NULL;
-        }
         found = &watch->jobs[i];
+        count++;
     }
-    if (!found)
+    if (count == 1)
+        return found;
+    if (count)
+        list_jobs(watch, why, room);
+    else
         snprintf(why, room,
                  "no job of this user on this host runs a program %s: gasnet_top without a name "
                  "lists the jobs",
                  name);
-    return found;
+    return NULL;
 }
 
 aq_watched_job_t *aq_watch_choose(aq_watch_t *watch, const char *text, char *why, size_t room)
