@@ -1,0 +1,53 @@
+#!/bin/bash
+# observe-top-once: what gasnet_top prints of a job agrees with what a program of known counts did.
+#   observe-top-once.sh RANKS [LAUNCHER]
+set -u
+. "$AQ_SRC/tests/launch/launch-functions.sh"
+. "$AQ_SRC/tests/observe/watch-functions.sh"
+ranks=$1
+
+# Prints "from to shorts mediums bytes" of each pair in the JSON.
+pairs_in()
+{
+    awk '{ value = $2; sub(",", "", value) }
+         /^      "rank":/ { from = value }
+         /^          "request_shorts":/ { shorts = value }
+         /^          "request_mediums":/ { mediums = value }
+         /^          "request_bytes":/ { bytes = value }
+         /^          "to":/ { print from, value, shorts, mediums, bytes }' "$1"
+}
+
+expected()
+{
+    local from to
+    for ((from = 0; from < ranks; from++)); do
+        for ((to = 0; to < ranks; to++)); do
+            echo "$from $to $((from + 1)) $to $((8 * to))"
+        done
+    done
+}
+
+start_job "$ranks" count "${2:-$run}"
+await counted "$work/count.out"
+
+expect 0 "$top" --once --json "$job"
+[ ! -s "$work/err" ] || fail "gasnet_top complains"
+! command -v python3 >/dev/null || python3 -m json.tool "$work/out" >/dev/null || fail "not JSON"
+pairs_in "$work/out" >"$work/pairs"
+expected | diff - "$work/pairs" || fail "the counts differ (> is what gasnet_top prints)"
+
+# By a rank, and by the name of the program unless another such job runs.
+rank_process=$(sed -n 's/^      "process": \([0-9]*\),$/\1/p' "$work/out" | tail -1)
+expect 0 "$top" --once "$rank_process"
+[ "$(grep -c ' of the team of all ranks$' "$work/out")" -eq $((ranks - 1)) ] ||
+    fail "not all ranks but 0 wait in the barrier"
+grep -q "^watched_work: $ranks ranks, $ranks on this host; " "$work/out" || fail "no title"
+
+expect 0 "$top" --once --prometheus "$work/metrics" "$job"
+for ((rank = 0; rank < ranks; rank++)); do
+    messages=$((ranks * (rank + 1) + ranks * (ranks - 1) / 2))
+    grep -q "^aqueduct_messages_total{job_number=\"[0-9a-f]*\",program=\"watched_work\",host=\"[^\"]*\",rank=\"$rank\"} $messages\$" \
+        "$work/metrics" || fail "rank $rank has not sent $messages messages: $(grep messages_total "$work/metrics")"
+done
+[ "$(find "$work" -name 'metrics*' | wc -l)" -eq 1 ] || fail "a temporary file is left"
+release_job

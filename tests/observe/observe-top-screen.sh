@@ -1,0 +1,68 @@
+#!/bin/bash
+# observe-top-screen: the screen of gasnet_top in a terminal, driven by its keys.
+#   observe-top-screen.sh RANKS
+set -u
+. "$AQ_SRC/tests/launch/launch-functions.sh"
+. "$AQ_SRC/tests/observe/watch-functions.sh"
+command -v tmux >/dev/null || {
+    echo "tmux is not installed (package tmux)"
+    exit 77
+}
+ranks=$1
+export TMUX_TMPDIR=$work
+unset TMUX
+
+end_terminal()
+{
+    tmux -L top kill-server 2>/dev/null
+    clean_up
+}
+trap end_terminal EXIT
+
+# shows TEXT: waits until the screen has it.
+shows()
+{
+    local turn=0
+    until tmux -L top capture-pane -p >"$work/screen" && grep -q -- "$1" "$work/screen"; do
+        turn=$((turn + 1))
+        [ "$turn" -lt 200 ] || fail "the screen has no '$1': $(cat "$work/screen")"
+        sleep 0.05
+    done
+}
+
+keys()
+{
+    tmux -L top send-keys "$@"
+}
+
+start_job "$ranks" missing
+tmux -L top -f /dev/null new-session -d -x 130 -y 30 "$top -d 0.3 $job; sleep 600"
+shows "^watched_work: $ranks ranks, $ranks on this host"
+shows 'sorted by rank'
+shows "^ *0 .* barrier 2 of the team of all ranks"
+keys w
+shows 'sorted by wait'
+keys Down Down Up
+keys r
+shows 'sorted by rank'
+keys Enter
+shows "^rank 1 of $ranks on "
+shows 'the team of all ranks: rank 1 of'
+keys s
+shows 'stack of thread'
+shows 'watched_work+0x'
+keys Escape
+shows 'sorted by rank'
+sleep 1.1 # a diagnosis leaves out shorter waits
+keys d
+shows "for rank $((ranks - 1)), which is not in the library"
+keys h
+shows 'sort by rank, wait'
+keys Escape
+shows 'sorted by rank'
+for ((i = 1; i < ranks; i++)); do
+    keys Down
+done
+shows "^ *$((ranks - 1)) "
+kill -KILL "$job" # the screen notices that the job is over, and ends
+shows '^the job has ended'
