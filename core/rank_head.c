@@ -175,7 +175,8 @@ aq_shown_team_t *aq_rank_show_team(uint64_t id, uint32_t rank, uint32_t size)
         team->size = size;
         atomic_store_explicit(&team->calls, 0, memory_order_relaxed);
         atomic_store_explicit(&team->last, 0, memory_order_relaxed);
-        atomic_store_explicit(&team->used, 1, memory_order_release);
+        atomic_store_explicit(&team->used, (uint32_t)(AQ_SHOWN_TEAMS - (end - team)) + 1,
+                              memory_order_release);
     }
     aq_lock_drop(&team_lock);
     return team < end ? team : NULL;
@@ -185,13 +186,4 @@ void aq_rank_hide_team(aq_shown_team_t *team)
 {
     if (team)
         atomic_store_explicit(&team->used, 0, memory_order_release);
-}
-
-void aq_rank_note_call(aq_event_t *event, const aq_shown_team_t *team)
-{
-    if (team)
-        aq_event_note(event, (unsigned)(team - head->team) + 1,
-                      atomic_load_explicit(&team->calls, memory_order_relaxed));
-    else
-        aq_event_note(event, 0, 0);
 }

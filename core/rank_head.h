@@ -43,6 +43,13 @@ static inline void aq_rank_show_call(aq_shown_team_t *team, unsigned call)
 
 // Notes in an event that it is about the last collective that this rank has begun in a team, which
 // may be NULL.
-void aq_rank_note_call(aq_event_t *event, const aq_shown_team_t *team);
+static inline void aq_rank_note_call(aq_event_t *event, const aq_shown_team_t *team)
+{
+    if (team)
+        aq_event_note(event, atomic_load_explicit(&team->used, memory_order_relaxed),
+                      atomic_load_explicit(&team->calls, memory_order_relaxed));
+    else
+        aq_event_note(event, 0, 0);
+}
 
 #endif

@@ -69,9 +69,10 @@ void aq_report_wait(uint64_t what, gex_Event_t event)
 
 void aq_report_go_on(void)
 {
+    aq_shown_thread_t *mine = own;
     aq_probe_wait_end();
-    own_set_wait(AQ_WAIT_NOTHING);
-    atomic_store_explicit(&own->since, 0, memory_order_relaxed);
+    atomic_store_explicit(&mine->wait, AQ_WAIT_NOTHING, memory_order_relaxed);
+    atomic_store_explicit(&mine->since, 0, memory_order_relaxed);
     aq_report_unmarked = false;
 }
 

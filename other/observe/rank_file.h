@@ -78,7 +78,7 @@ typedef enum aq_shown_call {
 typedef struct aq_shown_team {
     uint64_t id; // the same at all members; of the job: 0
     uint32_t rank, size;
-    _Atomic uint32_t used;  // 0: there is no team here
+    _Atomic uint32_t used;  // 1 + its place here; 0: there is no team
     _Atomic uint32_t calls; // collectives that this rank has begun
     _Atomic uint64_t last;  // the kinds of the last eight (aq_shown_call_t), the latest in byte 0
 } aq_shown_team_t;
