@@ -4,7 +4,7 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
-pages="man3/aqueduct.3 man3/aqueduct_large.3 man3/aqueduct_spawn.3 man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man1/gasnet_recon.1 man1/gasnet_wipe.1 man1/gasnet_boot.1 man1/gasnet_grow.1 man1/gasnet_shrink.1 man1/gasnet_halt.1 man1/gasnet_top.1 man7/gasnet.7 man7/gasnet_probes.7"
+pages="man3/aqueduct.3 man3/aqueduct_large.3 man3/aqueduct_spawn.3 man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man1/gasnet_recon.1 man1/gasnet_wipe.1 man1/gasnet_boot.1 man1/gasnet_grow.1 man1/gasnet_shrink.1 man1/gasnet_halt.1 man1/gasnet_top.1 man1/gasnet_view.1 man7/gasnet.7 man7/gasnet_probes.7"
 
 faults()
 {

@@ -1,0 +1,153 @@
+// gasnet_view: pictures and summaries of what a job wrote while it was watched.
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/log.h"
+#include "../base/size.h"
+#include "view_files.h"
+#include "view_svg.h"
+#include "view_text.h"
+
+static const char usage[] =
+    "usage: gasnet_view matrix [options] FILE...\n"
+    "\n"
+    "Draws the traffic matrix that a job wrote (GASNET_TRAFFIC), as a picture (SVG). Several "
+    "files\n"
+    "of one job, from hosts that do not share a file system, are one matrix.\n"
+    "\n"
+    "  -o FILE        where the result goes; without it, standard output\n"
+    "  --what WHAT    bytes (the default), messages, puts, gets or atomics\n"
+    "  --text         print sums and the largest pairs instead\n"
+    "  --snapshot N   take the lines of the N-th signal; 0: of the end; without it, for each rank\n"
+    "                 the last that there are\n"
+    "  --title TEXT   first line of the picture\n"
+    "  -h, --help     this text\n"
+    "  --version      version\n"
+    "\n"
+    "Exit code 0: done; 1: a file cannot be read or written; 2: the options are not legal.\n";
+
+typedef struct options {
+    const char *output, *title;
+    aq_view_what_t what;
+    bool text;
+    int64_t snapshot;
+} options_t;
+
+// ---- options ----
+
+static int refuse(const char *what, const char *word)
+{
+    aq_log_error("%s '%s' is unknown; gasnet_view --help lists what there is", what, word);
+    return 2;
+}
+
+static bool what_find(const char *word, aq_view_what_t *what)
+{
+    for (unsigned i = 0; i < AQ_VIEW_WHATS; i++)
+        if (strcmp(word, aq_view_what_names[i]) == 0) {
+            *what = (aq_view_what_t)i;
+            return true;
+        }
+    return false;
+}
+
+static int option_take(options_t *options, int option, const char *word)
+{
+    switch (option) {
+    case 'o':
+        options->output = word;
+        return 0;
+    case 'w':
+        return what_find(word, &options->what) ? 0 : refuse("--what", word);
+    case 't':
+        options->text = true;
+        return 0;
+    case 'i':
+        options->title = word;
+        return 0;
+    case 's':
+        return aq_size_parse_int(word, &options->snapshot) && options->snapshot >= 0
+                   ? 0
+                   : refuse("--snapshot", word);
+    default:
+        return refuse("option", word);
+    }
+}
+
+// Returns 0, or the exit code.
+static int options_parse(int argc, char **argv, options_t *options)
+{
+    static const struct option longs[] = {{"what", required_argument, NULL, 'w'},
+                                          {"text", no_argument, NULL, 't'},
+                                          {"snapshot", required_argument, NULL, 's'},
+                                          {"title", required_argument, NULL, 'i'},
+                                          {NULL, 0, NULL, 0}};
+    int option, code = 0;
+    opterr = 0;
+    while (!code && (option = getopt_long(argc, argv, ":o:", longs, NULL)) != -1)
+        code = option_take(options, option,
+                           option == '?' || option == ':' ? argv[optind - 1] : optarg);
+    if (code || optind < argc)
+        return code;
+    aq_log_error("the name of a file is missing; gasnet_view --help shows how to give it");
+    return 2;
+}
+
+// ---- matrix ----
+
+enum { MOST_TOLD = 5 };
+
+static void disagreement_tell(const char *sentence, void *context)
+{
+    size_t *told = context;
+    if ((*told)++ < MOST_TOLD)
+        aq_log_error("%s; a message was lost, or lines of different jobs are mixed", sentence);
+}
+
+static bool matrix_write(const aq_view_matrix_t *matrix, const options_t *options)
+{
+    char title[64];
+    snprintf(title, sizeof title, "Traffic: %s by pair of ranks",
+             aq_view_what_names[options->what]);
+    FILE *stream = aq_view_create(options->output);
+    if (!stream)
+        return false;
+    const bool room = options->text ? aq_view_text_write(stream, matrix, options->what)
+                                    : aq_view_svg_write(stream, matrix, options->what,
+                                                        options->title ? options->title : title);
+    if (!room)
+        aq_log_error("out of memory for %u ranks", matrix->ranks);
+    return aq_view_close(stream, options->output) && room;
+}
+
+static int run_matrix(int argc, char **argv)
+{
+    options_t options = {.snapshot = AQ_VIEW_LATEST};
+    aq_view_matrix_t matrix = {0};
+    size_t told = 0;
+    const int code = options_parse(argc, argv, &options);
+    if (code)
+        return code;
+    const char *const *files = (const char *const *)(argv + optind);
+    bool done = aq_view_load_matrix(&matrix, files, argc - optind, options.snapshot);
+    if (done && aq_view_matrix_check(&matrix, disagreement_tell, &told) > MOST_TOLD)
+        aq_log_error("%zu numbers disagree in all", told);
+    done = done && matrix_write(&matrix, &options);
+    aq_view_matrix_free(&matrix);
+    return done ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *command = argc > 1 ? argv[1] : "--help";
+    aq_log_program("gasnet_view");
+    if (strcmp(command, "-h") == 0 || strcmp(command, "--help") == 0)
+        return fputs(usage, stdout) < 0;
+    if (strcmp(command, "--version") == 0)
+        return printf("gasnet_view %s\n", PACKAGE_VERSION) < 0;
+    if (strcmp(command, "matrix") == 0)
+        return run_matrix(argc - 1, argv + 1);
+    return refuse("command", command);
+}

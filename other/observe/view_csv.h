@@ -1,0 +1,14 @@
+// Reads the file of GASNET_TRAFFIC.
+#ifndef AQ_VIEW_CSV_H
+#define AQ_VIEW_CSV_H
+
+#include <stdio.h>
+
+#include "view_matrix.h"
+
+// Adds the lines of a file, whose name is matrix->files[index]. False, with a sentence in why that
+// names file, line and remedy: the file is not a traffic matrix, or is damaged.
+bool aq_view_csv_read(FILE *stream, uint32_t index, aq_view_matrix_t *matrix, char *why,
+                      size_t room);
+
+#endif

@@ -1,0 +1,19 @@
+// The files that gasnet_view reads and writes. All faults are logged here.
+#ifndef AQ_VIEW_FILES_H
+#define AQ_VIEW_FILES_H
+
+#include <stdio.h>
+
+#include "view_matrix.h"
+
+// Reads a traffic matrix from several files. False: logged.
+bool aq_view_load_matrix(aq_view_matrix_t *matrix, const char *const *files, int count,
+                         int64_t snapshot);
+
+// Opens a file for writing, or takes standard output for NULL and "-". NULL: logged.
+FILE *aq_view_create(const char *path);
+
+// Ends a file of aq_view_create. False: something was not written, which is logged.
+bool aq_view_close(FILE *stream, const char *path);
+
+#endif

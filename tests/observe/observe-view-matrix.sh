@@ -1,0 +1,107 @@
+#!/bin/bash
+# observe-view-matrix: gasnet_view draws the matrix of a job of 4 ranks, and one of 4,096 ranks that
+# this script makes up; wrong words and files get one sentence.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+. "$(dirname "$0")/../launch/launch-functions.sh"
+
+# has TEXT [TIMES]: the picture of the last expect has the text, so many times or at all.
+has()
+{
+    local times
+    times=$(grep -oF -- "$1" "$work/out" | wc -l)
+    [ "$times" -gt 0 ] || fail "the picture has no '$1'"
+    [ "$times" -eq "${2-$times}" ] || fail "the picture has '$1' $times times"
+}
+
+# The picture of the last expect is XML.
+is_xml()
+{
+    if command -v xmllint >/dev/null; then
+        xmllint --noout "$work/out" 2>"$work/err" || fail "the picture is not XML"
+    elif command -v python3 >/dev/null; then
+        python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$work/out" 2>"$work/err" ||
+            fail "the picture is not XML"
+    else
+        left_out "$0" "nothing that reads XML is installed (package libxml2-utils)"
+    fi
+}
+
+view_job()
+{
+    GASNET_TRAFFIC=$work/job.csv gasnetrun_smp -n 4 traffic_work >"$work/expected" || fail "no job"
+    expect 0 gasnet_view matrix "$work/job.csv"
+    silent
+    is_xml
+    has '4 ranks on 1 host, in all'
+    has '<title>rank 2 to rank 3: 902 B (902 bytes)</title>'
+    expect 0 gasnet_view matrix --text --what puts -o "$work/text" "$work/job.csv"
+    silent
+    grep -qx '4 ranks on 1 host: puts, in all 48, between hosts 0 (0.0 %)' "$work/text" || fail "no sum"
+    grep -qx ' *1 *0 *3 *6.2 %' "$work/text" || fail "no pair 1 to 0"
+    # A message that does not arrive
+    sed '/^2,3,/s/,[0-9]*\(,[0-9]*,[0-9]*,[0-9]*,0\)$/,7\1/' "$work/job.csv" >"$work/lost.csv"
+    expect 0 gasnet_view matrix -o "$work/out" "$work/lost.csv"
+    says "rank 3 sent 13 requests to rank 2, of which 7 arrived; a message was lost"
+}
+
+# line FROM TO PUT_BYTES: host 0 has ranks 0 to 255, and so on.
+synthetic()
+{
+    head -1 "$work/job.csv"
+    awk 'function line(to, bytes) {
+            printf "%d,%d,%d,%d,0,0,0,0,0,0,0,0,1,%d,0,0,0,0,0,0,0,0\n", i, to, i / 256, to / 256, bytes
+        }
+        BEGIN { for (i = 0; i < 4096; i++) {
+            line((i + 1) % 4096, 1048576)
+            for (j = 1; j <= 16; j++) line((i + j * (i % 250 + 2)) % 4096, 2 ^ (i * j % 20))
+        } }'
+}
+
+view_synthetic()
+{
+    synthetic >"$work/large.csv"
+    expect 0 gasnet_view matrix --title 'A < B' "$work/large.csv"
+    silent
+    is_xml
+    has 'A &#60; B'
+    has '4096 ranks on 16 hosts'
+    has 'each tile is the sum of 16 x 16 ranks'
+    has '>host 15</text>' 2
+    has 'class="host"' 15
+    [ "$(wc -c <"$work/out")" -lt 2000000 ] || fail "the picture has $(wc -c <"$work/out") bytes"
+}
+
+# wrong CODE TEXT WORD ...: one sentence, and no picture
+wrong()
+{
+    expect "$1" gasnet_view "${@:3}"
+    says "$2"
+    [ ! -s "$work/out" ] || fail "there is output"
+}
+
+view_wrong()
+{
+    wrong 2 "command 'paint' is unknown; gasnet_view --help lists" paint
+    wrong 2 "--what 'beer' is unknown" matrix --what beer "$work/job.csv"
+    wrong 2 "--snapshot '-1' is unknown" matrix --snapshot -1 "$work/job.csv"
+    wrong 2 "option '--wrong' is unknown" matrix --wrong "$work/job.csv"
+    wrong 2 'the name of a file is missing' matrix
+    wrong 1 "$work/none: cannot be read: No such file or directory; name the file" matrix "$work/none"
+    wrong 1 "$work: cannot be read: Is a directory; name the file" matrix "$work"
+    : >"$work/empty"
+    wrong 1 "$work/empty: the file is empty; a job writes the title" matrix "$work/empty"
+    wrong 1 'ranks 0 and 0 have this line already' matrix "$work/job.csv" "$work/job.csv"
+    wrong 1 "/dev/full: cannot be written: No space left on device; make room" \
+        matrix -o /dev/full "$work/job.csv"
+    wrong 1 "$work/a/b: cannot be written: No such file or directory; name a file" \
+        matrix -o "$work/a/b" "$work/job.csv"
+    wrong 1 'no rank has written snapshot 1;' matrix --snapshot 1 "$work/job.csv"
+    sed '3s/,/;/' "$work/job.csv" >"$work/damaged"
+    wrong 1 "$work/damaged:3: the line is damaged" matrix "$work/damaged"
+}
+
+view_job
+view_synthetic
+view_wrong
+exit 0
