@@ -7,29 +7,40 @@
 #include "../base/log.h"
 #include "../base/size.h"
 #include "view_files.h"
+#include "view_matrix_trace.h"
+#include "view_page.h"
+#include "view_sheet.h"
+#include "view_summary.h"
 #include "view_svg.h"
 #include "view_text.h"
 
 static const char usage[] =
     "usage: gasnet_view matrix [options] FILE...\n"
+    "       gasnet_view trace [options] FILE...\n"
     "\n"
-    "Draws the traffic matrix that a job wrote (GASNET_TRAFFIC), as a picture (SVG). Several "
-    "files\n"
-    "of one job, from hosts that do not share a file system, are one matrix.\n"
+    "matrix draws the traffic matrix that a job wrote (GASNET_TRAFFIC), as a picture (SVG). trace\n"
+    "sums up the events of a job (GASNET_TRACE). Several files of one job, from hosts that do not\n"
+    "share a file system, are one matrix, or one trace.\n"
     "\n"
     "  -o FILE        where the result goes; without it, standard output\n"
     "  --what WHAT    bytes (the default), messages, puts, gets or atomics\n"
+    "  --title TEXT   first line of the picture, or of the page\n"
+    "  -h, --help     this text\n"
+    "  --version      version\n"
+    "\n"
+    "Options of matrix\n"
     "  --text         print sums and the largest pairs instead\n"
     "  --snapshot N   take the lines of the N-th signal; 0: of the end; without it, for each rank\n"
     "                 the last that there are\n"
-    "  --title TEXT   first line of the picture\n"
-    "  -h, --help     this text\n"
-    "  --version      version\n"
+    "\n"
+    "Options of trace\n"
+    "  --html FILE    write a page for browsers, too, with timeline, summary and matrix\n"
+    "  --matrix FILE  take the matrix of the page from a traffic matrix, not from the trace\n"
     "\n"
     "Exit code 0: done; 1: a file cannot be read or written; 2: the options are not legal.\n";
 
 typedef struct options {
-    const char *output, *title;
+    const char *output, *title, *html, *matrix;
     aq_view_what_t what;
     bool text;
     int64_t snapshot;
@@ -67,6 +78,12 @@ static int option_take(options_t *options, int option, const char *word)
     case 'i':
         options->title = word;
         return 0;
+    case 'p':
+        options->html = word;
+        return 0;
+    case 'm':
+        options->matrix = word;
+        return 0;
     case 's':
         return aq_size_parse_int(word, &options->snapshot) && options->snapshot >= 0
                    ? 0
@@ -76,14 +93,23 @@ static int option_take(options_t *options, int option, const char *word)
     }
 }
 
+#define FOR_BOTH                                                                                   \
+    {"what", required_argument, NULL, 'w'},                                                        \
+    {                                                                                              \
+        "title", required_argument, NULL, 'i'                                                      \
+    }
+static const struct option matrix_options[] = {FOR_BOTH,
+                                               {"text", no_argument, NULL, 't'},
+                                               {"snapshot", required_argument, NULL, 's'},
+                                               {NULL, 0, NULL, 0}};
+static const struct option trace_options[] = {FOR_BOTH,
+                                              {"html", required_argument, NULL, 'p'},
+                                              {"matrix", required_argument, NULL, 'm'},
+                                              {NULL, 0, NULL, 0}};
+
 // Returns 0, or the exit code.
-static int options_parse(int argc, char **argv, options_t *options)
+static int options_parse(int argc, char **argv, const struct option *longs, options_t *options)
 {
-    static const struct option longs[] = {{"what", required_argument, NULL, 'w'},
-                                          {"text", no_argument, NULL, 't'},
-                                          {"snapshot", required_argument, NULL, 's'},
-                                          {"title", required_argument, NULL, 'i'},
-                                          {NULL, 0, NULL, 0}};
     int option, code = 0;
     opterr = 0;
     while (!code && (option = getopt_long(argc, argv, ":o:", longs, NULL)) != -1)
@@ -127,7 +153,7 @@ static int run_matrix(int argc, char **argv)
     options_t options = {.snapshot = AQ_VIEW_LATEST};
     aq_view_matrix_t matrix = {0};
     size_t told = 0;
-    const int code = options_parse(argc, argv, &options);
+    const int code = options_parse(argc, argv, matrix_options, &options);
     if (code)
         return code;
     const char *const *files = (const char *const *)(argv + optind);
@@ -136,6 +162,77 @@ static int run_matrix(int argc, char **argv)
         aq_log_error("%zu numbers disagree in all", told);
     done = done && matrix_write(&matrix, &options);
     aq_view_matrix_free(&matrix);
+    return done ? 0 : 1;
+}
+
+// ---- trace ----
+
+// False: logged.
+static bool summary_write(const aq_view_sheet_t *summary, const options_t *options)
+{
+    FILE *stream = aq_view_create(options->output);
+    if (!stream)
+        return false;
+    aq_view_sheet_text(stream, summary);
+    return aq_view_close(stream, options->output);
+}
+
+static bool page_write(const aq_view_findings_t *findings, const aq_view_sheet_t *summary,
+                       const aq_view_matrix_t *matrix, const options_t *options)
+{
+    const aq_view_page_t page = {findings, summary, matrix, options->what,
+                                 options->title ? options->title : "Trace of a job"};
+    FILE *stream = options->html ? aq_view_create(options->html) : NULL;
+    if (!stream)
+        return !options->html;
+    const bool room = aq_view_page_write(stream, &page);
+    if (!room)
+        aq_log_error("out of memory for the page");
+    return aq_view_close(stream, options->html) && room;
+}
+
+// The matrix of the page. False: logged.
+static bool matrix_find(const aq_view_trace_t *trace, const options_t *options,
+                        aq_view_matrix_t *matrix)
+{
+    if (options->matrix)
+        return aq_view_load_matrix(matrix, &options->matrix, 1, AQ_VIEW_LATEST);
+    if (!options->html || aq_view_matrix_of_trace(matrix, trace))
+        return true;
+    aq_log_error("out of memory for the matrix of the trace");
+    return false;
+}
+
+static bool trace_show(const aq_view_trace_t *trace, const options_t *options)
+{
+    aq_view_findings_t findings = {0};
+    aq_view_sheet_t summary = {0};
+    aq_view_matrix_t matrix = {0};
+    bool done = aq_view_findings_make(&findings, trace);
+    if (done)
+        aq_view_summarize(&summary, &findings);
+    done = done && !summary.failed;
+    if (!done)
+        aq_log_error("out of memory for the summary of %zu events", trace->count);
+    done = done && matrix_find(trace, options, &matrix) && summary_write(&summary, options) &&
+           page_write(&findings, &summary, &matrix, options);
+    aq_view_matrix_free(&matrix);
+    aq_view_sheet_free(&summary);
+    aq_view_findings_free(&findings);
+    return done;
+}
+
+static int run_trace(int argc, char **argv)
+{
+    options_t options = {0};
+    aq_view_trace_t trace = {0};
+    const int code = options_parse(argc, argv, trace_options, &options);
+    if (code)
+        return code;
+    const char *const *files = (const char *const *)(argv + optind);
+    const bool done =
+        aq_view_load_trace(&trace, files, argc - optind) && trace_show(&trace, &options);
+    aq_view_trace_free(&trace);
     return done ? 0 : 1;
 }
 
@@ -149,5 +246,7 @@ int main(int argc, char **argv)
         return printf("gasnet_view %s\n", PACKAGE_VERSION) < 0;
     if (strcmp(command, "matrix") == 0)
         return run_matrix(argc - 1, argv + 1);
+    if (strcmp(command, "trace") == 0)
+        return run_trace(argc - 1, argv + 1);
     return refuse("command", command);
 }

@@ -5,6 +5,7 @@
 
 #include "../base/log.h"
 #include "view_csv.h"
+#include "view_trace_read.h"
 
 static bool file_load(aq_view_matrix_t *matrix, uint32_t index, char *why, size_t room)
 {
@@ -30,6 +31,25 @@ bool aq_view_load_matrix(aq_view_matrix_t *matrix, const char *const *files, int
     if (read && aq_view_matrix_finish(matrix, snapshot, why, sizeof why))
         return true;
     aq_log_error("%s", why);
+    return false;
+}
+
+bool aq_view_load_trace(aq_view_trace_t *trace, const char *const *files, int count)
+{
+    char why[1024];
+    bool read = true;
+    for (int i = 0; i < count && read; i++) {
+        FILE *stream = fopen(files[i], "re");
+        read = stream && aq_view_trace_read(stream, files[i], trace, why, sizeof why);
+        if (!stream)
+            snprintf(why, sizeof why, "%s: cannot be read: %s; name the file of GASNET_TRACE",
+                     files[i], strerror(errno));
+        else
+            (void)fclose(stream);
+    }
+    if (read && aq_view_trace_finish(trace))
+        return true;
+    aq_log_error("%s", read ? "out of memory for the events of the trace" : why);
     return false;
 }
 

@@ -5,10 +5,14 @@
 #include <stdio.h>
 
 #include "view_matrix.h"
+#include "view_trace.h"
 
 // Reads a traffic matrix from several files. False: logged.
 bool aq_view_load_matrix(aq_view_matrix_t *matrix, const char *const *files, int count,
                          int64_t snapshot);
+
+// Reads a trace from several files. False: logged.
+bool aq_view_load_trace(aq_view_trace_t *trace, const char *const *files, int count);
 
 // Opens a file for writing, or takes standard output for NULL and "-". NULL: logged.
 FILE *aq_view_create(const char *path);

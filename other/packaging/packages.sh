@@ -25,8 +25,8 @@ perftest           | optional | command -v ib_write_lat     | the comparison wit
 libhwloc-dev       | optional | pkg-config --exists hwloc   | nearest ports of conduit ibv, processors in gasnet_info
 systemtap-sdt-dev  | optional | has_header sys/sdt.h        | probes for system tracers, gasnet_probes(7)
 bpftrace           | optional | command -v bpftrace         | the check of these probes
-libjansson-dev     | optional | pkg-config --exists jansson | gasnet_top, which shows what a job does
-libncurses-dev     | optional | pkg-config --exists ncurses | the same
+libjansson-dev     | optional | pkg-config --exists jansson | gasnet_top and gasnet_view
+libncurses-dev     | optional | pkg-config --exists ncurses | gasnet_top
 tmux               | optional | command -v tmux             | the test of its screen
 libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++

@@ -1,0 +1,17 @@
+// Reads the file of GASNET_TRACE: events of Chrome's JSON, one in a line.
+#ifndef AQ_VIEW_TRACE_READ_H
+#define AQ_VIEW_TRACE_READ_H
+
+#include <stdio.h>
+
+#include "view_trace.h"
+
+enum { AQ_VIEW_TRACE_VERSION = 1 };
+
+// Reads a file, or adds a further one of the same job; name: of the file, for messages. A last line
+// that is cut is left out. False, with a sentence in why that names file, line and remedy: the file
+// is no trace, is of another version or is damaged.
+bool aq_view_trace_read(FILE *stream, const char *name, aq_view_trace_t *trace, char *why,
+                        size_t room);
+
+#endif
