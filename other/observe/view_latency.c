@@ -43,10 +43,10 @@ static int pair_compare(const void *a, const void *b)
     return (left->to > right->to) - (left->to < right->to);
 }
 
-// Of sorted samples.
+// What so many percent of the sorted samples, of which there is one, do not exceed.
 static int64_t quantile(const sample_t *samples, size_t count, unsigned percent)
 {
-    return samples[(count - 1) * percent / 100].latency;
+    return samples[(count * percent + 99) / 100 - 1].latency;
 }
 
 static size_t pairs_make(const sample_t *samples, size_t count, pair_t *pairs)

@@ -7,8 +7,8 @@
 
 #include "../base/minmax.h"
 
-const char *const aq_view_what_names[AQ_VIEW_WHATS] = {"bytes", "messages", "puts", "gets",
-                                                       "atomics"};
+const char *const aq_view_what_names[AQ_VIEW_WHATS] = {"bytes",   "messages", "puts",  "gets",
+                                                       "atomics", "no-room",  "resent"};
 
 uint64_t aq_view_value(const aq_view_line_t *line, aq_view_what_t what)
 {
@@ -18,7 +18,11 @@ uint64_t aq_view_value(const aq_view_line_t *line, aq_view_what_t what)
         1u << AQ_TRAFFIC_REQUEST_SHORTS | 1u << AQ_TRAFFIC_REQUEST_MEDIUMS |
             1u << AQ_TRAFFIC_REQUEST_LONGS | 1u << AQ_TRAFFIC_REPLY_SHORTS |
             1u << AQ_TRAFFIC_REPLY_MEDIUMS | 1u << AQ_TRAFFIC_REPLY_LONGS,
-        1u << AQ_TRAFFIC_PUTS, 1u << AQ_TRAFFIC_GETS, 1u << AQ_TRAFFIC_ATOMICS};
+        1u << AQ_TRAFFIC_PUTS,
+        1u << AQ_TRAFFIC_GETS,
+        1u << AQ_TRAFFIC_ATOMICS,
+        1u << AQ_TRAFFIC_NO_ROOM,
+        1u << AQ_TRAFFIC_RESENT};
     uint64_t sum = 0;
     for (unsigned i = 0; i < AQ_TRAFFIC_COLUMNS; i++)
         sum += columns[what] >> i & 1 ? line->column[i] : 0;

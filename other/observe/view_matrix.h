@@ -37,6 +37,8 @@ typedef enum aq_view_what {
     AQ_VIEW_PUTS,
     AQ_VIEW_GETS,
     AQ_VIEW_ATOMICS,
+    AQ_VIEW_NO_ROOM,
+    AQ_VIEW_RESENT,
     AQ_VIEW_WHATS
 } aq_view_what_t;
 extern const char *const aq_view_what_names[AQ_VIEW_WHATS]; // "bytes", "messages" ...

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "view_times.h"
 
@@ -149,7 +150,7 @@ void aq_view_tell_times(aq_view_sheet_t *sheet, const aq_view_findings_t *findin
 // ---- operations ----
 
 typedef struct operation {
-    uint32_t name;
+    const char *name;
     uint64_t count, bytes;
     int64_t all, longest;
 } operation_t;
@@ -159,13 +160,13 @@ static int operation_compare(const void *a, const void *b)
     const operation_t *left = a, *right = b;
     if (left->all != right->all)
         return left->all < right->all ? 1 : -1;
-    return (left->name > right->name) - (left->name < right->name);
+    return strcmp(left->name, right->name);
 }
 
 static void operations_add(const aq_view_trace_t *trace, operation_t *rows)
 {
     for (size_t i = 0; i < trace->name_count; i++)
-        rows[i].name = (uint32_t)i;
+        rows[i].name = trace->names[i];
     for (size_t i = 0; i < trace->count; i++) {
         const aq_view_event_t *event = &trace->events[i];
         operation_t *row = &rows[event->name];
@@ -195,7 +196,7 @@ void aq_view_tell_operations(aq_view_sheet_t *sheet, const aq_view_findings_t *f
         aq_view_sheet_add(sheet, AQ_VIEW_ROW, "%" PRIu64 "\t%" PRIu64 "\t%s\t%s\t%s\t%s",
                           rows[i].count, rows[i].bytes, aq_view_time(rows[i].all, all),
                           aq_view_time(rows[i].all / (int64_t)rows[i].count, mean),
-                          aq_view_time(rows[i].longest, longest), trace->names[rows[i].name]);
+                          aq_view_time(rows[i].longest, longest), rows[i].name);
     free(rows);
 }
 

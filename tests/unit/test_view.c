@@ -58,13 +58,13 @@ static void refuse(const char *text, const char *sentence)
 
 // ---- legal files ----
 
-static const char two[] = TITLE "0,1,0,1,1,2,3,40,5,6,7,80,9,10,11,12,13,3,4,2,5,0\n" TITLE
-                                "1,0,1,0,1,1,1,4,1,1,0,5,0,0,0,0,0,6,40,18,80,0\n";
+static const char two[] = TITLE "0,1,0,1,1,2,3,40,5,6,7,80,9,10,11,12,13,3,4,2,5,14,15,0\n" TITLE
+                                "1,0,1,0,1,1,1,4,1,1,0,5,0,0,0,0,0,6,40,18,80,0,0,0\n";
 
 static void test_values(void **state)
 {
     (void)state;
-    static const uint64_t expected[AQ_VIEW_WHATS] = {40 + 80 + 10 + 12, 24, 9, 11, 13};
+    static const uint64_t expected[AQ_VIEW_WHATS] = {40 + 80 + 10 + 12, 24, 9, 11, 13, 14, 15};
     assert_true(matrix_read(two, AQ_VIEW_LATEST));
     assert_int_equal(matrix.ranks, 2);
     assert_int_equal(matrix.hosts, 2);
@@ -87,7 +87,7 @@ static void test_several_files(void **state)
     assert_non_null(strstr(why, "give only files of one job, and each of them once"));
 }
 
-#define REST "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
+#define REST "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
 static void test_snapshots(void **state)
 {
     (void)state;
@@ -141,11 +141,11 @@ static void test_refused(void **state)
     refuse("from,to,from_host\n", "a.csv:1: this title is that of another version; take");
     refuse(TITLE "from,to,more\n", "a.csv:2: this title is that of another version");
     refuse(TITLE, "no rank has written a line; ranks write at the end");
-    refuse(TITLE "0,1,x,0," REST "0\n", "a.csv:2: the line is damaged: 22 numbers with commas "
+    refuse(TITLE "0,1,x,0," REST "0\n", "a.csv:2: the line is damaged: 24 numbers with commas "
                                         "between them are expected, and number 3 is 'x'");
-    refuse(TITLE "0,1,0,0," REST "0,7\n", "number 22 is '0'");
-    refuse(TITLE "0,1,0,0," REST "0", "number 22 is '0'");
-    refuse(TITLE "0,1,0,0," REST "\n", "number 22 is ''");
+    refuse(TITLE "0,1,0,0," REST "0,7\n", "number 24 is '0'");
+    refuse(TITLE "0,1,0,0," REST "0", "number 24 is '0'");
+    refuse(TITLE "0,1,0,0," REST "\n", "number 24 is ''");
     refuse(TITLE "\n", "a.csv:2: the line is damaged");
     refuse(TITLE "0,-1,0,0," REST "0\n", "number 2 is '-1'");
     refuse(TITLE "0,18446744073709551616,0,0," REST "0\n", "number 2 is '18446744073709551616'");

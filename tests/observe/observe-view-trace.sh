@@ -1,0 +1,87 @@
+#!/bin/bash
+# observe-view-trace: gasnet_view sums up a trace whose numbers are known (view-trace.json), and makes
+# a page of it that needs no network and draws in a browser; wrong files get one sentence.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+. "$(dirname "$0")/../launch/launch-functions.sh"
+here=$AQ_SRC/tests/observe
+trace=$here/view-trace.json
+page=$work/page.html
+
+view_summary()
+{
+    expect 0 gasnet_view trace "$trace"
+    silent
+    diff "$here/view-trace.expected" "$work/out" >"$work/err" ||
+        fail "the summary differs (> is what was printed): $(cat "$work/err")"
+    # Ranks of hosts that share no file, in any order, and a file whose end is lost
+    sed -n '1p; /"pid":2/p' "$trace" >"$work/second"
+    grep -v '"pid":2' "$trace" >"$work/first"
+    expect 0 gasnet_view trace "$work/second" "$work/first"
+    diff "$here/view-trace.expected" "$work/out" >"$work/err" || fail "two files give another summary"
+    head -c -30 "$trace" >"$work/cut"
+    expect 0 gasnet_view trace "$work/cut"
+    grep -q 'ends in the middle of a line: what followed is missing' "$work/out" || fail "no word of the cut"
+}
+
+# wrong TEXT SCRIPT: after that edit by sed, the trace gets one sentence.
+wrong()
+{
+    sed "$2" "$trace" >"$work/wrong"
+    expect 1 gasnet_view trace "$work/wrong"
+    says "$work/wrong$1"
+    [ ! -s "$work/out" ] || fail "there is output"
+}
+
+view_wrong()
+{
+    wrong ':2: this trace is of another version; take gasnet_view from the' '2s/"version":1/"version":2/'
+    wrong ':4: the line is damaged: it is not an event in JSON; remove the line' '4s/{/[/'
+    wrong ':4: the line is damaged: its rank (pid) has no line "aqueduct" before' '4s/"pid":1/"pid":7/'
+    wrong ':4: the line is damaged: ts or dur is not a time in microseconds' '4s/"ts":[0-9.]*/"ts":1e300/'
+    wrong ':2: the line is damaged: the number of ranks does not fit' '2s/"ranks":3/"ranks":0/'
+    wrong ':2: this is not a trace of this library: the line "aqueduct" is missing' '/"aqueduct"/d; /process_name/d'
+    wrong ':1: this is not a trace, which begins with a line of one bracket' '1s/.*/from,to/'
+    wrong ': no rank has written events; ranks do so when the job ends' '2,$d'
+    expect 1 gasnet_view trace "$trace" "$trace"
+    says 'the rank has been here before; give each file once'
+    expect 1 gasnet_view trace "$work/none"
+    says "$work/none: cannot be read: No such file or directory; name the file of GASNET_TRACE"
+    expect 1 gasnet_view trace -o /dev/full "$trace"
+    says '/dev/full: cannot be written: No space left on device'
+    expect 2 gasnet_view trace --text "$trace"
+    says "option '--text' is unknown"
+}
+
+view_page()
+{
+    expect 0 gasnet_view trace --title 'A <b> & c' --html "$page" "$trace"
+    silent
+    ! sed 's!http://www.w3.org/2000/svg!!' "$page" | grep -nE '(https?|file|ftp):|//[a-z]+\.|src=|href=|@import|url\(' ||
+        fail "the page refers to something outside"
+    [ "$(grep -c '</script>' "$page")" -eq 2 ] || fail "a name of an event ends the script"
+    grep -qF 'A &#60;b&#62; &#38; c' "$page" || fail "the page has no title"
+    grep -qF 'rank 0 to rank 2: 4 KiB (4096 bytes)' "$page" || fail "the page has no matrix"
+    GASNET_TRAFFIC=$work/job.csv gasnetrun_smp -n 3 traffic_work >"$work/expected" || fail "no job"
+    expect 0 gasnet_view trace --matrix "$work/job.csv" --what atomics --html "$work/other.html" "$trace"
+    grep -qF 'rank 2 to rank 0: 4 (4 atomics)' "$work/other.html" || fail "the page has no other matrix"
+}
+
+# The script runs to its end, and says what it has drawn.
+view_browser()
+{
+    command -v chromium >/dev/null || {
+        left_out "the page in a browser" "chromium is not installed"
+        return
+    }
+    HOME=$work timeout 50 chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$page" \
+        >"$work/out" 2>"$work/err"
+    grep -qF '<p id="status">3 rows, 25 events, 3 messages, 4.02 ms</p>' "$work/out" ||
+        fail "the script of the page has not drawn"
+}
+
+view_summary
+view_wrong
+view_page
+view_browser
+exit 0

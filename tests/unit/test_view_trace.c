@@ -1,0 +1,160 @@
+// The reader of traces: a small trace that is cut, or has a wrong byte, anywhere.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/observe/view_matrix_trace.h"
+#include "../../other/observe/view_page.h"
+#include "../../other/observe/view_times.h"
+#include "../../other/observe/view_trace_read.h"
+
+#define ORIGIN(rank)                                                                               \
+    "{\"name\":\"aqueduct\",\"ph\":\"M\",\"ts\":0,\"pid\":" rank ",\"tid\":0,\"args\":{"           \
+    "\"version\":1,\"rank\":" rank ",\"ranks\":2,\"host\":0,\"host_name\":\"h\","                  \
+    "\"clock_error_ns\":7,\"events\":2,\"dropped\":0}},\n"
+#define EVENT(rank, name, cat, rest)                                                               \
+    "{\"name\":\"" name "\",\"cat\":\"" cat "\"," rest ",\"pid\":" rank ",\"tid\":1},\n"
+
+static const char whole[] = "[\n" ORIGIN("0")
+    EVENT("0", "put", "rma", "\"ph\":\"X\",\"ts\":5.5,\"dur\":2,\"args\":{\"to\":1,\"bytes\":8}")
+        EVENT("0", "message", "am", "\"ph\":\"s\",\"id\":\"0.1.1\",\"ts\":9") EVENT(
+            "0", "barrier", "coll",
+            "\"ph\":\"X\",\"ts\":10,\"dur\":4,\"args\":{\"team\":0,\"sequence\":1}") ORIGIN("1")
+            EVENT("1", "barrier", "coll",
+                  "\"ph\":\"X\",\"ts\":6,\"dur\":8,\"args\":{\"team\":0,\"sequence\":1}")
+                EVENT("1", "wait", "wait", "\"ph\":\"X\",\"ts\":7,\"dur\":7")
+                    EVENT("1", "message", "am", "\"ph\":\"f\",\"id\":\"0.1.1\",\"ts\":9.25")
+                        EVENT("1", "put", "rma", "\"ph\":\"b\",\"id\":\"3\",\"ts\":15")
+                            EVENT("1", "put", "rma", "\"ph\":\"e\",\"id\":\"3\",\"ts\":15.5");
+
+static aq_view_trace_t trace;
+static char why[512];
+
+static bool trace_read(const char *text, size_t length)
+{
+    aq_view_trace_free(&trace);
+    why[0] = '\0';
+    FILE *stream = fmemopen((void *)(uintptr_t)text, length, "r");
+    assert_non_null(stream);
+    const bool read = aq_view_trace_read(stream, "t.json", &trace, why, sizeof why);
+    fclose(stream);
+    assert_null(strchr(why, '\n'));
+    assert_true(read == (why[0] == '\0'));
+    return read && aq_view_trace_finish(&trace);
+}
+
+// Everything that is made of a trace.
+static void all_make(void)
+{
+    aq_view_findings_t findings;
+    aq_view_sheet_t sheet = {0};
+    aq_view_matrix_t matrix = {0};
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    assert_true(aq_view_findings_make(&findings, &trace));
+    aq_view_summarize(&sheet, &findings);
+    assert_false(sheet.failed);
+    assert_true(aq_view_matrix_of_trace(&matrix, &trace));
+    const aq_view_page_t page = {&findings, &sheet, &matrix, AQ_VIEW_BYTES, "title"};
+    aq_view_sheet_text(stream, &sheet);
+    assert_true(aq_view_page_write(stream, &page));
+    fclose(stream);
+    assert_non_null(strstr(text, "</html>"));
+    free(text);
+    aq_view_matrix_free(&matrix);
+    aq_view_sheet_free(&sheet);
+    aq_view_findings_free(&findings);
+}
+
+static void test_whole(void **state)
+{
+    (void)state;
+    assert_true(trace_read(whole, strlen(whole)));
+    assert_int_equal(trace.ranks, 2);
+    assert_int_equal(trace.count, 8);
+    assert_int_equal(trace.first[1], 3);
+    assert_int_equal(trace.events[0].start, 0);
+    assert_int_equal(trace.events[1].start, 3500);
+    assert_int_equal(trace.events[6].length, 500); // the end is at the begin
+    assert_int_equal(aq_view_trace_span(&trace), 10000);
+    assert_int_equal(trace.origins[1].clock_error, 7);
+    assert_false(trace.cut);
+    all_make();
+}
+
+static void test_findings(void **state)
+{
+    (void)state;
+    aq_view_findings_t findings;
+    assert_true(trace_read(whole, strlen(whole)));
+    assert_true(aq_view_findings_make(&findings, &trace));
+    assert_int_equal(findings.colls.count, 1);
+    assert_int_equal(findings.colls.colls[0].last->rank, 0);
+    assert_int_equal(findings.colls.colls[0].lost, 4000);
+    assert_int_equal(findings.messages.count, 1);
+    assert_int_equal(aq_view_latency(&findings.messages.messages[0]), 250);
+    assert_non_null(aq_view_messages_last(&findings.messages, 1, 3750, 3750));
+    assert_null(aq_view_messages_last(&findings.messages, 1, 3751, 9000));
+    assert_null(aq_view_messages_last(&findings.messages, 1, 0, 3749));
+    assert_null(aq_view_messages_last(&findings.messages, 0, 0, 9000));
+    aq_view_findings_free(&findings);
+}
+
+static void test_times(void **state)
+{
+    (void)state;
+    aq_view_times_t times;
+    assert_true(trace_read(whole, strlen(whole)));
+    assert_true(aq_view_times_of(&trace, 1, 500, 10000, &times));
+    assert_int_equal(times.ns[AQ_VIEW_IN_COLL], 7000);
+    assert_int_equal(times.ns[AQ_VIEW_PROGRAM], 2500);
+    assert_true(aq_view_times_of(&trace, 1, 2000, 3000, &times)); // a part of the wait
+    assert_int_equal(times.ns[AQ_VIEW_IN_COLL], 1000);
+    assert_int_equal(times.ns[AQ_VIEW_PROGRAM], 0);
+    assert_true(aq_view_times_of(&trace, 0, 0, 9000, &times)); // this rank has no waits
+    assert_int_equal(times.ns[AQ_VIEW_ACCESS], 2000);
+    assert_int_equal(times.ns[AQ_VIEW_IN_COLL], 4000);
+}
+
+// A file that ends anywhere is read, or refused with a sentence; so is one with a wrong byte.
+static void test_cut(void **state)
+{
+    (void)state;
+    for (size_t length = 1; length < strlen(whole); length++)
+        if (trace_read(whole, length))
+            all_make();
+}
+
+static void test_wrong_bytes(void **state)
+{
+    (void)state;
+    static const char wrong[] = {'\0', '\n', '"', '}', '-', '9', 'x', '\xff'};
+    char text[sizeof whole];
+    for (size_t at = 0; at < strlen(whole); at++)
+        for (size_t i = 0; i < sizeof wrong; i++) {
+            memcpy(text, whole, sizeof text);
+            text[at] = wrong[i];
+            if (trace_read(text, strlen(whole)) && at % 8 == 0)
+                all_make();
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole), cmocka_unit_test(test_findings), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_cut), cmocka_unit_test(test_wrong_bytes)};
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    aq_view_trace_free(&trace);
+    return failed;
+}
