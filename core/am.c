@@ -6,6 +6,7 @@
 #include "retry.h"
 #include "segment.h"
 #include "team.h"
+#include "trace_message.h"
 #include "traffic.h"
 
 static const char *const category_names[] = {"Short", "Medium", "Long"};
@@ -203,17 +204,50 @@ static inline bool dispatch_differs(const aq_dispatch_t *to, const aq_arrival_t 
             (unsigned)(to->reply ^ arrival->reply)) != 0;
 }
 
+static bool run_traced(gex_AM_Fn_t fn, gex_Token_t token, uint64_t number)
+{
+    const uint64_t opened = aq_traced_handler_begin(token->arrival, number);
+    const bool replied = run_handler(fn, token);
+    aq_traced_handler_end(opened);
+    return replied;
+}
+
+static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival, aq_route_t route,
+                       aq_tag_t tag);
+
+// The number of the message that this thread delivers next.
+static _Thread_local uint64_t arrived_number __attribute__((tls_model("initial-exec")));
+
+// Delivers a message with a number, or refuses the message.
+static __attribute__((noinline, cold)) bool deliver_numbered(const gex_AM_Entry_t *entry,
+                                                             const aq_arrival_t *arrival,
+                                                             aq_route_t route, aq_tag_t tag)
+{
+    aq_arrival_t inner;
+    if (arrival->handler != AQ_HANDLER_TRACED)
+        refuse_arrival(entry, arrival);
+    arrived_number = aq_traced_read(arrival, &inner);
+    const bool replied = aq_am_deliver_tagged(&inner, route, tag);
+    arrived_number = 0;
+    return replied;
+}
+
 // A reply that is deferred is not one that the conduit has sent.
 static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival, aq_route_t route,
                        aq_tag_t tag)
 {
     const gex_AM_Entry_t *entry = &handlers->entry[arrival->handler];
     if (!is_registered(entry, arrival))
-        refuse_arrival(entry, arrival);
+        return deliver_numbered(entry, arrival, route, tag);
     if (aq_traffic_on && arrival->handler >= GEX_AM_INDEX_BASE)
         aq_traffic_arrived(arrival);
     struct aq_token token = {.arrival = arrival, .route = route, .tag = (uint8_t)tag};
-    return run_handler(entry->gex_fnptr, &token) && !token.deferred;
+    const uint64_t number = arrived_number;
+    arrived_number = 0;
+    const bool replied = aq_trace_wants(AQ_TRACE_AM) && arrival->handler >= GEX_AM_INDEX_BASE
+                             ? run_traced(entry->gex_fnptr, &token, number)
+                             : run_handler(entry->gex_fnptr, &token);
+    return replied && !token.deferred;
 }
 
 bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route)

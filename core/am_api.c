@@ -23,9 +23,15 @@ static __attribute__((cold, noinline)) int uncount(uint32_t jobrank, const aq_am
     return 1;
 }
 
+// The first message of a thread, or a trace: see aq_counts_detour.
+static bool has_fast_way(void)
+{
+    return __builtin_expect(aq_thread_counts.peers != NULL, 1);
+}
+
 static inline int reply_by_route(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
-    if (__builtin_expect(aq_route_needed(token->route), 0))
+    if (__builtin_expect(aq_route_needed(token->route), 0) || !has_fast_way())
         return aq_am_reply_routed(token, am, flags);
     count_early(token->arrival->source, am);
     const int refused = aq_am_send_reply(token, am, flags);
@@ -35,8 +41,9 @@ static inline int reply_by_route(gex_Token_t token, aq_am_t *am, gex_Flags_t fla
 static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, gex_Flags_t flags)
 {
     const aq_team_t *team = aq_team_of(tm);
-    if (team->members)
-        return aq_am_request_routed(aq_team_route(team, rank), team->members[rank], am, flags);
+    if (team->members || !has_fast_way())
+        return aq_am_request_routed(aq_team_route(team, rank), aq_team_jobrank(team, rank), am,
+                                    flags);
     aq_am_count_sent(0, rank, am);
     const int refused = aq_am_send_request(rank, am, flags);
     return __builtin_expect(refused, 0) ? uncount(rank, am) : 0;

@@ -7,6 +7,7 @@
 #include "retry.h"
 #include "srcdesc.h"
 #include "team.h"
+#include "trace_message.h"
 #include "window_connect.h"
 #include "../other/base/minmax.h"
 
@@ -58,7 +59,7 @@ static void use_buffer(struct aq_srcdesc *sd, size_t size)
 static aq_am_t message_of_conduit(const struct aq_srcdesc *sd)
 {
     aq_am_t am = sd->am;
-    am.nargs += aq_route_nargs(sd->route);
+    am.nargs += aq_traced_nargs(sd->route, am.nargs) + aq_route_nargs(sd->route);
     return am;
 }
 
@@ -294,11 +295,16 @@ static void complete_message(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t
 
 static void commit_in_conduit(gex_AM_SrcDesc_t sd)
 {
-    int32_t args[AQ_AM_MAX_ARGS];
+    int32_t args[AQ_AM_MAX_ARGS], numbered[AQ_AM_MAX_ARGS];
     aq_am_t am = sd->am;
+    uint64_t opened = UINT64_MAX;
+    if (__builtin_expect(aq_trace_numbers, 0))
+        opened = aq_traced_send_begin(sd->route, sd->jobrank, &am, true, numbered);
     if (aq_route_needed(sd->route))
         aq_route_wrap(sd->route, sd->jobrank, &am, args);
     sd->conduit->ops->commit(sd->conduit, sd->link, &am, &sd->reservation);
+    if (__builtin_expect(opened != UINT64_MAX, 0))
+        (void)aq_traced_send_end(opened, 0);
     if (sd->token)
         sd->token->replied = true;
     aq_thread_self()->prepared = NULL;

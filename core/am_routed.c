@@ -3,6 +3,7 @@
 #include "am_send.h"
 #include "long_push.h"
 #include "segment.h"
+#include "trace_message.h"
 #include "window_connect.h"
 
 // Whether a Long from an endpoint without an identity goes to one with an identity, which drops it.
@@ -76,9 +77,48 @@ static bool is_of_client(const aq_am_t *am)
     return am->handler >= GEX_AM_INDEX_BASE;
 }
 
+// ---- with an event in the trace ----
+
+// Whether the message travels as it is, and arrives.
+static bool may_have_number(aq_route_t route, uint32_t jobrank, const aq_am_t *am)
+{
+    return am->category != AQ_AM_LONG ||
+           (!is_unwanted(route, jobrank) && !aq_long_push_needed(jobrank, route, am));
+}
+
+static __attribute__((noinline, cold)) int request_traced(aq_route_t route, uint32_t jobrank,
+                                                          const aq_am_t *am, gex_Flags_t flags)
+{
+    int32_t args[AQ_AM_MAX_ARGS];
+    aq_am_t traced = *am;
+    const bool fits = may_have_number(route, jobrank, am);
+    const uint64_t opened = aq_traced_send_begin(route, jobrank, &traced, fits, args);
+    return aq_traced_send_end(opened, send_request(route, jobrank, &traced, flags));
+}
+
+static __attribute__((noinline, cold)) int reply_traced(gex_Token_t token, const aq_am_t *am,
+                                                        gex_Flags_t flags)
+{
+    const aq_route_t route = aq_token_reply_route(token);
+    const uint32_t jobrank = token->arrival->source;
+    int32_t args[AQ_AM_MAX_ARGS];
+    aq_am_t traced = *am;
+    const bool fits = may_have_number(route, jobrank, am);
+    const uint64_t opened = aq_traced_send_begin(route, jobrank, &traced, fits, args);
+    return aq_traced_send_end(opened, send_reply(token, &traced, flags));
+}
+
+static inline bool is_traced(const aq_am_t *am)
+{
+    return __builtin_expect(aq_trace_numbers, 0) && is_of_client(am);
+}
+
+// ---- calls ----
+
 int aq_am_request_routed(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
 {
-    const int refused = send_request(route, jobrank, am, flags);
+    const int refused = is_traced(am) ? request_traced(route, jobrank, am, flags)
+                                      : send_request(route, jobrank, am, flags);
     if (!refused && is_of_client(am))
         aq_am_count_sent(route.from, jobrank, am);
     return refused;
@@ -86,7 +126,8 @@ int aq_am_request_routed(aq_route_t route, uint32_t jobrank, const aq_am_t *am, 
 
 int aq_am_reply_routed(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
 {
-    const int refused = send_reply(token, am, flags);
+    const int refused =
+        is_traced(am) ? reply_traced(token, am, flags) : send_reply(token, am, flags);
     if (!refused && is_of_client(am))
         aq_am_count_sent(token->route.to, token->arrival->source, am);
     return refused;

@@ -28,6 +28,9 @@
 #include "segment.h"
 #include "segment_revoke.h"
 #include "team.h"
+#include "trace.h"
+#include "trace_clock.h"
+#include "trace_start.h"
 #include "traffic.h"
 #include "window_connect.h"
 
@@ -175,11 +178,13 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     if (mode == AQ_SEGMENT_EVERYTHING)
         aq_segment_everything();
     aq_traffic_start();
+    aq_trace_start();
     make_objects(name, flags);
     aq_exit_broadcast_start();
     aq_long_push_start();
     aq_loopback_start();
     aq_window_connect_start();
+    aq_trace_clock_register();
     aq_segment_revoke_start();
     aq_layers_start(aq_layer_table);
     status = aq_segment_agree_on_limit(); // also the barrier at the end of init
@@ -187,6 +192,8 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     aq_job.boot->leave = aq_exit_returning;
     if (status == AQ_OK)
         status = aq_attendants_start(); // the handlers of the library are registered
+    if (status == AQ_OK && aq_trace_wants(AQ_TRACE_ALL))
+        aq_trace_clock_start();
     return status;
 }
 

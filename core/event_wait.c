@@ -7,6 +7,7 @@
 #include "progress.h"
 #include "report.h"
 #include "thread.h"
+#include "trace.h"
 
 static aq_event_t *record_of(gex_Event_t part)
 {
@@ -47,6 +48,8 @@ static bool try_event(const char *call, gex_Event_t event)
                errors_collect(record, 1u << event->index, event);
     if (!aq_event_idle(record, ~0u) && !errors_collect(record, ~0u, event))
         return false;
+    if (aq_trace_wants(AQ_TRACE_SYNCED))
+        aq_trace_sync(record, ~0u, false);
     aq_event_free(record);
     return true;
 }
@@ -82,6 +85,23 @@ void aq_api_event_wait(gex_Event_t event)
     aq_api_wait_turn(&wait);
     if (!try_event("gex_Event_Wait", event))
         event_await(event, &wait);
+}
+
+// A turn of a wait that is not reported; *begin, at first 0, is for the trace.
+static void wait_turn(aq_api_wait_t *wait, uint64_t *begin)
+{
+    if (!*begin)
+        *begin = aq_trace_begin(AQ_TRACE_WAIT);
+    aq_trace_in_wait = *begin;
+    aq_api_wait_turn(wait);
+}
+
+static void wait_end(aq_api_wait_t *wait, uint64_t begin)
+{
+    aq_api_wait_end(wait);
+    if (__builtin_expect(begin != 0, 0))
+        aq_trace_waited(begin, AQ_TRACE_NO_PEER);
+    aq_trace_in_wait = false;
 }
 
 // Numbers of entries that are not complete, and of entries that this call completed.
@@ -141,18 +161,20 @@ void gex_Event_WaitSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
 {
     (void)flags;
     aq_api_wait_t wait = {0};
+    uint64_t begin = 0;
     while (!some_done(try_all("gex_Event_WaitSome", events, count)))
-        aq_api_wait_turn(&wait);
-    aq_api_wait_end(&wait);
+        wait_turn(&wait, &begin);
+    wait_end(&wait, begin);
 }
 
 void gex_Event_WaitAll(gex_Event_t *events, size_t count, gex_Flags_t flags)
 {
     (void)flags;
     aq_api_wait_t wait = {0};
+    uint64_t begin = 0;
     while (try_all("gex_Event_WaitAll", events, count).open)
-        aq_api_wait_turn(&wait);
-    aq_api_wait_end(&wait);
+        wait_turn(&wait, &begin);
+    wait_end(&wait, begin);
 }
 
 gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category)
@@ -175,7 +197,11 @@ static bool try_nbi(const char *call, gex_EC_t mask)
         aq_thread_check_context(call, "");
     aq_event_t *record = aq_thread_self()->nbi;
     const unsigned parts = aq_event_parts_of(mask);
-    return aq_event_idle(record, parts) || errors_collect(record, parts, GEX_EVENT_INVALID);
+    if (!aq_event_idle(record, parts) && !errors_collect(record, parts, GEX_EVENT_INVALID))
+        return false;
+    if (aq_trace_wants(AQ_TRACE_SYNCED))
+        aq_trace_sync(record, parts, true);
+    return true;
 }
 
 int gex_NBI_Test(gex_EC_t mask, gex_Flags_t flags)
@@ -188,9 +214,10 @@ void gex_NBI_Wait(gex_EC_t mask, gex_Flags_t flags)
 {
     (void)flags;
     aq_api_wait_t wait = {0};
+    uint64_t begin = 0;
     while (!try_nbi("gex_NBI_Wait", mask))
-        aq_api_wait_turn(&wait);
-    aq_api_wait_end(&wait);
+        wait_turn(&wait, &begin);
+    wait_end(&wait, begin);
 }
 
 void gex_NBI_BeginAccessRegion(gex_Flags_t flags)
@@ -216,6 +243,8 @@ gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags)
     thread->region = NULL;
     if (!aq_event_idle(region, ~0u))
         return aq_event_part(region, AQ_PART_ROOT);
+    if (aq_trace_wants(AQ_TRACE_SYNCED))
+        aq_trace_sync(region, ~0u, true);
     aq_event_free(region);
     return GEX_EVENT_INVALID;
 }

@@ -24,6 +24,7 @@
 #include "exit_broadcast.h"
 #include "job.h"
 #include "rank_head.h"
+#include "trace_output.h"
 #include "traffic.h"
 
 enum {
@@ -131,6 +132,12 @@ static int exit_head(int code)
         pause();
 }
 
+static void write_observed(void)
+{
+    aq_traffic_write();
+    aq_trace_write();
+}
+
 // Body: flushes output, notifies the ranks that the bootstrap does not notify, then closes the
 // network and the bootstrap, each within a time limit. Returns the code of the job. Ignores signals
 // that ask the process to end.
@@ -146,9 +153,9 @@ static int exit_body(int code)
             "writes output that no process reads, or waits for a lock of the C library; read "
             "the output of the job to its end");
     fflush(NULL);
-    limit_step("writes its lines of the traffic matrix; name a file of GASNET_TRAFFIC on a file "
-               "system that answers");
-    aq_traffic_write();
+    limit_step("writes what it has counted and traced; name files of GASNET_TRAFFIC, GASNET_TRACE "
+               "and GASNET_STATSFILE on a file system that answers");
+    write_observed();
     limit_step(
         "tells others of the end of the job; let them poll (gasnet_AMPoll) more often, or raise "
         "GASNET_EXITTIMEOUT");
@@ -181,7 +188,7 @@ void aq_exit_returning(int code)
 {
     pid_t first = 0;
     aq_rank_stage(AQ_STAGE_LEAVING);
-    aq_traffic_write();
+    write_observed();
     if (aq_job.boot->exit_stays_here || !atomic_compare_exchange_strong(&leaver, &first, gettid()))
         gasnet_exit(code);
 }

@@ -19,6 +19,7 @@
 #include "job.h"
 #include "rank_head.h"
 #include "thread_life.h"
+#include "trace.h"
 #include "window.h"
 
 enum { TELLERS = 8 };
@@ -26,6 +27,9 @@ enum { TELLERS = 8 };
 _Thread_local bool aq_report_unmarked;
 static _Thread_local aq_shown_thread_t *own __attribute__((tls_model("initial-exec")));
 static _Thread_local gex_Event_t own_event __attribute__((tls_model("initial-exec")));
+
+// For the trace: when the wait of this thread began; 0: it is not traced.
+static _Thread_local uint64_t wait_begin __attribute__((tls_model("initial-exec")));
 
 static void (*tellers[TELLERS])(void);
 static unsigned teller_count;
@@ -63,13 +67,24 @@ void aq_report_wait(uint64_t what, gex_Event_t event)
     if (__builtin_expect(!own, 0))
         own_find();
     aq_probe_wait_start(aq_job.rank, (uint32_t)(what >> 32), (uint32_t)what);
+    wait_begin = aq_trace_in_wait ? 0 : aq_trace_begin(AQ_TRACE_WAIT);
     own_event = event;
     own_set_wait(what);
+}
+
+static __attribute__((noinline, cold)) void trace_wait_end(void)
+{
+    const uint64_t what = atomic_load_explicit(&own->wait, memory_order_relaxed);
+    const bool room = what >> 32 == AQ_WAIT_ROOM;
+    aq_trace_waited(wait_begin, room ? (uint32_t)what : AQ_TRACE_NO_PEER);
+    wait_begin = 0;
 }
 
 void aq_report_go_on(void)
 {
     aq_shown_thread_t *mine = own;
+    if (__builtin_expect(wait_begin != 0, 0))
+        trace_wait_end();
     aq_probe_wait_end();
     atomic_store_explicit(&mine->wait, AQ_WAIT_NOTHING, memory_order_relaxed);
     atomic_store_explicit(&mine->since, 0, memory_order_relaxed);

@@ -22,6 +22,7 @@
 #include "job.h"
 #include "route.h"
 #include "segment_map.h"
+#include "trace.h"
 #include "traffic.h"
 
 typedef struct aq_team {
@@ -91,7 +92,7 @@ static inline bool aq_team_checks_mapped(void)
 // Whether the inline ones call the library: to be checked, or counted.
 static inline bool aq_team_calls_always(void)
 {
-    return aq_team_checks_mapped() || aq_traffic_on;
+    return aq_team_checks_mapped() || aq_traffic_on || aq_trace_calls_rma;
 }
 
 // Makes the primordial team, at init.

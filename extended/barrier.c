@@ -8,6 +8,7 @@
 #include "../core/poll_loop.h"
 #include "../core/progress.h"
 #include "../core/report.h"
+#include "../core/trace.h"
 #include "gasnetex_rma.h"
 
 aq_barrier_t aq_barrier_named;
@@ -110,10 +111,10 @@ static bool barrier_turn(aq_task_t *task)
     return any;
 }
 
-gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
+static gex_Event_t barrier_initiate(aq_barrier_t *b, aq_vote_t vote, uint32_t *phase)
 {
     hold_flag(&b->busy);
-    b->initiated++;
+    *phase = ++b->initiated;
     b->vote = vote;
     aq_rank_show_call(b->shown, b == &aq_barrier_named ? AQ_SHOWN_NAMED_BARRIER : AQ_SHOWN_BARRIER);
     aq_progress_busy(&barrier_task, 1);
@@ -136,6 +137,16 @@ gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
     if (!event)
         aq_progress_poll();
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
+}
+
+gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
+{
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_BARRIER);
+    uint32_t phase;
+    const gex_Event_t event = barrier_initiate(b, vote, &phase);
+    if (__builtin_expect(begin != 0, 0))
+        aq_trace_collective(AQ_TRACED_BARRIER, begin, b->across.id, phase, 0, event);
+    return event;
 }
 
 // Runs in a signal handler, so it only reads.

@@ -340,6 +340,7 @@ struct aq_coll {
     aq_board_t *board; // NULL: the members share no memory
     aq_coll_map_t map;
     uint32_t numbers;    // of operations so far; the first number is 1
+    uint32_t calls;      // of the client so far, the same at all ranks
     uint32_t fence;      // see coll_engine.c
     uint32_t fence_word; // receives the result of the team's fences, which is 0
     size_t unasked;      // bytes sent without rendezvous since the fence

@@ -15,6 +15,7 @@
 #include "../core/fatal.h"
 #include "../core/poll_loop.h"
 #include "../core/progress.h"
+#include "../core/trace.h"
 #include "coll.h"
 #include "coll_limits.h"
 
@@ -23,6 +24,9 @@ enum {
     SPARES = 4,
     SPARE_MOST = 4 << 20, // larger records are freed
 };
+
+_Static_assert(AQ_TRACED_EXSCAN - AQ_TRACED_BROADCAST == (int)AQ_COLL_SCAN_EXCLUSIVE,
+               "the trace has a name for each kind of collective");
 
 aq_lock_t aq_coll_lock;
 static aq_coll_t *teams;
@@ -412,7 +416,7 @@ static gex_Event_t begin_divided(aq_coll_t *coll, const aq_coll_call_t *call)
     return count ? begin_chain(steps, count) : begin_whole(coll, call, 0);
 }
 
-gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync)
+static gex_Event_t begin_somehow(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync)
 {
     if (coll->map.size == 1)
         return complete_alone(call);
@@ -422,5 +426,16 @@ gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned 
         coll->has_hosts && !sync ? begin_divided(coll, call) : begin_whole(coll, call, sync);
     if (event)
         aq_rank_note_call((aq_event_t *)(void *)(event - event->index), shown);
+    return event;
+}
+
+gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync)
+{
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_COLL);
+    const uint32_t sequence = ++coll->calls;
+    const gex_Event_t event = begin_somehow(coll, call, sync);
+    if (__builtin_expect(begin != 0, 0))
+        aq_trace_collective((aq_traced_t)(AQ_TRACED_BROADCAST + call->kind), begin, coll->team->id,
+                            sequence, call->unit * call->count, event);
     return event;
 }

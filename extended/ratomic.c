@@ -8,6 +8,7 @@
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/team.h"
+#include "../core/trace.h"
 #include "../core/traffic.h"
 
 _Static_assert(offsetof(aq_domain_t, head) == 0, "a handle points to the head");
@@ -147,15 +148,28 @@ static gex_EP_Index_t endpoint_of(gex_AD_t ad)
     return aq_team_of(aq_domain_of(ad)->tm)->route.from;
 }
 
+// An atomic that began at `begin`, if that is not 0, and is counted in an event; NULL: it is
+// complete.
+static inline void trace_add(aq_atomic_target_t target, const aq_api_atomic_t *atomic,
+                             uint64_t begin, const aq_event_t *event)
+{
+    if (__builtin_expect(begin != 0, 0))
+        aq_trace_operation(AQ_TRACED_ATOMIC, begin, target.jobrank, aq_ratomic_bytes(atomic->dt),
+                           event, part_of(atomic->op));
+}
+
 gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
 {
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_ATOMIC);
     if (AQ_CHECKS)
         aq_ratomic_check("gex_AD_OpNB", ad, atomic);
     const aq_atomic_target_t target = target_of(ad, atomic);
     int reason;
     const outcome_t outcome = try_here(target, atomic, &reason);
-    if (outcome == DONE)
+    if (outcome == DONE) {
+        trace_add(target, atomic, begin, NULL);
         return GEX_EVENT_INVALID;
+    }
     aq_event_t *event = aq_event_new();
     const gex_Event_t part = aq_event_part(event, part_of(atomic->op));
     if (outcome == REFUSED) {
@@ -164,23 +178,31 @@ gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
+    trace_add(target, atomic, begin, event);
     aq_begun_add(aq_thread_self()->begun, event, endpoint_of(ad), local_parts(atomic->op));
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
 int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic)
 {
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_ATOMIC);
     if (AQ_CHECKS)
         aq_ratomic_check("gex_AD_OpNBI", ad, atomic);
     const aq_atomic_target_t target = target_of(ad, atomic);
     int reason;
     const outcome_t outcome = try_here(target, atomic, &reason);
-    if (outcome == DONE)
+    if (outcome == DONE) {
+        trace_add(target, atomic, begin, NULL);
         return 0;
+    }
     aq_begun_implicit(aq_thread_self()->begun, endpoint_of(ad), local_parts(atomic->op));
     const gex_Event_t part = aq_event_part(aq_thread_nbi(), part_of(atomic->op));
+    int refused = 0;
     if (outcome == AWAY)
-        return start_away(ad, target, atomic, part);
-    aq_ratomic_refuse(target, atomic, true, reason, part);
-    return 0;
+        refused = start_away(ad, target, atomic, part);
+    else
+        aq_ratomic_refuse(target, atomic, true, reason, part);
+    if (!refused)
+        trace_add(target, atomic, begin, aq_thread_nbi());
+    return refused;
 }

@@ -12,6 +12,7 @@
 #include "../core/neighbour_copy.h"
 #include "../core/progress.h"
 #include "../core/team.h"
+#include "../core/trace.h"
 #include "../core/traffic.h"
 #include "../core/window_connect.h"
 #include "../other/base/probes.h"
@@ -140,13 +141,36 @@ static unsigned local_parts(const aq_rma_op_t *op)
     return op->access.flags & AQ_RMA_STABLE ? 1u << AQ_PART_PUT : 0;
 }
 
+// ---- the trace ----
+
+static uint64_t trace_begin(const aq_rma_op_t *op)
+{
+    return aq_trace_begin(is_get(op) ? AQ_TRACE_GET : AQ_TRACE_PUT);
+}
+
+// An operation that began at `begin`, if that is not 0, and is counted in an event; NULL: it is
+// complete. before: what was pending in its part of the event then.
+static __attribute__((noinline, cold)) void trace_add(const aq_rma_op_t *op, uint64_t begin,
+                                                      aq_event_t *event, unsigned before)
+{
+    const gex_Event_t part = event ? part_for(op, event) : NULL;
+    const bool pends = part && atomic_load_explicit(&part->pending, memory_order_relaxed) != before;
+    aq_trace_operation(is_get(op) ? AQ_TRACED_GET : AQ_TRACED_PUT, begin, op->rank,
+                       op->access.nbytes, pends ? event : NULL, pends ? part->index : 0);
+}
+
+// ---- starts ----
+
 static gex_Event_t rma_start_nb(gex_TM_t tm, const aq_rma_op_t *op)
 {
+    const uint64_t begin = trace_begin(op);
     aq_event_t *event = aq_event_new();
     if (rma_start_checked(op, part_for(op, event))) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
+    if (__builtin_expect(begin != 0, 0))
+        trace_add(op, begin, event, 0);
     aq_begun_add(aq_thread_self()->begun, event, aq_team_of(tm)->route.from, local_parts(op));
     return aq_event_part(event, AQ_PART_ROOT);
 }
@@ -166,17 +190,35 @@ static inline int rma_start_blocking(aq_rma_op_t *op)
     aq_event_t event = {.part[AQ_PART_GET].index = AQ_PART_GET,
                         .part[AQ_PART_PUT].index = AQ_PART_PUT};
     const gex_Event_t part = part_for(op, &event);
+    const uint64_t begin = trace_begin(op);
     op->waits = true;
     const int refused = rma_start_checked(op, part);
     if (!refused)
         rma_await(part);
     aq_probe_rma_end();
+    if (__builtin_expect(begin && !refused, 0))
+        trace_add(op, begin, NULL, 0);
+    return refused;
+}
+
+static __attribute__((noinline, cold)) int rma_start_nbi_traced(const aq_rma_op_t *op,
+                                                                uint64_t begin)
+{
+    aq_event_t *event = aq_thread_nbi();
+    const gex_Event_t part = part_for(op, event);
+    const unsigned before = atomic_load_explicit(&part->pending, memory_order_relaxed);
+    const int refused = rma_start_checked(op, part);
+    if (!refused)
+        trace_add(op, begin, event, before);
     return refused;
 }
 
 static int rma_start_nbi(gex_TM_t tm, const aq_rma_op_t *op)
 {
     aq_begun_implicit(aq_thread_self()->begun, aq_team_of(tm)->route.from, local_parts(op));
+    const uint64_t begin = trace_begin(op);
+    if (__builtin_expect(begin != 0, 0))
+        return rma_start_nbi_traced(op, begin);
     return rma_start_checked(op, part_for(op, aq_thread_nbi()));
 }
 

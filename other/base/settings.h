@@ -89,6 +89,16 @@ typedef enum aq_setting_id {
     AQ_SET_COLL_TUNING_FILE, // GASNET_COLL_TUNING_FILE: limits of collectives
     AQ_SET_TRAFFIC,          // GASNET_TRAFFIC: file of the traffic matrix
     AQ_SET_TRAFFIC_SIGNAL,   // GASNET_TRAFFIC_SIGNAL
+    AQ_SET_TRACE,            // GASNET_TRACE: file of the trace, and what is in it
+    AQ_SET_TRACE_SIZE,       // GASNET_TRACE_SIZE: bytes of events that a thread keeps
+    AQ_SET_TRACE_SKEW,       // GASNET_TRACE_SKEW: wrong clocks, for tests
+    AQ_SET_TRACEFILE,        // GASNET_TRACEFILE and its kin: the same in GASNet's words
+    AQ_SET_TRACEMASK,
+    AQ_SET_TRACENODES,
+    AQ_SET_TRACELOCAL,
+    AQ_SET_STATSFILE, // GASNET_STATSFILE and its kin: counters of a rank as text
+    AQ_SET_STATSMASK,
+    AQ_SET_STATSNODES,
     AQ_SET_WAKE_LIMIT,  // GASNET_WAKE_LIMIT: milliseconds of a sleep on the descriptor; 0: auto
     AQ_SET_EXITTIMEOUT, // GASNET_EXITTIMEOUT and its family: seconds
     AQ_SET_EXITTIMEOUT_MIN,

@@ -355,6 +355,53 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "of the end of the job have 0 there. The launcher forwards SIGUSR1 and SIGUSR2 to all "
          "ranks. A signal of GASNET_REPORT_SIGNAL does both. If the program has a handler for the "
          "signal when it calls init, the program keeps it. Empty: none."},
+    [AQ_SET_TRACE] =
+        {"GASNET_TRACE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "File for a trace of the job in Chrome's JSON, which Perfetto, speedscope and gasnet_view "
+         "open: each rank adds its events when the job ends. After a colon, the categories of "
+         "events, as words or first letters separated by commas: am, rma, coll, wait, net, "
+         "firehose, user; otherwise all. On hosts that do not share the file, each has one. A file "
+         "of that name is emptied at start. If it cannot be written, the first rank of the host "
+         "warns, and the job goes on. A rank that is killed adds nothing."},
+    [AQ_SET_TRACE_SIZE] =
+        {"GASNET_TRACE_SIZE", AQ_TYPE_BYTES, "4MB", 4096, 1e12, NULL,
+         "Memory in which each thread keeps the events of a trace until the job ends, 48 bytes for "
+         "each. If it is full, the oldest events are dropped; the trace says how many."},
+    [AQ_SET_TRACE_SKEW] =
+        {"GASNET_TRACE_SKEW", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "For tests of the clocks of a trace: nanoseconds, or nanoseconds,parts, which are added "
+         "to the clock of host 1, twice to that of host 2, and so on; the clock runs faster by "
+         "that many parts of 1,000,000,000."},
+    [AQ_SET_TRACEFILE] =
+        {"GASNET_TRACEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "As GASNET_TRACE, which has priority, but GASNET_TRACEMASK says which events. Each % is "
+         "replaced by the rank, so that each rank has a file of its own; stdout, stderr and - "
+         "(standard error) are streams of the rank."},
+    [AQ_SET_TRACEMASK] =
+        {"GASNET_TRACEMASK", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Events of GASNET_TRACEFILE, by letters of GASNet; after ^ all others. G: gets; P: puts; "
+         "R: atomics; S: waits; W: collectives; B: barriers; A: messages and handlers; I, C: "
+         "connections, retransmissions, and with C evictions; H: messages of the client; U: those "
+         "of them that are always written. D and N are in the events anyway. L, X and O have no "
+         "events here. Not set: all."},
+    [AQ_SET_TRACENODES] = {"GASNET_TRACENODES", AQ_TYPE_RANKS, "", 0, 0, NULL,
+                           "Ranks that GASNET_TRACEFILE traces, as numbers and ranges separated by "
+                           "commas: 0,2-4,6. * or not set: all."},
+    [AQ_SET_TRACELOCAL] = {"GASNET_TRACELOCAL", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+                           "Whether a trace has puts, gets and atomics of a rank with itself."},
+    [AQ_SET_STATSFILE] =
+        {"GASNET_STATSFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "File for the counters of each rank as text, a line for each: rank, name, value. Ranks "
+         "add theirs when the job ends, and where the client calls GASNETT_STATS_DUMP. %, stdout, "
+         "stderr and - are as in GASNET_TRACEFILE."},
+    [AQ_SET_STATSMASK] =
+        {"GASNET_STATSMASK", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Counters of GASNET_STATSFILE, by letters of GASNet; after ^ all others. G: gets; P: "
+         "puts; R: atomics; A: messages; I, C: what had no room and what was dropped, frames and "
+         "datagrams; H, U: messages of the client. The other letters have no counters here. Not "
+         "set: all."},
+    [AQ_SET_STATSNODES] = {"GASNET_STATSNODES", AQ_TYPE_RANKS, "", 0, 0, NULL,
+                           "Ranks whose counters GASNET_STATSFILE has, as GASNET_TRACENODES."},
     [AQ_SET_WAKE_LIMIT] =
         {"GASNET_WAKE_LIMIT", AQ_TYPE_INT, "0", 0, 1e9, NULL,
          "Milliseconds after which a client that sleeps on the descriptor of gasnetx_Wait_Arm is "

@@ -1,0 +1,129 @@
+#include "observe_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "job.h"
+
+enum { NAME_MOST = 4096, QUOTED_MOST = 1024 };
+
+// ---- names ----
+
+bool aq_observe_file_is_own(const char *name)
+{
+    return strchr(name, '%') != NULL;
+}
+
+// The descriptor of this process that a name means; -1: none.
+static int own_stream(const char *name)
+{
+    if (strcmp(name, "stdout") == 0)
+        return STDOUT_FILENO;
+    return strcmp(name, "stderr") == 0 || strcmp(name, "-") == 0 ? STDERR_FILENO : -1;
+}
+
+// Returns false if the path is too long.
+static bool path_make(const char *name, char path[NAME_MOST])
+{
+    size_t used = 0;
+    for (; *name && used < NAME_MOST; name++)
+        used += (size_t)(*name == '%' ? snprintf(path + used, NAME_MOST - used, "%u", aq_job.rank)
+                                      : snprintf(path + used, NAME_MOST - used, "%c", *name));
+    return used < NAME_MOST;
+}
+
+// ---- opening ----
+
+// Returns 0 or errno.
+static int text_write(int file, const char *text, size_t length)
+{
+    while (length > 0) {
+        const ssize_t written = write(file, text, length);
+        if (written < 0 && errno != EINTR)
+            return errno;
+        text += written > 0 ? written : 0;
+        length -= written > 0 ? (size_t)written : 0;
+    }
+    return 0;
+}
+
+// Returns 0 or errno. A pipe without a reader is refused, and not waited for.
+static int file_open(const char *name, bool make, int *file)
+{
+    const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+    char path[NAME_MOST];
+    const int stream = own_stream(name);
+    if (!path_make(name, path))
+        return ENAMETOOLONG;
+    *file = stream >= 0 ? fcntl(stream, F_DUPFD_CLOEXEC, 3)
+                        : open(path, flags | (make ? O_TRUNC : 0), 0666);
+    return *file < 0 ? errno : 0;
+}
+
+int aq_observe_file_open(const char *setting, const char *name, const char *title, bool make)
+{
+    int file = -1;
+    int error = file_open(name, make, &file);
+    if (!error && make && (own_stream(name) >= 0 || lseek(file, 0, SEEK_END) == 0))
+        error = text_write(file, title, strlen(title));
+    if (!error)
+        return file;
+    if (make)
+        aq_log_warn("%s=%s: cannot write this file: %s; name a file in a folder that exists, to "
+                    "which this user may write; the job goes on without it",
+                    setting, name, strerror(error));
+    if (file >= 0)
+        close(file);
+    return -1;
+}
+
+// ---- lines ----
+
+void aq_lines_add(aq_lines_t *lines, const char *fmt, ...)
+{
+    const size_t room = sizeof lines->text - lines->length;
+    va_list args;
+    va_start(args, fmt);
+    const int length = vsnprintf(lines->text + lines->length, room, fmt, args);
+    va_end(args);
+    if (length > 0)
+        lines->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+void aq_lines_quote(aq_lines_t *lines, const char *text, size_t length)
+{
+    aq_lines_add(lines, "\"");
+    for (size_t i = 0; i < length && i < QUOTED_MOST; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\')
+            aq_lines_add(lines, "\\%c", c);
+        else if (c < ' ' || c >= 0x7f) // bytes that may be no UTF-8
+            aq_lines_add(lines, "\\u%04x", c);
+        else
+            aq_lines_add(lines, "%c", c);
+    }
+    aq_lines_add(lines, "\"");
+}
+
+static void lines_write(aq_lines_t *lines)
+{
+    if (!lines->error)
+        lines->error = text_write(lines->file, lines->text, lines->length);
+    lines->length = 0;
+}
+
+void aq_lines_end(aq_lines_t *lines)
+{
+    aq_lines_add(lines, "\n");
+    if (lines->length + 2 * AQ_LINE_MOST > sizeof lines->text)
+        lines_write(lines);
+}
+
+int aq_lines_flush(aq_lines_t *lines)
+{
+    lines_write(lines);
+    return lines->error;
+}

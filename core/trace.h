@@ -1,0 +1,159 @@
+// The trace that GASNET_TRACE (or GASNET_TRACEFILE) asks for: what the threads of this process do,
+// in rings of fixed memory, which each rank adds to a file when the job ends.
+//
+//     who does something ---> trace.c ---> ring of the thread ~~ exit ~~> trace_output.c ---> file
+//     (am_routed.c, am.c,     (what is     (trace_ring.c)                 (trace_clock.c: the clock
+//     extended, conduits)     wanted)                                     that all ranks share)
+//
+// - A job without a trace pays nothing for messages and mapped memory: sends leave their fast way
+//   only if a thread's records of ranks are not there (counters.h), handlers have no shape in the
+//   fast dispatch, and inline puts and gets call the library, as with GASNET_TRAFFIC. Slower
+//   operations test aq_trace_what.
+// - A message of the client travels with its number, as the first two arguments of a message to
+//   AQ_HANDLER_TRACED (trace_message.h). Any rank understands that, whether it traces or not.
+// - No event waits for another thread, and a ring never grows: what is older than its last events
+// is
+//   dropped, and counted.
+#ifndef AQ_TRACE_H
+#define AQ_TRACE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Categories of events, as bits.
+enum {
+    AQ_TRACE_AM = 1,
+    AQ_TRACE_PUT = 2,
+    AQ_TRACE_GET = 4,
+    AQ_TRACE_ATOMIC = 8,
+    AQ_TRACE_COLL = 16,
+    AQ_TRACE_BARRIER = 32,
+    AQ_TRACE_WAIT = 64,
+    AQ_TRACE_NET = 128,
+    AQ_TRACE_FIREHOSE = 256,
+    AQ_TRACE_USER = 512,
+    AQ_TRACE_FORCED = 1024, // messages of the client that no mask hides
+    AQ_TRACE_RMA = AQ_TRACE_PUT | AQ_TRACE_GET | AQ_TRACE_ATOMIC,
+    AQ_TRACE_ALL = 2 * AQ_TRACE_FORCED - 1,
+    // Events whose end is the synchronization of a gex_Event_t.
+    AQ_TRACE_SYNCED = AQ_TRACE_RMA | AQ_TRACE_COLL | AQ_TRACE_BARRIER,
+};
+
+// Kinds of events; trace_names.c has their names.
+typedef enum aq_traced {
+    AQ_TRACED_REQUEST_SHORT, // messages in the order of the first values of aq_count_t
+    AQ_TRACED_REQUEST_MEDIUM,
+    AQ_TRACED_REQUEST_LONG,
+    AQ_TRACED_REPLY_SHORT,
+    AQ_TRACED_REPLY_MEDIUM,
+    AQ_TRACED_REPLY_LONG,
+    AQ_TRACED_HANDLER,
+    AQ_TRACED_PUT,
+    AQ_TRACED_GET,
+    AQ_TRACED_ATOMIC,
+    AQ_TRACED_BARRIER,
+    AQ_TRACED_BROADCAST, // collectives in the order of aq_coll_kind_t (extended/coll.h)
+    AQ_TRACED_REDUCE,
+    AQ_TRACED_ALLREDUCE,
+    AQ_TRACED_SCATTER,
+    AQ_TRACED_GATHER,
+    AQ_TRACED_ALLGATHER,
+    AQ_TRACED_ALLTOALL,
+    AQ_TRACED_SCAN,
+    AQ_TRACED_EXSCAN,
+    AQ_TRACED_WAIT_EVENT,
+    AQ_TRACED_WAIT_ROOM,
+    AQ_TRACED_CONNECT,
+    AQ_TRACED_RETRANSMISSION,
+    AQ_TRACED_EVICTION,
+    AQ_TRACED_USER,
+    AQ_TRACED_VISIBLE,                  // the others are not written
+    AQ_TRACED_SYNC = AQ_TRACED_VISIBLE, // a gex_Event_t was synchronized
+    AQ_TRACED_TEXT,                     // the text of the AQ_TRACED_USER before it
+    AQ_TRACED_NOTHING,                  // an event that was taken back
+} aq_traced_t;
+
+enum { AQ_TRACE_NO_PEER = UINT32_MAX };
+
+// What an event has; 0 where it does not apply.
+typedef struct aq_trace_event {
+    aq_traced_t kind;
+    uint64_t begin; // from aq_trace_begin
+    uint64_t end;   // 0: now
+    uint32_t peer;  // job rank; of a collective: its sequence number in the team
+    uint64_t bytes;
+    uint64_t id;    // of a message: its number, from 1; of an operation: see aq_trace_operation
+    uint64_t team;  // of a collective: id of the team
+    uint8_t detail; // of a message: the client's handler; of an operation: a part (event.h)
+} aq_trace_event_t;
+
+// The categories that this process traces now; 0 without a trace. The client may change it.
+extern _Atomic uint32_t aq_trace_what;
+
+// Whether the messages of the client carry numbers, for as long as the job lives.
+extern bool aq_trace_numbers;
+
+// Whether the client's inline puts, gets and atomics call the library, which traces them.
+extern bool aq_trace_calls_rma;
+
+// Whether this process traces one of these categories.
+static inline bool aq_trace_wants(unsigned categories)
+{
+    return __builtin_expect(atomic_load_explicit(&aq_trace_what, memory_order_relaxed) & categories,
+                            0);
+}
+
+// The time of this process's clock in nanoseconds, never 0.
+uint64_t aq_trace_now(void);
+
+// The begin of something in these categories: the time, or 0 if this process does not trace it.
+static inline uint64_t aq_trace_begin(unsigned categories)
+{
+    return aq_trace_wants(categories) ? aq_trace_now() : 0;
+}
+
+// Adds an event to the ring of the calling thread. Any thread; does not block.
+void aq_trace_add(const aq_trace_event_t *event) __attribute__((cold));
+
+// Adds an event that has no duration, if the category is wanted.
+void aq_trace_instant(unsigned category, aq_traced_t kind, uint32_t peer, uint64_t bytes)
+    __attribute__((cold));
+
+// As aq_trace_add, for an event whose end the caller adds later, in the same thread: for handlers,
+// which may end the process. Returns what aq_trace_close takes.
+uint64_t aq_trace_open(const aq_trace_event_t *event) __attribute__((cold));
+void aq_trace_close(uint64_t opened) __attribute__((cold));
+// Takes the event back.
+void aq_trace_cancel(uint64_t opened) __attribute__((cold));
+
+// Adds a put, get or atomic that began at `begin` and of which this process need not do
+// more; begin 0: does nothing. event: the record of the gex_Event_t that its part `part` (event.h)
+// counts it in; NULL: it is complete.
+void aq_trace_operation(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
+                        const void *event, unsigned part) __attribute__((cold));
+
+// Adds a collective, which an event of the client counts: a part of its record, as gex_Event_t, or
+// NULL (GEX_EVENT_INVALID): it is complete. The sequence is the same at all ranks of the team.
+void aq_trace_collective(aq_traced_t kind, uint64_t begin, uint64_t team, uint32_t sequence,
+                         uint64_t bytes, const void *root) __attribute__((cold));
+
+// The client has synchronized these parts of an event, as bits (1u << part). implicit: it need not
+// have counted an operation that is traced.
+void aq_trace_sync(const void *event, unsigned parts, bool implicit) __attribute__((cold));
+
+// Adds a wait of this thread that began at `begin` and has ended; begin 0: does nothing. peer: the
+// rank to which there was no room, or AQ_TRACE_NO_PEER.
+void aq_trace_waited(uint64_t begin, uint32_t peer) __attribute__((cold));
+
+// This thread traces a wait itself, so that report.c need not.
+extern _Thread_local bool aq_trace_in_wait __attribute__((tls_model("initial-exec")));
+
+// The next number of a message of this process.
+uint64_t aq_trace_next_number(void) __attribute__((cold));
+
+// Whether puts, gets and atomics of this process with itself are traced (GASNET_TRACELOCAL).
+extern bool aq_trace_local;
+
+#endif

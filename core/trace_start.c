@@ -1,0 +1,123 @@
+#include "trace_start.h"
+
+#include <string.h>
+
+#include "../other/base/settings.h"
+#include "../other/base/settings_lists.h"
+#include "counters.h"
+#include "job.h"
+#include "observe_file.h"
+#include "trace_names.h"
+#include "trace_output.h"
+#include "trace_ring.h"
+
+// ---- settings ----
+
+typedef struct choice {
+    const char *setting, *name; // of the file
+    uint32_t what;
+    bool masked; // by letters, which the client may change
+} choice_t;
+
+enum { NAME_MOST = 4096 };
+
+// GASNET_TRACE=file[:what]. A colon that a folder follows is a part of the name.
+static void read_trace(const char *text, choice_t *choice)
+{
+    static char name[NAME_MOST];
+    const char *colon = strrchr(text, ':');
+    const char *what = colon && !strchr(colon, '/') ? colon + 1 : "all";
+    const size_t length = what == colon + 1 && colon ? (size_t)(colon - text) : strlen(text);
+    *choice = (choice_t){.setting = "GASNET_TRACE", .name = name, .what = AQ_TRACE_ALL};
+    if (length < sizeof name)
+        memcpy(name, text, length);
+    const char *wrong = aq_trace_read_words(what, &choice->what);
+    if (!wrong)
+        return;
+    choice->what = AQ_TRACE_ALL;
+    if (aq_job.rank == 0)
+        aq_log_warn("GASNET_TRACE=%s: '%.*s' is no category of events: give some of %s, or their "
+                    "first letters; this trace has all of them",
+                    text, (int)strcspn(wrong, ","), wrong, aq_trace_words);
+}
+
+// GASNET_TRACEMASK.
+static void read_mask(choice_t *choice)
+{
+    const char *mask = aq_settings_text(AQ_SET_TRACEMASK);
+    char letters[AQ_MASK_LETTERS], without[AQ_MASK_LETTERS];
+    const char wrong = aq_mask_read(mask, letters);
+    choice->what = aq_mask_categories(letters, without);
+    if (aq_job.rank != 0)
+        return;
+    if (wrong)
+        aq_log_warn("GASNET_TRACEMASK=%s: '%c' is no letter of a mask, those are %s, with ^ in "
+                    "front for all others; the trace has the events of the other letters",
+                    mask, wrong, aq_mask_all);
+    if (*without && *mask && *mask != '^')
+        aq_log_warn("GASNET_TRACEMASK=%s: this library has no events for the letters %s", mask,
+                    without);
+}
+
+static void read_tracefile(const char *name, choice_t *choice)
+{
+    *choice = (choice_t){.setting = "GASNET_TRACEFILE", .name = name, .masked = true};
+    read_mask(choice);
+    if (aq_settings_has_rank(aq_settings_text(AQ_SET_TRACENODES), aq_job.rank) == 0)
+        choice->name = "";
+}
+
+// Those that say what GASNET_TRACEFILE writes.
+static void tell_unused(const char *why)
+{
+    static const aq_setting_id_t ids[] = {AQ_SET_TRACEFILE, AQ_SET_TRACEMASK, AQ_SET_TRACENODES};
+    for (unsigned i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        if (aq_settings_given(ids[i]) && aq_job.rank == 0)
+            aq_log_warn("%s has no effect %s", aq_settings_row(ids[i])->name, why);
+}
+
+static choice_t choose(void)
+{
+    const char *trace = aq_settings_text(AQ_SET_TRACE);
+    const char *file = aq_settings_text(AQ_SET_TRACEFILE);
+    choice_t choice = {.name = ""};
+    if (*trace) {
+        read_trace(trace, &choice);
+        tell_unused("beside GASNET_TRACE, which says where the trace goes and what is in it");
+    } else if (*file) {
+        read_tracefile(file, &choice);
+    } else {
+        tell_unused("without GASNET_TRACEFILE, which names the file of the trace");
+    }
+    return choice;
+}
+
+// ---- start ----
+
+// The first rank of each host that writes to a common file.
+static bool makes_file(const char *name)
+{
+    const char *nodes = aq_settings_text(AQ_SET_TRACENODES);
+    uint32_t i = 0;
+    if (aq_observe_file_is_own(name))
+        return true;
+    while (!*aq_settings_text(AQ_SET_TRACE) &&
+           aq_settings_has_rank(nodes, aq_job.host.members[i].gex_jobrank) == 0)
+        i++;
+    return aq_job.host.my_index == i;
+}
+
+void aq_trace_start(void)
+{
+    const choice_t choice = choose();
+    if (!*choice.name)
+        return;
+    aq_trace_ring_bytes(aq_settings_bytes(AQ_SET_TRACE_SIZE));
+    aq_trace_local = aq_settings_bool(AQ_SET_TRACELOCAL);
+    if (!aq_trace_output_open(choice.setting, choice.name, makes_file(choice.name)))
+        return;
+    aq_trace_numbers = choice.masked || (choice.what & AQ_TRACE_AM);
+    aq_counts_detour = aq_trace_numbers;
+    aq_trace_calls_rma = choice.masked || (choice.what & AQ_TRACE_RMA);
+    atomic_store(&aq_trace_what, choice.what);
+}
