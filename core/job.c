@@ -4,6 +4,7 @@
 #include "../other/base/minmax.h"
 #include "../other/base/probes.h"
 #include "fatal.h"
+#include "trace.h"
 
 static _Atomic int32_t no_exit_word = AQ_BOOT_RUNNING + 1;
 aq_boot_t aq_job_no_boot = {.exit_word = &no_exit_word};
@@ -129,8 +130,10 @@ static uintptr_t bind_once(uint32_t rank, atomic_uintptr_t *at)
         atomic_store_explicit(at, link, memory_order_release);
     }
     aq_lock_drop(&bind_lock);
-    if (link)
+    if (link) {
+        aq_trace_instant(AQ_TRACE_NET, AQ_TRACED_CONNECT, rank, 0);
         return link;
+    }
     aq_job_exit_if_ended(); // then the peer has left, which is no fault
     aq_fatal("no conduit reaches rank %u of %u", rank, aq_job.size);
 }

@@ -17,4 +17,5 @@ const aq_host_t aq_host = {
     .setting_text = aq_setting_text,
     .settings_quote = aq_settings_quote,
     .fatal = aq_fatal_message,
+    .observed = aq_observed,
 };

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "../other/base/observed.h"
 #include "../other/base/settings.h"
 #include "../other/base/settings_lists.h"
 #include "counters.h"
@@ -107,6 +108,14 @@ static bool makes_file(const char *name)
     return aq_job.host.my_index == i;
 }
 
+static void on_observed(aq_observed_t what, uint32_t peer, uint64_t bytes)
+{
+    if (what == AQ_OBSERVED_EVICTION)
+        aq_trace_instant(AQ_TRACE_FIREHOSE, AQ_TRACED_EVICTION, AQ_TRACE_NO_PEER, bytes);
+    else
+        aq_trace_instant(AQ_TRACE_NET, AQ_TRACED_RETRANSMISSION, peer, bytes);
+}
+
 void aq_trace_start(void)
 {
     const choice_t choice = choose();
@@ -119,5 +128,6 @@ void aq_trace_start(void)
     aq_trace_numbers = choice.masked || (choice.what & AQ_TRACE_AM);
     aq_counts_detour = aq_trace_numbers;
     aq_trace_calls_rma = choice.masked || (choice.what & AQ_TRACE_RMA);
+    aq_observed_by(on_observed);
     atomic_store(&aq_trace_what, choice.what);
 }

@@ -2,6 +2,7 @@
 #include "firehose_state.h"
 #include "../other/base/minmax.h"
 #include "../other/base/probes.h"
+#include "../other/base/observed.h"
 
 typedef struct aq_firehose_range {
     uintptr_t start, end; // page-aligned
@@ -80,6 +81,7 @@ static bool region_evict(aq_firehose_t *firehose)
     if (!region)
         return false;
     aq_probe_evict(region->end - region->start);
+    aq_observed(AQ_OBSERVED_EVICTION, AQ_OBSERVED_NO_PEER, aq_firehose_map_bytes(region));
     aq_firehose_local_end(firehose, region);
     firehose->stats.evictions++;
     return true;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../../other/base/clock.h"
+#include "../../other/base/observed.h"
 #include "udp_state.h"
 
 // Each outgoing datagram acknowledges everything that was received, after which nothing is owed.
@@ -187,6 +188,7 @@ void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *ac
 {
     (void)transmit_data(udp, link, NULL, action->datagram, action->epoch, action->sequence, now);
     link->stats.resent++;
+    aq_observed(AQ_OBSERVED_RETRANSMISSION, link->rank, action->bytes);
 }
 
 // ---- open datagrams ----

@@ -6,6 +6,7 @@
 #define AQ_HOST_H
 
 #include "log.h"
+#include "observed.h"
 #include "settings.h"
 
 typedef struct aq_host {
@@ -22,6 +23,7 @@ typedef struct aq_host {
     const char *(*setting_text)(const aq_setting_t *row);
     void (*settings_quote)(const char *value, char *buf, size_t size);
     void (*fatal)(const char *fmt, va_list args) __attribute__((noreturn));
+    void (*observed)(aq_observed_t what, uint32_t peer, uint64_t bytes);
 } aq_host_t;
 
 // The library's services, which core/registry.c hands to each module.

@@ -67,3 +67,8 @@ void aq_settings_quote(const char *value, char *buf, size_t size)
 {
     aq_module_host->settings_quote(value, buf, size);
 }
+
+void aq_observed(aq_observed_t what, uint32_t peer, uint64_t bytes)
+{
+    aq_module_host->observed(what, peer, bytes);
+}

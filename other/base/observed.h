@@ -1,0 +1,23 @@
+// What a conduit tells those who watch the job: retransmissions, evictions. A conduit that is a
+// module reaches the library through host.h.
+#ifndef AQ_OBSERVED_H
+#define AQ_OBSERVED_H
+
+#include <stdint.h>
+
+typedef enum aq_observed {
+    AQ_OBSERVED_RETRANSMISSION, // to a rank
+    AQ_OBSERVED_EVICTION        // of pinned memory, to make room
+} aq_observed_t;
+
+enum { AQ_OBSERVED_NO_PEER = UINT32_MAX };
+
+// Tells of something that has happened now, with a job rank or AQ_OBSERVED_NO_PEER. Any thread,
+// also with locks of the conduit held; does not block.
+void aq_observed(aq_observed_t what, uint32_t peer, uint64_t bytes);
+
+// Sets the function that aq_observed calls; without one it does nothing.
+typedef void aq_observer_t(aq_observed_t what, uint32_t peer, uint64_t bytes);
+void aq_observed_by(aq_observer_t *observer);
+
+#endif
