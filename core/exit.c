@@ -24,6 +24,7 @@
 #include "exit_broadcast.h"
 #include "job.h"
 #include "rank_head.h"
+#include "stats_file.h"
 #include "trace_output.h"
 #include "traffic.h"
 
@@ -136,6 +137,7 @@ static void write_observed(void)
 {
     aq_traffic_write();
     aq_trace_write();
+    aq_stats_file_end();
 }
 
 // Body: flushes output, notifies the ranks that the bootstrap does not notify, then closes the

@@ -8,9 +8,11 @@
 #include "counters.h"
 #include "job.h"
 #include "observe_file.h"
+#include "stats_file.h"
 #include "trace_names.h"
 #include "trace_output.h"
 #include "trace_ring.h"
+#include "trace_user.h"
 
 // ---- settings ----
 
@@ -116,18 +118,27 @@ static void on_observed(aq_observed_t what, uint32_t peer, uint64_t bytes)
         aq_trace_instant(AQ_TRACE_NET, AQ_TRACED_RETRANSMISSION, peer, bytes);
 }
 
+// Returns the categories that the client may choose among; 0: there is no trace.
+static uint32_t start(const choice_t *choice)
+{
+    if (!*choice->name)
+        return 0;
+    aq_trace_ring_bytes(aq_settings_bytes(AQ_SET_TRACE_SIZE));
+    aq_trace_local = aq_settings_bool(AQ_SET_TRACELOCAL);
+    if (!aq_trace_output_open(choice->setting, choice->name, makes_file(choice->name)))
+        return 0;
+    aq_trace_numbers = choice->masked || (choice->what & AQ_TRACE_AM);
+    aq_counts_detour = aq_trace_numbers;
+    aq_trace_calls_rma = choice->masked || (choice->what & AQ_TRACE_RMA);
+    aq_observed_by(on_observed);
+    atomic_store(&aq_trace_what, choice->what);
+    return choice->masked ? AQ_TRACE_ALL : choice->what;
+}
+
 void aq_trace_start(void)
 {
     const choice_t choice = choose();
-    if (!*choice.name)
-        return;
-    aq_trace_ring_bytes(aq_settings_bytes(AQ_SET_TRACE_SIZE));
-    aq_trace_local = aq_settings_bool(AQ_SET_TRACELOCAL);
-    if (!aq_trace_output_open(choice.setting, choice.name, makes_file(choice.name)))
-        return;
-    aq_trace_numbers = choice.masked || (choice.what & AQ_TRACE_AM);
-    aq_counts_detour = aq_trace_numbers;
-    aq_trace_calls_rma = choice.masked || (choice.what & AQ_TRACE_RMA);
-    aq_observed_by(on_observed);
-    atomic_store(&aq_trace_what, choice.what);
+    const uint32_t allowed = start(&choice);
+    aq_stats_file_start();
+    aq_trace_user_start(allowed);
 }

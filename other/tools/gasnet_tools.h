@@ -203,19 +203,34 @@ static inline int gasnett_isLittleEndian(void)
 #endif
 }
 
-// ---- "Trace/Stats support": this library keeps no trace ----
+// ---- "Trace/Stats support" ----
 
-#define GASNETT_TRACE_ENABLED 0
-#define GASNETT_TRACE_GETMASK() ""
-#define GASNETT_STATS_GETMASK() ""
-#define GASNETT_TRACE_SETMASK(newmask) ((void)(newmask))
-#define GASNETT_STATS_SETMASK(newmask) ((void)(newmask))
-#define GASNETT_TRACE_PRINTF(...) ((void)0)
-#define GASNETT_TRACE_PRINTF_FORCE(...) ((void)0)
-#define GASNETT_STATS_PRINTF(...) ((void)0)
-#define GASNETT_STATS_PRINTF_FORCE(...) ((void)0)
-#define GASNETT_STATS_DUMP(reset) ((void)(reset))
-// Not in the specification; programs that follow it use them nevertheless.
+// GASNET_TRACE, GASNET_TRACEFILE and GASNET_STATSFILE ask for a trace and statistics; without them,
+// and without a job, these do nothing. A message is cut after 899 bytes.
+AQ_API_TOOLS int aq_api_trace_on; // which messages are written: bits of the first argument
+AQ_API_TOOLS void aq_api_trace_note(int where, const char *file, int line, const char *format, ...)
+    __attribute__((__format__(__printf__, 4, 5), __cold__));
+AQ_API_TOOLS const char *aq_api_trace_getmask(int stats);
+AQ_API_TOOLS void aq_api_trace_setmask(int stats, const char *mask);
+AQ_API_TOOLS void aq_api_stats_dump(int reset);
+#define AQ_API_TRACE_NOTE(where, ...)                                                              \
+    (aq_api_trace_on & (where) ? aq_api_trace_note(where, __FILE__, __LINE__, __VA_ARGS__)         \
+                               : (void)0)
+#define GASNETT_TRACE_ENABLED ((aq_api_trace_on & 1) != 0)
+// Letters as in GASNET_TRACEMASK and GASNET_STATSMASK. What a get returns is valid until the next
+// call. A set may leave out events that the settings ask for, not add others.
+#define GASNETT_TRACE_GETMASK() aq_api_trace_getmask(0)
+#define GASNETT_STATS_GETMASK() aq_api_trace_getmask(1)
+#define GASNETT_TRACE_SETMASK(newmask) aq_api_trace_setmask(0, newmask)
+#define GASNETT_STATS_SETMASK(newmask) aq_api_trace_setmask(1, newmask)
+#define GASNETT_TRACE_PRINTF(...) AQ_API_TRACE_NOTE(1, __VA_ARGS__)
+#define GASNETT_TRACE_PRINTF_FORCE(...) AQ_API_TRACE_NOTE(2, __VA_ARGS__)
+#define GASNETT_STATS_PRINTF(...) AQ_API_TRACE_NOTE(4, __VA_ARGS__)
+#define GASNETT_STATS_PRINTF_FORCE(...) AQ_API_TRACE_NOTE(8, __VA_ARGS__)
+// Adds the counters of this process to GASNET_STATSFILE; may block for the file system.
+#define GASNETT_STATS_DUMP(reset) aq_api_stats_dump(reset)
+// Not in the specification; programs that follow it use them nevertheless. A message has the line
+// of its call.
 #define GASNETT_TRACE_GETSOURCELINE(pfile, pline) ((void)(pfile), (void)(pline))
 #define GASNETT_TRACE_SETSOURCELINE(file, line) ((void)0)
 #define GASNETT_TRACE_FREEZESOURCELINE() ((void)0)

@@ -3,7 +3,9 @@
  *
  *     GASNET_TRAFFIC=FILE gasnetrun_smp -n 4 traffic_work 2     two threads a rank
  *
- * With the further word "hang", a last Short of rank 0 hangs in its handler at rank 1.
+ * With the further word "hang", a last Short of rank 0 hangs in its handler at rank 1. With the
+ * word "notes" each rank also says something to the trace and the statistics, and changes their
+ * masks.
  */
 #include <gasnetex.h>
 
@@ -11,6 +13,7 @@
 #include <gasnet_ratomic.h>
 
 #include <aqueduct.h>
+#include <gasnet_tools.h>
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -155,6 +158,25 @@ static void await_all(void)
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
+static void write_notes(void)
+{
+    char before[32];
+    snprintf(before, sizeof before, "%s", GASNETT_TRACE_GETMASK());
+    GASNETT_TRACE_PRINTF("rank %u \"works\"", (unsigned)me);
+    GASNETT_TRACE_SETMASK("A");
+    check(!GASNETT_TRACE_ENABLED, "the trace is on without the letter H");
+    GASNETT_TRACE_PRINTF("not this");
+    GASNETT_TRACE_PRINTF_FORCE("forced");
+    GASNETT_TRACE_SETMASK(before);
+    check(strcmp(before, GASNETT_TRACE_GETMASK()) == 0, "the mask is not the old one");
+    GASNETT_STATS_SETMASK("^H");
+    GASNETT_STATS_PRINTF("not this");
+    GASNETT_STATS_PRINTF_FORCE("forced");
+    GASNETT_STATS_SETMASK("AH");
+    GASNETT_STATS_PRINTF("counted %d", 7);
+    GASNETT_STATS_DUMP(1);
+}
+
 static void work_in_threads(void)
 {
     pthread_t thread[MOST_THREADS];
@@ -247,6 +269,8 @@ int main(int argc, char **argv)
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     work_in_threads();
     await_all();
+    if (argc > 2 && strcmp(argv[2], "notes") == 0)
+        write_notes();
     for (gex_Rank_t to = 0; to < size; to++)
         print_pair(to);
     if (getenv("GASNET_TRAFFIC"))

@@ -1,0 +1,11 @@
+// What the client says and asks about trace and statistics (GASNETT_TRACE_PRINTF and its kin).
+#ifndef AQ_TRACE_USER_H
+#define AQ_TRACE_USER_H
+
+#include <stdint.h>
+
+// After aq_trace_start and aq_stats_file_start. allowed: the categories that the client may choose
+// among; 0: this process has no trace.
+void aq_trace_user_start(uint32_t allowed);
+
+#endif
