@@ -22,7 +22,8 @@ static __attribute__((noinline)) uint64_t skewed(const char *skew, uint64_t ns)
     const int64_t host = aq_job.host.my_group, offset = strtoll(skew, &end, 10);
     const int64_t drift = *end == ',' ? strtoll(end + 1, NULL, 10) : 0;
     (void)atomic_compare_exchange_strong(&start, &none, ns);
-    return ns + (uint64_t)aq_line_at(host * offset, host * drift, (int64_t)(ns - start));
+    const aq_line_t line = {.since = start, .offset = host * offset, .drift_ppb = host * drift};
+    return ns + (uint64_t)aq_line_at(&line, ns);
 }
 
 uint64_t aq_trace_now(void)

@@ -8,13 +8,12 @@
 #include "lock.h"
 #include "progress.h"
 #include "trace.h"
-#include "trace_line.h"
 #include "trace_message.h"
 
 enum { SECOND = 1000000000 };
 
 enum {
-    FIRST_ASKS = 8,            // at init, of which the best one counts
+    FIRST_ASKS = 8,            // at init
     PAUSE_NS = 10000000,       // before the next one; then twice as long each time,
     PAUSE_MOST_NS = 100000000, // up to this, and this much more for
     HOSTS_OF_PAUSE = 100,      // each so many hosts
@@ -23,32 +22,27 @@ enum {
 
 static aq_samples_t samples;   // of the first rank of another host
 static aq_trace_clock_t known; // offset 0: of the first host, and as long as nothing is known
-static aq_lock_t lock;         // of both
+static uint64_t told_at;       // when the first rank of this host told this one; 0: never
+static aq_lock_t lock;         // of these
 static atomic_uint answers;    // that have arrived
 static atomic_uint first_asks; // that rank 0 has answered
 static bool asking;            // the answer has not arrived yet
-static aq_sample_t best;       // of the first asks
+static uint64_t best_error;    // of the first asks
 
 static bool is_first_of_host(void)
 {
     return aq_job.host.my_group != 0 && aq_job.host.my_index == 0;
 }
 
-// ---- time ----
-
-uint64_t aq_trace_clock_shared(const aq_trace_clock_t *clock, uint64_t ns)
-{
-    const int64_t offset =
-        aq_line_at(clock->offset_ns, clock->drift_ppb, (int64_t)(ns - clock->since));
-    return ns + (uint64_t)offset;
-}
-
 aq_trace_clock_t aq_trace_clock_now(void)
 {
+    const uint64_t now = aq_trace_now();
     aq_lock_take(&lock);
     aq_trace_clock_t clock = known;
     if (samples.count)
-        clock.error_ns = aq_samples_error(&samples, aq_trace_now());
+        clock.error_ns = aq_samples_error(&samples, now);
+    else if (told_at && now > told_at)
+        clock.error_ns += (now - told_at) * AQ_SLEW_PPM / 1000000;
     aq_lock_drop(&lock);
     return clock;
 }
@@ -76,10 +70,10 @@ static void on_ask(gex_Token_t token, int32_t first, int32_t high, int32_t low)
 static void tell_host(void)
 {
     const aq_trace_clock_t clock = aq_trace_clock_now();
-    const uint64_t offset = (uint64_t)clock.offset_ns, drift = (uint64_t)clock.drift_ppb;
-    const int32_t args[] = {aq_high(offset),         aq_low(offset),        aq_high(clock.since),
-                            aq_low(clock.since),     aq_high(drift),        aq_low(drift),
-                            aq_high(clock.error_ns), aq_low(clock.error_ns)};
+    const uint64_t offset = (uint64_t)clock.line.offset, drift = (uint64_t)clock.line.drift_ppb;
+    const int32_t args[] = {
+        aq_high(offset), aq_low(offset), aq_high(clock.line.since), aq_low(clock.line.since),
+        aq_high(drift),  aq_low(drift),  aq_high(clock.error_ns),   aq_low(clock.error_ns)};
     const aq_am_t am = {
         .args = args, .nargs = 8, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_CLOCK_TELL};
     for (gex_Rank_t i = 1; i < aq_job.host.size; i++)
@@ -93,9 +87,11 @@ static void on_tell(gex_Token_t token, int32_t offset_high, int32_t offset_low, 
 {
     (void)token;
     aq_lock_take(&lock);
-    known = (aq_trace_clock_t){
-        (int64_t)aq_join(offset_high, offset_low), aq_join(since_high, since_low),
-        (int64_t)aq_join(drift_high, drift_low), aq_join(error_high, error_low)};
+    known = (aq_trace_clock_t){{.since = aq_join(since_high, since_low),
+                                .offset = (int64_t)aq_join(offset_high, offset_low),
+                                .drift_ppb = (int64_t)aq_join(drift_high, drift_low)},
+                               .error_ns = aq_join(error_high, error_low)};
+    told_at = aq_trace_now();
     aq_lock_drop(&lock);
 }
 
@@ -103,9 +99,7 @@ static void on_tell(gex_Token_t token, int32_t offset_high, int32_t offset_low, 
 static void samples_take(const aq_sample_t *sample)
 {
     aq_samples_add(&samples, sample);
-    known = (aq_trace_clock_t){.offset_ns = samples.sample[0].offset,
-                               .since = samples.sample[0].time,
-                               .drift_ppb = aq_samples_drift(&samples)};
+    known.line = aq_samples_line(&samples);
 }
 
 // A later sample counts if its round trip is not much longer than the best one, or if the last one
@@ -114,7 +108,7 @@ static bool sample_is_good(const aq_sample_t *sample)
 {
     const aq_sample_t *last = &samples.sample[samples.count - 1];
     return samples.count && sample->time > last->time &&
-           (sample->error <= 4 * best.error || sample->time - last->time > SECOND);
+           (sample->error <= 4 * best_error || sample->time - last->time > SECOND);
 }
 
 static void on_answer(gex_Token_t token, int32_t first, int32_t high, int32_t low,
@@ -127,9 +121,9 @@ static void on_answer(gex_Token_t token, int32_t first, int32_t high, int32_t lo
         .error = (now - sent + 1) / 2};
     (void)token;
     aq_lock_take(&lock);
-    if (first && (!best.error || sample.error < best.error))
-        best = sample;
-    else if (!first && sample_is_good(&sample))
+    if (first && (!best_error || sample.error < best_error))
+        best_error = sample.error;
+    if (first || sample_is_good(&sample))
         samples_take(&sample);
     asking = false;
     aq_lock_drop(&lock);
@@ -160,9 +154,6 @@ static void ask_first(void)
         (void)ask(true, 0);
         aq_progress_wait_until(has_answer, &before, NULL, -1);
     }
-    aq_lock_take(&lock);
-    samples_take(&best);
-    aq_lock_drop(&lock);
     tell_host();
 }
 

@@ -1,10 +1,15 @@
 #include "trace_line.h"
 
+#include <stdlib.h>
+
 #include "../other/base/minmax.h"
 
-int64_t aq_line_at(int64_t offset, int64_t drift_ppb, int64_t ns)
+#define BILLION 1e9
+
+int64_t aq_line_at(const aq_line_t *line, uint64_t time)
 {
-    return offset + (int64_t)((double)ns * (double)drift_ppb / 1e9);
+    const double ns = (double)(int64_t)(time - line->since);
+    return line->offset + (int64_t)(ns * (double)line->drift_ppb / BILLION);
 }
 
 void aq_samples_add(aq_samples_t *samples, const aq_sample_t *sample)
@@ -17,33 +22,66 @@ void aq_samples_add(aq_samples_t *samples, const aq_sample_t *sample)
     samples->sample[samples->count++] = *sample;
 }
 
-int64_t aq_samples_drift(const aq_samples_t *samples)
+// ---- the line ----
+
+static const aq_sample_t *best_of(const aq_sample_t *first, const aq_sample_t *end)
 {
-    const aq_sample_t *first = samples->sample, *last = &samples->sample[samples->count - 1];
-    if (last->time <= first->time)
-        return 0;
-    return (int64_t)((double)(last->offset - first->offset) * 1e9 /
-                     (double)(last->time - first->time));
+    const aq_sample_t *best = first;
+    for (const aq_sample_t *s = first; s < end; s++)
+        if (s->error < best->error)
+            best = s;
+    return best;
 }
 
-static uint64_t distance(int64_t a, int64_t b)
+aq_line_t aq_samples_line(const aq_samples_t *samples)
 {
-    return (uint64_t)(a > b ? a - b : b - a);
+    const aq_sample_t *first = samples->sample, *end = first + samples->count;
+    const aq_sample_t *middle = first + (samples->count + 1) / 2;
+    const aq_sample_t *a = best_of(first, middle);
+    const aq_sample_t *b = middle < end ? best_of(middle, end) : a;
+    const int64_t change = b->offset - a->offset;
+    if ((uint64_t)llabs(change) <= a->error + b->error || b->time <= a->time) {
+        const aq_sample_t *best = b->error < a->error ? b : a;
+        return (aq_line_t){.since = best->time, .offset = best->offset};
+    }
+    return (aq_line_t){.since = a->time,
+                       .offset = a->offset,
+                       .drift_ppb =
+                           (int64_t)((double)change * BILLION / (double)(b->time - a->time))};
 }
 
-// Half a gap away from the next sample, a clock has drifted the furthest.
+// ---- its error ----
+
+// The bound that a sample gives for the error of the line at a time.
+static uint64_t bound_by(const aq_sample_t *sample, const aq_line_t *line, uint64_t time)
+{
+    const uint64_t away = time > sample->time ? time - sample->time : sample->time - time;
+    const double rate = AQ_SLEW_PPM / 1e6 + (double)llabs(line->drift_ppb) / BILLION;
+    return sample->error + (uint64_t)llabs(sample->offset - aq_line_at(line, sample->time)) +
+           (uint64_t)((double)away * rate);
+}
+
+// The best bound that one sample gives for all times from `from` until `until`: at one of these two
+// it is largest.
+static uint64_t bound_between(const aq_samples_t *samples, const aq_line_t *line, uint64_t from,
+                              uint64_t until)
+{
+    uint64_t best = UINT64_MAX;
+    for (unsigned i = 0; i < samples->count; i++) {
+        const aq_sample_t *s = &samples->sample[i];
+        best = aq_min(best, aq_max(bound_by(s, line, from), bound_by(s, line, until)));
+    }
+    return best;
+}
+
 uint64_t aq_samples_error(const aq_samples_t *samples, uint64_t now)
 {
-    const aq_sample_t *first = samples->sample;
-    const int64_t drift = aq_samples_drift(samples);
-    uint64_t error = 0, gap = 0;
+    const aq_line_t line = aq_samples_line(samples);
+    uint64_t error = 0;
     for (unsigned i = 0; i < samples->count; i++) {
-        const aq_sample_t *s = &first[i];
-        const int64_t line = aq_line_at(first->offset, drift, (int64_t)(s->time - first->time));
-        error = aq_max(error, distance(s->offset, line) + s->error);
-        if (i)
-            gap = aq_max(gap, (s->time - s[-1].time) / 2);
+        const uint64_t from = samples->sample[i].time;
+        const uint64_t until = i + 1 < samples->count ? samples->sample[i + 1].time : now;
+        error = aq_max(error, bound_between(samples, &line, from, aq_max(from, until)));
     }
-    const uint64_t last = first[samples->count - 1].time;
-    return error + aq_max(gap, now > last ? now - last : 0) * AQ_SLEW_PPM / 1000000;
+    return error;
 }

@@ -241,7 +241,8 @@ static void rank_write(output_t *out)
     aq_lines_add(lines,
                  ",\"clock_offset_ns\":%" PRId64 ",\"clock_drift_ppb\":%" PRId64
                  ",\"clock_error_ns\":%" PRIu64 ",\"events\":%" PRIu64 ",\"dropped\":%" PRIu64 "}",
-                 out->clock.offset_ns, out->clock.drift_ppb, out->clock.error_ns, events, dropped);
+                 out->clock.line.offset, out->clock.line.drift_ppb, out->clock.error_ns, events,
+                 dropped);
     tail_write(out);
     aq_lines_add(lines,
                  "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":0,\"args\":{"

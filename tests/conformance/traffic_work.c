@@ -5,7 +5,7 @@
  *
  * With the further word "hang", a last Short of rank 0 hangs in its handler at rank 1. With the
  * word "notes" each rank also says something to the trace and the statistics, and changes their
- * masks.
+ * masks; with the word "lasts" it first sends a Short in each of 400 ms.
  */
 #include <gasnetex.h>
 
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 enum { LONGS = 2, PUTS = 3, GETS = 2, ATOMICS = 4, LONG_BYTES = 64, PUT_BYTES = 8, GET_BYTES = 16 };
-enum { H_SHORT = GEX_AM_INDEX_BASE, H_MEDIUM, H_LONG, H_SHORT_BACK, H_MEDIUM_BACK, H_HANG };
+enum { H_SHORT = GEX_AM_INDEX_BASE, H_MEDIUM, H_LONG, H_SHORT_BACK, H_MEDIUM_BACK, H_HANG, H_PING };
 enum { SEGMENT = 1 << 16, MOST_THREADS = 8 };
 
 /* Each thread of each rank has a slot of its own in all segments, in whose first half slots are,
@@ -158,6 +158,22 @@ static void await_all(void)
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
+static void on_ping(gex_Token_t token)
+{
+    (void)token;
+}
+
+static void send_for_a_while(void)
+{
+    for (int i = 0; i < 400; i++) {
+        gex_AM_RequestShort0(team, (me + 1) % size, H_PING, 0);
+        const uint64_t until = gasnett_ticks_to_ns(gasnett_ticks_now()) + 1000000;
+        while (gasnett_ticks_to_ns(gasnett_ticks_now()) < until)
+            gasnet_AMPoll();
+    }
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+}
+
 static void write_notes(void)
 {
     char before[32];
@@ -251,7 +267,8 @@ int main(int argc, char **argv)
          NULL},
         {H_MEDIUM_BACK, (gex_AM_Fn_t)on_medium_back, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0,
          NULL, NULL},
-        {H_HANG, (gex_AM_Fn_t)on_hang, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, NULL}};
+        {H_HANG, (gex_AM_Fn_t)on_hang, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, NULL},
+        {H_PING, (gex_AM_Fn_t)on_ping, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, NULL}};
     gex_Client_t client;
     gex_EP_t ep;
     gex_Segment_t segment;
@@ -267,6 +284,8 @@ int main(int argc, char **argv)
     check(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "no segment");
     gex_AD_Create(&domain, team, GEX_DT_U64, GEX_OP_ADD, 0);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    if (argc > 2 && strcmp(argv[2], "lasts") == 0)
+        send_for_a_while();
     work_in_threads();
     await_all();
     if (argc > 2 && strcmp(argv[2], "notes") == 0)
