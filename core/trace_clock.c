@@ -152,7 +152,7 @@ static void ask_first(void)
     for (unsigned i = 0; i < FIRST_ASKS; i++) {
         unsigned before = atomic_load_explicit(&answers, memory_order_relaxed);
         (void)ask(true, 0);
-        aq_progress_wait_until(has_answer, &before, NULL, -1);
+        aq_progress_wait_until(has_answer, &before, aq_wait_word(AQ_WAIT_RANK, 0), NULL);
     }
     tell_host();
 }
@@ -207,7 +207,8 @@ void aq_trace_clock_start(void)
     static aq_task_t task = {.turn = ask_now_and_then};
     uint64_t limit = aq_trace_now() + OTHERS_NS;
     if (aq_job.rank == 0 && aq_job.host.groups > 1)
-        aq_progress_wait_until(others_have_asked, &limit, NULL, -1);
+        aq_progress_wait_until(others_have_asked, &limit,
+                               aq_wait_word(AQ_WAIT_RANK, AQ_WAIT_NO_RANK), NULL);
     if (!is_first_of_host())
         return;
     ask_first();
