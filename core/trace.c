@@ -4,7 +4,6 @@
 
 #include "../other/base/clock.h"
 #include "../other/base/settings.h"
-#include "job.h"
 #include "trace_line.h"
 #include "trace_ring.h"
 
@@ -12,6 +11,13 @@ _Atomic uint32_t aq_trace_what;
 bool aq_trace_numbers;
 bool aq_trace_calls_rma;
 bool aq_trace_local = true;
+static uint32_t own_rank, own_host;
+
+void aq_trace_place(uint32_t rank, uint32_t host)
+{
+    own_rank = rank;
+    own_host = host;
+}
 
 // What GASNET_TRACE_SKEW makes of the time of this host, for tests.
 static __attribute__((noinline)) uint64_t skewed(const char *skew, uint64_t ns)
@@ -19,7 +25,7 @@ static __attribute__((noinline)) uint64_t skewed(const char *skew, uint64_t ns)
     static _Atomic uint64_t start;
     char *end;
     uint64_t none = 0;
-    const int64_t host = aq_job.host.my_group, offset = strtoll(skew, &end, 10);
+    const int64_t host = own_host, offset = strtoll(skew, &end, 10);
     const int64_t drift = *end == ',' ? strtoll(end + 1, NULL, 10) : 0;
     (void)atomic_compare_exchange_strong(&start, &none, ns);
     const aq_line_t line = {.since = start, .offset = host * offset, .drift_ppb = host * drift};
@@ -95,7 +101,7 @@ static _Thread_local uint64_t synced_at __attribute__((tls_model("initial-exec")
 void aq_trace_operation(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                         const void *event, unsigned part)
 {
-    const bool to_itself = kind <= AQ_TRACED_ATOMIC && peer == aq_job.rank;
+    const bool to_itself = kind <= AQ_TRACED_ATOMIC && peer == own_rank;
     if (!begin || (to_itself && !aq_trace_local))
         return;
     if (event)

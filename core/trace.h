@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace_kinds.h"
+
 // Categories of events, as bits.
 enum {
     AQ_TRACE_AM = 1,
@@ -40,40 +42,6 @@ enum {
     // Events whose end is the synchronization of a gex_Event_t.
     AQ_TRACE_SYNCED = AQ_TRACE_RMA | AQ_TRACE_COLL | AQ_TRACE_BARRIER,
 };
-
-// Kinds of events; trace_names.c has their names.
-typedef enum aq_traced {
-    AQ_TRACED_REQUEST_SHORT, // messages in the order of the first values of aq_count_t
-    AQ_TRACED_REQUEST_MEDIUM,
-    AQ_TRACED_REQUEST_LONG,
-    AQ_TRACED_REPLY_SHORT,
-    AQ_TRACED_REPLY_MEDIUM,
-    AQ_TRACED_REPLY_LONG,
-    AQ_TRACED_HANDLER,
-    AQ_TRACED_PUT,
-    AQ_TRACED_GET,
-    AQ_TRACED_ATOMIC,
-    AQ_TRACED_BARRIER,
-    AQ_TRACED_BROADCAST, // collectives in the order of aq_coll_kind_t (extended/coll.h)
-    AQ_TRACED_REDUCE,
-    AQ_TRACED_ALLREDUCE,
-    AQ_TRACED_SCATTER,
-    AQ_TRACED_GATHER,
-    AQ_TRACED_ALLGATHER,
-    AQ_TRACED_ALLTOALL,
-    AQ_TRACED_SCAN,
-    AQ_TRACED_EXSCAN,
-    AQ_TRACED_WAIT_EVENT,
-    AQ_TRACED_WAIT_ROOM,
-    AQ_TRACED_CONNECT,
-    AQ_TRACED_RETRANSMISSION,
-    AQ_TRACED_EVICTION,
-    AQ_TRACED_USER,
-    AQ_TRACED_VISIBLE,                  // the others are not written
-    AQ_TRACED_SYNC = AQ_TRACED_VISIBLE, // a gex_Event_t was synchronized
-    AQ_TRACED_TEXT,                     // the text of the AQ_TRACED_USER before it
-    AQ_TRACED_NOTHING,                  // an event that was taken back
-} aq_traced_t;
 
 enum { AQ_TRACE_NO_PEER = UINT32_MAX };
 
@@ -104,6 +72,9 @@ static inline bool aq_trace_wants(unsigned categories)
     return __builtin_expect(atomic_load_explicit(&aq_trace_what, memory_order_relaxed) & categories,
                             0);
 }
+
+// Sets the rank of this process and the number of its host; before the first event.
+void aq_trace_place(uint32_t rank, uint32_t host);
 
 // The time of this process's clock in nanoseconds, never 0.
 uint64_t aq_trace_now(void);

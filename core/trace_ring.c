@@ -7,7 +7,7 @@
 
 #include "../other/base/log.h"
 #include "thread_life.h"
-#include "trace.h"
+#include "trace_kinds.h"
 
 static _Atomic(aq_trace_ring_t *) rings;
 static uint64_t ring_room;

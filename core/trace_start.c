@@ -123,6 +123,7 @@ static uint32_t start(const choice_t *choice)
 {
     if (!*choice->name)
         return 0;
+    aq_trace_place(aq_job.rank, aq_job.host.my_group);
     aq_trace_ring_bytes(aq_settings_bytes(AQ_SET_TRACE_SIZE));
     aq_trace_local = aq_settings_bool(AQ_SET_TRACELOCAL);
     if (!aq_trace_output_open(choice->setting, choice->name, makes_file(choice->name)))

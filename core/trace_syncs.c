@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "trace.h"
+#include "trace_kinds.h"
 
 typedef struct sync {
     uint64_t event, time; // which, and when

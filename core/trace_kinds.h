@@ -1,0 +1,39 @@
+// The kinds of events in a trace.
+#ifndef AQ_TRACE_KINDS_H
+#define AQ_TRACE_KINDS_H
+
+// trace_names.c has their names.
+typedef enum aq_traced {
+    AQ_TRACED_REQUEST_SHORT, // messages in the order of the first values of aq_count_t
+    AQ_TRACED_REQUEST_MEDIUM,
+    AQ_TRACED_REQUEST_LONG,
+    AQ_TRACED_REPLY_SHORT,
+    AQ_TRACED_REPLY_MEDIUM,
+    AQ_TRACED_REPLY_LONG,
+    AQ_TRACED_HANDLER,
+    AQ_TRACED_PUT,
+    AQ_TRACED_GET,
+    AQ_TRACED_ATOMIC,
+    AQ_TRACED_BARRIER,
+    AQ_TRACED_BROADCAST, // collectives in the order of aq_coll_kind_t (extended/coll.h)
+    AQ_TRACED_REDUCE,
+    AQ_TRACED_ALLREDUCE,
+    AQ_TRACED_SCATTER,
+    AQ_TRACED_GATHER,
+    AQ_TRACED_ALLGATHER,
+    AQ_TRACED_ALLTOALL,
+    AQ_TRACED_SCAN,
+    AQ_TRACED_EXSCAN,
+    AQ_TRACED_WAIT_EVENT,
+    AQ_TRACED_WAIT_ROOM,
+    AQ_TRACED_CONNECT,
+    AQ_TRACED_RETRANSMISSION,
+    AQ_TRACED_EVICTION,
+    AQ_TRACED_USER,
+    AQ_TRACED_VISIBLE,                  // the others are not written
+    AQ_TRACED_SYNC = AQ_TRACED_VISIBLE, // a gex_Event_t was synchronized
+    AQ_TRACED_TEXT,                     // the text of the AQ_TRACED_USER before it
+    AQ_TRACED_NOTHING,                  // an event that was taken back
+} aq_traced_t;
+
+#endif
