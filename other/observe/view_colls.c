@@ -72,6 +72,14 @@ bool aq_view_colls_find(const aq_view_trace_t *trace, aq_view_colls_t *colls)
     return true;
 }
 
+const aq_view_coll_t *aq_view_colls_of(const aq_view_colls_t *colls, const aq_view_event_t *arrival)
+{
+    for (size_t i = 0; i < colls->count; i++)
+        if (coll_compare(colls->colls[i].last, arrival) == 0)
+            return &colls->colls[i];
+    return NULL;
+}
+
 void aq_view_colls_free(aq_view_colls_t *colls)
 {
     free(colls->arrivals);

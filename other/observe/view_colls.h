@@ -20,6 +20,11 @@ typedef struct aq_view_colls {
 
 // False: memory is out.
 bool aq_view_colls_find(const aq_view_trace_t *trace, aq_view_colls_t *colls);
+
+// The collective that an arrival belongs to, or NULL.
+const aq_view_coll_t *aq_view_colls_of(const aq_view_colls_t *colls,
+                                       const aq_view_event_t *arrival);
+
 void aq_view_colls_free(aq_view_colls_t *colls);
 
 #endif

@@ -98,6 +98,38 @@ static void times_tell(const aq_view_times_t *times, char *text, size_t room)
     }
 }
 
+// The collective that a rank is in at a time, the latest one, or NULL.
+static const aq_view_coll_t *coll_find(const aq_view_findings_t *findings, uint32_t rank,
+                                       int64_t time)
+{
+    const aq_view_trace_t *trace = findings->trace;
+    const aq_view_event_t *in = NULL;
+    for (size_t i = trace->first[rank]; i < trace->first[rank + 1]; i++) {
+        const aq_view_event_t *event = &trace->events[i];
+        if (event->category == AQ_VIEW_COLL && event->phase == 'X' && event->start <= time &&
+            event->start + event->length >= time && (!in || event->start > in->start))
+            in = event;
+    }
+    return in ? aq_view_colls_of(&findings->colls, in) : NULL;
+}
+
+// Words on a wait between two times for a collective to which all had come: the processor was busy
+// with others, or messages took so long. None if most of the time is something else.
+static void sleep_tell(const aq_view_findings_t *findings, const aq_view_event_t *wait,
+                       int64_t from, int64_t to, char *text, size_t room)
+{
+    const aq_view_coll_t *coll = coll_find(findings, wait->rank, wait->start);
+    char time[AQ_VIEW_TIME];
+    if (!coll || coll->arrivals < 2)
+        return;
+    int64_t ready = coll->last->start > from ? coll->last->start : from;
+    ready = wait->start > ready ? wait->start : ready;
+    const int64_t idle = wait->start + wait->length - ready;
+    if (idle * 2 > to - from)
+        snprintf(text, room, "; waited %s after all had come to the one before",
+                 aq_view_time(idle, time));
+}
+
 // What a rank did until `to`, and the message that ended its last wait there, or NULL.
 static const aq_view_message_t *step_tell(aq_view_sheet_t *sheet,
                                           const aq_view_findings_t *findings, const char *what,
@@ -110,17 +142,20 @@ static const aq_view_message_t *step_tell(aq_view_sheet_t *sheet,
                                      wait->start + wait->length)
              : NULL;
     aq_view_times_t times;
-    char did[256], time[AQ_VIEW_TIME], waited[64] = "";
+    char did[256], time[AQ_VIEW_TIME], waited[128] = "";
     if (!aq_view_times_of(findings->trace, rank, from, to, &times)) {
         sheet->failed = true;
         return NULL;
     }
     times_tell(&times, did, sizeof did);
-    if (message && message->sent->rank != rank)
+    const bool sent = message && message->sent->rank != rank;
+    if (sent)
         snprintf(waited, sizeof waited, "; waited for rank %u", message->sent->rank);
+    else if (wait)
+        sleep_tell(findings, wait, from, to, waited, sizeof waited);
     aq_view_sheet_add(sheet, AQ_VIEW_ROW, "%s\t%u\t%s\t%s%s", what, rank,
                       aq_view_time(to - from, time), did, waited);
-    return waited[0] ? message : NULL;
+    return sent ? message : NULL;
 }
 
 // From the last arrival backwards, over the messages that ranks waited for.

@@ -4,6 +4,7 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 . "$(dirname "$0")/../launch/launch-functions.sh"
+[ -x "$AQ_BUILD/gasnet_view" ] || skip "gasnet_view is not in this build (package libjansson-dev)"
 
 # has TEXT [TIMES]: the picture of the last expect has the text, so many times or at all.
 has()

@@ -4,6 +4,7 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 . "$(dirname "$0")/../launch/launch-functions.sh"
+[ -x "$AQ_BUILD/gasnet_view" ] || skip "gasnet_view is not in this build (package libjansson-dev)"
 here=$AQ_SRC/tests/observe
 trace=$here/view-trace.json
 page=$work/page.html
