@@ -64,16 +64,17 @@ void aq_view_tell_late(aq_view_sheet_t *sheet, const aq_view_findings_t *finding
 
 // ---- critical paths ----
 
-// The last wait of a rank that ends between two times.
-static const aq_view_event_t *wait_find(const aq_view_trace_t *trace, uint32_t rank, int64_t from,
-                                        int64_t to)
+// The last wait of a thread that ends between two times; at: an event of the thread.
+static const aq_view_event_t *wait_find(const aq_view_trace_t *trace, const aq_view_event_t *at,
+                                        int64_t from, int64_t to)
 {
+    const uint32_t rank = at->rank;
     const aq_view_event_t *last = NULL;
     for (size_t i = trace->first[rank]; i < trace->first[rank + 1]; i++) {
         const aq_view_event_t *event = &trace->events[i];
         const int64_t end = event->start + event->length;
-        if (event->category == AQ_VIEW_WAIT && event->phase == 'X' && end > from && end <= to &&
-            (!last || end > last->start + last->length))
+        if (event->category == AQ_VIEW_WAIT && event->phase == 'X' && event->thread == at->thread &&
+            end > from && end <= to && (!last || end > last->start + last->length))
             last = event;
     }
     return last;
@@ -96,6 +97,16 @@ static void times_tell(const aq_view_times_t *times, char *text, size_t room)
                                    aq_view_kind_names[most], aq_view_time(left.ns[most], time));
         left.ns[most] = 0;
     }
+}
+
+// The latest message from another rank that was handled in a wait after a time, or NULL.
+static const aq_view_message_t *wait_message(const aq_view_findings_t *findings,
+                                             const aq_view_event_t *wait, int64_t from)
+{
+    const aq_view_message_t *message =
+        aq_view_messages_last(&findings->messages, wait->rank,
+                              wait->start > from ? wait->start : from, wait->start + wait->length);
+    return message && message->sent->rank != wait->rank ? message : NULL;
 }
 
 // The collective that a rank is in at a time, the latest one, or NULL.
@@ -130,50 +141,46 @@ static void sleep_tell(const aq_view_findings_t *findings, const aq_view_event_t
                  aq_view_time(idle, time));
 }
 
-// What a rank did until `to`, and the message that ended its last wait there, or NULL.
+// Tells what a thread did from a time until `at`, an event of the thread. Returns the message from
+// another rank that ended its last wait there, or NULL.
 static const aq_view_message_t *step_tell(aq_view_sheet_t *sheet,
                                           const aq_view_findings_t *findings, const char *what,
-                                          uint32_t rank, int64_t from, int64_t to)
+                                          int64_t from, const aq_view_event_t *at)
 {
-    const aq_view_event_t *wait = wait_find(findings->trace, rank, from, to);
-    const aq_view_message_t *message =
-        wait ? aq_view_messages_last(&findings->messages, rank,
-                                     wait->start > from ? wait->start : from,
-                                     wait->start + wait->length)
-             : NULL;
+    const int64_t to = at->start;
+    const aq_view_event_t *wait = wait_find(findings->trace, at, from, to);
+    const aq_view_message_t *message = wait ? wait_message(findings, wait, from) : NULL;
     aq_view_times_t times;
     char did[256], time[AQ_VIEW_TIME], waited[128] = "";
-    if (!aq_view_times_of(findings->trace, rank, from, to, &times)) {
+    if (!aq_view_times_of(findings->trace, at->rank, at->thread, from, to, &times)) {
         sheet->failed = true;
         return NULL;
     }
     times_tell(&times, did, sizeof did);
-    const bool sent = message && message->sent->rank != rank;
-    if (sent)
+    if (message)
         snprintf(waited, sizeof waited, "; waited for rank %u", message->sent->rank);
     else if (wait)
         sleep_tell(findings, wait, from, to, waited, sizeof waited);
-    aq_view_sheet_add(sheet, AQ_VIEW_ROW, "%s\t%u\t%s\t%s%s", what, rank,
+    aq_view_sheet_add(sheet, AQ_VIEW_ROW, "%s\t%u\t%s\t%s%s", what, at->rank,
                       aq_view_time(to - from, time), did, waited);
-    return sent ? message : NULL;
+    return message;
 }
 
 // From the last arrival backwards, over the messages that ranks waited for.
 static void path_tell(aq_view_sheet_t *sheet, const aq_view_findings_t *findings,
                       const aq_view_coll_t *coll)
 {
+    const int64_t from = coll->first->start;
+    const aq_view_event_t *at = coll->last;
     char what[128];
-    uint32_t rank = coll->last->rank;
-    int64_t to = coll->last->start;
-    snprintf(what, sizeof what, "%.64s %" PRIu64 " of team %u",
-             findings->trace->names[coll->last->name], coll->last->sequence, coll->last->team);
-    for (unsigned step = 0; step < STEPS && to > coll->first->start; step++) {
+    snprintf(what, sizeof what, "%.64s %" PRIu64 " of team %u", findings->trace->names[at->name],
+             at->sequence, at->team);
+    for (unsigned step = 0; step < STEPS && at->start > from; step++) {
         const aq_view_message_t *message =
-            step_tell(sheet, findings, step ? "before that" : what, rank, coll->first->start, to);
-        if (!message || message->sent->start >= to)
+            step_tell(sheet, findings, step ? "before that" : what, from, at);
+        if (!message || message->sent->start >= at->start)
             return;
-        rank = message->sent->rank;
-        to = message->sent->start;
+        at = message->sent;
     }
 }
 

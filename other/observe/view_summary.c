@@ -94,7 +94,7 @@ static bool rank_measure(const aq_view_trace_t *trace, uint32_t rank, rank_times
     *row = (rank_times_t){.rank = rank};
     if (from >= to)
         return true;
-    if (!aq_view_times_of(trace, rank, from, to, &row->times))
+    if (!aq_view_times_of(trace, rank, AQ_VIEW_ALL_THREADS, from, to, &row->times))
         return false;
     for (unsigned kind = 0; kind < AQ_VIEW_KINDS; kind++)
         row->all += row->times.ns[kind];

@@ -105,18 +105,36 @@ static int64_t times_sum(const aq_view_times_t *times)
     return sum;
 }
 
-bool aq_view_times_of(const aq_view_trace_t *trace, uint32_t rank, int64_t from, int64_t to,
-                      aq_view_times_t *times)
+static bool has_waits(const aq_view_trace_t *trace, uint32_t rank)
+{
+    for (size_t i = trace->first[rank]; i < trace->first[rank + 1]; i++)
+        if (trace->events[i].category == AQ_VIEW_WAIT)
+            return true;
+    return false;
+}
+
+static size_t thread_skip(const aq_view_trace_t *trace, size_t first, size_t end)
+{
+    size_t next = first;
+    while (next < end && trace->events[next].thread == trace->events[first].thread)
+        next++;
+    return next;
+}
+
+bool aq_view_times_of(const aq_view_trace_t *trace, uint32_t rank, uint32_t thread, int64_t from,
+                      int64_t to, aq_view_times_t *times)
 {
     const size_t end = trace->first[rank + 1];
     sweep_t sweep = {.times = times, .from = from, .to = to};
-    *times = (aq_view_times_t){0};
-    for (size_t i = trace->first[rank]; i < end; i++)
-        times->has_waits = times->has_waits || trace->events[i].category == AQ_VIEW_WAIT;
+    *times = (aq_view_times_t){.has_waits = has_waits(trace, rank)};
     size_t next = trace->first[rank];
     bool room = true;
     while (next < end && room) {
         const int64_t before = times_sum(times);
+        if (thread != AQ_VIEW_ALL_THREADS && trace->events[next].thread != thread) {
+            next = thread_skip(trace, next, end);
+            continue;
+        }
         next = thread_sweep(&sweep, trace, next, end);
         room = next != 0;
         times->ns[AQ_VIEW_PROGRAM] += to - from - (times_sum(times) - before);

@@ -21,12 +21,14 @@ extern const char *const aq_view_kind_names[AQ_VIEW_KINDS];
 aq_view_kind_t aq_view_kind(const aq_view_event_t *event, bool has_waits);
 
 typedef struct aq_view_times {
-    int64_t ns[AQ_VIEW_KINDS]; // of all threads, without what is inside of each other
+    int64_t ns[AQ_VIEW_KINDS]; // without what is inside of each other
     bool has_waits;            // the rank has waits in the trace
 } aq_view_times_t;
 
-// The times of a rank between two times. False: memory is out.
-bool aq_view_times_of(const aq_view_trace_t *trace, uint32_t rank, int64_t from, int64_t to,
-                      aq_view_times_t *times);
+#define AQ_VIEW_ALL_THREADS UINT32_MAX
+
+// The times of a thread of a rank, or of all added up, between two times. False: memory is out.
+bool aq_view_times_of(const aq_view_trace_t *trace, uint32_t rank, uint32_t thread, int64_t from,
+                      int64_t to, aq_view_times_t *times);
 
 #endif

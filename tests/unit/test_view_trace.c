@@ -115,14 +115,19 @@ static void test_times(void **state)
     (void)state;
     aq_view_times_t times;
     assert_true(trace_read(whole, strlen(whole)));
-    assert_true(aq_view_times_of(&trace, 1, 500, 10000, &times));
+    assert_true(aq_view_times_of(&trace, 1, 1, 500, 10000, &times));
     assert_int_equal(times.ns[AQ_VIEW_IN_COLL], 7000);
     assert_int_equal(times.ns[AQ_VIEW_PROGRAM], 2500);
-    assert_true(aq_view_times_of(&trace, 1, 2000, 3000, &times)); // a part of the wait
+    assert_true(aq_view_times_of(&trace, 1, 1, 2000, 3000, &times)); // a part of the wait
     assert_int_equal(times.ns[AQ_VIEW_IN_COLL], 1000);
     assert_int_equal(times.ns[AQ_VIEW_PROGRAM], 0);
-    assert_true(aq_view_times_of(&trace, 0, 0, 9000, &times)); // this rank has no waits
+    assert_true(aq_view_times_of(&trace, 0, 1, 0, 9000, &times)); // this rank has no waits
     assert_int_equal(times.ns[AQ_VIEW_ACCESS], 2000);
+    aq_view_times_t other;
+    assert_true(aq_view_times_of(&trace, 0, AQ_VIEW_ALL_THREADS, 0, 9000, &other));
+    assert_memory_equal(&times, &other, sizeof times);
+    assert_true(aq_view_times_of(&trace, 0, 7, 0, 9000, &other)); // there is no such thread
+    assert_int_equal(other.ns[AQ_VIEW_PROGRAM], 0);
     assert_int_equal(times.ns[AQ_VIEW_IN_COLL], 4000);
 }
 
