@@ -482,6 +482,9 @@ typedef struct aq_conduit_ops {
     // Prints queues and counters on standard error. Called in a handler of a signal: takes no
     // locks, and may read state that another thread is changing.
     void (*dump_state)(aq_conduit_t *conduit);
+    // Writes which network it uses, in a few words for those who watch the job: the device, the
+    // address or the provider. After open; does not block.
+    void (*network)(aq_conduit_t *conduit, char *text, size_t room);
 } aq_conduit_ops_t;
 
 #define AQ_SCRATCH_BYTES ((size_t)2 << 20)

@@ -224,6 +224,17 @@ static void ibv_dump_state(aq_conduit_t *conduit)
     aq_ibv_dump(&aq_ibv_of(conduit)->receiver);
 }
 
+// "mlx5_0:1, mlx5_1:1": the ports in use.
+static void ibv_network(aq_conduit_t *conduit, char *text, size_t room)
+{
+    const aq_ibv_device_t *device = &aq_ibv_of(conduit)->shared->device;
+    const aq_ibv_rail_ports_t *further = &device->rails; // from the second one on
+    size_t used = (size_t)snprintf(text, room, "%s:%u", device->verbs->device->name, device->port);
+    for (unsigned i = 1; i < further->count && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, ", %s:%u", further->list[i].device,
+                                 further->list[i].number);
+}
+
 static size_t ibv_memory_bytes(aq_conduit_t *conduit)
 {
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
@@ -280,6 +291,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .close = ibv_close,
     .counters = ibv_counters,
     .dump_state = ibv_dump_state,
+    .network = ibv_network,
     .arm = ibv_arm,
     .sleep = ibv_sleep,
     .disarm = ibv_disarm,

@@ -295,6 +295,11 @@ static void mpi_dump_state(aq_conduit_t *conduit)
     aq_mail_dump_state(conduit);
 }
 
+static void mpi_network(aq_conduit_t *conduit, char *text, size_t room)
+{
+    mpi_of(conduit)->mpi->version(text, room);
+}
+
 const aq_conduit_ops_t aq_mpi_conduit = {
     .name = "mpi",
     .abi = AQ_CONDUIT_ABI,
@@ -319,4 +324,5 @@ const aq_conduit_ops_t aq_mpi_conduit = {
     .memory_bytes = mpi_memory_bytes,
     .counters = mpi_counters,
     .dump_state = mpi_dump_state,
+    .network = mpi_network,
 };

@@ -285,6 +285,13 @@ static void ofi_dump_state(aq_conduit_t *conduit)
             aq_log_notice("ofi: all credits for rank %u are in use", link->rank);
 }
 
+static void ofi_network(aq_conduit_t *conduit, char *text, size_t room)
+{
+    const struct fi_info *info = ofi_of(conduit)->fabric.info;
+    snprintf(text, room, "provider %s on %s", info->fabric_attr->prov_name,
+             info->domain_attr->name);
+}
+
 const aq_conduit_ops_t aq_conduit_module = {
     .name = "ofi",
     .abi = AQ_CONDUIT_ABI,
@@ -309,4 +316,5 @@ const aq_conduit_ops_t aq_conduit_module = {
     .print_info = ofi_info_print,
     .counters = ofi_counters,
     .dump_state = ofi_dump_state,
+    .network = ofi_network,
 };

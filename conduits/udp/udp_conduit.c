@@ -315,6 +315,13 @@ static void udp_dump_state(aq_conduit_t *conduit)
     print_stats(udp_of(conduit));
 }
 
+static void udp_network(aq_conduit_t *conduit, char *text, size_t room)
+{
+    const udp_socket_t *socket = &udp_of(conduit)->socket;
+    char address[UDP_ADDRESS_TEXT];
+    snprintf(text, room, "%s on %s", udp_address_text(&socket->here, address), socket->interface);
+}
+
 // Frees nothing, because other threads may still be inside the conduit.
 static void side_close(udp_conduit_t *udp)
 {
@@ -373,5 +380,6 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .memory_bytes = udp_memory_bytes,
     .counters = udp_counters,
     .dump_state = udp_dump_state,
+    .network = udp_network,
     .print_info = udp_print_info,
 };
