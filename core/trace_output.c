@@ -191,7 +191,7 @@ static void record_write(output_t *out, const aq_trace_ring_t *ring, uint64_t po
                          uint64_t end)
 {
     const aq_trace_record_t *record = aq_trace_ring_record(ring, position);
-    char text[TEXT_MOST];
+    char text[TEXT_MOST] = "";
     if (record->kind >= AQ_TRACED_VISIBLE)
         return;
     if (record->kind == AQ_TRACED_USER) {
