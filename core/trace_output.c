@@ -187,15 +187,22 @@ static size_t text_gather(const aq_trace_ring_t *ring, uint64_t position, uint64
     return used;
 }
 
+static void user_record_write(output_t *out, const aq_trace_ring_t *ring, uint64_t position,
+                              uint64_t end)
+{
+    char text[TEXT_MOST] = "";
+    const size_t length = text_gather(ring, position, end, text);
+    user_write(out, aq_trace_ring_record(ring, position), text, length);
+}
+
 static void record_write(output_t *out, const aq_trace_ring_t *ring, uint64_t position,
                          uint64_t end)
 {
     const aq_trace_record_t *record = aq_trace_ring_record(ring, position);
-    char text[TEXT_MOST] = "";
     if (record->kind >= AQ_TRACED_VISIBLE)
         return;
     if (record->kind == AQ_TRACED_USER) {
-        user_write(out, record, text, text_gather(ring, position, end, text));
+        user_record_write(out, ring, position, end);
     } else if (record->kind >= AQ_TRACED_CONNECT) {
         instant_write(out, record);
     } else if (record->kind > AQ_TRACED_HANDLER && record->id) {
