@@ -4,14 +4,6 @@
 #include "fatal.h"
 #include "team.h"
 
-// Counts a message that is about to be sent: before that is cheaper than afterwards. Replies: the
-// library's own handlers reply, too.
-static inline void count_early(uint32_t jobrank, const aq_am_t *am)
-{
-    if (am->handler >= GEX_AM_INDEX_BASE)
-        aq_am_count_sent(0, jobrank, am);
-}
-
 // Takes back the count of a message that was refused.
 static __attribute__((cold, noinline)) int uncount(uint32_t jobrank, const aq_am_t *am)
 {
@@ -23,7 +15,8 @@ static __attribute__((cold, noinline)) int uncount(uint32_t jobrank, const aq_am
     return 1;
 }
 
-// The first message of a thread, or a trace: see aq_counts_detour.
+// Whether this thread has records of ranks to count in. Not at its first message, and with a trace:
+// see aq_counts_detour. Here messages count before they are sent, which is cheaper than afterwards.
 static bool has_fast_way(void)
 {
     return __builtin_expect(aq_thread_counts.peers != NULL, 1);
@@ -31,9 +24,11 @@ static bool has_fast_way(void)
 
 static inline int reply_by_route(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
-    if (__builtin_expect(aq_route_needed(token->route), 0) || !has_fast_way())
+    const bool of_client = am->handler >= GEX_AM_INDEX_BASE; // the library replies, too
+    if (__builtin_expect(aq_route_needed(token->route), 0) || (of_client && !has_fast_way()))
         return aq_am_reply_routed(token, am, flags);
-    count_early(token->arrival->source, am);
+    if (of_client)
+        aq_am_count_sent(0, token->arrival->source, am);
     const int refused = aq_am_send_reply(token, am, flags);
     return __builtin_expect(refused, 0) ? uncount(token->arrival->source, am) : 0;
 }

@@ -366,7 +366,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_TRACE_SIZE] =
         {"GASNET_TRACE_SIZE", AQ_TYPE_BYTES, "4MB", 4096, 1e12, NULL,
          "Memory in which each thread keeps the events of a trace until the job ends, 48 bytes for "
-         "each. If it is full, the oldest events are dropped; the trace says how many."},
+         "each; in the file an event takes five times as much. If it is full, the oldest events "
+         "are "
+         "dropped; the trace says how many. With much more than the default, raise "
+         "GASNET_EXITTIMEOUT, so that there is time to write the file."},
     [AQ_SET_TRACE_SKEW] =
         {"GASNET_TRACE_SKEW", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "For tests of the clocks of a trace: nanoseconds, or nanoseconds,parts, which are added "
