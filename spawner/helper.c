@@ -312,6 +312,15 @@ static void take_input(aq_helper_t *helper, const aq_frame_t *frame)
         aq_helper_take_input(helper, frame->payload.at, frame->payload.left);
 }
 
+static bool take_look(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    uint32_t number;
+    if (!aq_read_number(frame->payload, &number))
+        return false;
+    aq_helper_look(helper, number);
+    return true;
+}
+
 static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
 {
     if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT && frame->type != AQ_MSG_PING)
@@ -332,6 +341,8 @@ static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
     case AQ_MSG_PING:
         aq_write_empty(&helper->parent.out, AQ_MSG_PONG);
         return true;
+    case AQ_MSG_LOOK:
+        return take_look(helper, frame);
     case AQ_MSG_LOST:
         helper->lost = helper->gone = true;
         return helper->attached;

@@ -111,6 +111,8 @@ void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked);
 void aq_helper_check_page(aq_helper_t *helper);
 // Completes a step in which ranks join. False: more than the reserve has.
 bool aq_helper_admit(aq_helper_t *helper);
+// Answers a look at the ranks of this host (helper_look.c).
+void aq_helper_look(aq_helper_t *helper, uint32_t number);
 // Reads what is left in the pipes.
 void aq_helper_drain(aq_helper_t *helper);
 // Packs lines of the ranks into frames for the parent.

@@ -514,6 +514,8 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
     } else if (frame->type == AQ_MSG_LOST && aq_read_node_text(frame->payload, &text) &&
                text.node < node->spec.size) {
         take_lost(launcher, &text);
+    } else if (frame->type == AQ_MSG_SEEN) {
+        aq_launcher_look_answer(launcher, frame);
     } else {
         take_report(launcher, frame);
     }
@@ -620,6 +622,7 @@ static void launch_watch(aq_node_t *node)
 {
     aq_launcher_t *launcher = aq_launcher_of(node);
     aq_node_watch(node, node->signals, POLLIN, serve_signals, launcher);
+    aq_launcher_look_watch(launcher);
     for (int i = 0; i < 2; i++)
         if (launcher->sinks[i].used > 0)
             aq_node_watch(node, launcher->sinks[i].fd, POLLOUT, serve_sink, &launcher->sinks[i]);
@@ -748,6 +751,7 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     aq_write_spec(&node->spec_bytes, &node->spec);
     launcher->go = (aq_go_t){.peer = {{0, ""}, {0, ""}}};
     launcher->credit = INPUT_CREDIT;
+    aq_launcher_look_start(launcher);
     launcher->hosts = calloc(hosts, 1);
     launcher->reasons = calloc(hosts, sizeof *launcher->reasons);
     launcher->began = aq_clock_ns();

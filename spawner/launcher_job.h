@@ -1,6 +1,6 @@
-// The implementation of the launcher: the job, as its two files share it. launcher.c has the loop,
-// from the start of the hosts to the end of the job; launcher_command.c the wait for processes that
-// a command, a boot module or something else starts, and the end of that command.
+// The implementation of the launcher: the job, as its three files share it. launcher.c has the
+// loop, from the start of the hosts to the end of the job; launcher_command.c the wait for
+// processes that a command, a boot module or something else starts, and the end of that command.
 #ifndef AQ_LAUNCHER_JOB_H
 #define AQ_LAUNCHER_JOB_H
 
@@ -12,6 +12,19 @@
 typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } aq_launch_phase_t;
 
 enum { HOST_WAITED_FOR, HOST_STARTED, HOST_FAILED, HOST_UNUSED, HOST_DONE };
+
+// Readers of the job (launcher_look.c). A place is free if its link has no descriptor.
+enum { AQ_LOOK_READERS = 8 };
+typedef struct aq_look_reader {
+    aq_link_t link; // only its output is used
+    bool asked;
+} aq_look_reader_t;
+
+typedef struct aq_look {
+    int listener;    // -1: none
+    uint32_t number; // of the last look
+    aq_look_reader_t readers[AQ_LOOK_READERS];
+} aq_look_t;
 
 typedef struct aq_launcher {
     aq_node_t node; // first, so that a pointer to it is a pointer to this
@@ -35,10 +48,11 @@ typedef struct aq_launcher {
     bool one_sink;
     bool input_open;
     uint32_t credit;
-    uint32_t shown;             // hosts in the progress line
-    pid_t command;              // process that starts workers; 0: ended, or there is none
-    uint64_t patience_ends;     // time by which all workers must have arrived
-    pid_t owner;                // see aq_launch_plan_t
+    uint32_t shown;         // hosts in the progress line
+    pid_t command;          // process that starts workers; 0: ended, or there is none
+    uint64_t patience_ends; // time by which all workers must have arrived
+    pid_t owner;            // see aq_launch_plan_t
+    aq_look_t look;
     bool numbered, start_ranks; // workers have numbers; workers have started their ranks
 } aq_launcher_t;
 
@@ -51,6 +65,15 @@ static inline aq_launcher_t *aq_launcher_of(aq_node_t *node)
 void aq_launcher_end_job(aq_launcher_t *launcher, int code, bool now);
 // The job cannot start; the reason was logged.
 void aq_launcher_fail_start(aq_launcher_t *launcher);
+
+// ---- launcher_look.c ----
+
+// Listens for readers, before the loop; without them if that fails.
+void aq_launcher_look_start(aq_launcher_t *launcher);
+// Adds the readers to the next wait.
+void aq_launcher_look_watch(aq_launcher_t *launcher);
+// Hands the answer of a host to the readers.
+void aq_launcher_look_answer(aq_launcher_t *launcher, const aq_frame_t *frame);
 
 // ---- launcher_command.c ----
 

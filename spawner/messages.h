@@ -6,7 +6,8 @@
 //
 //   up first:  HELLO, AUTH (WORKER)               down first: CHALLENGE (ATTACH), JOB
 //   up:   STARTED FAILED AGAIN  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG  MEMBER
-//   LOST down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING
+//         LOST  SEEN
+//   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING  LOOK
 //
 // Between a process of a rendezvous and another of its host, which shares its helper (members.h):
 //
@@ -63,6 +64,9 @@ typedef enum aq_message {
     AQ_MSG_JOBS,    // to the keeper: how many jobs the daemon has
     AQ_MSG_SHRINK,  // the daemon of that number is to leave
     AQ_MSG_HALT,    // the universe ends; no payload
+    // At the end, because daemons of other versions know the numbers above.
+    AQ_MSG_LOOK, // down: tell what your ranks do; its number
+    AQ_MSG_SEEN, // up: the answer of a host (other/observe/look_format.h)
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -241,7 +245,7 @@ bool aq_read_version(aq_view_t view, const char **out);
 void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length);
 // PING, PONG, HELPER, SEE, HALT, LOST to a member: no payload.
 void aq_write_empty(aq_bytes_t *bytes, aq_message_t type);
-// TAKEN, CREDIT, SIGNAL, JOINED, LEFT, JOBS, SHRINK, MEMBER to the master: one number.
+// TAKEN, CREDIT, SIGNAL, JOINED, LEFT, JOBS, SHRINK, LOOK, MEMBER to the master: one number.
 void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number);
 bool aq_read_number(aq_view_t view, uint32_t *out);
 

@@ -225,6 +225,7 @@ static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *f
     case AQ_MSG_JOINED:
     case AQ_MSG_LEFT:
     case AQ_MSG_LOST:
+    case AQ_MSG_SEEN:
         node->ops->up(node, frame);
         return true;
     default:

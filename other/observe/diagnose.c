@@ -365,7 +365,7 @@ static void say_collective(diagnosis_t *d, const wait_t *waits, size_t count)
         fputs(", which all members have begun", d->out);
     }
     if (unknown)
-        fprintf(d->out, "%s %" PRIu32 " members of which nothing is known on this host",
+        fprintf(d->out, "%s %" PRIu32 " members of which nothing is known",
                 missing ? "; and for" : " for", unknown);
     fputs("\n", d->out);
     d->found++;
@@ -494,7 +494,8 @@ static void say_unseen(diagnosis_t *d)
     const uint32_t unseen = d->job->ranks > d->job->found ? d->job->ranks - d->job->found : 0;
     if (unseen)
         fprintf(d->out,
-                "%" PRIu32 " of %" PRIu32 " ranks are not on this host, or have not started\n",
+                "nothing is known of %" PRIu32 " of %" PRIu32
+                " ranks: they are on hosts that gasnet_top does not reach, or have not started\n",
                 unseen, d->job->ranks);
     if (!d->found)
         fputs("no rank waits for longer than a second\n", d->out);

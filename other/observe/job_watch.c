@@ -20,12 +20,25 @@ uint64_t aq_watched_clock(void)
 
 // ---- finding ----
 
-static bool is_known(const aq_watch_t *watch, ino_t inode)
+static aq_watched_rank_t *rank_with(const aq_watch_t *watch, ino_t inode)
 {
     for (size_t i = 0; i < watch->count; i++)
         if (watch->all[i]->inode == inode)
-            return true;
-    return false;
+            return watch->all[i];
+    return NULL;
+}
+
+// A process that holds the file may be the rank, its starter, or another reader.
+static void holder_note(aq_watched_rank_t *rank, pid_t pid)
+{
+    const pid_t inner = aq_process_inner(pid);
+    if (inner == rank->seen.pid)
+        rank->pid = pid;
+    else if (inner && inner == rank->seen.starter)
+        rank->starter = pid;
+    // The descriptors of a rank with other rights are hidden.
+    if (!rank->pid && rank->starter && rank->starter == rank->seen.starter)
+        rank->pid = rank->seen.pid;
 }
 
 static void rank_free(aq_watched_rank_t *rank)
@@ -35,8 +48,9 @@ static void rank_free(aq_watched_rank_t *rank)
     free(rank);
 }
 
-// Takes fd.
-static void file_add(aq_watch_t *watch, int fd, ino_t inode, const aq_seen_rank_t *seen)
+// Takes fd. Returns NULL if memory is out.
+static aq_watched_rank_t *file_add(aq_watch_t *watch, int fd, ino_t inode,
+                                   const aq_seen_rank_t *seen)
 {
     aq_watched_rank_t *rank = calloc(1, sizeof *rank);
     aq_watched_rank_t **all = realloc(watch->all, (watch->count + 1) * sizeof *all);
@@ -45,35 +59,49 @@ static void file_add(aq_watch_t *watch, int fd, ino_t inode, const aq_seen_rank_
     if (!rank || !all) {
         free(rank);
         close(fd);
-        return;
+        return NULL;
     }
     rank->fd = fd;
     rank->inode = inode;
     rank->seen = *seen;
-    watch->all[watch->count++] = rank;
+    return watch->all[watch->count++] = rank;
+}
+
+static void version_note(aq_watch_t *watch, pid_t pid, uint32_t version)
+{
+    watch->other_versions = true;
+    watch->version = version;
+    watch->version_pid = pid;
+}
+
+// Takes fd. Returns NULL if it is not the file of a rank that has begun.
+static aq_watched_rank_t *file_take(aq_watch_t *watch, pid_t pid, int fd, ino_t inode)
+{
+    static aq_seen_rank_t seen;
+    uint32_t version = 0;
+    const aq_read_result_t result = aq_rank_read(fd, &seen, &version);
+    if (result == AQ_READ_OK)
+        return file_add(watch, fd, inode, &seen);
+    close(fd);
+    if (result == AQ_READ_VERSION)
+        version_note(watch, pid, version);
+    return NULL;
 }
 
 static void file_visit(pid_t pid, int number, void *context)
 {
-    static aq_seen_rank_t seen;
     aq_watch_t *watch = context;
-    uint32_t version = 0;
     struct stat st;
     const int fd = aq_process_open_file(pid, number);
     if (fd < 0)
         return;
-    const bool is_new = fstat(fd, &st) == 0 && !is_known(watch, st.st_ino);
-    const aq_read_result_t result = is_new ? aq_rank_read(fd, &seen, &version) : AQ_READ_NOT_YET;
-    if (result == AQ_READ_OK) {
-        file_add(watch, fd, st.st_ino, &seen);
-        return;
-    }
-    close(fd);
-    if (result == AQ_READ_VERSION) {
-        watch->other_versions = true;
-        watch->version = version;
-        watch->version_pid = pid;
-    }
+    aq_watched_rank_t *rank = fstat(fd, &st) == 0 ? rank_with(watch, st.st_ino) : NULL;
+    if (rank)
+        close(fd);
+    else
+        rank = file_take(watch, pid, fd, st.st_ino);
+    if (rank)
+        holder_note(rank, pid);
 }
 
 static int by_job_and_rank(const void *a, const void *b)
@@ -109,8 +137,8 @@ static bool process_is_there(pid_t pid)
 static bool job_is_over(const aq_watched_job_t *job)
 {
     for (uint32_t i = 0; i < job->found; i++)
-        if (process_is_there(job->rank[i]->seen.pid) ||
-            process_is_there(job->rank[i]->seen.starter))
+        if (job->rank[i]->remote || process_is_there(job->rank[i]->pid) ||
+            process_is_there(job->rank[i]->starter))
             return false;
     return true;
 }
@@ -124,10 +152,9 @@ static void jobs_drop_ended(aq_watch_t *watch)
     watch->job_count = kept;
 }
 
-bool aq_watch_find(aq_watch_t *watch)
+static bool jobs_list(aq_watch_t *watch)
 {
-    *watch = (aq_watch_t){0};
-    aq_process_each_file(AQ_RANK_FILE_NAME, file_visit, watch);
+    free(watch->jobs);
     qsort(watch->all, watch->count, sizeof *watch->all, by_job_and_rank);
     watch->jobs = calloc(watch->count + 1, sizeof *watch->jobs);
     if (!watch->jobs)
@@ -137,13 +164,131 @@ bool aq_watch_find(aq_watch_t *watch)
     return true;
 }
 
+bool aq_watch_find(aq_watch_t *watch)
+{
+    *watch = (aq_watch_t){.remote.fd = -1};
+    aq_process_each_file(AQ_RANK_FILE_NAME, file_visit, watch);
+    return jobs_list(watch);
+}
+
 void aq_watch_free(aq_watch_t *watch)
 {
     for (size_t i = 0; i < watch->count; i++)
         rank_free(watch->all[i]);
     free(watch->all);
     free(watch->jobs);
-    *watch = (aq_watch_t){0};
+    aq_remote_close(&watch->remote);
+    *watch = (aq_watch_t){.remote.fd = -1};
+}
+
+// ---- other hosts ----
+
+static aq_watched_rank_t *rank_in(const aq_watch_t *watch, uint64_t job, uint32_t rank)
+{
+    for (size_t i = 0; i < watch->count; i++)
+        if (watch->all[i]->seen.job == job && watch->all[i]->seen.rank == rank)
+            return watch->all[i];
+    return NULL;
+}
+
+static void remote_note(aq_watched_rank_t *rank, const aq_remote_rank_t *sent)
+{
+    rank->remote = true;
+    rank->remote_process = sent->process;
+    rank->remote_cpu = sent->cpu;
+}
+
+// A rank that was not known before.
+static void remote_add(aq_watch_t *watch, const aq_remote_rank_t *sent)
+{
+    static aq_seen_rank_t seen;
+    uint32_t version;
+    const int file = aq_remote_store(sent, -1);
+    if (file < 0)
+        return;
+    if (aq_rank_read(file, &seen, &version) != AQ_READ_OK ||
+        rank_in(watch, seen.job, seen.rank) != NULL) {
+        close(file); // a rank of this host, of which the file itself is there
+        return;
+    }
+    aq_watched_rank_t *rank = file_add(watch, file, 0, &seen);
+    if (rank)
+        remote_note(rank, sent);
+}
+
+typedef struct found_job {
+    aq_watch_t *watch;
+    uint64_t number; // of the job of the last rank
+    bool any;
+} found_job_t;
+
+static void remote_find_visit(const aq_remote_rank_t *sent, void *context)
+{
+    found_job_t *found = context;
+    found->number = sent->head->job;
+    found->any = true;
+    remote_add(found->watch, sent);
+}
+
+static aq_watched_job_t *job_numbered(const aq_watch_t *watch, uint64_t number)
+{
+    for (size_t i = 0; i < watch->job_count; i++)
+        if (watch->jobs[i].number == number)
+            return &watch->jobs[i];
+    return NULL;
+}
+
+// The job of a launcher that knows the ranks of several hosts; NULL: it is none.
+static aq_watched_job_t *job_of_launcher(aq_watch_t *watch, pid_t launcher)
+{
+    found_job_t found = {.watch = watch};
+    if (!aq_remote_open(&watch->remote, launcher))
+        return NULL;
+    const bool seen =
+        aq_remote_look(&watch->remote, remote_find_visit, &found) && found.any && jobs_list(watch);
+    aq_watched_job_t *job = seen ? job_numbered(watch, found.number) : NULL;
+    if (job)
+        job->remote = &watch->remote;
+    else
+        aq_remote_close(&watch->remote);
+    return job;
+}
+
+// Adds the ranks of other hosts to a job of which ranks are here, if its launcher is here, too.
+static aq_watched_job_t *job_extend(aq_watch_t *watch, aq_watched_job_t *job)
+{
+    const aq_watched_rank_t *first = job->rank[0];
+    const uint64_t number = job->number;
+    aq_process_t process;
+    pid_t pid = first->starter ? first->starter : first->pid;
+    if (job->found == job->ranks)
+        return job;
+    for (unsigned i = 0; i < 1000 && pid > 1 && aq_process_look(pid, &process); i++) {
+        aq_watched_job_t *whole = job_of_launcher(watch, pid);
+        if (whole && whole->number == number)
+            return whole;
+        pid = process.parent;
+    }
+    return job_numbered(watch, number);
+}
+
+static void remote_read_visit(const aq_remote_rank_t *sent, void *context)
+{
+    const aq_watched_job_t *job = context;
+    aq_watched_rank_t *rank = aq_watched_find(job, sent->head->rank);
+    if (rank && rank->remote && sent->head->job == job->number &&
+        aq_remote_store(sent, rank->fd) == rank->fd)
+        remote_note(rank, sent);
+}
+
+// Ranks of a launcher that is gone are gone, too.
+static void remote_read(aq_watched_job_t *job)
+{
+    if (!job->remote || aq_remote_look(job->remote, remote_read_visit, job))
+        return;
+    for (uint32_t i = 0; i < job->found; i++)
+        if (job->rank[i]->remote)
+            job->rank[i]->remote_process = 'X';
 }
 
 // ---- choosing ----
@@ -151,7 +296,7 @@ void aq_watch_free(aq_watch_t *watch)
 static bool job_has_process(const aq_watched_job_t *job, pid_t pid)
 {
     for (uint32_t i = 0; i < job->found; i++)
-        if (job->rank[i]->seen.pid == pid || job->rank[i]->seen.starter == pid)
+        if (job->rank[i]->pid == pid || job->rank[i]->starter == pid)
             return true;
     return false;
 }
@@ -159,8 +304,8 @@ static bool job_has_process(const aq_watched_job_t *job, pid_t pid)
 static bool job_is_below(const aq_watched_job_t *job, pid_t pid)
 {
     for (uint32_t i = 0; i < job->found; i++) {
-        const aq_seen_rank_t *seen = &job->rank[i]->seen;
-        if (aq_process_is_above(pid, seen->starter ? seen->starter : seen->pid))
+        const aq_watched_rank_t *rank = job->rank[i];
+        if (aq_process_is_above(pid, rank->starter ? rank->starter : rank->pid))
             return true;
     }
     return false;
@@ -177,10 +322,10 @@ static void list_jobs(const aq_watch_t *watch, char *why, size_t room)
                                    "name one of these jobs, by the process or by the "
                                    "program:");
     for (size_t i = 0; i < watch->job_count && used < room; i++) {
-        const aq_seen_rank_t *seen = &watch->jobs[i].rank[0]->seen;
+        const aq_watched_rank_t *rank = watch->jobs[i].rank[0];
         used += (size_t)snprintf(why + used, room - used, "\n    %d  %s, %" PRIu32 " ranks",
-                                 (int)(seen->starter ? seen->starter : seen->pid), seen->program,
-                                 seen->ranks);
+                                 (int)(rank->starter ? rank->starter : rank->pid),
+                                 rank->seen.program, rank->seen.ranks);
     }
 }
 
@@ -275,12 +420,14 @@ static aq_watched_job_t *choose_name(aq_watch_t *watch, const char *name, char *
     return NULL;
 }
 
-aq_watched_job_t *aq_watch_choose(aq_watch_t *watch, const char *text, char *why, size_t room)
+static aq_watched_job_t *choose_here(aq_watch_t *watch, const char *text, char *why, size_t room)
 {
     char *end = NULL;
     const long pid = text ? strtol(text, &end, 10) : 0;
-    if (text && pid > 0 && pid <= INT32_MAX && *end == '\0')
-        return choose_process(watch, (pid_t)pid, why, room);
+    if (text && pid > 0 && pid <= INT32_MAX && *end == '\0') {
+        aq_watched_job_t *job = job_of_launcher(watch, (pid_t)pid);
+        return job ? job : choose_process(watch, (pid_t)pid, why, room);
+    }
     if (text)
         return choose_name(watch, text, why, room);
     if (watch->job_count == 1)
@@ -290,6 +437,12 @@ aq_watched_job_t *aq_watch_choose(aq_watch_t *watch, const char *text, char *why
     else
         list_jobs(watch, why, room);
     return NULL;
+}
+
+aq_watched_job_t *aq_watch_choose(aq_watch_t *watch, const char *text, char *why, size_t room)
+{
+    aq_watched_job_t *job = choose_here(watch, text, why, room);
+    return job && !job->remote ? job_extend(watch, job) : job;
 }
 
 // ---- reading ----
@@ -321,8 +474,8 @@ static void loops_note(aq_watched_rank_t *rank)
 // The process number may be that of another process by now, which is not below the starter.
 static void process_look(aq_watched_rank_t *rank)
 {
-    aq_process_t process;
-    const bool there = aq_process_look(rank->seen.pid, &process);
+    aq_process_t process = {.state = rank->remote_process, .cpu = rank->remote_cpu};
+    const bool there = rank->remote || aq_process_look(rank->pid, &process);
     rank->process = there ? process.state : 'X';
     rank->cpu_before = rank->cpu;
     rank->cpu = process.cpu;
@@ -348,6 +501,7 @@ void aq_watched_read(aq_watched_job_t *job, bool counts)
         job->before = job->now;
         job->now = aq_watched_clock();
     }
+    remote_read(job);
     for (uint32_t i = 0; i < job->found; i++)
         rank_read(job->rank[i], counts);
 }

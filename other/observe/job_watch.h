@@ -1,5 +1,5 @@
-// The jobs of this host, found by the memory files of their ranks, and what is known of one of
-// them.
+// The jobs of this host, and through their launchers those of others, found by the memory files of
+// their ranks, and what is known of one of them.
 //
 // A process that holds such a file has it among its descriptors, so one pass over /proc finds the
 // jobs of this user, however they were started. No process is disturbed.
@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "job_remote.h"
 #include "rank_reader.h"
 
 // A rank of which a file was found.
@@ -17,12 +18,16 @@ typedef struct aq_watched_rank {
     int fd;
     ino_t inode;
     aq_seen_rank_t seen;
-    bool damaged;    // the last reading failed
-    char process;    // its state, a letter as in /proc/PID/stat; 'X': the process is gone
-    uint64_t cpu;    // time that it has used, in ticks of the system
-    uint32_t *loops; // at the reading before, by place of the thread; see aq_watched_is_looping
+    pid_t pid, starter; // as this process sees them: not as in a container; 0: not seen
+    bool damaged;       // the last reading failed
+    char process;       // its state, a letter as in /proc/PID/stat; 'X': the process is gone
+    uint64_t cpu;       // time that it has used, in ticks of the system
+    uint32_t *loops;    // at the reading before, by place of the thread; see aq_watched_is_looping
     uint64_t counted[AQ_PEER_COUNTS], counted_before[AQ_PEER_COUNTS]; // to all ranks
     uint64_t cpu_before;
+    bool remote;         // its host sends what it does; then
+    char remote_process; // this is its state
+    uint64_t remote_cpu;
 } aq_watched_rank_t;
 
 typedef struct aq_watched_job {
@@ -31,9 +36,11 @@ typedef struct aq_watched_job {
     aq_watched_rank_t **rank; // those that were found, ascending
     uint32_t found;
     uint64_t now, before; // time of the last two readings of counters; 0: none
+    aq_remote_t *remote;  // the launcher, which knows ranks of other hosts; NULL: none
 } aq_watched_job_t;
 
 typedef struct aq_watch {
+    aq_remote_t remote; // the launcher of the chosen job; without a descriptor: it is not there
     aq_watched_rank_t **all; // that were found
     size_t count;
     aq_watched_job_t *jobs;

@@ -45,6 +45,22 @@ bool aq_process_look(pid_t pid, aq_process_t *process)
     return parse_stat(text, process);
 }
 
+pid_t aq_process_inner(pid_t pid)
+{
+    char path[64], line[256];
+    int inner = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    while (!inner && fgets(line, sizeof line, file)) {
+        const char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
+        inner = last ? atoi(last + 1) : 0;
+    }
+    fclose(file);
+    return inner;
+}
+
 bool aq_process_is_above(pid_t above, pid_t pid)
 {
     aq_process_t process;
@@ -58,10 +74,11 @@ bool aq_process_is_above(pid_t above, pid_t pid)
     return false;
 }
 
-static void visit_files(pid_t pid, const char *link, void (*visit)(pid_t, int, void *),
-                        void *context)
+void aq_process_each_file_of(pid_t pid, const char *name,
+                             void (*visit)(pid_t pid, int fd, void *context), void *context)
 {
-    char path[64], target[256];
+    char path[64], target[256], link[128];
+    snprintf(link, sizeof link, "/memfd:%s (deleted)", name);
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
     DIR *dir = opendir(path);
     if (!dir)
@@ -80,14 +97,12 @@ static void visit_files(pid_t pid, const char *link, void (*visit)(pid_t, int, v
 void aq_process_each_file(const char *name, void (*visit)(pid_t pid, int fd, void *context),
                           void *context)
 {
-    char link[128];
     DIR *dir = opendir("/proc");
     if (!dir)
         return;
-    snprintf(link, sizeof link, "/memfd:%s (deleted)", name);
     for (struct dirent *entry; (entry = readdir(dir));)
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-            visit_files(atoi(entry->d_name), link, visit, context);
+            aq_process_each_file_of(atoi(entry->d_name), name, visit, context);
     closedir(dir);
 }
 

@@ -16,6 +16,10 @@ typedef struct aq_process {
 // Returns false if there is no such process.
 bool aq_process_look(pid_t pid, aq_process_t *process);
 
+// The number of a process in its own namespace of processes, as in a container; 0: there is no such
+// process.
+pid_t aq_process_inner(pid_t pid);
+
 // Whether `above` is `pid` or one of its ancestors.
 bool aq_process_is_above(pid_t above, pid_t pid);
 
@@ -23,6 +27,10 @@ bool aq_process_is_above(pid_t above, pid_t pid);
 // them and that is a memory file of that name.
 void aq_process_each_file(const char *name, void (*visit)(pid_t pid, int fd, void *context),
                           void *context);
+
+// As aq_process_each_file, of one process.
+void aq_process_each_file_of(pid_t pid, const char *name,
+                             void (*visit)(pid_t pid, int fd, void *context), void *context);
 
 // Opens a descriptor of another process again, for reading; -1: it is gone.
 int aq_process_open_file(pid_t pid, int fd);

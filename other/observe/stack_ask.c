@@ -55,7 +55,8 @@ bool aq_stack_ask(aq_watched_rank_t *rank, aq_seen_stack_t *stack)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     const aq_seen_rank_t *seen = &rank->seen;
-    if (!is_caught(seen->pid, seen->signal) || !aq_rank_read_stack(rank->fd, stack))
+    if (rank->remote || rank->pid != seen->pid || !is_caught(seen->pid, seen->signal) ||
+        !aq_rank_read_stack(rank->fd, stack))
         return false;
     const uint32_t before = stack->answers;
     if (!signal_send(seen->pid, thread_to_ask(seen), seen->signal))

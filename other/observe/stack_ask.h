@@ -4,9 +4,10 @@
 
 #include "job_watch.h"
 
-// Of the thread that has not polled for longest in a wait, else of the first one. Waits for a
-// moment. Returns false if the rank has no handler for the signal, or does not answer. The signal
-// interrupts a system call of the client, as any signal does.
+// Not of a rank of another host or in a container. Of the thread that has not polled for longest in
+// a wait, else of the first one. Waits for a moment. Returns false if the rank has no handler for
+// the signal, or does not answer. The signal interrupts a system call of the client, as any signal
+// does.
 bool aq_stack_ask(aq_watched_rank_t *rank, aq_seen_stack_t *stack);
 
 #endif

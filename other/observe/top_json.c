@@ -145,7 +145,7 @@ bool aq_top_write_json(const aq_watched_job_t *job, FILE *out)
         json_array_append_new(ranks, rank_object(job, job->rank[i], now));
     json_t *object =
         json_pack("{s:i, s:s, s:I, s:I, s:f}", "version", FORMAT, "job", text, "ranks",
-                  (json_int_t)job->ranks, "ranks_here", (json_int_t)job->found, "interval_seconds",
+                  (json_int_t)job->ranks, "ranks_shown", (json_int_t)job->found, "interval_seconds",
                   job->before ? (double)(job->now - job->before) / 1e9 : 0.0);
     json_object_set_new(object, "program", text_of(job->rank[0]->seen.program));
     json_object_set_new(object, "slowest_pair", pair_object(job, now));

@@ -87,7 +87,7 @@ static void draw_head(const screen_t *screen)
     const aq_seen_rank_t *first = &job->rank[0]->seen;
     char networks[300], time[AQ_RANK_TEXT];
     aq_top_pair_t pair;
-    mvprintw(0, 0, "%s: %" PRIu32 " ranks, %" PRIu32 " on this host, since %s; %s", first->program,
+    mvprintw(0, 0, "%s: %" PRIu32 " ranks, %" PRIu32 " shown, for %s; %s", first->program,
              job->ranks, job->found,
              aq_text_time(screen->now > first->started ? screen->now - first->started : 0, time),
              aq_top_networks(first, networks, sizeof networks));

@@ -124,8 +124,8 @@ bool aq_top_write_text(const aq_watched_job_t *job, FILE *out)
     const uint64_t now = aq_watched_clock();
     char networks[300];
     aq_top_pair_t pair;
-    fprintf(out, "%s: %" PRIu32 " ranks, %" PRIu32 " on this host; %s\n", first->program,
-            job->ranks, job->found, aq_top_networks(first, networks, sizeof networks));
+    fprintf(out, "%s: %" PRIu32 " ranks, %" PRIu32 " shown; %s\n", first->program, job->ranks,
+            job->found, aq_top_networks(first, networks, sizeof networks));
     fprintf(out, "%5s %-12s %7s %-8s %7s %7s %7s %7s %10s  %s\n", "rank", "host", "process",
             "state", "msg/s", "bytes/s", "puts/s", "gets/s", "for", "waits for");
     for (uint32_t i = 0; i < job->found; i++)

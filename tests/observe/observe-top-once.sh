@@ -41,7 +41,7 @@ rank_process=$(sed -n 's/^      "process": \([0-9]*\),$/\1/p' "$work/out" | tail
 expect 0 "$top" --once "$rank_process"
 [ "$(grep -c ' of the team of all ranks$' "$work/out")" -eq $((ranks - 1)) ] ||
     fail "not all ranks but 0 wait in the barrier"
-grep -q "^watched_work: $ranks ranks, $ranks on this host; " "$work/out" || fail "no title"
+grep -q "^watched_work: $ranks ranks, $ranks shown; " "$work/out" || fail "no title"
 
 expect 0 "$top" --once --prometheus "$work/metrics" "$job"
 for ((rank = 0; rank < ranks; rank++)); do

@@ -37,7 +37,7 @@ keys()
 
 start_job "$ranks" missing
 tmux -L top -f /dev/null new-session -d -x 130 -y 30 "$top -d 0.3 $job; sleep 600"
-shows "^watched_work: $ranks ranks, $ranks on this host"
+shows "^watched_work: $ranks ranks, $ranks shown"
 shows 'sorted by rank'
 shows "^ *0 .* barrier 2 of the team of all ranks"
 keys w

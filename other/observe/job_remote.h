@@ -1,0 +1,41 @@
+// The ranks of other hosts, through the launcher of the job (look_format.h).
+#ifndef AQ_JOB_REMOTE_H
+#define AQ_JOB_REMOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "rank_file.h"
+
+typedef struct aq_remote {
+    int fd; // -1: there is no such launcher
+    uint8_t *data;
+    size_t used, room;
+} aq_remote_t;
+
+// A rank as its host has sent it. The head is not checked; its times are those of this host.
+typedef struct aq_remote_rank {
+    aq_rank_head_t *head;
+    char process;
+    uint64_t cpu;
+    const uint8_t *counts; // `peers` times a rank and its counts, see aq_remote_count
+    uint32_t peers;
+} aq_remote_rank_t;
+typedef void (*aq_remote_visit_t)(const aq_remote_rank_t *rank, void *context);
+
+// Connects to the launcher with this process number. Returns false if there is none that takes
+// readers.
+bool aq_remote_open(aq_remote_t *remote, pid_t launcher);
+void aq_remote_close(aq_remote_t *remote);
+
+// Asks all hosts, and calls visit for each rank. Waits for hosts that do not answer for two seconds
+// at most. Returns false if the launcher is gone.
+bool aq_remote_look(aq_remote_t *remote, aq_remote_visit_t visit, void *context);
+
+// Writes a rank into a memory file, as the rank itself would have it; file -1: makes one. Returns
+// the file, or -1.
+int aq_remote_store(const aq_remote_rank_t *rank, int file);
+
+#endif

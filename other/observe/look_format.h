@@ -1,0 +1,56 @@
+// What the hosts of a job answer to a look at their ranks, which goes down and comes up the tree of
+// the launcher (spawner/node.h), and what the launcher hands to a reader.
+//
+//     reader -> launcher:    connects to the abstract socket AQ_LOOK_SOCKET; a byte asks for a look
+//     launcher -> reader:    frame AQ_LOOK_HOSTS: u32 number of answers to expect
+//                            frames AQ_LOOK_SEEN: the answer of a host
+//
+// A frame is as in spawner/frame.h: type (1), 0 (3), length (4), payload. The answer of a host:
+//
+//     u32 number of the look | u64 the host's clock in nanoseconds | for each rank:
+//         u8 state of the process, a letter | u64 its ticks of processor time
+//         24 bytes: which of the 192 lines of 64 bytes of the head follow | these lines
+//         u32 number of ranks with counts | for each: u32 rank, u64[AQ_PEER_COUNTS]
+//
+// Numbers are big-endian, but for the bytes of the head.
+#ifndef AQ_LOOK_FORMAT_H
+#define AQ_LOOK_FORMAT_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include "rank_file.h"
+
+enum {
+    AQ_LOOK_LINE = 64,
+    AQ_LOOK_LINES = AQ_RANK_HEAD_BYTES / AQ_LOOK_LINE,
+    AQ_LOOK_MAP = AQ_LOOK_LINES / 8,
+    AQ_LOOK_FRAME_HEAD = 8,
+};
+
+// Types of frames to the reader.
+enum { AQ_LOOK_HOSTS = 1, AQ_LOOK_SEEN = 2 };
+
+// The address of the launcher with this process number. Returns its length.
+static inline socklen_t aq_look_address(pid_t launcher, struct sockaddr_un *address)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    const int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
+                                "aqueduct-launcher-%d", (int)launcher);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+// Whether the process at the other end is of this user, or of root.
+static inline int aq_look_is_ours(int fd, uid_t self)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+           (peer.uid == self || peer.uid == 0 || self == 0);
+}
+
+#endif

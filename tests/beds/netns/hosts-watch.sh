@@ -1,0 +1,54 @@
+#!/bin/bash
+# gasnet_top shows the ranks of a job on several hosts, through its launcher, also one that hangs; a
+# launcher goes on when its reader is killed. From outside of the hosts' process tables, as from
+# outside of containers, it finds the ranks, too.
+set -u
+. "$AQ_SRC/tests/beds/netns/bed-functions.sh"
+top=$AQ_BUILD/gasnet_top
+[ -x "$top" ] || {
+    echo "gasnet_top was not built (packages libjansson-dev and libncurses-dev)"
+    exit 77
+}
+all=$(hosts 1 "$AQ_BED_HOSTS")
+ranks=$((2 * AQ_BED_HOSTS))
+last=$((ranks - 1))
+
+on_host n1 "$run" -n "$ranks" -H "$all" "$AQ_BUILD/watched_work" missing >"$work/job" 2>&1 &
+for ((turn = 0; turn < 200; turn++)); do
+    grep -q ready "$work/job" && break
+    sleep 0.1
+done
+grep -q ready "$work/job" || fail "the job does not start: $(cat "$work/job")"
+launcher=$(on_host n1 pgrep -x gasnetrun_udp | head -1)
+sleep 1.2
+
+expect 0 on_host n1 "$top" --once "$launcher"
+grep -q "^watched_work: $ranks ranks, $ranks shown; smp, udp " "$work/out" || fail "no title"
+for ((host = 1; host <= AQ_BED_HOSTS; host++)); do
+    [ "$(grep -c "^ *[0-9]* n$host " "$work/out")" -eq 2 ] || fail "not 2 ranks on n$host"
+done
+[ "$(grep -c ' barrier 2 of the team of all ranks$' "$work/out")" -eq "$last" ] ||
+    fail "not all ranks but one wait"
+expect 0 on_host n1 "$top" --once --json "$launcher"
+[ "$(grep -c '^      "damaged": false' "$work/out")" -eq "$ranks" ] || fail "not all ranks in JSON"
+expect 1 on_host n1 "$top" --diagnose "$launcher"
+grep -q "^ranks 0-$((last - 1)) wait for [0-9]* s in barrier 2 of the team of all ranks for rank $last, which is not in the library" \
+    "$work/out" || fail "no diagnosis"
+
+# From outside.
+expect 0 "$top" --once watched_work
+[ "$(grep -c ' sleeps \| runs ' "$work/out")" -eq "$ranks" ] || fail "not all ranks from outside"
+
+# Readers that come and are killed.
+for ((i = 0; i < 10; i++)); do
+    on_host n1 "$top" --prometheus "$work/metrics" -d 0.1 "$launcher" &
+    reader=$!
+    sleep 0.15
+    kill -KILL $(find_on n1 gasnet_top)
+    wait "$reader" 2>/dev/null
+done
+expect 0 on_host n1 "$top" --once "$launcher"
+[ "$(grep -c ' n[0-9]* ' "$work/out")" -eq "$ranks" ] || fail "not all ranks afterwards"
+on_host n1 kill -TERM "$launcher"
+wait
+none_left
