@@ -50,7 +50,7 @@ static inline int aq_look_is_ours(int fd, uid_t self)
     struct ucred peer;
     socklen_t length = sizeof peer;
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-           (peer.uid == self || peer.uid == 0 || self == 0);
+           (peer.uid == self || peer.uid == 0);
 }
 
 #endif
