@@ -12,15 +12,16 @@ bool aq_trace_numbers;
 bool aq_trace_calls_rma;
 bool aq_trace_local = true;
 static uint32_t own_rank, own_host;
+static const char *skew = ""; // GASNET_TRACE_SKEW, for tests
 
 void aq_trace_place(uint32_t rank, uint32_t host)
 {
     own_rank = rank;
     own_host = host;
+    skew = aq_settings_text(AQ_SET_TRACE_SKEW);
 }
 
-// What GASNET_TRACE_SKEW makes of the time of this host, for tests.
-static __attribute__((noinline)) uint64_t skewed(const char *skew, uint64_t ns)
+static __attribute__((noinline)) uint64_t skewed(uint64_t ns)
 {
     static _Atomic uint64_t start;
     char *end;
@@ -34,9 +35,8 @@ static __attribute__((noinline)) uint64_t skewed(const char *skew, uint64_t ns)
 
 uint64_t aq_trace_now(void)
 {
-    const char *skew = aq_settings_text(AQ_SET_TRACE_SKEW);
     const uint64_t now = aq_clock_ns();
-    return __builtin_expect(!*skew, 1) ? now : skewed(skew, now);
+    return __builtin_expect(!*skew, 1) ? now : skewed(now);
 }
 
 // ---- events ----

@@ -73,7 +73,8 @@ static inline bool aq_trace_wants(unsigned categories)
                             0);
 }
 
-// Sets the rank of this process and the number of its host; before the first event.
+// Sets the rank of this process and the number of its host, after the settings are loaded and
+// before the first event.
 void aq_trace_place(uint32_t rank, uint32_t host);
 
 // The time of this process's clock in nanoseconds, never 0.
