@@ -539,20 +539,21 @@ static void test_ignored(void **state)
     (void)state;
     char text[4096] = "";
     assert_null(aq_settings_ignored_find("GASNET_TRACE"));
-    assert_null(aq_settings_ignored_find("GASNET_TRACEFILES"));
-    assert_non_null(aq_settings_ignored_find("GASNET_TRACEFILE"));
+    assert_null(aq_settings_ignored_find("GASNET_TRACEFLUSHES"));
+    assert_non_null(aq_settings_ignored_find("GASNET_TRACEFLUSH"));
     assert_non_null(aq_settings_ignored_find("GASNET_OFI_DEVICE_0"));
     assert_true(aq_settings_ignored_find("GASNET_TEST_POLITE_SYNC")->quiet);
     for (size_t i = 0; i < aq_settings_count(); i++)
         assert_null(aq_settings_ignored_find(aq_settings_at(i)->name));
-    setenv("GASNET_TRACEFILE", "a\nb", 1);
+    setenv("GASNET_TRACEFLUSH", "a\nb", 1);
     setenv("GASNET_OFI_DEVICE_0", "", 1);
     aq_settings_unknown(append_unknown, text);
     assert_string_equal(text, "");
     char *given = output_of(aq_settings_print_given);
-    assert_string_equal(given, "GASNET_TRACEFILE = a?b (no effect: the library writes no trace)\n");
+    assert_string_equal(given, "GASNET_TRACEFLUSH = a?b (no effect: a trace is written when the "
+                               "job ends, whole lines at once)\n");
     free(given);
-    unsetenv("GASNET_TRACEFILE");
+    unsetenv("GASNET_TRACEFLUSH");
     unsetenv("GASNET_OFI_DEVICE_0");
 }
 
