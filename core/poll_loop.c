@@ -25,7 +25,7 @@ static const aq_watched_t *watches = always_calls;
 static bool has_watches; // not always_calls
 // With one thread the watches show all that there is. If ranks do not share processors either,
 // loops need not count: each turn of a count waits for the store of the one before.
-static bool watches_suffice;
+static atomic_bool watches_suffice;
 static const _Atomic int32_t *exit_word; // of the job
 
 void aq_poll_loop_start(void)
@@ -33,8 +33,13 @@ void aq_poll_loop_start(void)
     const aq_watched_t *watch = aq_job.conduits[0]->watch;
     has_watches = aq_job.conduit_count == 1 && watch;
     watches = has_watches ? watch : always_calls;
-    watches_suffice = has_watches && !aq_threads && !aq_progress_is_crowded();
+    atomic_init(&watches_suffice, has_watches && !aq_threads && !aq_progress_is_crowded());
     exit_word = aq_job.boot->exit_word;
+}
+
+void aq_poll_loop_count(void)
+{
+    atomic_store_explicit(&watches_suffice, false, memory_order_relaxed);
 }
 
 // Whether a watch has its awaited value. The thread sanitizer cannot know that another thread may
@@ -94,8 +99,9 @@ static __attribute__((noinline)) int poll_in_turn(void)
 
 static inline int poll_in_loop(void)
 {
-    const bool counts = !watches_suffice && ++turns >= LOOP_TURNS;
-    return !counts && all_rest() ? GASNET_OK : poll_in_turn();
+    const bool counts = !atomic_load_explicit(&watches_suffice, memory_order_relaxed);
+    const bool full = counts && ++turns >= LOOP_TURNS;
+    return !full && all_rest() ? GASNET_OK : poll_in_turn();
 }
 
 void aq_poll_in_loop(void)

@@ -6,6 +6,10 @@
 // After the conduits are open.
 void aq_poll_loop_start(void);
 
+// From now on loops count their turns, so that those who watch the job see them (aq_report_loops).
+// Otherwise those of a process with one thread and a processor do not. Async-signal-safe.
+void aq_poll_loop_count(void);
+
 // As aq_progress_poll, for a loop that waits. A poll that can find nothing, as far as the watches
 // of the conduit show (conduit.h), does not ask the conduit. Yields the processor after several
 // fruitless polls if ranks or threads outnumber the processors. Runs handlers; any thread.

@@ -14,6 +14,7 @@
 
 #include "am.h"
 #include "endpoint.h"
+#include "poll_loop.h"
 #include "rank_head.h"
 #include "report.h"
 
@@ -66,6 +67,7 @@ static void stack_write(void)
 {
     aq_shown_stack_t *stack = &aq_rank_head()->stack;
     void *frames[DEEPEST];
+    aq_poll_loop_count();
     const int count = backtrace(frames, DEEPEST);
     if (atomic_fetch_add_explicit(&stack->answers, 1, memory_order_acq_rel) & 1u) {
         atomic_fetch_sub_explicit(&stack->answers, 1, memory_order_relaxed);

@@ -176,7 +176,8 @@ static void say_outside(diagnosis_t *d, uint32_t place)
     const aq_seen_stack_t *stack = stack_of(d, place);
     if (stack && stack->handler >= 0)
         fprintf(d->out, "is in handler %d", stack->handler);
-    else if (aq_watched_is_looping(rank))
+    else if (aq_watched_is_looping(rank) ||
+             (stack && rank->process == 'R' && aq_watched_loops_now(rank)))
         fprintf(d->out, "polls in a loop of its own");
     else if (rank->process == 'R')
         fprintf(d->out, "is not in the library: it computes");

@@ -11,6 +11,8 @@
 
 #include "process_table.h"
 
+enum { LOOKS_APART_NS = 20000000, LOOKS = 40 };
+
 uint64_t aq_watched_clock(void)
 {
     struct timespec now;
@@ -512,6 +514,30 @@ bool aq_watched_is_looping(const aq_watched_rank_t *rank)
         if (rank->seen.thread[i].loops != rank->loops[i])
             return true;
     return false;
+}
+
+static bool loops_differ(const aq_seen_rank_t *before, const aq_seen_rank_t *after)
+{
+    for (unsigned i = 0; i < before->threads && i < after->threads; i++)
+        if (before->thread[i].loops != after->thread[i].loops)
+            return true;
+    return false;
+}
+
+bool aq_watched_loops_now(const aq_watched_rank_t *rank)
+{
+    static aq_seen_rank_t before, after;
+    const struct timespec apart = {.tv_nsec = LOOKS_APART_NS};
+    uint32_t version;
+    bool loops = false;
+    if (aq_rank_read(rank->fd, &before, &version) != AQ_READ_OK)
+        return false;
+    for (unsigned i = 0; i < LOOKS && !loops; i++) {
+        nanosleep(&apart, NULL);
+        loops =
+            aq_rank_read(rank->fd, &after, &version) == AQ_READ_OK && loops_differ(&before, &after);
+    }
+    return loops;
 }
 
 aq_watched_rank_t *aq_watched_find(const aq_watched_job_t *job, uint32_t rank)

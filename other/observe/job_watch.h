@@ -73,6 +73,9 @@ static inline bool aq_watched_is_stopped(const aq_watched_rank_t *rank)
 }
 // Whether a loop of the client has polled in vain between the last two readings.
 bool aq_watched_is_looping(const aq_watched_rank_t *rank);
+// Whether it does now, as looks for up to 0.8 s show. A process with one thread and a processor
+// shows it from the first ask for a stack on.
+bool aq_watched_loops_now(const aq_watched_rank_t *rank);
 
 // The rank with this number, or NULL: no file of it was found.
 aq_watched_rank_t *aq_watched_find(const aq_watched_job_t *job, uint32_t rank);

@@ -14,6 +14,8 @@ for what in missing compute handler order messages leave loop; do
     start_job 4 $what "$launcher"
     jobs[$what]=$job
 done
+start_job 2 loop "$launcher" # with a processor for each rank, loops are not counted until asked
+jobs[alone]=$job
 start_job 4 hold "$launcher"
 sleep 0.5
 stopped=$("$top" --once "$job" | awk '$1 == 2 { print $3 }')
@@ -41,6 +43,7 @@ diagnoses compute "$all is not in the library: it computes, $client.*"
 diagnoses handler "$all is in handler 66 for [0-9]* s, $client.*"
 diagnoses leave "$all is gone: its process [0-9]* has ended without leaving the job"
 diagnoses loop "$all polls in a loop of its own.*"
+diagnoses alone "rank 0 waits for [0-9]* s in barrier [0-9]* of the team of all ranks for rank 1, which polls in a loop of its own.*"
 diagnoses order "collective 2 of the team of all ranks: ranks 0, 2, 3 call barrier (rank 0 is at watched_work+0x.*), rank 1 calls broadcast (rank 1 is at watched_work+0x.*); all members of a team have to call its collectives in the same order"
 zero='waits for [0-9]* s for a message from rank 1'
 one='waits for [0-9]* s for a message from rank 0'
