@@ -128,7 +128,7 @@ static aq_read_result_t head_check(const aq_rank_head_t *head)
 
 aq_read_result_t aq_rank_read(int fd, aq_seen_rank_t *seen, uint32_t *version)
 {
-    static _Thread_local aq_rank_head_t head;
+    static aq_rank_head_t head;
     int place[AQ_SHOWN_TEAMS];
     memset(&head, 0, sizeof head);
     if (pread(fd, &head, sizeof head, 0) < (ssize_t)offsetof(aq_rank_head_t, starter_rank))
@@ -160,7 +160,7 @@ static void record_add(uint64_t sum[AQ_PEER_COUNTS], const aq_peer_record_t *rec
 // Adds the records from `low` on, below `high`, of the slot that begins at `start`.
 static bool run_add(int fd, off_t start, uint32_t low, uint32_t high, const sums_t *sums)
 {
-    static _Thread_local aq_peer_record_t records[READ_RECORDS];
+    static aq_peer_record_t records[READ_RECORDS];
     while (low < high) {
         const uint32_t count = high - low < READ_RECORDS ? high - low : READ_RECORDS;
         if (!read_whole(fd, records, count * sizeof *records,
@@ -231,7 +231,7 @@ bool aq_rank_read_counts(int fd, const aq_seen_rank_t *seen, aq_counts_visit_t v
 
 bool aq_rank_read_stack(int fd, aq_seen_stack_t *seen)
 {
-    static _Thread_local aq_shown_stack_t stack;
+    static aq_shown_stack_t stack;
     if (!read_whole(fd, &stack, sizeof stack, offsetof(aq_rank_head_t, stack)))
         return false;
     seen->answers = LOAD(stack.answers);

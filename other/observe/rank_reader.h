@@ -1,5 +1,5 @@
 // Reads the memory file of a rank (rank_file.h), which may be damaged: what comes out of here is
-// within its bounds, and texts have an end.
+// within its bounds, and texts have an end. One thread at a time.
 #ifndef AQ_RANK_READER_H
 #define AQ_RANK_READER_H
 
