@@ -298,7 +298,7 @@ static void commit_in_conduit(gex_AM_SrcDesc_t sd)
     int32_t args[AQ_AM_MAX_ARGS], numbered[AQ_AM_MAX_ARGS];
     aq_am_t am = sd->am;
     uint64_t opened = UINT64_MAX;
-    if (__builtin_expect(aq_trace_numbers, 0))
+    if (__builtin_expect(aq_tracing.numbers, 0))
         opened = aq_traced_send_begin(sd->route, sd->jobrank, &am, true, numbered);
     if (aq_route_needed(sd->route))
         aq_route_wrap(sd->route, sd->jobrank, &am, args);

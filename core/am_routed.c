@@ -110,7 +110,7 @@ static __attribute__((noinline, cold)) int reply_traced(gex_Token_t token, const
 
 static inline bool is_traced(const aq_am_t *am)
 {
-    return __builtin_expect(aq_trace_numbers, 0) && is_of_client(am);
+    return __builtin_expect(aq_tracing.numbers, 0) && is_of_client(am);
 }
 
 // ---- calls ----

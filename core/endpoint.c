@@ -178,7 +178,7 @@ static aq_dispatch_t dispatch_of(const gex_AM_Entry_t *entry)
 {
     const gex_Flags_t category = entry->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
     const gex_Flags_t direction = entry->gex_flags & GEX_FLAG_AM_REQREP;
-    if (aq_traffic_on || aq_trace_numbers || (category & (category - 1)) ||
+    if (aq_traffic_on || aq_tracing.numbers || (category & (category - 1)) ||
         (direction & (direction - 1)) || entry->gex_nargs > AQ_HANDLER_MAX_ARGS)
         return (aq_dispatch_t){entry->gex_fnptr, .category = AQ_SHAPE_SEVERAL};
     return (aq_dispatch_t){entry->gex_fnptr, .category = (uint8_t)__builtin_ctz(category),

@@ -92,7 +92,7 @@ static inline bool aq_team_checks_mapped(void)
 // Whether the inline ones call the library: to be checked, or counted.
 static inline bool aq_team_calls_always(void)
 {
-    return aq_team_checks_mapped() || aq_traffic_on || aq_trace_calls_rma;
+    return aq_team_checks_mapped() || aq_traffic_on || aq_tracing.calls_rma;
 }
 
 // Makes the primordial team, at init.

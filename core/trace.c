@@ -7,9 +7,7 @@
 #include "trace_line.h"
 #include "trace_ring.h"
 
-_Atomic uint32_t aq_trace_what;
-bool aq_trace_numbers;
-bool aq_trace_calls_rma;
+aq_tracing_t aq_tracing;
 bool aq_trace_local = true;
 static uint32_t own_rank, own_host;
 static const char *skew = ""; // GASNET_TRACE_SKEW, for tests

@@ -8,7 +8,7 @@
 // - A job without a trace pays nothing for messages and mapped memory: sends leave their fast way
 //   only if a thread's records of ranks are not there (counters.h), handlers have no shape in the
 //   fast dispatch, and inline puts and gets call the library, as with GASNET_TRAFFIC. Slower
-//   operations test aq_trace_what.
+//   operations test aq_tracing.what.
 // - A message of the client travels with its number, as the first two arguments of a message to
 //   AQ_HANDLER_TRACED (trace_message.h). Any rank understands that, whether it traces or not.
 // - No event waits for another thread, and a ring never grows: what is older than its last events
@@ -57,20 +57,22 @@ typedef struct aq_trace_event {
     uint8_t detail; // of a message: the client's handler; of an operation: a part (event.h)
 } aq_trace_event_t;
 
-// The categories that this process traces now; 0 without a trace. The client may change it.
-extern _Atomic uint32_t aq_trace_what;
-
-// Whether the messages of the client carry numbers, for as long as the job lives.
-extern bool aq_trace_numbers;
-
-// Whether the client's inline puts, gets and atomics call the library, which traces them.
-extern bool aq_trace_calls_rma;
+// What each operation asks, in a line of the cache that nobody writes meanwhile.
+typedef struct aq_tracing {
+    // The categories that this process traces now; 0 without a trace. The client may change it.
+    _Alignas(64) _Atomic uint32_t what;
+    // Whether the messages of the client carry numbers, for as long as the job lives.
+    bool numbers;
+    // Whether the client's inline puts, gets and atomics call the library, which traces them.
+    bool calls_rma;
+} aq_tracing_t;
+extern aq_tracing_t aq_tracing;
 
 // Whether this process traces one of these categories.
 static inline bool aq_trace_wants(unsigned categories)
 {
-    return __builtin_expect(atomic_load_explicit(&aq_trace_what, memory_order_relaxed) & categories,
-                            0);
+    return __builtin_expect(
+        atomic_load_explicit(&aq_tracing.what, memory_order_relaxed) & categories, 0);
 }
 
 // Sets the rank of this process and the number of its host, after the settings are loaded and

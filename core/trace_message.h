@@ -31,7 +31,7 @@ enum { AQ_TRACED_ARGS = 2 };
 static inline unsigned aq_traced_nargs(aq_route_t route, unsigned nargs)
 {
     const unsigned all = nargs + AQ_TRACED_ARGS + aq_route_nargs(route);
-    return aq_trace_numbers && all <= AQ_AM_MAX_ARGS ? AQ_TRACED_ARGS : 0;
+    return aq_tracing.numbers && all <= AQ_AM_MAX_ARGS ? AQ_TRACED_ARGS : 0;
 }
 
 // Adds the event of a message of the client that is sent now, and gives the message its number,

@@ -280,7 +280,7 @@ void aq_trace_write(void)
     static atomic_flag written;
     if (file < 0 || atomic_flag_test_and_set(&written))
         return;
-    atomic_store(&aq_trace_what, 0);
+    atomic_store(&aq_tracing.what, 0);
     output_t *out = calloc(1, sizeof *out);
     const int error = out ? all_write(out) : errno;
     free(out);

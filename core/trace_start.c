@@ -128,11 +128,11 @@ static uint32_t start(const choice_t *choice)
     aq_trace_local = aq_settings_bool(AQ_SET_TRACELOCAL);
     if (!aq_trace_output_open(choice->setting, choice->name, makes_file(choice->name)))
         return 0;
-    aq_trace_numbers = choice->masked || (choice->what & AQ_TRACE_AM);
-    aq_counts_detour = aq_trace_numbers;
-    aq_trace_calls_rma = choice->masked || (choice->what & AQ_TRACE_RMA);
+    aq_tracing.numbers = choice->masked || (choice->what & AQ_TRACE_AM);
+    aq_counts_detour = aq_tracing.numbers;
+    aq_tracing.calls_rma = choice->masked || (choice->what & AQ_TRACE_RMA);
     aq_observed_by(on_observed);
-    atomic_store(&aq_trace_what, choice->what);
+    atomic_store(&aq_tracing.what, choice->what);
     return choice->masked ? AQ_TRACE_ALL : choice->what;
 }
 

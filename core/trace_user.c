@@ -58,7 +58,7 @@ static void note(unsigned where, const char *file, unsigned line, const char *te
 
 static void find_on(void)
 {
-    const uint32_t what = atomic_load(&aq_trace_what);
+    const uint32_t what = atomic_load(&aq_tracing.what);
     const bool stats = aq_stats_file_is_on();
     aq_api_trace_on = (what & AQ_TRACE_USER ? AQ_NOTE_TRACE : 0) |
                       (what & AQ_TRACE_FORCED ? AQ_NOTE_TRACE_FORCED : 0) |
@@ -72,7 +72,7 @@ static const char *trace_mask(void)
     char *to = letters;
     for (const char *at = aq_mask_all; *at; at++) {
         const uint32_t one = aq_mask_categories((char[]){*at, '\0'}, NULL);
-        if (one && (one & atomic_load(&aq_trace_what)) == one)
+        if (one && (one & atomic_load(&aq_tracing.what)) == one)
             *to++ = *at;
     }
     *to = '\0';
@@ -91,7 +91,8 @@ static void set_mask(bool stats, const char *text)
         aq_stats_file_set_mask(text);
     } else if (choice) {
         (void)aq_mask_read(text, chosen);
-        atomic_store(&aq_trace_what, choice & (aq_mask_categories(chosen, NULL) | AQ_TRACE_FORCED));
+        atomic_store(&aq_tracing.what,
+                     choice & (aq_mask_categories(chosen, NULL) | AQ_TRACE_FORCED));
     }
     find_on();
 }
