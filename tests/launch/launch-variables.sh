@@ -117,13 +117,13 @@ expect 0 env GASNET_VERBOSEENV=1 GASNET_SPIN_US=7 "$run" -n 4 "$conform" code 0
 
 # A variable of GASNet without effect here: said once, listed with GASNET_VERBOSEENV instead, and
 # not said to users who want no warnings.
-expect 0 env GASNET_TRACEFILE=trace-% GASNET_OFI_DEVICE= "$run" -n 4 "$conform" code 0
-says 'GASNET_TRACEFILE has no effect: the library writes no trace'
-expect 0 env GASNET_TRACEFILE=trace-% GASNET_QUIET=1 "$run" -n 4 "$conform" code 0
+expect 0 env GASNET_TRACEFLUSH=1 GASNET_OFI_DEVICE= "$run" -n 4 "$conform" code 0
+says 'GASNET_TRACEFLUSH has no effect: a trace is written when the job ends, whole lines at once'
+expect 0 env GASNET_TRACEFLUSH=1 GASNET_QUIET=1 "$run" -n 4 "$conform" code 0
 silent
-expect 0 env GASNET_TRACEFILE=trace-% GASNET_VERBOSEENV=1 GASNET_PSHM_NODES=4 "$conform" code 0
+expect 0 env GASNET_TRACEFLUSH=1 GASNET_VERBOSEENV=1 GASNET_PSHM_NODES=4 "$conform" code 0
 printf '%s\n' 'GASNET_PSHM_NODES = 4' 'GASNET_VERBOSEENV = yes' \
-    'GASNET_TRACEFILE = trace-% (no effect: the library writes no trace)' >"$work/wanted"
+    'GASNET_TRACEFLUSH = 1 (no effect: a trace is written when the job ends, whole lines at once)' >"$work/wanted"
 cmp -s "$work/wanted" "$work/err" || fail "GASNET_VERBOSEENV does not list variables without effect"
 expect 0 env GASNET_SPIN_UZ=7 "$run" -n 1 -v "$conform" code 0
 grep -qF "did you mean GASNET_SPIN_US?" "$work/err" || fail "-v does not warn of a name that is not known"

@@ -6,12 +6,13 @@ set -u
 all=$(hosts 1 "$AQ_BED_HOSTS")
 count=$AQ_BED_HOSTS
 
-# The launcher's number of connections is the width of the tree, however many hosts there are.
+# The launcher's number of connections is the width of the tree, however many hosts there are. One
+# socket more is that to which gasnet_top comes.
 GASNET_SSH_OUT_DEGREE=2 start_job "$count" "$run" -n "$count" -H "$all" sh -c 'echo ready; exec sleep 1000'
 while [ -n "$(pgrep -x ssh)" ]; do
     sleep 0.05
 done
-[ "$(find "/proc/$sup/fd" -lname 'socket:*' | wc -l)" -eq 2 ] || fail "the launcher does not hold two connections"
+[ "$(find "/proc/$sup/fd" -lname 'socket:*' | wc -l)" -eq 3 ] || fail "the launcher does not hold two connections and a door"
 kill -TERM "$sup"
 job_ends 143
 
