@@ -182,9 +182,6 @@ typedef struct aq_conduit_env {
     // conduit that has delivered messages while no thread of the client polls; the conduit holds no
     // lock. Only if threads is set.
     void (*go_on)(void);
-    // Counts a packet that was sent to a job rank again, since it may be lost. Any thread; does not
-    // block.
-    void (*count_resent)(uint32_t rank);
 } aq_conduit_env_t;
 
 // Returns the index of a job rank in the neighbourhood of this process, or UINT32_MAX.

@@ -3,9 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "../other/base/probes.h"
 #include "fatal.h"
-#include "job.h"
 #include "lock.h"
 #include "thread_life.h"
 
@@ -161,12 +159,6 @@ void aq_count_event(gex_EP_Index_t endpoint, aq_count_t event)
 void aq_counts_frame(uint16_t endpoint)
 {
     aq_count_event(endpoint, AQ_COUNT_FRAME_SENT);
-}
-
-void aq_counts_resent(uint32_t jobrank)
-{
-    aq_probe_resend(aq_job.rank, jobrank);
-    aq_cell_add(&aq_count_record(jobrank)->trouble[AQ_TROUBLE_RESENT], 1);
 }
 
 // ---- sums ----

@@ -132,9 +132,8 @@ static inline void aq_count_bytes_to_at(gex_EP_Index_t endpoint, uint32_t jobran
 // Counts an event at an endpoint of this process.
 void aq_count_event(gex_EP_Index_t endpoint, aq_count_t event);
 
-// For conduits (conduit.h): a frame, as aq_count_event; a packet to a rank that is sent again.
+// As aq_count_event for AQ_COUNT_FRAME_SENT; for conduits (conduit.h).
 void aq_counts_frame(uint16_t endpoint);
-void aq_counts_resent(uint32_t jobrank);
 
 // Adds what all threads have counted for an endpoint to sum.
 void aq_counts_sum(gex_EP_Index_t endpoint, uint64_t sum[AQ_COUNTS]);

@@ -12,6 +12,7 @@
 #include "job.h"
 #include "job_groups.h"
 #include "neighbour_copy.h"
+#include "observer.h"
 #include "poll_loop.h"
 #include "process_read.h"
 #include "progress.h"
@@ -136,9 +137,9 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .segment_holds = aq_segment_holds,
         .poll_replies = aq_progress_poll_replies,
         .count_frame = aq_counts_frame,
-        .count_resent = aq_counts_resent,
         .go_on = aq_progress_go_on,
     };
+    aq_observer_start();
     // Before ranks share anything: otherwise a rank would report that another rank is missing.
     const char *const names[] = {find_host_conduit(network), network};
     if (job->nbrhd.groups > 1 && strcmp(names[0], names[1]) == 0)

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "../other/base/observed.h"
 #include "../other/base/settings.h"
 #include "../other/base/settings_lists.h"
 #include "counters.h"
@@ -110,14 +109,6 @@ static bool makes_file(const char *name)
     return aq_job.host.my_index == i;
 }
 
-static void on_observed(aq_observed_t what, uint32_t peer, uint64_t bytes)
-{
-    if (what == AQ_OBSERVED_EVICTION)
-        aq_trace_instant(AQ_TRACE_FIREHOSE, AQ_TRACED_EVICTION, AQ_TRACE_NO_PEER, bytes);
-    else
-        aq_trace_instant(AQ_TRACE_NET, AQ_TRACED_RETRANSMISSION, peer, bytes);
-}
-
 // Returns the categories that the client may choose among; 0: there is no trace.
 static uint32_t start(const choice_t *choice)
 {
@@ -131,7 +122,6 @@ static uint32_t start(const choice_t *choice)
     aq_tracing.numbers = choice->masked || (choice->what & AQ_TRACE_AM);
     aq_counts_detour = aq_tracing.numbers;
     aq_tracing.calls_rma = choice->masked || (choice->what & AQ_TRACE_RMA);
-    aq_observed_by(on_observed);
     atomic_store(&aq_tracing.what, choice->what);
     return choice->masked ? AQ_TRACE_ALL : choice->what;
 }

@@ -1,7 +1,6 @@
 // Regions of this process: misses, growth, eviction, invalidation.
 #include "firehose_state.h"
 #include "../other/base/minmax.h"
-#include "../other/base/probes.h"
 #include "../other/base/observed.h"
 
 typedef struct aq_firehose_range {
@@ -80,7 +79,6 @@ static bool region_evict(aq_firehose_t *firehose)
     aq_firehose_region_t *region = aq_firehose_map_evict(&firehose->map);
     if (!region)
         return false;
-    aq_probe_evict(region->end - region->start);
     aq_observed(AQ_OBSERVED_EVICTION, AQ_OBSERVED_NO_PEER, aq_firehose_map_bytes(region));
     aq_firehose_local_end(firehose, region);
     firehose->stats.evictions++;

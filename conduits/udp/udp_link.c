@@ -212,7 +212,6 @@ static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, u
             return;
         if (action.todo == UDP_TODO_RESEND) {
             udp_send_again(udp, link, &action, now);
-            udp->base.env->count_resent(link->rank);
             continue;
         }
         udp_send_epoch(udp, link, UDP_EPOCH_REQUEST, class, action.epoch, now);

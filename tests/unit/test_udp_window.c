@@ -21,6 +21,7 @@
 #include "udp_alone.h"
 #include "../../conduits/udp/udp_watch.h"
 #include "../../core/aqueduct.h"
+#include "../../other/base/observed.h"
 
 enum {
     SEGMENT = 1 << 20,
@@ -50,9 +51,10 @@ static struct {
     bool reply;
 } last;
 
-static void note_resent(uint32_t rank)
+static void note_resent(aq_observed_t what, uint32_t rank, uint64_t bytes)
 {
-    assert_true(rank < 2);
+    assert_int_equal(what, AQ_OBSERVED_RETRANSMISSION);
+    assert_true(rank < 2 && bytes > 0);
     resent++;
 }
 
@@ -82,8 +84,8 @@ static void rank_open(rank_t *rank, uint32_t number)
                                    .segment_addr = segment_addr,
                                    .segment_size = segment_size,
                                    .segment_holds = in_a_segment,
-                                   .deliver = note_delivery,
-                                   .count_resent = note_resent};
+                                   .deliver = note_delivery};
+    aq_observed_by(note_resent);
     rank->main = udp_open_alone(&rank->env);
     assert_non_null(rank->main);
 }

@@ -1,0 +1,33 @@
+#include "observer.h"
+
+#include "../other/base/observed.h"
+#include "../other/base/probes.h"
+#include "counters.h"
+#include "job.h"
+#include "trace.h"
+
+static void on_retransmission(uint32_t peer, uint64_t bytes)
+{
+    aq_probe_resend(aq_job.rank, peer);
+    aq_cell_add(&aq_count_record(peer)->trouble[AQ_TROUBLE_RESENT], 1);
+    aq_trace_instant(AQ_TRACE_NET, AQ_TRACED_RETRANSMISSION, peer, bytes);
+}
+
+static void on_eviction(uint64_t bytes)
+{
+    aq_probe_evict(bytes);
+    aq_trace_instant(AQ_TRACE_FIREHOSE, AQ_TRACED_EVICTION, AQ_TRACE_NO_PEER, bytes);
+}
+
+static void on_observed(aq_observed_t what, uint32_t peer, uint64_t bytes)
+{
+    if (what == AQ_OBSERVED_EVICTION)
+        on_eviction(bytes);
+    else
+        on_retransmission(peer, bytes);
+}
+
+void aq_observer_start(void)
+{
+    aq_observed_by(on_observed);
+}

@@ -1,0 +1,9 @@
+// What conduits tell those who watch the job (other/base/observed.h) goes to the counters of ranks,
+// to probes, and to the trace.
+#ifndef AQ_OBSERVER_H
+#define AQ_OBSERVER_H
+
+// Before the conduits open.
+void aq_observer_start(void);
+
+#endif
