@@ -37,8 +37,7 @@ static bool path_make(const char *name, char path[NAME_MOST])
 
 // ---- opening ----
 
-// Returns 0 or errno.
-static int text_write(int file, const char *text, size_t length)
+int aq_observe_file_write(int file, const char *text, size_t length)
 {
     while (length > 0) {
         const ssize_t written = write(file, text, length);
@@ -50,25 +49,34 @@ static int text_write(int file, const char *text, size_t length)
     return 0;
 }
 
-// Returns 0 or errno. A pipe without a reader is refused, and not waited for.
-static int file_open(const char *name, bool make, int *file)
+// A pipe without a reader is refused, and not waited for. -1: errno says why.
+static int path_open(const char *path, bool make)
 {
     const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
-    char path[NAME_MOST];
-    const int stream = own_stream(name);
-    if (!path_make(name, path))
-        return ENAMETOOLONG;
-    *file = stream >= 0 ? fcntl(stream, F_DUPFD_CLOEXEC, 3)
-                        : open(path, flags | (make ? O_TRUNC : 0), 0666);
-    return *file < 0 ? errno : 0;
+    return open(path, flags | (make ? O_TRUNC : 0), 0666);
 }
 
-int aq_observe_file_open(const char *setting, const char *name, const char *title, bool make)
+// As path_open. *titled: whether the file needs a title.
+static int name_open(const char *name, bool make, bool *titled)
 {
-    int file = -1;
-    int error = file_open(name, make, &file);
-    if (!error && make && (own_stream(name) >= 0 || lseek(file, 0, SEEK_END) == 0))
-        error = text_write(file, title, strlen(title));
+    char path[NAME_MOST];
+    const int stream = own_stream(name);
+    *titled = stream >= 0;
+    if (stream >= 0)
+        return fcntl(stream, F_DUPFD_CLOEXEC, 3);
+    if (path_make(name, path))
+        return path_open(path, make);
+    errno = ENAMETOOLONG;
+    return -1;
+}
+
+// What is left to do for a file that was opened, or else the sentence. Returns the file or -1.
+static int file_begin(const char *setting, const char *name, const char *title, bool make,
+                      bool titled, int file)
+{
+    int error = file < 0 ? errno : 0;
+    if (!error && make && (titled || lseek(file, 0, SEEK_END) == 0))
+        error = aq_observe_file_write(file, title, strlen(title));
     if (!error)
         return file;
     if (make)
@@ -78,6 +86,18 @@ int aq_observe_file_open(const char *setting, const char *name, const char *titl
     if (file >= 0)
         close(file);
     return -1;
+}
+
+int aq_observe_file_open(const char *setting, const char *name, const char *title, bool make)
+{
+    bool titled;
+    const int file = name_open(name, make, &titled);
+    return file_begin(setting, name, title, make, titled, file);
+}
+
+int aq_observe_path_open(const char *setting, const char *path, const char *title, bool make)
+{
+    return file_begin(setting, path, title, make, false, path_open(path, make));
 }
 
 // ---- lines ----
@@ -111,7 +131,7 @@ void aq_lines_quote(aq_lines_t *lines, const char *text, size_t length)
 static void lines_write(aq_lines_t *lines)
 {
     if (!lines->error)
-        lines->error = text_write(lines->file, lines->text, lines->length);
+        lines->error = aq_observe_file_write(lines->file, lines->text, lines->length);
     lines->length = 0;
 }
 

@@ -16,6 +16,12 @@
 // block.
 int aq_observe_file_open(const char *setting, const char *name, const char *title, bool make);
 
+// The same for a name that is a path as it stands.
+int aq_observe_path_open(const char *setting, const char *path, const char *title, bool make);
+
+// Writes all of the text. Returns 0 or errno. Blocks for the file system; async-signal-safe.
+int aq_observe_file_write(int file, const char *text, size_t length);
+
 // Whether each rank has a file of its own.
 bool aq_observe_file_is_own(const char *name);
 

@@ -1,14 +1,12 @@
 #include "traffic.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../other/base/minmax.h"
 #include "../other/base/settings.h"
@@ -17,6 +15,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "job_groups.h"
+#include "observe_file.h"
 #include "report.h"
 
 #define NAME "GASNET_TRAFFIC"
@@ -25,44 +24,6 @@ enum { LINE_BYTES = 512, BUFFER_BYTES = 64 << 10 };
 
 bool aq_traffic_on;
 static int file = -1;
-
-// ---- the file ----
-
-static const char title[] = AQ_TRAFFIC_TITLE "\n";
-
-// Returns 0 or errno. A pipe without a reader is refused, and not waited for.
-static int file_open(const char *path, int flags)
-{
-    file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, 0666);
-    return file < 0 ? errno : 0;
-}
-
-static int file_write(const char *text, size_t length)
-{
-    while (length > 0) {
-        const ssize_t written = write(file, text, length);
-        if (written < 0 && errno != EINTR)
-            return errno;
-        text += written > 0 ? written : 0;
-        length -= written > 0 ? (size_t)written : 0;
-    }
-    return 0;
-}
-
-// Makes the file, or empties one of an earlier job. Hosts that share it all do, which is the same
-// as once: nobody adds lines before the end of init.
-static void file_make(const char *path)
-{
-    int error = file_open(path, O_TRUNC);
-    if (!error && lseek(file, 0, SEEK_END) == 0)
-        error = file_write(title, sizeof title - 1);
-    if (!error)
-        return;
-    aq_log_warn(NAME "=%s: cannot write this file: %s; name a file in a folder that exists, to "
-                     "which this user may write; the job goes on without it",
-                path, strerror(error));
-    file = -1;
-}
 
 // ---- counts ----
 
@@ -143,12 +104,12 @@ static int lines_write(const sum_t *sums, const aq_group_numbers_t *groups, char
         length += line_write(to, &sums[to], groups, 0, buffer + length);
         if (length + LINE_BYTES <= BUFFER_BYTES)
             continue;
-        const int error = file_write(buffer, length);
+        const int error = aq_observe_file_write(file, buffer, length);
         if (error)
             return error;
         length = 0;
     }
-    return file_write(buffer, length);
+    return aq_observe_file_write(file, buffer, length);
 }
 
 // Returns 0 or errno.
@@ -207,7 +168,8 @@ static int snapshot_write(unsigned snapshot)
         const uint32_t count = (uint32_t)aq_min(AQ_PEER_READ, aq_job.size - first);
         if (!aq_peer_read(first, count, records))
             return ENOTSUP;
-        error = file_write(buffer, records_write(first, count, records, snapshot, buffer));
+        error = aq_observe_file_write(file, buffer,
+                                      records_write(first, count, records, snapshot, buffer));
     }
     return error;
 }
@@ -259,9 +221,6 @@ void aq_traffic_start(void)
     aq_traffic_on = path[0] != '\0';
     if (!aq_traffic_on)
         return;
-    if (aq_job.host.my_index == 0)
-        file_make(path);
-    else if (file_open(path, 0) != 0)
-        file = -1; // the first rank of the host warns
+    file = aq_observe_path_open(NAME, path, AQ_TRAFFIC_TITLE "\n", aq_job.host.my_index == 0);
     signals_catch();
 }
