@@ -6,15 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../other/base/settings_lists.h"
 #include "job.h"
 
 enum { NAME_MOST = 4096, QUOTED_MOST = 1024 };
 
 // ---- names ----
 
-bool aq_observe_file_is_own(const char *name)
+bool aq_observe_file_is_mine(const char *name, const char *ranks)
 {
-    return strchr(name, '%') != NULL;
+    uint32_t first = 0;
+    if (strchr(name, '%'))
+        return true;
+    while (aq_settings_has_rank(ranks, aq_job.host.members[first].gex_jobrank) == 0)
+        first++;
+    return aq_job.host.my_index == first;
 }
 
 // The descriptor of this process that a name means; -1: none.

@@ -22,8 +22,9 @@ int aq_observe_path_open(const char *setting, const char *path, const char *titl
 // Writes all of the text. Returns 0 or errno. Blocks for the file system; async-signal-safe.
 int aq_observe_file_write(int file, const char *text, size_t length);
 
-// Whether each rank has a file of its own.
-bool aq_observe_file_is_own(const char *name);
+// Whether this rank makes the file: each rank has one of its own (%), or this is the first rank of
+// its host among those that write, as a list in the way of GASNET_TRACENODES, which has this rank.
+bool aq_observe_file_is_mine(const char *name, const char *ranks);
 
 // Text that is written in whole lines, so that other ranks may add theirs.
 enum { AQ_LINES_BYTES = 64 << 10, AQ_LINE_MOST = 4096 };

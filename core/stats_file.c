@@ -173,20 +173,6 @@ static void tell_mask(const char *mask, char wrong)
                     mask, mask[none]);
 }
 
-static bool node_writes(uint32_t rank)
-{
-    return aq_settings_has_rank(aq_settings_text(AQ_SET_STATSNODES), rank) != 0;
-}
-
-// Whether this rank is the first one of its host that writes, or has a file of its own.
-static bool makes_file(const char *name)
-{
-    uint32_t i = 0;
-    while (!node_writes(aq_job.host.members[i].gex_jobrank))
-        i++;
-    return aq_observe_file_is_own(name) || aq_job.host.my_index == i;
-}
-
 static void tell_unused(aq_setting_id_t id)
 {
     if (aq_settings_given(id))
@@ -209,6 +195,8 @@ void aq_stats_file_start(void)
     if (aq_job.rank == 0)
         tell_mask(mask, wrong);
     aq_traffic_on = true; // counts puts, gets and atomics on mapped memory, too
-    if (node_writes(aq_job.rank))
-        file = aq_observe_file_open("GASNET_STATSFILE", name, title, makes_file(name));
+    const char *ranks = aq_settings_text(AQ_SET_STATSNODES);
+    if (aq_settings_has_rank(ranks, aq_job.rank) != 0)
+        file = aq_observe_file_open("GASNET_STATSFILE", name, title,
+                                    aq_observe_file_is_mine(name, ranks));
 }

@@ -18,7 +18,8 @@
 typedef struct choice {
     const char *setting, *name; // of the file
     uint32_t what;
-    bool masked; // by letters, which the client may change
+    const char *ranks; // that write to it, as in GASNET_TRACENODES
+    bool masked;       // by letters, which the client may change
 } choice_t;
 
 enum { NAME_MOST = 4096 };
@@ -30,7 +31,8 @@ static void read_trace(const char *text, choice_t *choice)
     const char *colon = strrchr(text, ':');
     const char *what = colon && !strchr(colon, '/') ? colon + 1 : "all";
     const size_t length = what == colon + 1 && colon ? (size_t)(colon - text) : strlen(text);
-    *choice = (choice_t){.setting = "GASNET_TRACE", .name = name, .what = AQ_TRACE_ALL};
+    *choice =
+        (choice_t){.setting = "GASNET_TRACE", .name = name, .ranks = "", .what = AQ_TRACE_ALL};
     if (length < sizeof name)
         memcpy(name, text, length);
     const char *wrong = aq_trace_read_words(what, &choice->what);
@@ -63,9 +65,12 @@ static void read_mask(choice_t *choice)
 
 static void read_tracefile(const char *name, choice_t *choice)
 {
-    *choice = (choice_t){.setting = "GASNET_TRACEFILE", .name = name, .masked = true};
+    *choice = (choice_t){.setting = "GASNET_TRACEFILE",
+                         .name = name,
+                         .ranks = aq_settings_text(AQ_SET_TRACENODES),
+                         .masked = true};
     read_mask(choice);
-    if (aq_settings_has_rank(aq_settings_text(AQ_SET_TRACENODES), aq_job.rank) == 0)
+    if (aq_settings_has_rank(choice->ranks, aq_job.rank) == 0)
         choice->name = "";
 }
 
@@ -96,19 +101,6 @@ static choice_t choose(void)
 
 // ---- start ----
 
-// The first rank of each host that writes to a common file.
-static bool makes_file(const char *name)
-{
-    const char *nodes = aq_settings_text(AQ_SET_TRACENODES);
-    uint32_t i = 0;
-    if (aq_observe_file_is_own(name))
-        return true;
-    while (!*aq_settings_text(AQ_SET_TRACE) &&
-           aq_settings_has_rank(nodes, aq_job.host.members[i].gex_jobrank) == 0)
-        i++;
-    return aq_job.host.my_index == i;
-}
-
 // Returns the categories that the client may choose among; 0: there is no trace.
 static uint32_t start(const choice_t *choice)
 {
@@ -117,7 +109,8 @@ static uint32_t start(const choice_t *choice)
     aq_trace_place(aq_job.rank, aq_job.host.my_group);
     aq_trace_ring_bytes(aq_settings_bytes(AQ_SET_TRACE_SIZE));
     aq_trace_local = aq_settings_bool(AQ_SET_TRACELOCAL);
-    if (!aq_trace_output_open(choice->setting, choice->name, makes_file(choice->name)))
+    if (!aq_trace_output_open(choice->setting, choice->name,
+                              aq_observe_file_is_mine(choice->name, choice->ranks)))
         return 0;
     aq_tracing.numbers = choice->masked || (choice->what & AQ_TRACE_AM);
     aq_counts_detour = aq_tracing.numbers;
