@@ -1,51 +1,15 @@
 #include <inttypes.h>
+#include <stddef.h>
 
 #include "rank_text.h"
 #include "top_write.h"
 
-typedef double (*value_t)(const aq_watched_job_t *job, const aq_watched_rank_t *rank);
-
-static double messages(const aq_watched_job_t *job, const aq_watched_rank_t *rank)
-{
-    (void)job;
-    return aq_top_totals(rank).messages;
-}
-
-static double message_bytes(const aq_watched_job_t *job, const aq_watched_rank_t *rank)
-{
-    (void)job;
-    return aq_top_totals(rank).message_bytes;
-}
-
-static double puts_begun(const aq_watched_job_t *job, const aq_watched_rank_t *rank)
-{
-    (void)job;
-    return aq_top_totals(rank).puts;
-}
-
-static double put_bytes(const aq_watched_job_t *job, const aq_watched_rank_t *rank)
-{
-    (void)job;
-    return aq_top_totals(rank).put_bytes;
-}
-
-static double gets_begun(const aq_watched_job_t *job, const aq_watched_rank_t *rank)
-{
-    (void)job;
-    return aq_top_totals(rank).gets;
-}
-
-static double get_bytes(const aq_watched_job_t *job, const aq_watched_rank_t *rank)
-{
-    (void)job;
-    return aq_top_totals(rank).get_bytes;
-}
-
-static double atomics(const aq_watched_job_t *job, const aq_watched_rank_t *rank)
-{
-    (void)job;
-    return aq_top_totals(rank).atomics;
-}
+// A counter of aq_top_totals by its place there, or a value that is computed.
+typedef struct metric {
+    const char *name, *type, *help;
+    size_t total;
+    double (*value)(const aq_watched_job_t *job, const aq_watched_rank_t *rank); // NULL: a counter
+} metric_t;
 
 static double waiting_seconds(const aq_watched_job_t *job, const aq_watched_rank_t *rank)
 {
@@ -68,36 +32,50 @@ static void label_write(const char *name, const char *value, FILE *out)
     fputs("\",", out);
 }
 
-static void metric_write(const aq_watched_job_t *job, const char *name, const char *type,
-                         const char *help, value_t value, FILE *out)
+static double metric_value(const metric_t *metric, const aq_watched_job_t *job,
+                           const aq_watched_rank_t *rank)
 {
-    fprintf(out, "# HELP aqueduct_%s %s\n# TYPE aqueduct_%s %s\n", name, help, name, type);
+    const aq_top_numbers_t totals = aq_top_totals(rank);
+    const void *total = (const char *)&totals + metric->total;
+    return metric->value ? metric->value(job, rank) : *(const double *)total;
+}
+
+static void metric_write(const aq_watched_job_t *job, const metric_t *metric, FILE *out)
+{
+    const char *name = metric->name;
+    fprintf(out, "# HELP aqueduct_%s %s\n# TYPE aqueduct_%s %s\n", name, metric->help, name,
+            metric->type);
     for (uint32_t i = 0; i < job->found; i++) {
         const aq_seen_rank_t *seen = &job->rank[i]->seen;
         fprintf(out, "aqueduct_%s{job_number=\"%016" PRIx64 "\",", name, job->number);
         label_write("program", seen->program, out);
         label_write("host", seen->host_name, out);
-        fprintf(out, "rank=\"%" PRIu32 "\"} %.17g\n", seen->rank, value(job, job->rank[i]));
+        fprintf(out, "rank=\"%" PRIu32 "\"} %.17g\n", seen->rank,
+                metric_value(metric, job, job->rank[i]));
     }
 }
 
 bool aq_top_write_prometheus(const aq_watched_job_t *job, FILE *out)
 {
-    static const struct {
-        const char *name, *type, *help;
-        value_t value;
-    } metrics[] = {
-        {"messages_total", "counter", "Active messages that the rank has sent.", messages},
-        {"message_bytes_total", "counter", "Payload of these messages.", message_bytes},
-        {"puts_total", "counter", "Puts that the rank has begun through the library.", puts_begun},
-        {"put_bytes_total", "counter", "Bytes of these puts.", put_bytes},
-        {"gets_total", "counter", "Gets that the rank has begun through the library.", gets_begun},
-        {"get_bytes_total", "counter", "Bytes of these gets.", get_bytes},
-        {"atomics_total", "counter", "Atomic operations that the rank has begun.", atomics},
-        {"waiting_seconds", "gauge", "Time of the longest wait that goes on.", waiting_seconds},
-        {"up", "gauge", "1 while the process is there and not stopped.", is_up},
+    static const metric_t metrics[] = {
+        {"messages_total", "counter", "Active messages that the rank has sent.",
+         offsetof(aq_top_numbers_t, messages), NULL},
+        {"message_bytes_total", "counter", "Payload of these messages.",
+         offsetof(aq_top_numbers_t, message_bytes), NULL},
+        {"puts_total", "counter", "Puts that the rank has begun through the library.",
+         offsetof(aq_top_numbers_t, puts), NULL},
+        {"put_bytes_total", "counter", "Bytes of these puts.",
+         offsetof(aq_top_numbers_t, put_bytes), NULL},
+        {"gets_total", "counter", "Gets that the rank has begun through the library.",
+         offsetof(aq_top_numbers_t, gets), NULL},
+        {"get_bytes_total", "counter", "Bytes of these gets.",
+         offsetof(aq_top_numbers_t, get_bytes), NULL},
+        {"atomics_total", "counter", "Atomic operations that the rank has begun.",
+         offsetof(aq_top_numbers_t, atomics), NULL},
+        {"waiting_seconds", "gauge", "Time of the longest wait that goes on.", 0, waiting_seconds},
+        {"up", "gauge", "1 while the process is there and not stopped.", 0, is_up},
     };
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
-        metric_write(job, metrics[i].name, metrics[i].type, metrics[i].help, metrics[i].value, out);
+        metric_write(job, &metrics[i], out);
     return !ferror(out);
 }
