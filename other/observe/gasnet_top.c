@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "diagnose.h"
 #include "job_watch.h"
 #include "stack_ask.h"
@@ -51,8 +51,7 @@ static void complain(const char *sentence)
 
 static void pause_ms(int ms)
 {
-    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-    nanosleep(&time, NULL);
+    aq_clock_sleep_ns((uint64_t)ms * 1000000);
 }
 
 // ---- the file for Prometheus ----
@@ -102,7 +101,7 @@ static int prometheus_run(const request_t *request, aq_watched_job_t *job)
 static int diagnose_run(const request_t *request, aq_watched_job_t *job)
 {
     const int found =
-        aq_diagnose(job, aq_watched_clock(), request->no_stack ? NULL : aq_stack_ask, stdout);
+        aq_diagnose(job, aq_clock_ns(), request->no_stack ? NULL : aq_stack_ask, stdout);
     if (found < 0)
         complain("out of memory for the graph of the ranks");
     return found ? EXIT_WRONG : 0;

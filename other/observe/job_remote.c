@@ -6,9 +6,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "look_format.h"
 
 enum {
@@ -19,13 +19,6 @@ enum {
     RANKS_MOST = 1 << 20,
     PAGE = 4096,
 };
-
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 // ---- the connection ----
 
@@ -66,7 +59,7 @@ static bool make_room(aq_remote_t *remote)
 static bool receive(aq_remote_t *remote, uint64_t until)
 {
     struct pollfd ready = {.fd = remote->fd, .events = POLLIN};
-    const uint64_t now = clock_ns();
+    const uint64_t now = aq_clock_ns();
     const int ms = now < until ? (int)((until - now) / 1000000) : 0;
     if (!make_room(remote) || poll(&ready, 1, ms) <= 0)
         return false;
@@ -172,7 +165,7 @@ static void take_frame(look_t *look, unsigned type, view_t payload)
         return;
     (void)take_number(&payload, 4);
     const uint64_t there = take_number(&payload, 8);
-    take_ranks(&payload, clock_ns() - there, look->visit, look->context);
+    take_ranks(&payload, aq_clock_ns() - there, look->visit, look->context);
     look->answers++;
 }
 
@@ -197,7 +190,7 @@ static bool take_frames(aq_remote_t *remote, look_t *look)
 
 bool aq_remote_look(aq_remote_t *remote, aq_remote_visit_t visit, void *context)
 {
-    const uint64_t until = clock_ns() + (uint64_t)LOOK_MS * 1000000;
+    const uint64_t until = aq_clock_ns() + (uint64_t)LOOK_MS * 1000000;
     look_t look = {.visit = visit, .context = context};
     if (send(remote->fd, "?", 1, MSG_NOSIGNAL) != 1)
         return false;

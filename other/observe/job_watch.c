@@ -6,19 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "process_table.h"
 
 enum { LOOKS_APART_NS = 20000000, LOOKS = 40 };
-
-uint64_t aq_watched_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 // ---- finding ----
 
@@ -501,7 +494,7 @@ void aq_watched_read(aq_watched_job_t *job, bool counts)
 {
     if (counts) {
         job->before = job->now;
-        job->now = aq_watched_clock();
+        job->now = aq_clock_ns();
     }
     remote_read(job);
     for (uint32_t i = 0; i < job->found; i++)
@@ -527,13 +520,12 @@ static bool loops_differ(const aq_seen_rank_t *before, const aq_seen_rank_t *aft
 bool aq_watched_loops_now(const aq_watched_rank_t *rank)
 {
     static aq_seen_rank_t before, after;
-    const struct timespec apart = {.tv_nsec = LOOKS_APART_NS};
     uint32_t version;
     bool loops = false;
     if (aq_rank_read(rank->fd, &before, &version) != AQ_READ_OK)
         return false;
     for (unsigned i = 0; i < LOOKS && !loops; i++) {
-        nanosleep(&apart, NULL);
+        aq_clock_sleep_ns(LOOKS_APART_NS);
         loops =
             aq_rank_read(rank->fd, &after, &version) == AQ_READ_OK && loops_differ(&before, &after);
     }

@@ -80,7 +80,4 @@ bool aq_watched_loops_now(const aq_watched_rank_t *rank);
 // The rank with this number, or NULL: no file of it was found.
 aq_watched_rank_t *aq_watched_find(const aq_watched_job_t *job, uint32_t rank);
 
-// The time that has gone by, in nanoseconds.
-uint64_t aq_watched_clock(void);
-
 #endif

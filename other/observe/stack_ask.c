@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "rank_text.h"
 
 enum { LOOKS = 100, LOOK_NS = 5000000 };
@@ -29,7 +29,7 @@ static bool is_caught(pid_t pid, int signal)
 
 static pid_t thread_to_ask(const aq_seen_rank_t *seen)
 {
-    const uint64_t now = aq_watched_clock();
+    const uint64_t now = aq_clock_ns();
     const aq_seen_thread_t *found = NULL;
     for (unsigned i = 0; i < seen->threads; i++) {
         const uint64_t unpolled = aq_seen_unpolled(&seen->thread[i], now);
@@ -53,7 +53,6 @@ static bool signal_send(pid_t pid, pid_t tid, int number)
 
 bool aq_stack_ask(aq_watched_rank_t *rank, aq_seen_stack_t *stack)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
     const aq_seen_rank_t *seen = &rank->seen;
     if (rank->remote || rank->pid != seen->pid || !is_caught(seen->pid, seen->signal) ||
         !aq_rank_read_stack(rank->fd, stack))
@@ -62,7 +61,7 @@ bool aq_stack_ask(aq_watched_rank_t *rank, aq_seen_stack_t *stack)
     if (!signal_send(seen->pid, thread_to_ask(seen), seen->signal))
         return false;
     for (int i = 0; i < LOOKS; i++) {
-        nanosleep(&pause, NULL);
+        aq_clock_sleep_ns(LOOK_NS);
         if (aq_rank_read_stack(rank->fd, stack) && stack->answers != before &&
             stack->answers % 2 == 0)
             return true;

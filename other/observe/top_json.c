@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 
+#include "../base/clock.h"
 #include "rank_text.h"
 #include "top_write.h"
 
@@ -137,7 +138,7 @@ static json_t *pair_object(const aq_watched_job_t *job, uint64_t now)
 
 bool aq_top_write_json(const aq_watched_job_t *job, FILE *out)
 {
-    const uint64_t now = aq_watched_clock();
+    const uint64_t now = aq_clock_ns();
     char text[32];
     snprintf(text, sizeof text, "%016" PRIx64, job->number);
     json_t *ranks = json_array();

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "diagnose.h"
 #include "rank_text.h"
 #include "stack_ask.h"
@@ -308,7 +309,7 @@ static bool key_take(screen_t *screen, int key)
 static void look(screen_t *screen)
 {
     aq_watched_read(screen->job, true);
-    screen->now = aq_watched_clock();
+    screen->now = aq_clock_ns();
     if (screen->view != VIEW_RANK) // there the rank stays the chosen one
         rows_sort(screen);
 }
@@ -319,7 +320,7 @@ static void screen_run(screen_t *screen, int delay)
     for (int key = ERR;; key = getch()) {
         if (key != ERR && !key_take(screen, key))
             return;
-        if (aq_watched_clock() - read_at >= (uint64_t)delay * 1000000) {
+        if (aq_clock_ns() - read_at >= (uint64_t)delay * 1000000) {
             look(screen);
             read_at = screen->now;
         } else if (key != ERR && screen->view == VIEW_RANKS) {

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../base/clock.h"
 #include "rank_text.h"
 #include "top_write.h"
 
@@ -121,7 +122,7 @@ static void write_rank(const aq_watched_job_t *job, const aq_watched_rank_t *ran
 bool aq_top_write_text(const aq_watched_job_t *job, FILE *out)
 {
     const aq_seen_rank_t *first = &job->rank[0]->seen;
-    const uint64_t now = aq_watched_clock();
+    const uint64_t now = aq_clock_ns();
     char networks[300];
     aq_top_pair_t pair;
     fprintf(out, "%s: %" PRIu32 " ranks, %" PRIu32 " shown; %s\n", first->program, job->ranks,
