@@ -379,7 +379,8 @@ static void sleep_up_to(aq_conduit_t *conduit, aq_api_wait_t *wait, uint64_t lim
         wait->turns = wait->since = 0;
 }
 
-static void wait_disarm(aq_api_wait_t *wait)
+// Not inline, so that a turn saves no registers for it.
+static __attribute__((noinline)) void wait_disarm(aq_api_wait_t *wait)
 {
     if (wait->armed) {
         aq_conduit_t *conduit = wakeup_conduit();

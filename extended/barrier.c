@@ -116,11 +116,14 @@ static gex_Event_t barrier_initiate(aq_barrier_t *b, aq_vote_t vote, uint32_t *p
     hold_flag(&b->busy);
     *phase = ++b->initiated;
     b->vote = vote;
-    aq_rank_show_call(b->shown, b == &aq_barrier_named ? AQ_SHOWN_NAMED_BARRIER : AQ_SHOWN_BARRIER);
     aq_progress_busy(&barrier_task, 1);
     aq_event_t *event = NULL;
-    if (b->initiated - atomic_load_explicit(&b->completed, memory_order_relaxed) > 1 ||
-        !barrier_advance(b)) {
+    const bool pends =
+        b->initiated - atomic_load_explicit(&b->completed, memory_order_relaxed) > 1 ||
+        !barrier_advance(b);
+    // Only now, since others wait for what the phase has sent.
+    aq_rank_show_call(b->shown, b == &aq_barrier_named ? AQ_SHOWN_NAMED_BARRIER : AQ_SHOWN_BARRIER);
+    if (pends) {
         event = aq_event_new();
         aq_rank_note_call(event, b->shown);
         aq_event_begin(aq_event_part(event, AQ_PART_OTHER));
