@@ -7,7 +7,7 @@
 #include "job.h"
 #include "thread.h"
 
-aq_team_t aq_team;
+_Alignas(64) aq_team_t aq_team;
 
 static aq_team_t *teams; // all but the primordial one
 static aq_lock_t list_lock;

@@ -16,6 +16,7 @@
 #define AQ_TEAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "endpoint.h"
 #include "fatal.h"
@@ -26,10 +27,10 @@
 #include "traffic.h"
 
 typedef struct aq_team {
-    struct gex_tm head;
     // Job rank of each rank. NULL: the same number, and messages need no route.
     const gex_Rank_t *members;
     const gex_EP_Index_t *endpoints; // of each member; NULL: route.to
+    struct gex_tm head;              // not first: see aq_team
     gex_EP_t ep;
     void *cdata;
     gex_Flags_t flags;
@@ -42,11 +43,14 @@ typedef struct aq_team {
     struct aq_team *next; // all teams of this process but the primordial one and pairs
 } aq_team_t;
 
-extern aq_team_t aq_team; // the primordial one of this process
+// The primordial one of this process. An inlined put or get loads head.peer_shift, an entry of that
+// table and the client's handles in one or two cycles, and loads at the same place of different
+// cache lines delay each other (docs/decisions/short-loops.md). So the head does not begin a line.
+extern aq_team_t aq_team;
 
 static inline aq_team_t *aq_team_of(gex_TM_t tm)
 {
-    return (aq_team_t *)(uintptr_t)tm;
+    return (aq_team_t *)((uintptr_t)tm - offsetof(aq_team_t, head));
 }
 
 // The job rank of a member. Does not check the rank.
