@@ -14,7 +14,7 @@
 aq_barrier_t aq_barrier_named;
 
 static aq_barrier_t *barriers;
-static atomic_uint walking; // a thread is advancing the barriers
+static atomic_uint busy; // a thread is advancing barriers, or changes their list
 
 static bool barrier_turn(aq_task_t *task);
 static aq_task_t barrier_task = {.turn = barrier_turn};
@@ -51,14 +51,14 @@ static void complete_phase(aq_barrier_t *b, aq_vote_t result)
     aq_event_t *event = b->first;
     b->result = result;
     atomic_store_explicit(&b->completed, b->entered, memory_order_release);
-    aq_progress_busy(&barrier_task, -1);
     if (event) {
         b->first = event->next;
         aq_event_end(aq_event_part(event, AQ_PART_OTHER));
+        aq_progress_busy(&barrier_task, -1);
     }
 }
 
-// Advances a barrier as far as possible; the caller holds busy. Returns true if a phase was
+// Advances a barrier as far as possible; the caller is busy. Returns true if a phase was
 // completed.
 static bool barrier_advance(aq_barrier_t *b)
 {
@@ -77,22 +77,24 @@ static bool barrier_advance(aq_barrier_t *b)
     }
 }
 
-static bool try_flag(atomic_uint *flag)
+// A process with one thread needs no exchange, but its time keeps the polls of a wait apart: more
+// of them delay the rank that is to write the awaited line (docs/decisions/short-loops.md).
+static bool busy_try(void)
 {
-    return !atomic_load_explicit(flag, memory_order_relaxed) &&
-           !atomic_exchange_explicit(flag, 1, memory_order_acquire);
+    return !atomic_load_explicit(&busy, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&busy, 1, memory_order_acquire);
 }
 
-static void drop_flag(atomic_uint *flag)
+// Polls while another thread is busy.
+static void busy_begin(void)
 {
-    atomic_store_explicit(flag, 0, memory_order_release);
-}
-
-// Takes the flag; polls while another thread holds it.
-static void hold_flag(atomic_uint *flag)
-{
-    while (!try_flag(flag))
+    while (!busy_try())
         aq_poll_in_loop();
+}
+
+static void busy_end(void)
+{
+    atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
 // Does nothing when a poll inside of this function calls it again.
@@ -100,40 +102,40 @@ static bool barrier_turn(aq_task_t *task)
 {
     bool any = false;
     (void)task;
-    if (!try_flag(&walking))
+    if (!busy_try())
         return false;
     for (aq_barrier_t *b = barriers; b; b = b->next)
-        if (try_flag(&b->busy)) {
-            any |= barrier_advance(b);
-            drop_flag(&b->busy);
-        }
-    drop_flag(&walking);
+        any |= barrier_advance(b);
+    busy_end();
     return any;
 }
 
-static gex_Event_t barrier_initiate(aq_barrier_t *b, aq_vote_t vote, uint32_t *phase)
+static aq_event_t *await_phase(aq_barrier_t *b)
 {
-    hold_flag(&b->busy);
-    *phase = ++b->initiated;
-    b->vote = vote;
+    aq_event_t *event = aq_event_new();
+    aq_rank_note_call(event, b->shown);
+    aq_event_begin(aq_event_part(event, AQ_PART_OTHER));
+    if (b->first)
+        b->last->next = event;
+    else
+        b->first = event;
+    b->last = event;
     aq_progress_busy(&barrier_task, 1);
-    aq_event_t *event = NULL;
+    return event;
+}
+
+// What need not come before the arrival comes after it, since other ranks wait for the arrival.
+static gex_Event_t barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
+{
+    busy_begin();
+    b->initiated++;
+    b->vote = vote;
     const bool pends =
         b->initiated - atomic_load_explicit(&b->completed, memory_order_relaxed) > 1 ||
         !barrier_advance(b);
-    // Only now, since others wait for what the phase has sent.
     aq_rank_show_call(b->shown, b == &aq_barrier_named ? AQ_SHOWN_NAMED_BARRIER : AQ_SHOWN_BARRIER);
-    if (pends) {
-        event = aq_event_new();
-        aq_rank_note_call(event, b->shown);
-        aq_event_begin(aq_event_part(event, AQ_PART_OTHER));
-        if (b->first)
-            b->last->next = event;
-        else
-            b->first = event;
-        b->last = event;
-    }
-    drop_flag(&b->busy);
+    aq_event_t *event = pends ? await_phase(b) : NULL;
+    busy_end();
     // The client may not poll for long after this call. So handle the messages that other ranks
     // sent before this barrier, and let this rank's messages leave. If there is an event, waiting
     // for it polls.
@@ -142,14 +144,21 @@ static gex_Event_t barrier_initiate(aq_barrier_t *b, aq_vote_t vote, uint32_t *p
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 
+__attribute__((cold, noinline)) static gex_Event_t barrier_initiate_traced(aq_barrier_t *b,
+                                                                           aq_vote_t vote)
+{
+    const uint64_t begin = aq_trace_now();
+    const uint32_t phase = b->initiated + 1;
+    const gex_Event_t event = barrier_initiate(b, vote);
+    aq_trace_collective(AQ_TRACED_BARRIER, begin, b->across.id, phase, 0, event);
+    return event;
+}
+
 gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
 {
-    const uint64_t begin = aq_trace_begin(AQ_TRACE_BARRIER);
-    uint32_t phase;
-    const gex_Event_t event = barrier_initiate(b, vote, &phase);
-    if (__builtin_expect(begin != 0, 0))
-        aq_trace_collective(AQ_TRACED_BARRIER, begin, b->across.id, phase, 0, event);
-    return event;
+    if (__builtin_expect(aq_trace_wants(AQ_TRACE_BARRIER), 0))
+        return barrier_initiate_traced(b, vote);
+    return barrier_initiate(b, vote);
 }
 
 // Runs in a signal handler, so it only reads.
@@ -269,24 +278,24 @@ void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place)
     aq_shared_start(&b->shared, b->own ? &b->own : place->areas, place->size, place->index,
                     place->groups == 1);
     aq_dissemination_start(&b->across, place->id, place->groups, place->my_group, place->leaders);
-    hold_flag(&walking);
+    busy_begin();
     if (!barriers) { // the first barrier belongs to the primordial team, which stays
         aq_progress_add(&barrier_task);
         aq_report_add(barrier_report);
     }
     b->next = barriers;
     barriers = b;
-    drop_flag(&walking);
+    busy_end();
 }
 
 void aq_barrier_end(aq_barrier_t *b)
 {
-    hold_flag(&walking);
+    busy_begin();
     aq_barrier_t **at = &barriers;
     while (*at != b)
         at = &(*at)->next;
     *at = b->next;
-    drop_flag(&walking);
+    busy_end();
     aq_dissemination_end(&b->across);
     aq_shared_end(&b->shared);
     free(b->own);
