@@ -82,6 +82,21 @@ static inline aq_count_t aq_am_count_of(const aq_am_t *am)
     return (aq_count_t)((am->reply ? AQ_COUNT_REPLY_SHORT : AQ_COUNT_REQUEST_SHORT) + am->category);
 }
 
+// Counts a message of the client from endpoint 0 in the record of its rank.
+static inline void aq_am_count_in(aq_peer_record_t *record, uint32_t jobrank, const aq_am_t *am)
+{
+    // Before the probe, behind which the compiler forgets what it knows of *am.
+    const bool is_short = am->category == AQ_AM_SHORT;
+    _Atomic uint64_t *count = &record->endpoint0[aq_am_count_of(am)];
+    _Atomic uint64_t *bytes =
+        &record->endpoint0[am->reply ? AQ_COUNT_REPLY_BYTES : AQ_COUNT_REQUEST_BYTES];
+    const size_t nbytes = am->nbytes;
+    aq_probe_message_send(jobrank, am->handler, am->category, am->reply, nbytes);
+    aq_cell_add(count, 1);
+    if (!is_short)
+        aq_cell_add(bytes, nbytes);
+}
+
 // Counts a message of the client, which has left an endpoint of this process for a rank.
 static inline void aq_am_count_sent(gex_EP_Index_t from, uint32_t jobrank, const aq_am_t *am)
 {

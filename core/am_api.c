@@ -15,31 +15,28 @@ static __attribute__((cold, noinline)) int uncount(uint32_t jobrank, const aq_am
     return 1;
 }
 
-// Whether this thread has records of ranks to count in. Not at its first message, and with a trace:
-// see aq_counts_detour. Here messages count before they are sent, which is cheaper than afterwards.
-static bool has_fast_way(void)
-{
-    return __builtin_expect(aq_thread_counts.peers != NULL, 1);
-}
-
+// On the fast way (aq_counts_fast_team) messages count before they are sent, which is cheaper than
+// afterwards.
 static inline int reply_by_route(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
     const bool of_client = am->handler >= GEX_AM_INDEX_BASE; // the library replies, too
-    if (__builtin_expect(aq_route_needed(token->route), 0) || (of_client && !has_fast_way()))
+    if (__builtin_expect(aq_route_needed(token->route), 0) ||
+        (of_client && __builtin_expect(!aq_thread_counts.fast_team, 0)))
         return aq_am_reply_routed(token, am, flags);
     if (of_client)
-        aq_am_count_sent(0, token->arrival->source, am);
+        aq_am_count_in(&aq_thread_counts.peers[token->arrival->source], token->arrival->source, am);
     const int refused = aq_am_send_reply(token, am, flags);
     return __builtin_expect(refused, 0) ? uncount(token->arrival->source, am) : 0;
 }
 
 static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, gex_Flags_t flags)
 {
-    const aq_team_t *team = aq_team_of(tm);
-    if (team->members || !has_fast_way())
+    if (__builtin_expect(tm != aq_thread_counts.fast_team, 0)) {
+        const aq_team_t *team = aq_team_of(tm);
         return aq_am_request_routed(aq_team_route(team, rank), aq_team_jobrank(team, rank), am,
                                     flags);
-    aq_am_count_sent(0, rank, am);
+    }
+    aq_am_count_in(&aq_thread_counts.peers[rank], rank, am);
     const int refused = aq_am_send_request(rank, am, flags);
     return __builtin_expect(refused, 0) ? uncount(rank, am) : 0;
 }

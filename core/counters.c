@@ -10,7 +10,7 @@
 enum { LEAVING_TURNS = 10000 };
 
 _Thread_local aq_thread_counts_t aq_thread_counts;
-bool aq_counts_detour;
+static gex_TM_t fast_team;
 static aq_thread_counts_t ended; // what threads that have ended counted
 static aq_thread_counts_t *threads = &ended;
 static atomic_uint lock; // of the list, and of the tables `further`
@@ -93,8 +93,9 @@ static void end_thread(void)
         at = &(*at)->next;
     *at = counts->next;
     move_to_ended(counts);
-    aq_peer_slot_drop(counts->records);
-    counts->peers = counts->records = NULL;
+    aq_peer_slot_drop(counts->peers);
+    counts->peers = NULL;
+    counts->fast_team = NULL;
     counts->joined = false;
     drop_lock();
 }
@@ -104,16 +105,23 @@ aq_peer_record_t *aq_counts_join(void)
     static _Thread_local aq_thread_end_t end = {.run = end_thread};
     aq_thread_counts_t *counts = &aq_thread_counts;
     if (counts->joined)
-        return counts->records;
+        return counts->peers;
     aq_thread_at_end(&end);
     take_lock();
-    counts->records = aq_peer_slot_take();
-    counts->peers = aq_counts_detour ? NULL : counts->records;
+    counts->peers = aq_peer_slot_take();
+    counts->fast_team = fast_team;
     counts->joined = true;
     counts->next = threads;
     threads = counts;
     drop_lock();
-    return counts->records;
+    return counts->peers;
+}
+
+void aq_counts_fast_team(gex_TM_t team)
+{
+    fast_team = team;
+    if (aq_thread_counts.joined)
+        aq_thread_counts.fast_team = team;
 }
 
 // ---- counting ----

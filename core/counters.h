@@ -53,19 +53,19 @@ typedef struct aq_cells {
 
 // The cells of a thread.
 typedef struct aq_thread_counts {
-    aq_peer_record_t *peers;   // of all ranks; NULL: none yet, or see aq_counts_detour
-    aq_peer_record_t *records; // the same, also during a detour
-    aq_cells_t endpoint0;      // events only
-    aq_cells_t **further;      // by index of the endpoint; NULL: none yet
+    gex_TM_t fast_team;      // see aq_counts_fast_team; NULL also if there are no records yet
+    aq_peer_record_t *peers; // of all ranks; NULL: none yet
+    aq_cells_t endpoint0;    // events only
+    aq_cells_t **further;    // by index of the endpoint; NULL: none yet
     struct aq_thread_counts *next;
     bool joined; // in the list of all threads
 } aq_thread_counts_t;
 
 extern _Thread_local aq_thread_counts_t aq_thread_counts __attribute__((tls_model("initial-exec")));
 
-// While it is set, `peers` stays NULL, so that sends leave their fast way where they count anyway.
-// Set at init, before the first thread counts.
-extern bool aq_counts_detour;
+// Messages over this team, whose ranks are job ranks, and replies take the fast way in threads that
+// have records; NULL: none do. One comparison of a send tells all of it. At init, by its thread.
+void aq_counts_fast_team(gex_TM_t team);
 
 // Adds the cells of this thread to the list of all, before they are first used; returns the records
 // of all ranks.

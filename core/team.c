@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
 #include "fatal.h"
 #include "job.h"
 #include "thread.h"
@@ -75,6 +76,8 @@ void aq_team_start(gex_EP_t ep)
         start_joined(aq_job.boot->first);
     else
         aq_team.head = (struct gex_tm){aq_job.rank, aq_job_present(), job_shifts()};
+    const bool is_fast = !aq_team.members && !aq_tracing.numbers;
+    aq_counts_fast_team(is_fast ? &aq_team.head : NULL);
 }
 
 // Returns NULL when memory is out.

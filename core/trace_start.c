@@ -113,7 +113,6 @@ static uint32_t start(const choice_t *choice)
                               aq_observe_file_is_mine(choice->name, choice->ranks)))
         return 0;
     aq_tracing.numbers = choice->masked || (choice->what & AQ_TRACE_AM);
-    aq_counts_detour = aq_tracing.numbers;
     aq_tracing.calls_rma = choice->masked || (choice->what & AQ_TRACE_RMA);
     atomic_store(&aq_tracing.what, choice->what);
     return choice->masked ? AQ_TRACE_ALL : choice->what;

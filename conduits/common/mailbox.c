@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../core/aqueduct.h"
+#include "../../core/counters.h"
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings.h"
@@ -92,9 +93,7 @@ static inline void frame_count(aq_conduit_t *conduit)
     if (conduit->env->threads)
         conduit->env->count_frame(conduit->endpoint);
     else
-        atomic_store_explicit(&mail->sent,
-                              atomic_load_explicit(&mail->sent, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
+        aq_cell_add(&mail->sent, 1);
 }
 
 static inline void write_header(const aq_mail_t *mail, aq_ring_header_t *header, const aq_am_t *am,
