@@ -3,13 +3,16 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "aqueduct.h"
 #include "fatal.h"
 #include "lock.h"
 #include "thread_life.h"
 
 enum { LEAVING_TURNS = 10000 };
+_Static_assert((int)AQ_OWN_DROPS == (int)GASNETX_DROP_REASONS, "all reasons have a count");
 
-_Thread_local aq_thread_counts_t aq_thread_counts;
+static aq_own_record_t nobody; // of threads without records
+_Thread_local aq_thread_counts_t aq_thread_counts = {.own = &nobody};
 static gex_TM_t fast_team;
 static aq_thread_counts_t ended; // what threads that have ended counted
 static aq_thread_counts_t *threads = &ended;
@@ -96,6 +99,7 @@ static void end_thread(void)
     aq_peer_slot_drop(counts->peers);
     counts->peers = NULL;
     counts->fast_team = NULL;
+    counts->own = &nobody;
     counts->joined = false;
     drop_lock();
 }
@@ -110,6 +114,7 @@ aq_peer_record_t *aq_counts_join(void)
     take_lock();
     counts->peers = aq_peer_slot_take();
     counts->fast_team = fast_team;
+    counts->own = aq_peer_own(counts->peers);
     counts->joined = true;
     counts->next = threads;
     threads = counts;
@@ -159,14 +164,27 @@ void aq_count_further(gex_EP_Index_t endpoint, uint32_t jobrank, aq_count_t oper
     aq_cell_add(&record->further[bytes], nbytes);
 }
 
+void aq_count_own_add(unsigned count, uint64_t n)
+{
+    (void)aq_counts_join();
+    aq_cell_add(&aq_thread_counts.own->count[count], n);
+}
+
 void aq_count_event(gex_EP_Index_t endpoint, aq_count_t event)
 {
+    static const uint8_t own[AQ_COUNTS] = {
+        [AQ_COUNT_NO_ROOM] = AQ_OWN_NO_ROOM,
+        [AQ_COUNT_REFUSED] = AQ_OWN_REFUSED,
+        [AQ_COUNT_DROP_ENDPOINT] = AQ_OWN_DROPPED + GASNETX_DROP_ENDPOINT,
+        [AQ_COUNT_DROP_DESTROYED] = AQ_OWN_DROPPED + GASNETX_DROP_DESTROYED,
+        [AQ_COUNT_DROP_IDENTITY] = AQ_OWN_DROPPED + GASNETX_DROP_IDENTITY};
     aq_cell_add(&own_cells(endpoint)->cell[event], 1);
+    aq_count_own_add(own[event], 1);
 }
 
 void aq_counts_frame(uint16_t endpoint)
 {
-    aq_count_event(endpoint, AQ_COUNT_FRAME_SENT);
+    aq_cell_add(&own_cells(endpoint)->cell[AQ_COUNT_FRAME_SENT], 1);
 }
 
 // ---- sums ----
@@ -189,6 +207,13 @@ void aq_counts_sum(gex_EP_Index_t endpoint, uint64_t sum[AQ_COUNTS])
     }
     if (!endpoint)
         aq_peer_each(record_add, sum);
+    drop_lock();
+}
+
+void aq_counts_own_sum(uint64_t sum[AQ_OWN_COUNTS])
+{
+    take_lock();
+    aq_peer_own_sum(sum);
     drop_lock();
 }
 

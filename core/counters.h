@@ -55,6 +55,7 @@ typedef struct aq_cells {
 typedef struct aq_thread_counts {
     gex_TM_t fast_team;      // see aq_counts_fast_team; NULL also if there are no records yet
     aq_peer_record_t *peers; // of all ranks; NULL: none yet
+    aq_own_record_t *own;    // never NULL; without records one that nobody reads
     aq_cells_t endpoint0;    // events only
     aq_cells_t **further;    // by index of the endpoint; NULL: none yet
     struct aq_thread_counts *next;
@@ -128,6 +129,17 @@ static inline void aq_count_bytes_to_at(gex_EP_Index_t endpoint, uint32_t jobran
     else
         aq_count_bytes_to(jobrank, operation, bytes, nbytes);
 }
+
+// Counts of this thread itself. The first one is for where no instruction is too many: a thread
+// without records counts in vain.
+static inline void aq_count_own(unsigned count)
+{
+    aq_cell_add(&aq_thread_counts.own->count[count], 1);
+}
+void aq_count_own_add(unsigned count, uint64_t n) __attribute__((cold, noinline));
+
+// Adds what all threads have counted of themselves to sum.
+void aq_counts_own_sum(uint64_t sum[AQ_OWN_COUNTS]);
 
 // Counts an event at an endpoint of this process.
 void aq_count_event(gex_EP_Index_t endpoint, aq_count_t event);

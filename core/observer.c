@@ -1,5 +1,6 @@
 #include "observer.h"
 
+#include "../other/base/minmax.h"
 #include "../other/base/observed.h"
 #include "../other/base/probes.h"
 #include "counters.h"
@@ -10,6 +11,7 @@ static void on_retransmission(uint32_t peer, uint64_t bytes)
 {
     aq_probe_resend(aq_job.rank, peer);
     aq_cell_add(&aq_count_record(peer)->trouble[AQ_TROUBLE_RESENT], 1);
+    aq_count_own_add(AQ_OWN_RESENT, 1);
     aq_trace_instant(AQ_TRACE_NET, AQ_TRACED_RETRANSMISSION, peer, bytes);
 }
 
@@ -23,6 +25,8 @@ static void on_observed(aq_observed_t what, uint32_t peer, uint64_t bytes)
 {
     if (what == AQ_OBSERVED_EVICTION)
         on_eviction(bytes);
+    else if (what == AQ_OBSERVED_DROP)
+        aq_count_own_add(AQ_OWN_DROPPED + (unsigned)aq_min(bytes, AQ_OWN_DROPS - 1), 1);
     else
         on_retransmission(peer, bytes);
 }

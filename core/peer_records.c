@@ -26,8 +26,7 @@ static size_t slot_count;
 
 static size_t slot_bytes(void)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE),
-                 bytes = aq_job.size * sizeof(aq_peer_record_t);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = aq_slot_used(aq_job.size);
     return (bytes + page - 1) / page * page;
 }
 
@@ -86,6 +85,20 @@ void aq_peer_slot_drop(aq_peer_record_t *slot)
     for (size_t i = 0; i < slot_count; i++)
         if (slots[i].records == slot)
             slots[i].taken = false;
+}
+
+aq_own_record_t *aq_peer_own(aq_peer_record_t *slot)
+{
+    return (aq_own_record_t *)(void *)(slot + aq_job.size);
+}
+
+void aq_peer_own_sum(uint64_t sum[AQ_OWN_COUNTS])
+{
+    for (size_t i = 0; i < slot_count; i++) {
+        const aq_own_record_t *own = aq_peer_own(slots[i].records);
+        for (unsigned c = 0; c < AQ_OWN_COUNTS; c++)
+            sum[c] += atomic_load_explicit(&own->count[c], memory_order_relaxed);
+    }
 }
 
 // ---- walks ----

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "gasnetex_core.h"
+#include "counters.h"
 #include "fatal.h"
 #include "job.h"
 #include "progress.h"
@@ -82,6 +83,7 @@ static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
 static void loop_lasts(void)
 {
     aq_report_loops();
+    aq_count_own_add(AQ_OWN_POLLS_EMPTY, LOOP_TURNS);
     if (aq_progress_is_crowded())
         sched_yield();
 }

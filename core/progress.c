@@ -6,6 +6,7 @@
 #include "../other/base/clock.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings.h"
+#include "counters.h"
 #include "fatal.h"
 #include "job.h"
 #include "report.h"
@@ -199,8 +200,11 @@ static inline unsigned poll_all(unsigned what)
         done += poll_with_windows(what);
     else
         done += poll_conduits(what);
-    if (aq_threads && done)
-        aq_progress_wake(); // another thread may wait for what these handlers did
+    if (done) {
+        aq_count_own(AQ_OWN_POLLS_FOUND);
+        if (aq_threads)
+            aq_progress_wake(); // another thread may wait for what these handlers did
+    }
     return done;
 }
 
@@ -375,7 +379,10 @@ static void sleep_up_to(aq_conduit_t *conduit, aq_api_wait_t *wait, uint64_t lim
 {
     const uint64_t begun = aq_clock_ns();
     conduit->ops->sleep(conduit, wait->armed, limit);
-    if (threads_here() > 1 && aq_clock_ns() - begun < limit)
+    const uint64_t slept = aq_clock_ns() - begun;
+    aq_count_own_add(AQ_OWN_SLEEPS, 1);
+    aq_count_own_add(AQ_OWN_SLEEP_NS, slept);
+    if (threads_here() > 1 && slept < limit)
         wait->turns = wait->since = 0;
 }
 
@@ -515,6 +522,7 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
     aq_unbind_check();
     uint64_t now = aq_clock_ns();
     aq_report_lasts(now);
+    aq_count_own_add(AQ_OWN_POLLS_EMPTY, spin && !wait->armed ? SPIN_TURNS : 1);
     if (!wait->since)
         wait->since = now;
     uint64_t waited = now - wait->since;

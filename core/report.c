@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "../other/base/minmax.h"
 #include "../other/base/probes.h"
 #include "../other/base/settings.h"
 #include "../other/base/settings_lists.h"
+#include "counters.h"
 #include "event.h"
 #include "job.h"
 #include "rank_head.h"
@@ -62,45 +64,6 @@ static __attribute__((noinline, cold)) void own_find(void)
     aq_thread_at_end(&end);
 }
 
-void aq_report_wait(uint64_t what, gex_Event_t event)
-{
-    if (__builtin_expect(!own, 0))
-        own_find();
-    aq_probe_wait_start(aq_job.rank, (uint32_t)(what >> 32), (uint32_t)what);
-    wait_begin = aq_trace_in_wait ? 0 : aq_trace_begin(AQ_TRACE_WAIT);
-    own_event = event;
-    own_set_wait(what);
-}
-
-static __attribute__((noinline, cold)) void trace_wait_end(void)
-{
-    const uint64_t what = atomic_load_explicit(&own->wait, memory_order_relaxed);
-    const bool room = what >> 32 == AQ_WAIT_ROOM;
-    aq_trace_waited(wait_begin, room ? (uint32_t)what : AQ_TRACE_NO_PEER);
-    wait_begin = 0;
-}
-
-void aq_report_go_on(void)
-{
-    aq_shown_thread_t *mine = own;
-    if (__builtin_expect(wait_begin != 0, 0))
-        trace_wait_end();
-    aq_probe_wait_end();
-    atomic_store_explicit(&mine->wait, AQ_WAIT_NOTHING, memory_order_relaxed);
-    atomic_store_explicit(&mine->since, 0, memory_order_relaxed);
-    aq_report_unmarked = false;
-}
-
-void aq_report_loops(void)
-{
-    if (__builtin_expect(!own, 0))
-        own_find();
-    const uint32_t loops = atomic_load_explicit(&own->loops, memory_order_relaxed);
-    atomic_store_explicit(&own->loops, loops + 1, memory_order_relaxed);
-}
-
-// ---- a wait that lasts ----
-
 static uint64_t pending_of(const struct gex_event_part *part)
 {
     uint64_t all = 0;
@@ -123,6 +86,57 @@ static void event_show(void)
     if (other)
         own_set_wait(aq_wait_word(AQ_WAIT_COLLECTIVE, 0));
 }
+
+void aq_report_wait(uint64_t what, gex_Event_t event)
+{
+    if (__builtin_expect(!own, 0))
+        own_find();
+    aq_probe_wait_start(aq_job.rank, (uint32_t)(what >> 32), (uint32_t)what);
+    wait_begin = aq_trace_in_wait ? 0 : aq_trace_begin(AQ_TRACE_WAIT);
+    own_event = event;
+    own_set_wait(what);
+    if (__builtin_expect(aq_report_unmarked, 0) && event) // the first turn has lasted
+        event_show();
+}
+
+static __attribute__((noinline, cold)) void trace_wait_end(void)
+{
+    const uint64_t what = atomic_load_explicit(&own->wait, memory_order_relaxed);
+    const bool room = what >> 32 == AQ_WAIT_ROOM;
+    aq_trace_waited(wait_begin, room ? (uint32_t)what : AQ_TRACE_NO_PEER);
+    wait_begin = 0;
+}
+
+// A wait that has lasted is over. What follows is no longer shown as a part of it.
+static __attribute__((noinline, cold)) void count_wait(aq_shown_thread_t *mine, uint64_t since)
+{
+    const uint64_t what = atomic_load_explicit(&mine->wait, memory_order_relaxed);
+    atomic_store_explicit(&mine->since, 0, memory_order_relaxed);
+    aq_count_own_add(AQ_OWN_WAIT_NS + (unsigned)(what >> 32), aq_clock_ns() - since);
+}
+
+void aq_report_go_on(void)
+{
+    aq_shown_thread_t *mine = own;
+    const uint64_t since = atomic_load_explicit(&mine->since, memory_order_relaxed);
+    if (__builtin_expect(wait_begin != 0, 0))
+        trace_wait_end();
+    aq_probe_wait_end();
+    if (__builtin_expect(since != 0, 0))
+        count_wait(mine, since);
+    atomic_store_explicit(&mine->wait, AQ_WAIT_NOTHING, memory_order_relaxed);
+    aq_report_unmarked = false;
+}
+
+void aq_report_loops(void)
+{
+    if (__builtin_expect(!own, 0))
+        own_find();
+    const uint32_t loops = atomic_load_explicit(&own->loops, memory_order_relaxed);
+    atomic_store_explicit(&own->loops, loops + 1, memory_order_relaxed);
+}
+
+// ---- a wait that lasts ----
 
 void aq_report_lasts(uint64_t now)
 {

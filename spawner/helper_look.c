@@ -56,6 +56,14 @@ static void put_counts(aq_bytes_t *bytes, int fd, const aq_seen_rank_t *seen)
     aq_bytes_free(&counts.bytes);
 }
 
+static void put_own(aq_bytes_t *bytes, int fd, const aq_seen_rank_t *seen)
+{
+    uint64_t own[AQ_OWN_COUNTS];
+    (void)aq_rank_read_own(fd, seen, own);
+    for (unsigned i = 0; i < AQ_OWN_COUNTS; i++)
+        put_u64(bytes, own[i]);
+}
+
 static void put_rank(aq_bytes_t *bytes, int fd)
 {
     static uint8_t head[AQ_RANK_HEAD_BYTES];
@@ -69,6 +77,7 @@ static void put_rank(aq_bytes_t *bytes, int fd)
     aq_put_u8(bytes, (unsigned char)process.state);
     put_u64(bytes, process.cpu);
     put_head(bytes, head);
+    put_own(bytes, fd, &seen);
     put_counts(bytes, fd, &seen);
 }
 

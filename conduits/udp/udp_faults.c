@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/aqueduct.h"
 #include "../../other/base/log.h"
+#include "../../other/base/observed.h"
 #include "../../other/base/settings.h"
 
 #define NS_PER_MS 1e6
@@ -165,8 +167,10 @@ static void count_plan(udp_faults_counts_t *counts, const udp_faults_plan_t *pla
 {
     counts->offered++;
     counts->dropped += plan->drop;
-    if (plan->drop)
+    if (plan->drop) {
+        aq_observed(AQ_OBSERVED_DROP, AQ_OBSERVED_NO_PEER, GASNETX_DROP_INJECTED);
         return;
+    }
     counts->duplicated += plan->copies > 1;
     counts->reordered += plan->overtake > 0;
     counts->delayed += plan->delay_ns > 0;

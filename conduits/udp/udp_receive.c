@@ -200,7 +200,7 @@ static void take_data(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         else if (in->contents.bytes)
             apply_all(udp, link, in);
     } else {
-        link->stats.drops[drop]++;
+        udp_stats_drop(&link->stats, drop);
         in->contents = (udp_contents_t){0};
     }
     if (drop == UDP_DROPS || drop == UDP_DROP_DUPLICATE)
@@ -257,7 +257,7 @@ static void datagram_arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     link->stats.bytes_in += in->length;
     if (is_replayed(udp, link, in->header->packet)) {
-        link->stats.drops[UDP_DROP_REPLAYED]++;
+        udp_stats_drop(&link->stats, UDP_DROP_REPLAYED);
         return;
     }
     udp_replay_accept(&link->replay, in->header->packet);

@@ -6,6 +6,7 @@
 
 #include "../../core/aqueduct.h"
 #include "../../other/base/log.h"
+#include "../../other/base/observed.h"
 
 static const char *const names[UDP_DROPS] = {
     [UDP_DROP_TRUNCATED] = "truncated",
@@ -57,6 +58,17 @@ const char *udp_drop_name(udp_drop_t kind)
     return names[kind];
 }
 
+static void tell_drop(udp_drop_t kind)
+{
+    aq_observed(AQ_OBSERVED_DROP, AQ_OBSERVED_NO_PEER, reasons[kind]);
+}
+
+void udp_stats_drop(udp_stats_t *stats, udp_drop_t kind)
+{
+    stats->drops[kind]++;
+    tell_drop(kind);
+}
+
 void udp_stats_add(udp_stats_t *sum, const udp_stats_t *more)
 {
     sum->datagrams_out += more->datagrams_out;
@@ -99,6 +111,7 @@ bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_s
 {
     char text[UDP_ADDRESS_TEXT];
     const uint64_t count = ++strangers->drops[kind];
+    tell_drop(kind);
     if (strangers->warned || count < UDP_STRANGERS_WARN - 1)
         return false;
     if (count < UDP_STRANGERS_WARN || (!from->length && count < (uint64_t)2 * UDP_STRANGERS_WARN))

@@ -48,6 +48,9 @@ typedef struct udp_stats {
 
 void udp_stats_add(udp_stats_t *sum, const udp_stats_t *more);
 
+// Counts a datagram of a peer that is dropped.
+void udp_stats_drop(udp_stats_t *stats, udp_drop_t kind);
+
 // Adds the counters of a peer to those that the client sees.
 void udp_stats_publish(const udp_stats_t *stats, struct gasnetx_counters *sum);
 

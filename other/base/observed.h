@@ -1,5 +1,5 @@
-// What a conduit tells those who watch the job: retransmissions, evictions. A conduit that is a
-// module reaches the library through host.h.
+// What a conduit tells those who watch the job: retransmissions, evictions, drops. A conduit that
+// is a module reaches the library through host.h.
 #ifndef AQ_OBSERVED_H
 #define AQ_OBSERVED_H
 
@@ -7,7 +7,8 @@
 
 typedef enum aq_observed {
     AQ_OBSERVED_RETRANSMISSION, // to a rank
-    AQ_OBSERVED_EVICTION        // of pinned memory, to make room
+    AQ_OBSERVED_EVICTION,       // of pinned memory, to make room
+    AQ_OBSERVED_DROP            // of a packet; instead of bytes GASNETX_DROP_* (core/aqueduct.h)
 } aq_observed_t;
 
 enum { AQ_OBSERVED_NO_PEER = UINT32_MAX };

@@ -140,6 +140,7 @@ static void take_ranks(view_t *view, uint64_t shift, aq_remote_visit_t visit, vo
         rank.cpu = take_number(view, 8);
         take_head(view, &head);
         head_shift(&head, shift);
+        rank.own = take(view, (size_t)8 * AQ_OWN_COUNTS);
         rank.peers = (uint32_t)take_number(view, 4);
         rank.counts = take(view, (size_t)rank.peers * COUNTS_BYTES);
         if (!view->bad)
@@ -222,6 +223,16 @@ static bool write_counts(const aq_remote_rank_t *rank, int file)
     return fine;
 }
 
+static bool write_own(const aq_remote_rank_t *rank, int file)
+{
+    aq_own_record_t own = {0};
+    for (unsigned c = 0; c < AQ_OWN_COUNTS; c++)
+        own.count[c] = number_at(rank->own + 8 * (size_t)c, 8);
+    return pwrite(file, &own, sizeof own,
+                  (off_t)(AQ_RANK_HEAD_BYTES + rank->head->ranks * sizeof(aq_peer_record_t))) ==
+           (ssize_t)sizeof own;
+}
+
 int aq_remote_store(const aq_remote_rank_t *rank, int file)
 {
     aq_rank_head_t *head = rank->head;
@@ -232,10 +243,11 @@ int aq_remote_store(const aq_remote_rank_t *rank, int file)
         file = memfd_create("aqueduct-rank-copy", MFD_CLOEXEC);
     head->record_bytes = sizeof(aq_peer_record_t);
     head->first = AQ_RANK_HEAD_BYTES;
-    head->slot_bytes = (head->ranks * sizeof(aq_peer_record_t) + PAGE - 1) / PAGE * PAGE;
+    head->slot_bytes = (aq_slot_used(head->ranks) + PAGE - 1) / PAGE * PAGE;
     head->slots = 1;
     if (file >= 0 && ftruncate(file, (off_t)(head->first + head->slot_bytes)) == 0 &&
-        pwrite(file, head, sizeof *head, 0) == (ssize_t)sizeof *head && write_counts(rank, file))
+        pwrite(file, head, sizeof *head, 0) == (ssize_t)sizeof *head && write_own(rank, file) &&
+        write_counts(rank, file))
         return file;
     if (is_new && file >= 0)
         close(file);

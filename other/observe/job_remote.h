@@ -20,6 +20,7 @@ typedef struct aq_remote_rank {
     aq_rank_head_t *head;
     char process;
     uint64_t cpu;
+    const uint8_t *own;    // AQ_OWN_COUNTS numbers of 8 bytes
     const uint8_t *counts; // `peers` times a rank and its counts, see aq_remote_count
     uint32_t peers;
 } aq_remote_rank_t;

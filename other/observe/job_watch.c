@@ -454,7 +454,8 @@ static void counts_read(aq_watched_rank_t *rank)
 {
     memcpy(rank->counted_before, rank->counted, sizeof rank->counted);
     memset(rank->counted, 0, sizeof rank->counted);
-    if (!aq_rank_read_counts(rank->fd, &rank->seen, sum_visit, rank->counted))
+    if (!aq_rank_read_counts(rank->fd, &rank->seen, sum_visit, rank->counted) ||
+        !aq_rank_read_own(rank->fd, &rank->seen, rank->own))
         rank->damaged = true;
 }
 

@@ -10,6 +10,7 @@
 //     u32 number of the look | u64 the host's clock in nanoseconds | for each rank:
 //         u8 state of the process, a letter | u64 its ticks of processor time
 //         24 bytes: which of the 192 lines of 64 bytes of the head follow | these lines
+//         u64[AQ_OWN_COUNTS]: of the rank itself
 //         u32 number of ranks with counts | for each: u32 rank, u64[AQ_PEER_COUNTS]
 //
 // Numbers are big-endian, but for the bytes of the head.

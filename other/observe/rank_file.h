@@ -22,7 +22,7 @@
 #define AQ_RANK_FILE_MAGIC "AQRANK"
 
 enum {
-    AQ_RANK_FILE_VERSION = 2,
+    AQ_RANK_FILE_VERSION = 3,
     AQ_RANK_HEAD_BYTES = 3 * 4096, // rounded up to a page of the system
     AQ_SHOWN_TEAMS = 40,           // further teams are not shown
     AQ_SHOWN_THREADS = 64,         // further threads share the places of the first ones
@@ -153,6 +153,33 @@ typedef struct aq_peer_record {
     _Atomic uint64_t trouble[AQ_TROUBLES];
 } aq_peer_record_t;
 _Static_assert(sizeof(aq_peer_record_t) == 256, "records do not share lines of the cache");
+
+// What a thread counts of itself: one record, behind those of the ranks in its slot.
+typedef enum aq_own_count {
+    AQ_OWN_POLLS_FOUND, // polls that found something to do
+    AQ_OWN_POLLS_EMPTY, // polls that found nothing, as far as a wait or a loop has lasted
+    AQ_OWN_NO_ROOM,     // operations that found no room at first
+    AQ_OWN_REFUSED,     // those of them that were refused, with GEX_FLAG_IMMEDIATE
+    AQ_OWN_RESENT,      // packets that were sent again
+    AQ_OWN_SLEEPS,      // sleeps in waits
+    AQ_OWN_SLEEP_NS,    // nanoseconds asleep, which the waits contain
+    AQ_OWN_WAIT_NS,     // nanoseconds of waits that have lasted and are over, by aq_wait_kind_t
+    AQ_OWN_DROPPED = AQ_OWN_WAIT_NS + AQ_WAIT_KINDS, // by GASNETX_DROP_* (core/aqueduct.h)
+    AQ_OWN_DROPS = 20,
+    AQ_OWN_COUNTS = AQ_OWN_DROPPED + AQ_OWN_DROPS
+} aq_own_count_t;
+
+typedef struct aq_own_record {
+    _Alignas(64) _Atomic uint64_t count[64]; // AQ_OWN_COUNTS are used
+} aq_own_record_t;
+_Static_assert((int)AQ_OWN_COUNTS <= 64 && sizeof(aq_own_record_t) == 512,
+               "a slot grows by eight lines");
+
+// The bytes of a slot that are used.
+static inline uint64_t aq_slot_used(uint64_t ranks)
+{
+    return ranks * sizeof(aq_peer_record_t) + sizeof(aq_own_record_t);
+}
 
 typedef struct aq_shown_conduit {
     char name[16];     // "": none

@@ -198,7 +198,7 @@ static bool slots_fit(int fd, const aq_seen_rank_t *seen)
     if (fstat(fd, &st) != 0 || st.st_size < AQ_RANK_HEAD_BYTES)
         return false;
     const uint64_t size = (uint64_t)st.st_size;
-    const uint64_t least = seen->ranks * sizeof(aq_peer_record_t);
+    const uint64_t least = aq_slot_used(seen->ranks);
     return seen->record_bytes == sizeof(aq_peer_record_t) && seen->first >= AQ_RANK_HEAD_BYTES &&
            seen->first <= size && seen->slots <= SLOTS_MOST && seen->slot_bytes >= least &&
            seen->slot_bytes <= size && seen->slots * seen->slot_bytes <= size - seen->first;
@@ -225,6 +225,23 @@ bool aq_rank_read_counts(int fd, const aq_seen_rank_t *seen, aq_counts_visit_t v
             visit(r, sums.of[r], context);
     free(sums.of);
     return fine;
+}
+
+bool aq_rank_read_own(int fd, const aq_seen_rank_t *seen, uint64_t sum[AQ_OWN_COUNTS])
+{
+    aq_own_record_t own;
+    memset(sum, 0, AQ_OWN_COUNTS * sizeof *sum);
+    if (seen->slots > 0 && !slots_fit(fd, seen))
+        return false;
+    for (uint64_t i = 0; i < seen->slots; i++) {
+        const uint64_t slot = seen->first + i * seen->slot_bytes;
+        if (!read_whole(fd, &own, sizeof own,
+                        (off_t)(slot + seen->ranks * sizeof(aq_peer_record_t))))
+            return false;
+        for (unsigned c = 0; c < AQ_OWN_COUNTS; c++)
+            sum[c] += LOAD(own.count[c]);
+    }
+    return true;
 }
 
 // ---- a stack ----

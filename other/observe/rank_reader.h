@@ -58,6 +58,10 @@ typedef void (*aq_counts_visit_t)(uint32_t to, const uint64_t sum[AQ_PEER_COUNTS
 bool aq_rank_read_counts(int fd, const aq_seen_rank_t *seen, aq_counts_visit_t visit,
                          void *context);
 
+// Fills in what all threads of the rank have counted of themselves. Returns false if the file is
+// damaged.
+bool aq_rank_read_own(int fd, const aq_seen_rank_t *seen, uint64_t sum[AQ_OWN_COUNTS]);
+
 // A stack. Texts have an end.
 typedef struct aq_seen_stack {
     uint32_t answers, tid;

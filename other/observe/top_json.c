@@ -2,6 +2,7 @@
 #include <jansson.h>
 
 #include "../base/clock.h"
+#include "own_names.h"
 #include "rank_text.h"
 #include "top_write.h"
 
@@ -29,6 +30,15 @@ static json_t *counts_object(const uint64_t counted[AQ_PEER_COUNTS])
     json_t *object = json_object();
     for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
         json_object_set_new(object, names[i], json_integer(number(counted[i])));
+    return object;
+}
+
+static json_t *own_object(const uint64_t own[AQ_OWN_COUNTS])
+{
+    json_t *object = json_object();
+    for (unsigned i = 0; i < AQ_OWN_COUNTS; i++)
+        if (aq_own_name(i).name)
+            json_object_set_new(object, aq_own_name(i).name, json_integer(number(own[i])));
     return object;
 }
 
@@ -120,6 +130,7 @@ static json_t *rank_object(const aq_watched_job_t *job, const aq_watched_rank_t 
     json_object_set_new(object, "threads", threads_array(seen, now));
     json_object_set_new(object, "teams", teams_array(seen));
     json_object_set_new(object, "sent", counts_object(rank->counted));
+    json_object_set_new(object, "counts", own_object(rank->own));
     json_object_set_new(object, "rates", numbers_object(&rates));
     json_object_set_new(object, "peers", peers_array(rank));
     return object;

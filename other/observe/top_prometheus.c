@@ -1,6 +1,8 @@
 #include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 
+#include "own_names.h"
 #include "rank_text.h"
 #include "top_write.h"
 
@@ -40,19 +42,41 @@ static double metric_value(const metric_t *metric, const aq_watched_job_t *job,
     return metric->value ? metric->value(job, rank) : *(const double *)total;
 }
 
+static void title_write(const char *name, const char *help, const char *type, FILE *out)
+{
+    fprintf(out, "# HELP aqueduct_%s %s\n# TYPE aqueduct_%s %s\n", name, help, name, type);
+}
+
+static void value_write(const aq_watched_job_t *job, const char *name, const aq_seen_rank_t *seen,
+                        double value, FILE *out)
+{
+    fprintf(out, "aqueduct_%s{job_number=\"%016" PRIx64 "\",", name, job->number);
+    label_write("program", seen->program, out);
+    label_write("host", seen->host_name, out);
+    fprintf(out, "rank=\"%" PRIu32 "\"} %.17g\n", seen->rank, value);
+}
+
 static void metric_write(const aq_watched_job_t *job, const metric_t *metric, FILE *out)
 {
-    const char *name = metric->name;
-    fprintf(out, "# HELP aqueduct_%s %s\n# TYPE aqueduct_%s %s\n", name, metric->help, name,
-            metric->type);
-    for (uint32_t i = 0; i < job->found; i++) {
-        const aq_seen_rank_t *seen = &job->rank[i]->seen;
-        fprintf(out, "aqueduct_%s{job_number=\"%016" PRIx64 "\",", name, job->number);
-        label_write("program", seen->program, out);
-        label_write("host", seen->host_name, out);
-        fprintf(out, "rank=\"%" PRIu32 "\"} %.17g\n", seen->rank,
-                metric_value(metric, job, job->rank[i]));
-    }
+    title_write(metric->name, metric->help, metric->type, out);
+    for (uint32_t i = 0; i < job->found; i++)
+        value_write(job, metric->name, &job->rank[i]->seen, metric_value(metric, job, job->rank[i]),
+                    out);
+}
+
+// The unit of a time is the second here, and its place is in front of "total".
+static void own_write(const aq_watched_job_t *job, unsigned count, FILE *out)
+{
+    const aq_own_name_t own = aq_own_name(count);
+    const size_t length = strlen(own.name);
+    const bool is_time = length > 3 && strcmp(own.name + length - 3, "_ns") == 0;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s_%s", (int)(is_time ? length - 3 : length), own.name,
+             is_time ? "seconds_total" : "total");
+    title_write(name, own.help, "counter", out);
+    for (uint32_t i = 0; i < job->found; i++)
+        value_write(job, name, &job->rank[i]->seen,
+                    (double)job->rank[i]->own[count] / (is_time ? 1e9 : 1), out);
 }
 
 bool aq_top_write_prometheus(const aq_watched_job_t *job, FILE *out)
@@ -77,5 +101,8 @@ bool aq_top_write_prometheus(const aq_watched_job_t *job, FILE *out)
     };
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
         metric_write(job, &metrics[i], out);
+    for (unsigned i = 0; i < AQ_OWN_COUNTS; i++)
+        if (aq_own_name(i).name)
+            own_write(job, i, out);
     return !ferror(out);
 }

@@ -189,7 +189,7 @@ static void draw_rank(const screen_t *screen)
 {
     const aq_watched_rank_t *rank = screen->rows[screen->chosen].rank;
     const aq_top_numbers_t n = aq_top_totals(rank);
-    char networks[300], a[16], b[16], c[16], d[16], e[16];
+    char networks[300], a[16], b[16], c[16], d[16], e[16], polls[AQ_TOP_OWN], waits[AQ_TOP_OWN];
     mvprintw(0, 0, "rank %" PRIu32 " of %" PRIu32 " on %s, process %d, %s; %s", rank->seen.rank,
              rank->seen.ranks, rank->seen.host_name, (int)rank->seen.pid, aq_top_state(rank),
              aq_top_networks(&rank->seen, networks, sizeof networks));
@@ -197,7 +197,11 @@ static void draw_rank(const screen_t *screen)
     mvprintw(2, 0, "sent in all: %s messages of %s bytes, %s puts, %s gets, %s atomics",
              aq_top_short(n.messages, a), aq_top_short(n.message_bytes, b), aq_top_short(n.puts, c),
              aq_top_short(n.gets, d), aq_top_short(n.atomics, e));
-    draw_stack(screen, draw_teams(&rank->seen, draw_threads(screen, &rank->seen, HEAD_LINES)) + 1);
+    aq_top_own(rank, polls, waits);
+    mvprintw(3, 0, "%s", polls);
+    mvprintw(4, 0, "%s", waits);
+    const int line = draw_threads(screen, &rank->seen, HEAD_LINES + 1);
+    draw_stack(screen, draw_teams(&rank->seen, line) + 1);
 }
 
 // ---- other views ----

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../base/clock.h"
+#include "own_names.h"
 #include "rank_text.h"
 #include "top_write.h"
 
@@ -70,6 +71,55 @@ const char *aq_top_short(double number, char text[16])
     return text;
 }
 
+// Adds a number with a name, unless it is 0.
+static size_t own_add(char text[AQ_TOP_OWN], size_t used, double number, const char *name)
+{
+    char digits[16];
+    if (number <= 0 || used + 60 > AQ_TOP_OWN)
+        return used;
+    return used + (size_t)snprintf(text + used, AQ_TOP_OWN - used, ", %s %.40s",
+                                   aq_top_short(number, digits), name);
+}
+
+static void own_waits(const uint64_t own[AQ_OWN_COUNTS], char text[AQ_TOP_OWN])
+{
+    static const char *const names[AQ_WAIT_KINDS] = {"",
+                                                     "for operations",
+                                                     "for room",
+                                                     "for the client",
+                                                     "for collectives",
+                                                     "for messages",
+                                                     "for receivers",
+                                                     "for answers"};
+    enum { LEAST_NS = 50000000 }; // shown as 0.1 s
+    char time[AQ_RANK_TEXT];
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < AQ_WAIT_KINDS && used + 60 < AQ_TOP_OWN; i++)
+        if (own[AQ_OWN_WAIT_NS + i] >= LEAST_NS)
+            used += (size_t)snprintf(text + used, AQ_TOP_OWN - used, "%s %.20s %s",
+                                     used ? "," : "waited",
+                                     aq_text_time(own[AQ_OWN_WAIT_NS + i], time), names[i]);
+    if (own[AQ_OWN_SLEEP_NS] >= LEAST_NS)
+        snprintf(text + used, AQ_TOP_OWN - used, "%sasleep in waits for %.20s", used ? "; " : "",
+                 aq_text_time(own[AQ_OWN_SLEEP_NS], time));
+}
+
+void aq_top_own(const aq_watched_rank_t *rank, char polls[AQ_TOP_OWN], char waits[AQ_TOP_OWN])
+{
+    const uint64_t *own = rank->own;
+    char a[16], b[16];
+    size_t used = (size_t)snprintf(polls, AQ_TOP_OWN, "polls: %s found something, %s nothing",
+                                   aq_top_short((double)own[AQ_OWN_POLLS_FOUND], a),
+                                   aq_top_short((double)own[AQ_OWN_POLLS_EMPTY], b));
+    used = own_add(polls, used, (double)own[AQ_OWN_NO_ROOM], "times no room");
+    used = own_add(polls, used, (double)own[AQ_OWN_RESENT], "sent again");
+    for (unsigned i = AQ_OWN_DROPPED; i < AQ_OWN_COUNTS; i++)
+        if (aq_own_name(i).name)
+            used = own_add(polls, used, (double)own[i], aq_own_name(i).name);
+    own_waits(own, waits);
+}
+
 const char *aq_top_networks(const aq_seen_rank_t *seen, char *text, size_t room)
 {
     size_t used = 0;
@@ -119,6 +169,13 @@ static void write_rank(const aq_watched_job_t *job, const aq_watched_rank_t *ran
             aq_top_short(rates.puts, c), aq_top_short(rates.gets, d), time, what);
 }
 
+static void write_own(const aq_watched_rank_t *rank, FILE *out)
+{
+    char polls[AQ_TOP_OWN], waits[AQ_TOP_OWN];
+    aq_top_own(rank, polls, waits);
+    fprintf(out, "rank %" PRIu32 ": %s%s%s\n", rank->seen.rank, polls, waits[0] ? "; " : "", waits);
+}
+
 bool aq_top_write_text(const aq_watched_job_t *job, FILE *out)
 {
     const aq_seen_rank_t *first = &job->rank[0]->seen;
@@ -131,6 +188,8 @@ bool aq_top_write_text(const aq_watched_job_t *job, FILE *out)
             "state", "msg/s", "bytes/s", "puts/s", "gets/s", "for", "waits for");
     for (uint32_t i = 0; i < job->found; i++)
         write_rank(job, job->rank[i], now, out);
+    for (uint32_t i = 0; i < job->found; i++)
+        write_own(job->rank[i], out);
     if (aq_top_slowest(job, now, &pair)) {
         char time[AQ_RANK_TEXT];
         fprintf(out, "slowest pair: rank %" PRIu32 " waits for rank %" PRIu32 " for %s\n",

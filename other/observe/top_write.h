@@ -27,6 +27,11 @@ bool aq_top_slowest(const aq_watched_job_t *job, uint64_t now, aq_top_pair_t *pa
 // "1.2 G": at most five characters.
 const char *aq_top_short(double number, char text[16]);
 
+// What a rank has counted of itself, in two lines: "polls: 12 found something ..." and "waits:
+// ..."; the second one may be "".
+enum { AQ_TOP_OWN = 400 };
+void aq_top_own(const aq_watched_rank_t *rank, char polls[AQ_TOP_OWN], char waits[AQ_TOP_OWN]);
+
 // The conduits of a rank: "smp, udp 127.0.0.1:4711".
 const char *aq_top_networks(const aq_seen_rank_t *seen, char *text, size_t room);
 

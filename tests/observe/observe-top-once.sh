@@ -36,11 +36,34 @@ expect 0 "$top" --once --json "$job"
 pairs_in "$work/out" >"$work/pairs"
 expected | diff - "$work/pairs" || fail "the counts differ (> is what gasnet_top prints)"
 
+# Ranks but 0 sleep in a barrier: they have polled, in vain at the end.
+counts_in()
+{
+    sed -n "s/^        \"$1\": \([0-9]*\),\{0,1\}\$/\1/p" "$work/out" | tr '\n' ' '
+}
+all_sleep()
+{
+    expect 0 "$top" --once --json "$job"
+    [ "$(counts_in sleeps | wc -w)" -eq "$ranks" ] || fail "not all ranks have counts of their own"
+    [[ " $(counts_in sleeps | cut -d' ' -f2-)" != *' 0 '* ]]
+}
+turn=0
+until all_sleep; do
+    turn=$((turn + 1))
+    [ "$turn" -lt 100 ] || fail "ranks in a barrier do not sleep: $(counts_in sleeps)"
+    sleep 0.1
+done
+[[ " $(counts_in polls_found)" != *' 0 '* ]] || fail "a rank has found nothing: $(counts_in polls_found)"
+[[ " $(counts_in polls_empty | cut -d' ' -f2-)" != *' 0 '* ]] || fail "ranks sleep without polls"
+[[ " $(counts_in sleep_ns | cut -d' ' -f2-)" != *' 0 '* ]] || fail "sleeps have no time"
+
 # By a rank, and by the name of the program unless another such job runs.
 rank_process=$(sed -n 's/^      "process": \([0-9]*\),$/\1/p' "$work/out" | tail -1)
 expect 0 "$top" --once "$rank_process"
 [ "$(grep -c ' of the team of all ranks$' "$work/out")" -eq $((ranks - 1)) ] ||
     fail "not all ranks but 0 wait in the barrier"
+[ "$(grep -c '^rank [0-9]*: polls: [0-9kMG]* found something, [0-9kMG]* nothing' "$work/out")" -eq "$ranks" ] ||
+    fail "not a line of counts for each rank"
 grep -q "^watched_work: $ranks ranks, $ranks shown; " "$work/out" || fail "no title"
 
 expect 0 "$top" --once --prometheus "$work/metrics" "$job"
@@ -49,5 +72,7 @@ for ((rank = 0; rank < ranks; rank++)); do
     grep -q "^aqueduct_messages_total{job_number=\"[0-9a-f]*\",program=\"watched_work\",host=\"[^\"]*\",rank=\"$rank\"} $messages\$" \
         "$work/metrics" || fail "rank $rank has not sent $messages messages: $(grep messages_total "$work/metrics")"
 done
+grep -q '^aqueduct_sleep_seconds_total{.*rank="1"} [1-9.]*[0-9.e-]*$' "$work/metrics" ||
+    fail "no time asleep: $(grep sleep_seconds "$work/metrics")"
 [ "$(find "$work" -name 'metrics*' | wc -l)" -eq 1 ] || fail "a temporary file is left"
 release_job

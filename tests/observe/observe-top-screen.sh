@@ -47,6 +47,7 @@ keys r
 shows 'sorted by rank'
 keys Enter
 shows "^rank 1 of $ranks on "
+shows '^polls: [0-9kMG]* found something, [0-9kMG]* nothing'
 shows 'the team of all ranks: rank 1 of'
 keys s
 shows 'stack of thread'

@@ -58,6 +58,8 @@ static void put_rank(uint32_t number)
     put('S', 1);
     put(9, 8);
     put_head(number);
+    for (unsigned i = 0; i < AQ_OWN_COUNTS; i++)
+        put(i == AQ_OWN_SLEEPS ? number + 1 : 0, 8);
     put(1, 4);
     put(number + 1, 4);
     for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
@@ -90,7 +92,7 @@ static void answer_make(void)
 
 typedef struct seen {
     unsigned ranks, good;
-    uint64_t puts;
+    uint64_t puts, sleeps;
     uint32_t last;
 } seen_t;
 
@@ -105,6 +107,7 @@ static void rank_visit(const aq_remote_rank_t *rank, void *context)
 {
     static aq_seen_rank_t read;
     seen_t *seen = context;
+    uint64_t own[AQ_OWN_COUNTS];
     uint32_t version;
     const int file = aq_remote_store(rank, -1);
     seen->ranks++;
@@ -113,6 +116,8 @@ static void rank_visit(const aq_remote_rank_t *rank, void *context)
     if (aq_rank_read(file, &read, &version) == AQ_READ_OK) {
         seen->good++;
         (void)aq_rank_read_counts(file, &read, count_visit, seen);
+        if (aq_rank_read_own(file, &read, own))
+            seen->sleeps += own[AQ_OWN_SLEEPS];
     }
     close(file);
 }
@@ -141,6 +146,7 @@ static void all_ranks_are_read(void **state)
     assert_int_equal(seen.ranks, 3);
     assert_int_equal(seen.good, 3);
     assert_int_equal(seen.puts, 21);
+    assert_int_equal(seen.sleeps, 1 + 2 + 6);
     assert_int_equal(seen.last, 2);
 }
 

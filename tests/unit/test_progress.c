@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../core/counters.h"
 #include "../../core/fatal.h"
 #include "../../core/gasnetex_core.h"
 #include "../../core/job.h"
@@ -510,6 +511,61 @@ static void test_progress_resets(void **state)
     aq_api_wait_end(&wait);
 }
 
+// What this process has counted of itself since the last call.
+static const uint64_t *counted(void)
+{
+    static uint64_t before[AQ_OWN_COUNTS], change[AQ_OWN_COUNTS];
+    uint64_t now[AQ_OWN_COUNTS] = {0};
+    aq_counts_own_sum(now);
+    for (unsigned i = 0; i < AQ_OWN_COUNTS; i++)
+        change[i] = now[i] - before[i];
+    memcpy(before, now, sizeof before);
+    return change;
+}
+
+// A wait that nobody has marked is one for a condition of the client.
+static void test_waits_count(void **state)
+{
+    (void)state;
+    aq_api_wait_t wait = {0};
+    (void)counted();
+    turn_until(&wait, &seen.sleeps);
+    turn_until(&wait, &seen.sleeps);
+    const uint64_t began = wait.since, *change = counted();
+    assert_int_equal(change[AQ_OWN_POLLS_FOUND], 0);
+    assert_true(change[AQ_OWN_POLLS_EMPTY] > 0 && change[AQ_OWN_POLLS_EMPTY] <= seen.polls);
+    assert_int_equal(change[AQ_OWN_SLEEPS], 2);
+    assert_int_equal(change[AQ_OWN_SLEEP_NS], 2000); // the clock is read before and after
+    assert_int_equal(change[AQ_OWN_WAIT_NS + AQ_WAIT_CONDITION], 0);
+    seen.arrived = 1;
+    aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+    change = counted();
+    assert_int_equal(change[AQ_OWN_POLLS_FOUND], 1);
+    assert_int_equal(change[AQ_OWN_POLLS_EMPTY], 0);
+    assert_int_equal(change[AQ_OWN_WAIT_NS + AQ_WAIT_CONDITION], time_ns - began);
+}
+
+static bool has_slept(void *sleeps)
+{
+    return seen.sleeps > *(const unsigned *)sleeps;
+}
+
+// Waits of a kind count there, and those that end soon not at all.
+static void test_waits_count_by_kind(void **state)
+{
+    (void)state;
+    unsigned sleeps = 0;
+    (void)counted();
+    aq_progress_wait_until(has_slept, &sleeps, aq_wait_word(AQ_WAIT_ROOM, 0), NULL);
+    const uint64_t *change = counted();
+    assert_true(change[AQ_OWN_WAIT_NS + AQ_WAIT_ROOM] > 0);
+    assert_int_equal(change[AQ_OWN_WAIT_NS + AQ_WAIT_CONDITION], 0);
+    sleeps = 0;
+    aq_progress_wait_until(has_slept, &sleeps, aq_wait_word(AQ_WAIT_ROOM, 0), NULL);
+    assert_int_equal(counted()[AQ_OWN_WAIT_NS + AQ_WAIT_ROOM], 0);
+}
+
 // Sleeps get longer, up to a bound, until a message arrives.
 static void test_limits(void **state)
 {
@@ -750,6 +806,8 @@ int main(void)
         cmocka_unit_test_setup(test_sleepers, clear_record),
         cmocka_unit_test_setup(test_order, clear_record),
         cmocka_unit_test_setup(test_progress_resets, clear_record),
+        cmocka_unit_test_setup(test_waits_count, clear_record),
+        cmocka_unit_test_setup(test_waits_count_by_kind, clear_record),
         cmocka_unit_test_setup(test_limits, clear_record),
         cmocka_unit_test_setup(test_long_wait_sleeps_long, clear_record),
         cmocka_unit_test_setup(test_message_prevents_sleep, clear_record),

@@ -127,12 +127,36 @@ static void counters_of_all_slots_are_added(void **state)
     assert_int_equal(visits.sum, 12);
 }
 
+static aq_own_record_t *own_of(const file_t *file, unsigned slot)
+{
+    return (aq_own_record_t *)(void *)record_of(file, slot, RANKS);
+}
+
+static void counts_of_all_threads_are_added(void **state)
+{
+    const file_t *file = *state;
+    uint64_t own[AQ_OWN_COUNTS];
+    visits_t visits = {0};
+    own_of(file, 0)->count[AQ_OWN_POLLS_FOUND] = 3;
+    own_of(file, 1)->count[AQ_OWN_POLLS_FOUND] = 4;
+    own_of(file, 1)->count[AQ_OWN_COUNTS - 1] = 5;
+    assert_int_equal(aq_rank_read(file->fd, &seen, &version), AQ_READ_OK);
+    assert_true(aq_rank_read_own(file->fd, &seen, own));
+    assert_int_equal(own[AQ_OWN_POLLS_FOUND], 7);
+    assert_int_equal(own[AQ_OWN_POLLS_EMPTY], 0);
+    assert_int_equal(own[AQ_OWN_COUNTS - 1], 5);
+    assert_true(aq_rank_read_counts(file->fd, &seen, visit, &visits)); // no rank has counts
+    assert_int_equal(visits.count, 0);
+}
+
 static void refuse_counts(const file_t *file)
 {
     visits_t visits = {0};
     assert_int_equal(aq_rank_read(file->fd, &seen, &version), AQ_READ_OK);
+    uint64_t own[AQ_OWN_COUNTS];
     assert_false(aq_rank_read_counts(file->fd, &seen, visit, &visits));
     assert_int_equal(visits.count, 0);
+    assert_false(aq_rank_read_own(file->fd, &seen, own));
     head_fill(file->head);
 }
 
@@ -143,7 +167,7 @@ static void counters_outside_of_the_file_are_refused(void **state)
     refuse_counts(file);
     file->head->slots = UINT64_MAX / SLOT + 2;
     refuse_counts(file);
-    file->head->slot_bytes = RANKS * sizeof(aq_peer_record_t) - 1;
+    file->head->slot_bytes = aq_slot_used(RANKS) - 1;
     refuse_counts(file);
     file->head->slot_bytes = UINT64_MAX;
     refuse_counts(file);
@@ -164,7 +188,9 @@ static void a_file_that_shrinks_is_refused(void **state)
     record_of(file, 1, 39)->endpoint0[AQ_PEER_GET] = 5;
     assert_int_equal(aq_rank_read(file->fd, &seen, &version), AQ_READ_OK);
     assert_int_equal(ftruncate(file->fd, FILE_BYTES - SLOT - 1), 0);
+    uint64_t own[AQ_OWN_COUNTS];
     assert_false(aq_rank_read_counts(file->fd, &seen, visit, &visits));
+    assert_false(aq_rank_read_own(file->fd, &seen, own));
 }
 
 // ---- damaged heads ----
@@ -252,6 +278,7 @@ static void any_bytes_stay_within_bounds(void **state)
 {
     const file_t *file = *state;
     aq_seen_stack_t stack;
+    uint64_t own[AQ_OWN_COUNTS];
     visits_t visits;
     srandom(1);
     for (int round = 0; round < 3000; round++) {
@@ -261,6 +288,7 @@ static void any_bytes_stay_within_bounds(void **state)
         if (aq_rank_read(file->fd, &seen, &version) == AQ_READ_OK) {
             within_bounds();
             (void)aq_rank_read_counts(file->fd, &seen, visit, &visits);
+            (void)aq_rank_read_own(file->fd, &seen, own);
         }
         assert_true(aq_rank_read_stack(file->fd, &stack));
         assert_true(stack.handler >= -1 && stack.handler < 256);
@@ -275,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_correct_file_is_read),
         TEST(counters_of_all_slots_are_added),
+        TEST(counts_of_all_threads_are_added),
         TEST(counters_outside_of_the_file_are_refused),
         TEST(a_file_that_shrinks_is_refused),
         TEST(wrong_identities_are_refused),

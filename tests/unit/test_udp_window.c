@@ -44,15 +44,20 @@ typedef struct rank {
 static uint8_t segments[2][SEGMENT];
 static uintptr_t segment_addr[2];
 static const uintptr_t segment_size[2] = {SEGMENT, SEGMENT};
-static unsigned seen[VALUES], deliveries, resent;
+static unsigned seen[VALUES], deliveries, resent, dropped[GASNETX_DROP_REASONS];
 static struct {
     aq_return_path_t path;
     uint32_t source;
     bool reply;
 } last;
 
-static void note_resent(aq_observed_t what, uint32_t rank, uint64_t bytes)
+static void note_observed(aq_observed_t what, uint32_t rank, uint64_t bytes)
 {
+    if (what == AQ_OBSERVED_DROP) {
+        assert_true(rank == AQ_OBSERVED_NO_PEER && bytes < GASNETX_DROP_REASONS);
+        dropped[bytes]++;
+        return;
+    }
     assert_int_equal(what, AQ_OBSERVED_RETRANSMISSION);
     assert_true(rank < 2 && bytes > 0);
     resent++;
@@ -85,7 +90,8 @@ static void rank_open(rank_t *rank, uint32_t number)
                                    .segment_size = segment_size,
                                    .segment_holds = in_a_segment,
                                    .deliver = note_delivery};
-    aq_observed_by(note_resent);
+    aq_observed_by(note_observed);
+    memset(dropped, 0, sizeof dropped);
     rank->main = udp_open_alone(&rank->env);
     assert_non_null(rank->main);
 }
@@ -386,6 +392,7 @@ static void a_datagram_is_good_once_and_for_one_window(void **state)
         deliver_datagram(&genuine, b);
         assert_int_equal(deliveries, 1);
         assert_int_equal(back->stats.drops[UDP_DROP_REPLAYED], 1);
+        assert_int_equal(dropped[GASNETX_DROP_REPLAYED], 1);
     }
 }
 
@@ -415,6 +422,7 @@ static void a_forged_endpoint_is_dropped(void **state)
         forged.bytes[AT_SOURCE_ENDPOINT + 4] = 2 << 4; // the destination
         deliver_datagram(&forged, other);
         assert_int_equal(other->strangers.drops[UDP_DROP_FORGED], 1);
+        assert_int_equal(dropped[GASNETX_DROP_FORGED], 2);
         assert_int_equal(deliveries, 0);
     }
 }
