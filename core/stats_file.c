@@ -8,7 +8,9 @@
 
 #include "../other/base/settings.h"
 #include "../other/base/settings_lists.h"
+#include "../other/observe/own_names.h"
 #include "aqueduct.h"
+#include "counters.h"
 #include "job.h"
 #include "lock.h"
 #include "observe_file.h"
@@ -20,6 +22,7 @@ static int file = -1;
 static char letters[AQ_MASK_LETTERS];
 static aq_lock_t lock; // of the base, and of the letters
 static gasnetx_counters_t base;
+static uint64_t own_base[AQ_OWN_COUNTS];
 
 // ---- counters ----
 
@@ -73,8 +76,22 @@ static bool is_shown(const char *wanted)
     return strpbrk(letters, wanted) != NULL;
 }
 
+// What the threads count of themselves, but for what is written above.
+static void own_write(aq_lines_t *lines, const uint64_t own[AQ_OWN_COUNTS])
+{
+    for (unsigned i = 0; i < AQ_OWN_COUNTS; i++) {
+        const bool is_above = i >= AQ_OWN_NO_ROOM && i <= AQ_OWN_RESENT;
+        if (!aq_own_name(i).name || is_above)
+            continue;
+        aq_lines_add(lines, "%u %s %" PRIu64, aq_job.rank, aq_own_name(i).name,
+                     own[i] - own_base[i]);
+        aq_lines_end(lines);
+    }
+}
+
 // With the lock held.
-static void counters_write(aq_lines_t *lines, const volatile gasnetx_counters_t *all)
+static void counters_write(aq_lines_t *lines, const volatile gasnetx_counters_t *all,
+                           const uint64_t own[AQ_OWN_COUNTS])
 {
     for (unsigned i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         if (!is_shown(counters[i].letters))
@@ -87,6 +104,7 @@ static void counters_write(aq_lines_t *lines, const volatile gasnetx_counters_t 
         aq_lines_add(lines, "%u dropped %" PRIu64, aq_job.rank,
                      dropped_of(all) - dropped_of(&base));
         aq_lines_end(lines);
+        own_write(lines, own);
     }
 }
 
@@ -115,11 +133,15 @@ void aq_stats_file_dump(bool reset)
         return;
     const volatile gasnetx_counters_t *all = gasnetx_Counters(GEX_EP_INVALID);
     aq_lines_t *lines = lines_begin();
+    uint64_t own[AQ_OWN_COUNTS] = {0};
+    aq_counts_own_sum(own);
     aq_lock_take(&lock);
     if (all && lines)
-        counters_write(lines, all);
-    if (all && reset)
+        counters_write(lines, all, own);
+    if (all && reset) {
         base = *all;
+        memcpy(own_base, own, sizeof own_base);
+    }
     aq_lock_drop(&lock);
     lines_finish(lines);
 }

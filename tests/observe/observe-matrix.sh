@@ -9,7 +9,7 @@ ranks=$1 threads=$2
 shift 2
 name="$ranks ranks of $threads threads"
 
-GASNET_TRAFFIC=$work/matrix job "$*" "$ranks" traffic_work "$threads"
+GASNET_TRAFFIC=$work/matrix GASNET_STATSFILE=$work/counts job "$*" "$ranks" traffic_work "$threads"
 [ "$code" = 0 ] || complain "the exit code is $code"
 [ ! -s "$work/err" ] || complain "there is a message"
 sed -n '/^[0-9]*,[0-9]*,/p' "$work/out" | sort >"$work/expected"
@@ -19,4 +19,19 @@ diff "$work/expected" "$work/written" || complain "the matrix differs (> is what
 head -1 "$work/matrix" | grep -q '^from,to,from_host,to_host,' || complain "there is no title"
 sums=$(tail -n +2 "$work/matrix" | awk -F, '{n += $22; r += $23} END {print "no_room " n " resent " r}')
 [ -z "${TROUBLE:-}" ] || [[ $sums =~ $TROUBLE\ [1-9] ]] || complain "there is no trouble: $sums"
+
+# The reasons of drops, which the ranks count for those who watch, agree with what conduits count.
+awk -v ranks="$ranks" '
+    $2 == "dropped" { all[$1] = $3; count++ }
+    $2 ~ /^dropped_/ { reasons[$1] += $3 }
+    $2 == "polls_found" && ranks > 1 && $3 == 0 { print "no poll of rank " $1 " has found anything" }
+    END {
+        for (rank in all)
+            if (all[rank] != reasons[rank])
+                print "rank " rank " has " all[rank] " drops, and reasons for " reasons[rank]
+        if (count != ranks)
+            print count " ranks have counts"
+    }' "$work/counts" >"$work/odd"
+[ ! -s "$work/odd" ] || complain "$(cat "$work/odd")"
+[ "${TROUBLE:-}" != resent ] || grep -q ' dropped_injected [1-9]' "$work/counts" || complain "nothing was dropped"
 conclude matrices
