@@ -187,6 +187,17 @@ static __attribute__((noinline)) unsigned poll_with_windows(unsigned what)
     return own ? poll_own_window(own, what) : poll_everything(what);
 }
 
+// Another thread may wait for what the handlers of a poll did. Returns done.
+static inline unsigned poll_ends(unsigned done)
+{
+    if (!done)
+        return 0;
+    aq_count_own(AQ_OWN_POLLS_FOUND);
+    if (aq_threads)
+        aq_progress_wake();
+    return done;
+}
+
 static inline unsigned poll_all(unsigned what)
 {
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
@@ -200,12 +211,7 @@ static inline unsigned poll_all(unsigned what)
         done += poll_with_windows(what);
     else
         done += poll_conduits(what);
-    if (done) {
-        aq_count_own(AQ_OWN_POLLS_FOUND);
-        if (aq_threads)
-            aq_progress_wake(); // another thread may wait for what these handlers did
-    }
-    return done;
+    return poll_ends(done);
 }
 
 unsigned aq_progress_poll(void)
@@ -222,8 +228,7 @@ void aq_progress_poll_replies(void)
 {
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
         aq_job_exit_requested();
-    if (poll_everything(AQ_POLL_REPLIES) && aq_threads)
-        aq_progress_wake();
+    (void)poll_ends(poll_everything(AQ_POLL_REPLIES));
 }
 
 unsigned aq_progress_poll_endpoint(const aq_window_t *window)
@@ -231,10 +236,7 @@ unsigned aq_progress_poll_endpoint(const aq_window_t *window)
     const unsigned what = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
         aq_job_exit_requested();
-    const unsigned done = window ? aq_window_poll(window, what) : poll_conduits(what);
-    if (aq_threads && done)
-        aq_progress_wake();
-    return done;
+    return poll_ends(window ? aq_window_poll(window, what) : poll_conduits(what));
 }
 
 static unsigned turn_busy_tasks(void)
@@ -255,9 +257,7 @@ unsigned aq_progress_serve(unsigned index)
     aq_conduit_t *conduit = aq_job.conduits[index];
     unsigned done = turn_busy_tasks();
     done += conduit->ops->poll(conduit, what) + aq_window_poll_conduit(index, what);
-    if (done)
-        aq_progress_wake();
-    return done;
+    return poll_ends(done);
 }
 
 void aq_progress_wait_replies(unsigned turns)
