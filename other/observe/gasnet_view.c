@@ -9,6 +9,7 @@
 #include "view_files.h"
 #include "view_matrix_trace.h"
 #include "view_page.h"
+#include "view_picture.h"
 #include "view_sheet.h"
 #include "view_summary.h"
 #include "view_svg.h"
@@ -37,12 +38,13 @@ static const char usage[] =
     "\n"
     "Options of trace\n"
     "  --html FILE    write a page for browsers, too, with timeline, summary and matrix\n"
+    "  --svg FILE     write a picture of the timeline, too\n"
     "  --matrix FILE  take the matrix of the page from a traffic matrix, not from the trace\n"
     "\n"
     "Exit code 0: done; 1: a file cannot be read or written; 2: the options are not legal.\n";
 
 typedef struct options {
-    const char *output, *title, *html, *matrix;
+    const char *output, *title, *html, *svg, *matrix;
     aq_view_what_t what;
     bool text;
     int64_t snapshot;
@@ -83,6 +85,9 @@ static int option_take(options_t *options, int option, const char *word)
     case 'p':
         options->html = word;
         return 0;
+    case 'g':
+        options->svg = word;
+        return 0;
     case 'm':
         options->matrix = word;
         return 0;
@@ -106,6 +111,7 @@ static const struct option matrix_options[] = {FOR_BOTH,
                                                {NULL, 0, NULL, 0}};
 static const struct option trace_options[] = {FOR_BOTH,
                                               {"html", required_argument, NULL, 'p'},
+                                              {"svg", required_argument, NULL, 'g'},
                                               {"matrix", required_argument, NULL, 'm'},
                                               {NULL, 0, NULL, 0}};
 
@@ -193,6 +199,18 @@ static bool page_write(const aq_view_findings_t *findings, const aq_view_sheet_t
     return aq_view_close(stream, options->html) && room;
 }
 
+static bool picture_write(const aq_view_findings_t *findings, const options_t *options)
+{
+    FILE *stream = options->svg ? aq_view_create(options->svg) : NULL;
+    if (!stream)
+        return !options->svg;
+    const bool room =
+        aq_view_picture_write(stream, findings, options->title ? options->title : "Trace of a job");
+    if (!room)
+        aq_log_error("out of memory for the picture");
+    return aq_view_close(stream, options->svg) && room;
+}
+
 // The matrix of the page. False: logged.
 static bool matrix_find(const aq_view_trace_t *trace, const options_t *options,
                         aq_view_matrix_t *matrix)
@@ -217,7 +235,7 @@ static bool trace_show(const aq_view_trace_t *trace, const options_t *options)
     if (!done)
         aq_log_error("out of memory for the summary of %zu events", trace->count);
     done = done && matrix_find(trace, options, &matrix) && summary_write(&summary, options) &&
-           page_write(&findings, &summary, &matrix, options);
+           page_write(&findings, &summary, &matrix, options) && picture_write(&findings, options);
     aq_view_matrix_free(&matrix);
     aq_view_sheet_free(&summary);
     aq_view_findings_free(&findings);

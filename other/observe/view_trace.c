@@ -94,7 +94,9 @@ static int event_compare(const void *a, const void *b)
         return left->thread < right->thread ? -1 : 1;
     if (left->start != right->start)
         return left->start < right->start ? -1 : 1;
-    return (left->length < right->length) - (left->length > right->length);
+    if (left->length != right->length)
+        return left->length < right->length ? 1 : -1;
+    return (left->phase > right->phase) - (left->phase < right->phase); // a call (X) is first
 }
 
 static void times_shift(aq_view_trace_t *trace)

@@ -8,6 +8,7 @@
 
 #include "../../other/observe/view_csv.h"
 #include "../../other/observe/view_page.h"
+#include "../../other/observe/view_picture.h"
 #include "../../other/observe/view_svg.h"
 #include "../../other/observe/view_text.h"
 #include "../../other/observe/view_trace_read.h"
@@ -54,6 +55,7 @@ static void trace_show(FILE *output, const aq_view_trace_t *trace)
     require(!sheet.failed);
     const aq_view_page_t page = {&findings, &sheet, NULL, AQ_VIEW_BYTES, "title"};
     require(aq_view_page_write(output, &page));
+    require(aq_view_picture_write(output, &findings, "title"));
     aq_view_sheet_text(output, &sheet);
     aq_view_sheet_free(&sheet);
     aq_view_findings_free(&findings);

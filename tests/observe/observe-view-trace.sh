@@ -1,6 +1,7 @@
 #!/bin/bash
-# observe-view-trace: gasnet_view sums up a trace whose numbers are known (view-trace.json), and makes
-# a page of it that needs no network and draws in a browser; wrong files get one sentence.
+# observe-view-trace: gasnet_view sums up a trace whose numbers are known (view-trace.json), makes a
+# page of it that needs no network and draws in a browser, and a picture; wrong files get one
+# sentence.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 . "$(dirname "$0")/../launch/launch-functions.sh"
@@ -68,6 +69,32 @@ view_page()
     grep -qF 'rank 2 to rank 0: 4 (4 atomics)' "$work/other.html" || fail "the page has no other matrix"
 }
 
+# count N TEXT: the picture has it in N lines.
+count()
+{
+    [ "$(grep -cF -- "$2" "$work/picture.svg")" -eq "$1" ] || fail "the picture has not $1 times '$2'"
+}
+
+view_picture()
+{
+    expect 0 gasnet_view trace --title 'A <b> & c' --svg "$work/picture.svg" "$trace"
+    silent
+    diff "$here/view-trace.expected" "$work/out" >"$work/err" || fail "with a picture, the summary differs"
+    count 1 'A &#60;b&#62; &#38; c</text>'
+    count 1 '3 ranks, 3 threads, 33 events in 4.02 ms'
+    count 3 'from the send to the handler</title>'
+    count 1 'rank 0 to rank 1, 30 us from the send'
+    count 2 ' came last, '
+    count 1 'barrier 2 of team 0: rank 2 came last, 1.9 ms after the first; others waited 3.3 ms in all'
+    count 1 '<title>step 3 &#60;/script&#62;, rank 0</title>'
+    count 1 '>4 ms</text>'
+    count 1 '<path stroke="#d0342c"' # between the hosts
+    expect 1 gasnet_view trace --svg "$work/none/picture.svg" "$trace"
+    says "$work/none/picture.svg: cannot be written: No such file or directory; name a file in a folder"
+    expect 1 gasnet_view trace --svg /dev/full "$trace"
+    says '/dev/full: cannot be written: No space left on device'
+}
+
 # The script runs to its end, and says what it has drawn.
 view_browser()
 {
@@ -84,5 +111,6 @@ view_browser()
 view_summary
 view_wrong
 view_page
+view_picture
 view_browser
 exit 0

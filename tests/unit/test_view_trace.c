@@ -12,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../other/observe/view_bins.h"
 #include "../../other/observe/view_matrix_trace.h"
 #include "../../other/observe/view_page.h"
+#include "../../other/observe/view_picture.h"
+#include "../../other/observe/view_records.h"
 #include "../../other/observe/view_times.h"
 #include "../../other/observe/view_trace_read.h"
 
@@ -52,6 +55,52 @@ static bool trace_read(const char *text, size_t length)
     return read && aq_view_trace_finish(&trace);
 }
 
+// ---- records ----
+
+typedef struct seen {
+    int64_t time;
+    const aq_view_event_t *calls[64]; // that are open
+    size_t depth, colls, records;
+} seen_t;
+
+static bool record_check(const aq_view_record_t *record, void *context)
+{
+    seen_t *seen = context;
+    assert_true(record->time >= seen->time);
+    seen->time = record->time;
+    seen->records++;
+    if (record->step == AQ_VIEW_ENTER) {
+        assert_true(seen->depth < sizeof seen->calls / sizeof *seen->calls);
+        seen->calls[seen->depth++] = record->event;
+    }
+    if (record->step == AQ_VIEW_LEAVE) {
+        assert_true(seen->depth > 0);
+        assert_ptr_equal(seen->calls[--seen->depth], record->event);
+    }
+    seen->colls += record->step == AQ_VIEW_COLL_BEGIN;
+    assert_true(record->step != AQ_VIEW_COLL_END || seen->colls > 0);
+    seen->colls -= record->step == AQ_VIEW_COLL_END;
+    return true;
+}
+
+// Returns how many there are, of all threads.
+static size_t records_check(void)
+{
+    size_t records = 0;
+    for (size_t i = 0; i < trace.count;) {
+        const size_t end = aq_view_thread_end(&trace, i);
+        seen_t seen = {.time = INT64_MIN};
+        assert_true(aq_view_records_pass(&trace, i, end, record_check, &seen));
+        assert_int_equal(seen.depth, 0);
+        assert_int_equal(seen.colls, 0);
+        records += seen.records;
+        i = end;
+    }
+    return records;
+}
+
+// ---- the trace ----
+
 // Everything that is made of a trace.
 static void all_make(void)
 {
@@ -68,8 +117,10 @@ static void all_make(void)
     const aq_view_page_t page = {&findings, &sheet, &matrix, AQ_VIEW_BYTES, "title"};
     aq_view_sheet_text(stream, &sheet);
     assert_true(aq_view_page_write(stream, &page));
+    assert_true(aq_view_picture_write(stream, &findings, "title"));
     fclose(stream);
     assert_non_null(strstr(text, "</html>"));
+    (void)records_check();
     free(text);
     aq_view_matrix_free(&matrix);
     aq_view_sheet_free(&sheet);
@@ -131,6 +182,33 @@ static void test_times(void **state)
     assert_int_equal(times.ns[AQ_VIEW_IN_COLL], 4000);
 }
 
+// A collective and a call that cross, and calls that end after the one around them.
+static void test_records(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "[\n" ORIGIN("0") EVENT("0", "barrier", "coll", "\"ph\":\"X\",\"ts\":0,\"dur\":5")
+            EVENT("0", "handler 1", "am", "\"ph\":\"X\",\"ts\":4,\"dur\":9")
+                EVENT("0", "wait", "wait", "\"ph\":\"X\",\"ts\":2,\"dur\":6")
+                    EVENT("0", "step", "user", "\"ph\":\"i\",\"ts\":8")
+                        EVENT("0", "put", "rma", "\"ph\":\"X\",\"ts\":8,\"dur\":0");
+    aq_view_findings_t findings;
+    aq_view_bins_t bins;
+    assert_true(trace_read(text, strlen(text)));
+    assert_int_equal(records_check(), 9);
+    assert_true(aq_view_findings_make(&findings, &trace));
+    assert_true(aq_view_bins_make(&bins, &trace));
+    assert_int_equal(bins.rows, 1);
+    assert_int_equal(bins.columns, AQ_VIEW_MOST_COLUMNS);
+    assert_int_equal(bins.span, 13000); // the handler goes on, but is drawn until its wait ends
+    assert_int_equal(bins.kinds[0], AQ_VIEW_PROGRAM);
+    assert_int_equal(bins.kinds[1100 * 3 / 13], AQ_VIEW_IN_COLL);
+    assert_int_equal(bins.kinds[1100 * 7 / 13], AQ_VIEW_HANDLER);
+    assert_int_equal(bins.kinds[1100 * 9 / 13], AQ_VIEW_NOTHING);
+    aq_view_bins_free(&bins);
+    aq_view_findings_free(&findings);
+}
+
 // A file that ends anywhere is read, or refused with a sentence; so is one with a wrong byte.
 static void test_cut(void **state)
 {
@@ -157,8 +235,9 @@ static void test_wrong_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole), cmocka_unit_test(test_findings), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_cut), cmocka_unit_test(test_wrong_bytes)};
+        cmocka_unit_test(test_whole), cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_times), cmocka_unit_test(test_records),
+        cmocka_unit_test(test_cut),   cmocka_unit_test(test_wrong_bytes)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     aq_view_trace_free(&trace);
     return failed;

@@ -1,0 +1,12 @@
+// Draws a trace as a picture (SVG): a row for each thread, with what it did, when.
+#ifndef AQ_VIEW_PICTURE_H
+#define AQ_VIEW_PICTURE_H
+
+#include <stdio.h>
+
+#include "view_summary.h"
+
+// False: memory is out. The caller checks the stream.
+bool aq_view_picture_write(FILE *stream, const aq_view_findings_t *findings, const char *title);
+
+#endif
