@@ -8,6 +8,7 @@
 #include "../base/size.h"
 #include "view_files.h"
 #include "view_matrix_trace.h"
+#include "view_otf2.h"
 #include "view_page.h"
 #include "view_picture.h"
 #include "view_sheet.h"
@@ -39,12 +40,13 @@ static const char usage[] =
     "Options of trace\n"
     "  --html FILE    write a page for browsers, too, with timeline, summary and matrix\n"
     "  --svg FILE     write a picture of the timeline, too\n"
+    "  --otf2 DIR     write the trace in the format OTF2, too, into a directory that is made\n"
     "  --matrix FILE  take the matrix of the page from a traffic matrix, not from the trace\n"
     "\n"
     "Exit code 0: done; 1: a file cannot be read or written; 2: the options are not legal.\n";
 
 typedef struct options {
-    const char *output, *title, *html, *svg, *matrix;
+    const char *output, *title, *html, *svg, *otf2, *matrix;
     aq_view_what_t what;
     bool text;
     int64_t snapshot;
@@ -88,6 +90,9 @@ static int option_take(options_t *options, int option, const char *word)
     case 'g':
         options->svg = word;
         return 0;
+    case 'f':
+        options->otf2 = word;
+        return 0;
     case 'm':
         options->matrix = word;
         return 0;
@@ -112,6 +117,7 @@ static const struct option matrix_options[] = {FOR_BOTH,
 static const struct option trace_options[] = {FOR_BOTH,
                                               {"html", required_argument, NULL, 'p'},
                                               {"svg", required_argument, NULL, 'g'},
+                                              {"otf2", required_argument, NULL, 'f'},
                                               {"matrix", required_argument, NULL, 'm'},
                                               {NULL, 0, NULL, 0}};
 
@@ -235,7 +241,8 @@ static bool trace_show(const aq_view_trace_t *trace, const options_t *options)
     if (!done)
         aq_log_error("out of memory for the summary of %zu events", trace->count);
     done = done && matrix_find(trace, options, &matrix) && summary_write(&summary, options) &&
-           page_write(&findings, &summary, &matrix, options) && picture_write(&findings, options);
+           page_write(&findings, &summary, &matrix, options) && picture_write(&findings, options) &&
+           (!options->otf2 || aq_view_otf2_write(&findings, options->otf2));
     aq_view_matrix_free(&matrix);
     aq_view_sheet_free(&summary);
     aq_view_findings_free(&findings);

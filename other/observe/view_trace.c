@@ -126,7 +126,8 @@ static bool is_async(const aq_view_event_t *event)
     return event->phase == 'b' || event->phase == 'e';
 }
 
-// Gives operations that one call begins and another one ends their length.
+// Gives operations that one call begins and another one ends their length, and their end the rank
+// that they are with.
 static bool asyncs_pair(aq_view_trace_t *trace)
 {
     aq_view_event_t **ends = calloc(trace->count, sizeof *ends);
@@ -139,8 +140,10 @@ static bool asyncs_pair(aq_view_trace_t *trace)
     qsort(ends, count, sizeof *ends, async_compare);
     for (size_t i = 1; i < count; i++)
         if (ends[i]->phase == 'e' && ends[i - 1]->phase == 'b' && ends[i]->id == ends[i - 1]->id &&
-            ends[i]->rank == ends[i - 1]->rank)
+            ends[i]->rank == ends[i - 1]->rank) {
             ends[i - 1]->length = ends[i]->start - ends[i - 1]->start;
+            ends[i]->peer = ends[i - 1]->peer;
+        }
     free(ends);
     return true;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../other/observe/view_csv.h"
+#include "../../other/observe/view_numbers.h"
 #include "../../other/observe/view_page.h"
 #include "../../other/observe/view_picture.h"
 #include "../../other/observe/view_svg.h"
@@ -57,6 +58,9 @@ static void trace_show(FILE *output, const aq_view_trace_t *trace)
     require(aq_view_page_write(output, &page));
     require(aq_view_picture_write(output, &findings, "title"));
     aq_view_sheet_text(output, &sheet);
+    aq_otf2_numbers_t numbers;
+    require(aq_otf2_numbers_make(&numbers, &findings));
+    aq_otf2_numbers_free(&numbers);
     aq_view_sheet_free(&sheet);
     aq_view_findings_free(&findings);
 }

@@ -8,12 +8,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../other/observe/view_bins.h"
 #include "../../other/observe/view_matrix_trace.h"
+#include "../../other/observe/view_numbers.h"
+#include "../../other/observe/view_otf2.h"
 #include "../../other/observe/view_page.h"
 #include "../../other/observe/view_picture.h"
 #include "../../other/observe/view_records.h"
@@ -99,6 +102,26 @@ static size_t records_check(void)
     return records;
 }
 
+// ---- numbers for OTF2 ----
+
+static void numbers_check(const aq_view_findings_t *findings)
+{
+    aq_otf2_numbers_t numbers;
+    assert_true(aq_otf2_numbers_make(&numbers, findings));
+    size_t events = 0;
+    for (uint32_t i = 0; i < numbers.location_count; i++)
+        events += numbers.locations[i].end - numbers.locations[i].first;
+    assert_int_equal(events, trace.count);
+    for (uint32_t rank = 0; rank < trace.ranks; rank++)
+        if (numbers.member_of[rank] != AQ_VIEW_NO_RANK)
+            assert_int_equal(numbers.locations[numbers.location_of[numbers.member_of[rank]]].rank,
+                             rank);
+    for (size_t i = 0; i < findings->colls.arrival_count; i++)
+        assert_true(aq_otf2_communicator(&numbers, findings->colls.arrivals[i]->team) <=
+                    numbers.team_count);
+    aq_otf2_numbers_free(&numbers);
+}
+
 // ---- the trace ----
 
 // Everything that is made of a trace.
@@ -121,6 +144,7 @@ static void all_make(void)
     fclose(stream);
     assert_non_null(strstr(text, "</html>"));
     (void)records_check();
+    numbers_check(&findings);
     free(text);
     aq_view_matrix_free(&matrix);
     aq_view_sheet_free(&sheet);
@@ -218,6 +242,32 @@ static void test_cut(void **state)
             all_make();
 }
 
+static int entry_remove(const char *path, const struct stat *status, int type, struct FTW *at)
+{
+    (void)status, (void)type, (void)at;
+    return remove(path);
+}
+
+// An archive is written of a trace that is cut anywhere, at some of the lengths.
+static void test_archives(void **state)
+{
+    (void)state;
+#ifndef AQ_HAVE_OTF2
+    skip();
+#endif
+    for (size_t length = 1; length < strlen(whole); length += 13) {
+        char directory[] = "otf2-XXXXXX";
+        aq_view_findings_t findings;
+        if (!trace_read(whole, length))
+            continue;
+        assert_non_null(mkdtemp(directory));
+        assert_true(aq_view_findings_make(&findings, &trace));
+        assert_true(aq_view_otf2_write(&findings, directory));
+        assert_int_equal(nftw(directory, entry_remove, 4, FTW_DEPTH | FTW_PHYS), 0);
+        aq_view_findings_free(&findings);
+    }
+}
+
 static void test_wrong_bytes(void **state)
 {
     (void)state;
@@ -235,9 +285,10 @@ static void test_wrong_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole), cmocka_unit_test(test_findings),
-        cmocka_unit_test(test_times), cmocka_unit_test(test_records),
-        cmocka_unit_test(test_cut),   cmocka_unit_test(test_wrong_bytes)};
+        cmocka_unit_test(test_whole),      cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_times),      cmocka_unit_test(test_records),
+        cmocka_unit_test(test_cut),        cmocka_unit_test(test_archives),
+        cmocka_unit_test(test_wrong_bytes)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     aq_view_trace_free(&trace);
     return failed;
