@@ -9,6 +9,7 @@
 #include "../core/progress.h"
 #include "../core/report.h"
 #include "../core/trace.h"
+#include "../other/base/probes.h"
 #include "gasnetex_rma.h"
 
 aq_barrier_t aq_barrier_named;
@@ -49,6 +50,7 @@ static void speak_for_nbrhd(aq_barrier_t *b)
 static void complete_phase(aq_barrier_t *b, aq_vote_t result)
 {
     aq_event_t *event = b->first;
+    aq_probe_collective_end(b->rank, b->across.id, AQ_SHOWN_BARRIER, b->entered);
     b->result = result;
     atomic_store_explicit(&b->completed, b->entered, memory_order_release);
     if (event) {
@@ -129,6 +131,7 @@ static gex_Event_t barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
 {
     busy_begin();
     b->initiated++;
+    aq_probe_collective_start(b->rank, b->across.id, AQ_SHOWN_BARRIER, b->initiated, 0, 0);
     b->vote = vote;
     const bool pends =
         b->initiated - atomic_load_explicit(&b->completed, memory_order_relaxed) > 1 ||
@@ -274,6 +277,7 @@ static void *own_area(void)
 
 void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place)
 {
+    b->rank = aq_job.rank;
     b->own = place->areas[0] ? NULL : own_area();
     aq_shared_start(&b->shared, b->own ? &b->own : place->areas, place->size, place->index,
                     place->groups == 1);

@@ -100,6 +100,7 @@ bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote);
 // ---- the whole barrier: barrier.c ----
 
 typedef struct aq_barrier {
+    uint32_t rank;      // of this process in the job, for probes
     uint32_t initiated; // phases that the client has started
     uint32_t entered;   // phases that this process has arrived at
     _Atomic uint32_t completed;

@@ -162,8 +162,16 @@ gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned 
 // Ranks that have asked for their blocks by messages; 0: they have not.
 enum { AQ_COLL_ASKED = 1, AQ_COLL_ANSWERED };
 
+// The call of the client that an operation is a part of, for probes.
+typedef struct aq_coll_asked {
+    uint64_t team;
+    uint32_t rank;           // of this process in the job
+    uint32_t kind, sequence; // aq_shown_call_t; number of the call in the team
+} aq_coll_asked_t;
+
 typedef struct aq_coll_op {
-    aq_coll_call_t call; // the request of the client, or a share of that request
+    aq_coll_call_t call;   // the request of the client, or a share of that request
+    aq_coll_asked_t asked; // set together with `event`
     const aq_coll_way_t *way;
     aq_coll_t *coll;
     struct aq_coll_op *next; // of the team, in order

@@ -16,6 +16,7 @@
 #include "../core/poll_loop.h"
 #include "../core/progress.h"
 #include "../core/trace.h"
+#include "../other/base/probes.h"
 #include "coll.h"
 #include "coll_limits.h"
 
@@ -174,6 +175,16 @@ static void unlink_op(aq_coll_t *coll, aq_coll_op_t *op)
     count_open(coll, -1);
 }
 
+// One operation less is pending in an event. The caller holds aq_coll_lock, as for all operations
+// of collectives.
+static void end_in_event(const aq_coll_op_t *op)
+{
+    const gex_Event_t part = aq_event_part(op->event, AQ_PART_OTHER);
+    if (atomic_load_explicit(&part->pending, memory_order_relaxed) == 1)
+        aq_probe_collective_end(op->asked.rank, op->asked.team, op->asked.kind, op->asked.sequence);
+    aq_event_end(part);
+}
+
 // The caller holds aq_coll_lock. If the initiator still uses the record, the initiator releases the
 // record.
 static void complete_op(aq_coll_op_t *op)
@@ -184,7 +195,7 @@ static void complete_op(aq_coll_op_t *op)
     if (op->then)
         op->then->held = false;
     if (op->event)
-        aq_event_end(aq_event_part(op->event, AQ_PART_OTHER));
+        end_in_event(op);
     if (op->event || op->detached)
         give_back(op);
 }
@@ -318,7 +329,7 @@ static aq_coll_call_t share_of(const aq_coll_call_t *call, uint32_t share, uint3
 }
 
 // Creates an event that counts the outstanding operations. The caller holds aq_coll_lock.
-static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count)
+static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count, const aq_coll_asked_t *asked)
 {
     aq_event_t *event = NULL;
     for (uint32_t i = 0; i < count; i++) {
@@ -330,12 +341,13 @@ static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count)
             event = aq_event_new();
         aq_event_begin(aq_event_part(event, AQ_PART_OTHER));
         ops[i]->event = event;
+        ops[i]->asked = *asked;
     }
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 
 // Advances the operations that were just initiated; returns their event.
-static gex_Event_t run_ops(aq_coll_op_t *const *ops, uint32_t count)
+static gex_Event_t run_ops(aq_coll_op_t *const *ops, uint32_t count, const aq_coll_asked_t *asked)
 {
     if (try_busy()) {
         bool any = false;
@@ -347,7 +359,7 @@ static gex_Event_t run_ops(aq_coll_op_t *const *ops, uint32_t count)
             aq_progress_wake();
     }
     aq_lock_take(&aq_coll_lock);
-    gex_Event_t event = event_for(ops, count);
+    gex_Event_t event = event_for(ops, count, asked);
     aq_lock_drop(&aq_coll_lock);
     return event;
 }
@@ -363,7 +375,8 @@ static aq_coll_op_t *append_in_stretch(aq_coll_t *coll, const aq_coll_call_t *ca
 }
 
 // Initiates the steps of an operation. One that waits is held until the one before is complete.
-static gex_Event_t begin_chain(const aq_coll_step_t *steps, uint32_t count)
+static gex_Event_t begin_chain(const aq_coll_step_t *steps, uint32_t count,
+                               const aq_coll_asked_t *asked)
 {
     aq_coll_op_t *ops[AQ_COLL_STEPS];
     aq_lock_take(&aq_coll_lock);
@@ -375,7 +388,7 @@ static gex_Event_t begin_chain(const aq_coll_step_t *steps, uint32_t count)
             ops[i - 1]->then = ops[i];
     }
     aq_lock_drop(&aq_coll_lock);
-    return run_ops(ops, count);
+    return run_ops(ops, count, asked);
 }
 
 // In a team of one rank. An exclusive scan has no result there.
@@ -388,7 +401,8 @@ static gex_Event_t complete_alone(const aq_coll_call_t *call)
 }
 
 // Initiates an operation over the whole team.
-static gex_Event_t begin_whole(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync)
+static gex_Event_t begin_whole(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync,
+                               const aq_coll_asked_t *asked)
 {
     aq_coll_op_t *ops[AQ_SPLIT_RANKS];
     const uint32_t shares = sync ? 1 : shares_of(coll, call);
@@ -405,25 +419,27 @@ static gex_Event_t begin_whole(aq_coll_t *coll, const aq_coll_call_t *call, unsi
         ops[count++] = append_fence(coll);
     }
     aq_lock_drop(&aq_coll_lock);
-    return run_ops(ops, count);
+    return run_ops(ops, count, asked);
 }
 
 // In a team of several hosts with several members on some of them.
-static gex_Event_t begin_divided(aq_coll_t *coll, const aq_coll_call_t *call)
+static gex_Event_t begin_divided(aq_coll_t *coll, const aq_coll_call_t *call,
+                                 const aq_coll_asked_t *asked)
 {
     aq_coll_step_t steps[AQ_COLL_STEPS];
     const uint32_t count = aq_coll_hosts_divide(coll, call, steps);
-    return count ? begin_chain(steps, count) : begin_whole(coll, call, 0);
+    return count ? begin_chain(steps, count, asked) : begin_whole(coll, call, 0, asked);
 }
 
-static gex_Event_t begin_somehow(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync)
+static gex_Event_t begin_somehow(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync,
+                                 const aq_coll_asked_t *asked)
 {
     if (coll->map.size == 1)
         return complete_alone(call);
     aq_shown_team_t *shown = coll->barrier.shown;
-    aq_rank_show_call(shown, AQ_SHOWN_BROADCAST + (unsigned)call->kind);
-    gex_Event_t event =
-        coll->has_hosts && !sync ? begin_divided(coll, call) : begin_whole(coll, call, sync);
+    aq_rank_show_call(shown, asked->kind);
+    gex_Event_t event = coll->has_hosts && !sync ? begin_divided(coll, call, asked)
+                                                 : begin_whole(coll, call, sync, asked);
     if (event)
         aq_rank_note_call((aq_event_t *)(void *)(event - event->index), shown);
     return event;
@@ -433,7 +449,15 @@ gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned 
 {
     const uint64_t begin = aq_trace_begin(AQ_TRACE_COLL);
     const uint32_t sequence = ++coll->calls;
-    const gex_Event_t event = begin_somehow(coll, call, sync);
+    const aq_coll_asked_t asked = {.rank = aq_job.rank,
+                                   .team = coll->team->id,
+                                   .kind = AQ_SHOWN_BROADCAST + (uint32_t)call->kind,
+                                   .sequence = sequence};
+    aq_probe_collective_start(asked.rank, asked.team, asked.kind, sequence, call->root,
+                              call->unit * call->count);
+    const gex_Event_t event = begin_somehow(coll, call, sync, &asked);
+    if (!event)
+        aq_probe_collective_end(asked.rank, asked.team, asked.kind, sequence);
     if (__builtin_expect(begin != 0, 0))
         aq_trace_collective((aq_traced_t)(AQ_TRACED_BROADCAST + call->kind), begin, coll->team->id,
                             sequence, call->unit * call->count, event);

@@ -73,6 +73,23 @@ static inline void aq_probe_wait_end(void)
     AQ_PROBE(wait_end);
 }
 
+// A barrier or collective of a team begins in this rank, and is complete here, which the thread
+// that finds that out says. kind: aq_shown_call_t (other/observe/rank_file.h); sequence: among the
+// barriers, or among the collectives, of the team. rank: no word of a global variable, see
+// aq_probe_value.
+static inline void aq_probe_collective_start(uint32_t rank, uint64_t team, uint32_t kind,
+                                             uint32_t sequence, uint32_t root, size_t bytes)
+{
+    AQ_PROBE(collective_start, rank, team, kind, sequence, root, bytes);
+    (void)rank, (void)team, (void)kind, (void)sequence, (void)root, (void)bytes;
+}
+static inline void aq_probe_collective_end(uint32_t rank, uint64_t team, uint32_t kind,
+                                           uint32_t sequence)
+{
+    AQ_PROBE(collective_end, rank, team, kind, sequence);
+    (void)rank, (void)team, (void)kind, (void)sequence;
+}
+
 // An operation finds no room: credits, ring or queue are used up.
 static inline void aq_probe_no_room(uint32_t rank, uint32_t to)
 {

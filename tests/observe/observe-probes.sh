@@ -71,6 +71,8 @@ fi
 cat >"$work/sent.bt" <<END
 usdt:@LIBRARY@:aqueduct:message_send { @sent[arg0] = count(); }
 usdt:@LIBRARY@:aqueduct:handler_start /arg1 >= 64/ { @handled = count(); }
+usdt:@LIBRARY@:aqueduct:collective_start { @begun[arg1, arg2, arg3] = count(); }
+usdt:@LIBRARY@:aqueduct:collective_end { @ended[arg1, arg2, arg3] = count(); }
 END
 tracers=()
 mkdir "$work/scripts"
@@ -90,6 +92,16 @@ awk -F, '/^[0-9]+,/ {n[$2] += $3 + $4 + $5 + $7 + $8 + $9} END {for (r in n) pri
 grep '^@sent' "$work/sent.bt.out" | sort | diff "$work/wanted" - || complain "messages (> is what bpftrace saw)"
 handled=$(awk '{n += $2} END {print n}' "$work/wanted")
 grep -qx "@handled: $handled" "$work/sent.bt.out" || complain "not $handled handlers: $(grep handled "$work/sent.bt.out")"
+# The first rank to leave the last barrier ends the job, perhaps before the others have left it.
+last=$(sed -n 's/^@begun\[0, 1, \([0-9]*\)\].*/\1/p' "$work/sent.bt.out" | sort -n | tail -1)
+collectives_of()
+{
+    sed -n "/\[0, 1, $last\]/d; s/^@$1//p" "$work/sent.bt.out" | sort
+}
+collectives_of begun >"$work/begun"
+collectives_of ended | diff "$work/begun" - || complain "collectives (> has ended)"
+awk '!/: 3$/ {wrong = 1} /^\[0, 1, / {barriers++} END {exit wrong || barriers < 2}' "$work/begun" ||
+    complain "not each collective began in 3 ranks: $(cat "$work/begun")"
 expect latency '^@put_us\[[0-9]+, [0-2]\]:'
 expect latency '^@round_trip_us\[[0-9]+, [0-2]\]:'
 expect waits '^@wait_ms\[[0-2], (-1|[0-2])\]: [0-9]+'
