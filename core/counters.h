@@ -32,6 +32,17 @@ typedef enum aq_count {
     AQ_COUNT_REPLY_BYTES,
     AQ_COUNT_PUT_BYTES,
     AQ_COUNT_GET_BYTES,
+    // Further operations, and their bytes.
+    AQ_COUNT_VIS_PUT,
+    AQ_COUNT_VIS_GET,
+    AQ_COUNT_SEND,
+    AQ_COUNT_STREAM,
+    AQ_COUNT_COLL,
+    AQ_COUNT_VIS_PUT_BYTES,
+    AQ_COUNT_VIS_GET_BYTES,
+    AQ_COUNT_SEND_BYTES,
+    AQ_COUNT_STREAM_BYTES,
+    AQ_COUNT_COLL_BYTES,
     // Events.
     AQ_COUNT_NO_ROOM,        // operations that the conduit had no room for at first
     AQ_COUNT_REFUSED,        // those of them that were refused, with GEX_FLAG_IMMEDIATE
@@ -43,7 +54,8 @@ typedef enum aq_count {
 } aq_count_t;
 _Static_assert((int)AQ_COUNT_NO_ROOM == (int)AQ_PEER_COUNTS &&
                    (int)AQ_COUNT_PUT == (int)AQ_PEER_PUT &&
-                   (int)AQ_COUNT_GET_BYTES == (int)AQ_PEER_GET_BYTES,
+                   (int)AQ_COUNT_GET_BYTES == (int)AQ_PEER_GET_BYTES &&
+                   (int)AQ_COUNT_COLL_BYTES == (int)AQ_PEER_COLL_BYTES,
                "records of ranks count what comes before, in this order");
 
 // The cells of one thread for one endpoint.

@@ -50,6 +50,16 @@ static const size_t place_of[AQ_COUNTS] = {
     [AQ_COUNT_REPLY_BYTES] = offsetof(gasnetx_counters_t, reply_bytes),
     [AQ_COUNT_PUT_BYTES] = offsetof(gasnetx_counters_t, put_bytes),
     [AQ_COUNT_GET_BYTES] = offsetof(gasnetx_counters_t, get_bytes),
+    [AQ_COUNT_VIS_PUT] = offsetof(gasnetx_counters_t, vis_puts),
+    [AQ_COUNT_VIS_PUT_BYTES] = offsetof(gasnetx_counters_t, vis_put_bytes),
+    [AQ_COUNT_VIS_GET] = offsetof(gasnetx_counters_t, vis_gets),
+    [AQ_COUNT_VIS_GET_BYTES] = offsetof(gasnetx_counters_t, vis_get_bytes),
+    [AQ_COUNT_SEND] = offsetof(gasnetx_counters_t, sends),
+    [AQ_COUNT_SEND_BYTES] = offsetof(gasnetx_counters_t, send_bytes),
+    [AQ_COUNT_STREAM] = offsetof(gasnetx_counters_t, stream_messages),
+    [AQ_COUNT_STREAM_BYTES] = offsetof(gasnetx_counters_t, stream_bytes),
+    [AQ_COUNT_COLL] = offsetof(gasnetx_counters_t, coll_messages),
+    [AQ_COUNT_COLL_BYTES] = offsetof(gasnetx_counters_t, coll_bytes),
 };
 
 // ---- summing ----

@@ -45,6 +45,16 @@ static const counter_t counters[] = {
     {"put_bytes", "P", offsetof(gasnetx_counters_t, put_bytes)},
     {"gets", "G", offsetof(gasnetx_counters_t, gets)},
     {"get_bytes", "G", offsetof(gasnetx_counters_t, get_bytes)},
+    {"vis_puts", "P", offsetof(gasnetx_counters_t, vis_puts)},
+    {"vis_put_bytes", "P", offsetof(gasnetx_counters_t, vis_put_bytes)},
+    {"vis_gets", "G", offsetof(gasnetx_counters_t, vis_gets)},
+    {"vis_get_bytes", "G", offsetof(gasnetx_counters_t, vis_get_bytes)},
+    {"sends", "A", offsetof(gasnetx_counters_t, sends)},
+    {"send_bytes", "A", offsetof(gasnetx_counters_t, send_bytes)},
+    {"stream_messages", "A", offsetof(gasnetx_counters_t, stream_messages)},
+    {"stream_bytes", "A", offsetof(gasnetx_counters_t, stream_bytes)},
+    {"coll_messages", "W", offsetof(gasnetx_counters_t, coll_messages)},
+    {"coll_bytes", "W", offsetof(gasnetx_counters_t, coll_bytes)},
     {"atomics", "R", offsetof(gasnetx_counters_t, atomics)},
     {"no_room", "IC", offsetof(gasnetx_counters_t, no_room)},
     {"refused", "IC", offsetof(gasnetx_counters_t, refused)},
@@ -184,14 +194,14 @@ void aq_stats_file_set_mask(const char *mask)
 
 static void tell_mask(const char *mask, char wrong)
 {
-    const size_t none = strcspn(mask, "SWBLXOD");
+    const size_t none = strcspn(mask, "SBLXOD");
     if (wrong)
         aq_log_warn("GASNET_STATSMASK=%s: '%c' is no letter of a mask, those are %s, with ^ in "
                     "front for all others; the file has the counters of the other letters",
                     mask, wrong, aq_mask_all);
     if (mask[none] && *mask != '^')
         aq_log_warn("GASNET_STATSMASK=%s: this library has no counters for '%c'; it has some for "
-                    "GPRAIC",
+                    "GPRWAIC",
                     mask, mask[none]);
 }
 

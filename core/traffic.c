@@ -20,7 +20,7 @@
 
 #define NAME "GASNET_TRAFFIC"
 
-enum { LINE_BYTES = 512, BUFFER_BYTES = 64 << 10 };
+enum { LINE_BYTES = 1024, BUFFER_BYTES = 64 << 10 };
 
 bool aq_traffic_on;
 static int file = -1;
@@ -33,6 +33,15 @@ void aq_traffic_arrived(const aq_arrival_t *arrival)
     aq_cell_add(&arrived[arrival->reply ? AQ_ARRIVED_REPLIES : AQ_ARRIVED_REQUESTS], 1);
     aq_cell_add(&arrived[arrival->reply ? AQ_ARRIVED_REPLY_BYTES : AQ_ARRIVED_REQUEST_BYTES],
                 arrival->nbytes);
+}
+
+void aq_traffic_received(uint32_t source, aq_arrived_t messages, size_t nbytes)
+{
+    if (!aq_traffic_on)
+        return;
+    _Atomic uint64_t *arrived = aq_count_record(source)->arrived;
+    aq_cell_add(&arrived[messages], 1);
+    aq_cell_add(&arrived[messages + 1], nbytes);
 }
 
 // ---- lines ----
@@ -70,9 +79,15 @@ static size_t columns_write(const sum_t *sum, unsigned snapshot, char *line, siz
         AQ_COUNT_REPLY_LONG,    AQ_COUNT_REPLY_BYTES,
         AQ_COUNT_PUT,           AQ_COUNT_PUT_BYTES,
         AQ_COUNT_GET,           AQ_COUNT_GET_BYTES,
-        AQ_COUNT_ATOMIC};
-    static const aq_arrived_t arrivals[AQ_ARRIVED] = {AQ_ARRIVED_REQUESTS, AQ_ARRIVED_REQUEST_BYTES,
-                                                      AQ_ARRIVED_REPLIES, AQ_ARRIVED_REPLY_BYTES};
+        AQ_COUNT_ATOMIC,        AQ_COUNT_VIS_PUT,
+        AQ_COUNT_VIS_PUT_BYTES, AQ_COUNT_VIS_GET,
+        AQ_COUNT_VIS_GET_BYTES, AQ_COUNT_SEND,
+        AQ_COUNT_SEND_BYTES,    AQ_COUNT_STREAM,
+        AQ_COUNT_STREAM_BYTES,  AQ_COUNT_COLL,
+        AQ_COUNT_COLL_BYTES};
+    static const aq_arrived_t arrivals[AQ_ARRIVED] = {
+        AQ_ARRIVED_REQUESTS, AQ_ARRIVED_REQUEST_BYTES, AQ_ARRIVED_REPLIES, AQ_ARRIVED_REPLY_BYTES,
+        AQ_ARRIVED_SENDS,    AQ_ARRIVED_SEND_BYTES,    AQ_ARRIVED_STREAMS, AQ_ARRIVED_STREAM_BYTES};
     size_t length = 0;
     for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
         length += (size_t)snprintf(line + length, room - length, ",%" PRIu64, sum->sent[order[i]]);

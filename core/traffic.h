@@ -25,6 +25,10 @@ void aq_traffic_start(void);
 // Adds the lines of this rank, when it leaves the job; once. Blocks for the file system.
 void aq_traffic_write(void);
 
+// Counts a message of two sides or of a stream that has arrived; messages: AQ_ARRIVED_SENDS or
+// AQ_ARRIVED_STREAMS. Does nothing unless aq_traffic_on.
+void aq_traffic_received(uint32_t source, aq_arrived_t messages, size_t nbytes);
+
 // Counts a message of the client that has arrived.
 void aq_traffic_arrived(const aq_arrival_t *arrival);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../core/am.h"
+#include "../core/counters.h"
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
 #include "../core/thread.h"
@@ -123,6 +124,7 @@ static void send_round(aq_dissemination_t *d)
     aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = ARGS};
     d->sent++;
+    aq_count_to(d->to[d->round], AQ_COUNT_COLL);
     // Without a poll, which would take the line away that the other one is about to write.
     if (aq_am_request(d->to[d->round], &am, GEX_FLAG_IMMEDIATE))
         aq_am_request(d->to[d->round], &am, 0);

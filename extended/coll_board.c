@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/counters.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../other/base/minmax.h"
@@ -127,6 +128,13 @@ const void *aq_board_see(const aq_coll_op_t *op, uint32_t rank, uint64_t address
         return mapped;
     const int32_t process = aq_process_of(op->coll->board->member[rank].neighbour);
     return process > 0 && aq_process_read(process, address, room, nbytes) ? room : NULL;
+}
+
+void aq_board_count(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)
+{
+    if (rank != op->coll->board->rank)
+        aq_count_bytes_to(aq_team_jobrank(op->coll->team, rank), AQ_COUNT_COLL, AQ_COUNT_COLL_BYTES,
+                          nbytes);
 }
 
 bool aq_board_reads_all(aq_board_t *board)

@@ -16,6 +16,7 @@
 #define AQ_COLL_BOARD_H
 
 #include "../core/process_read.h"
+#include "../core/traffic.h"
 #include "coll.h"
 #include "coll_limits.h"
 
@@ -165,6 +166,15 @@ void aq_board_end(const aq_coll_op_t *op);
 // cannot read them.
 const void *aq_board_see(const aq_coll_op_t *op, uint32_t rank, uint64_t address, void *room,
                          size_t nbytes);
+
+// Counts bytes that this rank takes from the board or the memory of a rank, if somebody wants to
+// know (core/traffic.h).
+void aq_board_count(const aq_coll_op_t *op, uint32_t rank, size_t nbytes);
+static inline void aq_board_took(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)
+{
+    if (__builtin_expect(aq_traffic_on, 0))
+        aq_board_count(op, rank, nbytes);
+}
 
 // Whether the kernel lets this process read the memory of all members. They have posted something.
 bool aq_board_reads_all(aq_board_t *board);

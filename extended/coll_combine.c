@@ -116,8 +116,11 @@ static void short_combine(const aq_coll_op_t *op, size_t from, size_t to, char *
     const size_t at = from * op->call.unit, nbytes = to * op->call.unit - at;
     uint32_t rank = op->coll->board->size - 1;
     memcpy(result, short_source(op, rank) + at, nbytes);
-    while (rank--)
+    aq_board_took(op, rank, nbytes);
+    while (rank--) {
         op->call.fn(short_source(op, rank) + at, result, to - from, op->call.cdata);
+        aq_board_took(op, rank, nbytes);
+    }
 }
 
 static void short_combine_all(const aq_coll_op_t *op)
@@ -248,6 +251,8 @@ static void posted_share_copy(const aq_coll_op_t *op, uint32_t rank)
     const share_t share = share_of(op, rank);
     const size_t from = share.from * op->call.unit, nbytes = share.to * op->call.unit - from;
     memcpy((char *)op->call.dst + from, aq_board_bytes(op, rank, op->bytes) + from, nbytes);
+    if (nbytes)
+        aq_board_took(op, rank, nbytes);
 }
 
 static bool advance_shared(aq_coll_op_t *op)
@@ -329,6 +334,7 @@ static const void *see_source(const aq_coll_op_t *op, uint32_t rank, size_t at, 
                  "earlier ones could; if the job forbids the call later on, set "
                  "GASNET_PSHM_COPY=0",
                  nbytes, aq_team_jobrank(op->coll->team, rank));
+    aq_board_took(op, rank, nbytes);
     return found;
 }
 
@@ -382,6 +388,7 @@ static void share_copy(const aq_coll_op_t *op, uint32_t rank)
                  aq_team_jobrank(op->coll->team, rank));
     if (there != to)
         memcpy(to, there, nbytes);
+    aq_board_took(op, rank, nbytes);
 }
 
 // Returns true if all shares are here.

@@ -128,6 +128,7 @@ static uint8_t block_take(const aq_coll_op_t *op, uint32_t rank)
     }
     if (from != to)
         memcpy(to, from, op->bytes);
+    aq_board_took(op, rank, op->bytes);
     return HERE;
 }
 
@@ -183,6 +184,7 @@ static void short_take(const aq_coll_op_t *op, uint32_t rank)
     const char *posted = aq_board_bytes(op, rank, op->sent);
     memcpy(aq_coll_block_place(op, rank), posted + block_offset(op, op->coll->board->rank),
            op->bytes);
+    aq_board_took(op, rank, op->bytes);
 }
 
 static bool short_take_all(aq_coll_op_t *op)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../core/am.h"
+#include "../core/counters.h"
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
@@ -33,7 +34,9 @@ void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint
                   .category = AQ_AM_MEDIUM,
                   .handler = AQ_HANDLER_COLL_PART,
                   .nargs = PART_ARGS};
-    aq_am_request(aq_team_jobrank(team, rank), &am, 0);
+    const uint32_t jobrank = aq_team_jobrank(team, rank);
+    aq_count_bytes_to(jobrank, AQ_COUNT_COLL, AQ_COUNT_COLL_BYTES, nbytes);
+    aq_am_request(jobrank, &am, 0);
 }
 
 void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank)

@@ -47,13 +47,14 @@ static inline void rma_count(const aq_rma_op_t *op)
 }
 
 // Starts an operation on memory that is not mapped, with this function.
-static inline int start_away(const aq_rma_op_t *op, gex_Event_t part,
+static inline int start_away(const aq_rma_op_t *op, gex_Event_t part, bool counted,
                              int (*begin)(const aq_rma_op_t *op, gex_Event_t part))
 {
     const int refused = begin(op, part);
     if (refused)
         return refused;
-    rma_count(op);
+    if (counted)
+        rma_count(op);
     return 0;
 }
 
@@ -65,10 +66,11 @@ static aq_access_t access_of(const aq_rma_op_t *op, int reason)
 
 // An endpoint with an identity proves it to the target, which refuses a wrong one. One without does
 // not even ask.
-static __attribute__((noinline, cold)) int start_guarded(const aq_rma_op_t *op, gex_Event_t part)
+static __attribute__((noinline, cold)) int start_guarded(const aq_rma_op_t *op, gex_Event_t part,
+                                                         bool counted)
 {
     if (aq_route_tagged(op->route))
-        return start_away(op, part, aq_rma_tagged);
+        return start_away(op, part, counted, aq_rma_tagged);
     const aq_access_t refused = access_of(op, GASNETX_ERROR_IDENTITY);
     aq_access_refuse(&refused, 0, part);
     return 0;
@@ -79,19 +81,20 @@ static bool is_guarded(const aq_rma_op_t *op)
     return aq_route_tagged(op->route) || aq_segment_guarded(op->rank, op->route.to);
 }
 
-static inline int rma_start(const aq_rma_op_t *op, gex_Event_t part)
+static inline __attribute__((always_inline)) int rma_start(const aq_rma_op_t *op, gex_Event_t part,
+                                                           bool counted)
 {
     const aq_rma_t *access = &op->access;
     intptr_t shift = 0;
     if (__builtin_expect(!aq_route_needed(op->route), 1))
         shift = aq_team_shift(op->rank, 0);
     else if (__builtin_expect(is_guarded(op), 0))
-        return start_guarded(op, part);
+        return start_guarded(op, part, counted);
     else
         shift = aq_team_shift(op->rank, op->route.to);
     if (shift & 1)
-        return start_away(op, part, start_by_best_way);
-    if (__builtin_expect(aq_traffic_on, 0))
+        return start_away(op, part, counted, start_by_best_way);
+    if (counted && __builtin_expect(aq_traffic_on, 0))
         rma_count(op);
     if (is_get(op))
         aq_api_copy_in(access->local, access->remote, access->nbytes, shift);
@@ -102,7 +105,12 @@ static inline int rma_start(const aq_rma_op_t *op, gex_Event_t part)
 
 int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
 {
-    return rma_start(op, part);
+    return rma_start(op, part, true);
+}
+
+int aq_rma_start_part(const aq_rma_op_t *op, gex_Event_t part)
+{
+    return rma_start(op, part, false);
 }
 
 // For an operation whose target may lack the memory: asks, or ends the operation.
@@ -123,7 +131,7 @@ static inline int rma_start_checked(const aq_rma_op_t *op, gex_Event_t part)
     aq_probe_rma_start(aq_job.rank, is_get(op), op->rank, rma->nbytes);
     const bool fits = aq_access_fits(op->rank, op->route.to, rma->remote, rma->nbytes);
     if (__builtin_expect(fits && !aq_probe_needed(op->route.to), 1))
-        return rma_start(op, part);
+        return rma_start(op, part, true);
     return rma_start_doubtful(op, fits, part);
 }
 

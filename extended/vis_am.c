@@ -271,7 +271,7 @@ static int send_large(transfer_t *t, size_t nbytes)
                             .rank = t->jobrank,
                             .route = t->route,
                             .flags = t->immediate};
-    if (aq_rma_start(&op, t->part))
+    if (aq_rma_start_part(&op, t->part))
         return 1;
     aq_vis_cursor_skip(&t->remote, nbytes);
     aq_vis_cursor_skip(&t->local, nbytes);

@@ -1,6 +1,7 @@
 // Start and completion of non-contiguous transfers: at once if the peer's memory is mapped,
 // otherwise through an event.
 #include "../core/am_route.h"
+#include "../core/counters.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
@@ -51,6 +52,15 @@ typedef struct start {
     aq_access_t wrong; // REFUSED
 } start_t;
 
+static void vis_count(const aq_vis_t *vis, uint32_t jobrank)
+{
+    const aq_count_t operation = vis->is_get ? AQ_COUNT_VIS_GET : AQ_COUNT_VIS_PUT;
+    const aq_count_t bytes = vis->is_get ? AQ_COUNT_VIS_GET_BYTES : AQ_COUNT_VIS_PUT_BYTES;
+    const bool near = vis->local.count <= vis->remote.count;
+    aq_count_bytes_to_at(aq_team_of(vis->tm)->route.from, jobrank, operation, bytes,
+                         aq_vis_side_bytes(near ? &vis->local : &vis->remote));
+}
+
 // Copies if the peer is mapped.
 static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
 {
@@ -59,8 +69,10 @@ static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
     const bool mapped = !(shift & 1) && !aq_route_tagged(route);
     if ((!mapped || aq_team_checks_mapped()) && !aq_vis_fits(vis, start->jobrank, &start->wrong))
         return REFUSED;
-    if (mapped)
+    if (mapped) {
         aq_vis_copy(vis, shift);
+        vis_count(vis, start->jobrank);
+    }
     return mapped ? DONE : PENDING;
 }
 
@@ -91,10 +103,14 @@ static aq_part_t part_of(const aq_vis_t *vis)
 static int start_rest(const aq_vis_t *vis, const start_t *start, outcome_t outcome,
                       gex_Event_t part)
 {
-    if (outcome == PENDING)
-        return start_far(vis, start->jobrank, &start->notice, part);
-    aq_access_refuse(&start->wrong, 0, part);
-    return 0;
+    if (outcome == REFUSED) {
+        aq_access_refuse(&start->wrong, 0, part);
+        return 0;
+    }
+    const int refused = start_far(vis, start->jobrank, &start->notice, part);
+    if (!refused)
+        vis_count(vis, start->jobrank);
+    return refused;
 }
 
 static unsigned local_parts(const aq_vis_t *vis)

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "../core/am.h"
+#include "../core/counters.h"
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
+#include "../core/traffic.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "large.h"
@@ -93,6 +95,7 @@ void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_p
     if (!payload)
         aq_fatal("out of memory for a large message (%zu bytes of it)", total);
     head->number = number_take(jobrank);
+    aq_count_bytes_to(jobrank, AQ_COUNT_SEND, AQ_COUNT_SEND_BYTES, head->nbytes);
     wire_fill(payload, head, params, bytes, data_bytes);
     const aq_am_t am = {.payload = payload,
                         .nbytes = total,
@@ -201,6 +204,7 @@ static void on_header(gex_Token_t token, void *payload, size_t nbytes)
     const uint32_t source = token->arrival->source;
     gasnetx_Large_t message = message_read(source, payload, nbytes);
     aq_msg_room_arrive(source, aq_large_cost(&message->head));
+    aq_traffic_received(source, AQ_ARRIVED_SENDS, message->head.nbytes);
     aq_lock_take(&aq_large.lock);
     aq_order_t *order = &peer_of(source)->order;
     const bool right = aq_order_keep(order, &message->order);

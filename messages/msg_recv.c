@@ -8,6 +8,7 @@
 #include "../core/fatal.h"
 #include "../core/poll_loop.h"
 #include "../core/progress.h"
+#include "../core/traffic.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "msg.h"
@@ -179,6 +180,7 @@ static void message_arrive(const aq_msg_head_t *head, const void *bytes)
     bool right = true;
     if (head->tag > GASNETX_TAG_MAX)
         aq_fatal("a message of rank %u is wrong: its tag is 0x%x", head->source, head->tag);
+    aq_traffic_received(head->source, AQ_ARRIVED_SENDS, head->nbytes);
     aq_lock_take(&aq_msg.lock);
     const unsigned mode = mode_now();
     aq_msg_peer_t *peer = aq_msg_peer(head->source);

@@ -3,6 +3,7 @@
 
 #include "../core/am.h"
 #include "../core/arg64.h"
+#include "../core/counters.h"
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
 #include "../core/process_read.h"
@@ -36,6 +37,11 @@ static void leave_decide(const aq_msg_call_t *call, leave_t *leave)
     aq_lock_drop(&aq_msg.lock);
 }
 
+static void send_count(uint32_t jobrank, size_t nbytes)
+{
+    aq_count_bytes_to(jobrank, AQ_COUNT_SEND, AQ_COUNT_SEND_BYTES, nbytes);
+}
+
 // A message in the primordial team does not name its team, so that a word fits in half a line.
 static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
 {
@@ -48,6 +54,7 @@ static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
                         .category = AQ_AM_MEDIUM,
                         .handler = team ? AQ_HANDLER_MSG_EAGER : AQ_HANDLER_MSG_EAGER_JOB,
                         .nargs = team ? 4 : 2};
+    send_count(leave->jobrank, call->bytes);
     aq_am_request(leave->jobrank, &am, 0);
 }
 
@@ -63,6 +70,7 @@ static void offer_send(gasnetx_Request_t send, const leave_t *leave)
     aq_msg_read_args(jobrank, send->call.memory, args + 8);
     const aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_OFFER, .nargs = 15};
+    send_count(jobrank, send->call.bytes);
     aq_am_request(jobrank, &am, 0);
 }
 

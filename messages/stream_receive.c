@@ -7,6 +7,7 @@
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
 #include "../core/progress.h"
+#include "../core/traffic.h"
 #include "../extended/layer_table.h"
 #include "../other/base/clock.h"
 #include "../other/base/minmax.h"
@@ -120,6 +121,7 @@ void aq_stream_arrive(gasnetx_Stream_t stream, aq_stream_message_t *message)
     bool kept = false;
     handler_choose(stream, message);
     const size_t nbytes = message->nbytes;
+    aq_traffic_received(edge->jobrank, AQ_ARRIVED_STREAMS, nbytes);
     aq_lock_take(&stream->lock);
     if (!arrival_is_dropped(stream, edge))
         kept = arrival_keep(stream, edge, message);

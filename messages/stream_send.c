@@ -5,6 +5,7 @@
 
 #include "../core/am.h"
 #include "../core/arg64.h"
+#include "../core/counters.h"
 #include "../core/fatal.h"
 #include "../core/progress.h"
 #include "../extended/layer_table.h"
@@ -182,6 +183,7 @@ bool aq_stream_flush(gasnetx_Stream_t stream, uint32_t to, gex_Flags_t flags)
     bool sent = false;
     aq_stream_edge_t *edge = &stream->edges[to];
     for (aq_stream_message_t *message; (message = outgoing_take(stream, edge)) != NULL;) {
+        const size_t nbytes = message->nbytes;
         if (aq_stream_is_own(stream, to)) {
             aq_stream_arrive(stream, message);
         } else if (message_send(stream, message, flags)) {
@@ -190,6 +192,7 @@ bool aq_stream_flush(gasnetx_Stream_t stream, uint32_t to, gex_Flags_t flags)
             outgoing_put_back(stream, edge, message);
             break;
         }
+        aq_count_bytes_to(edge->jobrank, AQ_COUNT_STREAM, AQ_COUNT_STREAM_BYTES, nbytes);
         sent = true;
     }
     return sent;

@@ -400,9 +400,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_STATSMASK] =
         {"GASNET_STATSMASK", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Counters of GASNET_STATSFILE, by letters of GASNet; after ^ all others. G: gets; P: "
-         "puts; R: atomics; A: messages; I, C: what had no room and what was dropped, frames and "
-         "datagrams; H, U: messages of the client. The other letters have no counters here. Not "
-         "set: all."},
+         "puts; R: atomics; A: messages; W: what collectives move; I, C: what had no room and what "
+         "was dropped, frames and datagrams; H, U: messages of the client. The other letters have "
+         "no counters here. Not set: all."},
     [AQ_SET_STATSNODES] = {"GASNET_STATSNODES", AQ_TYPE_RANKS, "", 0, 0, NULL,
                            "Ranks whose counters GASNET_STATSFILE has, as GASNET_TRACENODES."},
     [AQ_SET_WAKE_LIMIT] =

@@ -127,15 +127,29 @@ typedef enum aq_peer_count {
     AQ_PEER_REPLY_BYTES,
     AQ_PEER_PUT_BYTES,
     AQ_PEER_GET_BYTES,
+    AQ_PEER_VIS_PUT, // of vectors, indices and strides
+    AQ_PEER_VIS_GET,
+    AQ_PEER_SEND,   // messages with two sides, and large ones
+    AQ_PEER_STREAM, // messages on streams
+    AQ_PEER_COLL,   // messages and copies of collectives
+    AQ_PEER_VIS_PUT_BYTES,
+    AQ_PEER_VIS_GET_BYTES,
+    AQ_PEER_SEND_BYTES,
+    AQ_PEER_STREAM_BYTES,
+    AQ_PEER_COLL_BYTES,
     AQ_PEER_COUNTS
 } aq_peer_count_t;
 
-// Messages from a rank, which are counted only if somebody has asked for them (core/traffic.h).
+// What came from a rank, which is counted only if somebody has asked for it (core/traffic.h).
 typedef enum aq_arrived {
     AQ_ARRIVED_REQUESTS,
     AQ_ARRIVED_REPLIES,
     AQ_ARRIVED_REQUEST_BYTES,
     AQ_ARRIVED_REPLY_BYTES,
+    AQ_ARRIVED_SENDS,
+    AQ_ARRIVED_SEND_BYTES,
+    AQ_ARRIVED_STREAMS,
+    AQ_ARRIVED_STREAM_BYTES,
     AQ_ARRIVED
 } aq_arrived_t;
 
@@ -151,8 +165,9 @@ typedef struct aq_peer_record {
     _Atomic uint64_t further[AQ_PEER_COUNTS];   // on its other endpoints
     _Atomic uint64_t arrived[AQ_ARRIVED];
     _Atomic uint64_t trouble[AQ_TROUBLES];
+    uint64_t spare[8];
 } aq_peer_record_t;
-_Static_assert(sizeof(aq_peer_record_t) == 256, "records do not share lines of the cache");
+_Static_assert(sizeof(aq_peer_record_t) == 512, "records do not share lines of the cache");
 
 // What a thread counts of itself: one record, behind those of the ranks in its slot.
 typedef enum aq_own_count {

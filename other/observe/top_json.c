@@ -23,10 +23,12 @@ static json_int_t number(uint64_t value)
 static json_t *counts_object(const uint64_t counted[AQ_PEER_COUNTS])
 {
     static const char *const names[AQ_PEER_COUNTS] = {
-        "request_shorts", "request_mediums", "request_longs", "reply_shorts",
-        "reply_mediums",  "reply_longs",     "puts",          "gets",
-        "atomics",        "request_bytes",   "reply_bytes",   "put_bytes",
-        "get_bytes"};
+        "request_shorts",  "request_mediums", "request_longs", "reply_shorts",
+        "reply_mediums",   "reply_longs",     "puts",          "gets",
+        "atomics",         "request_bytes",   "reply_bytes",   "put_bytes",
+        "get_bytes",       "vis_puts",        "vis_gets",      "sends",
+        "stream_messages", "coll_messages",   "vis_put_bytes", "vis_get_bytes",
+        "send_bytes",      "stream_bytes",    "coll_bytes"};
     json_t *object = json_object();
     for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
         json_object_set_new(object, names[i], json_integer(number(counted[i])));

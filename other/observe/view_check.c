@@ -24,7 +24,19 @@ static const agreement_t agreements[] = {
      AQ_TRAFFIC_ARRIVED_REPLIES},
     {"bytes of replies",
      {AQ_TRAFFIC_REPLY_BYTES, AQ_TRAFFIC_COLUMNS, AQ_TRAFFIC_COLUMNS},
-     AQ_TRAFFIC_ARRIVED_REPLY_BYTES}};
+     AQ_TRAFFIC_ARRIVED_REPLY_BYTES},
+    {"messages with two sides",
+     {AQ_TRAFFIC_SENDS, AQ_TRAFFIC_COLUMNS, AQ_TRAFFIC_COLUMNS},
+     AQ_TRAFFIC_ARRIVED_SENDS},
+    {"bytes of messages with two sides",
+     {AQ_TRAFFIC_SEND_BYTES, AQ_TRAFFIC_COLUMNS, AQ_TRAFFIC_COLUMNS},
+     AQ_TRAFFIC_ARRIVED_SEND_BYTES},
+    {"messages on streams",
+     {AQ_TRAFFIC_STREAM_MESSAGES, AQ_TRAFFIC_COLUMNS, AQ_TRAFFIC_COLUMNS},
+     AQ_TRAFFIC_ARRIVED_STREAM_MESSAGES},
+    {"bytes of messages on streams",
+     {AQ_TRAFFIC_STREAM_BYTES, AQ_TRAFFIC_COLUMNS, AQ_TRAFFIC_COLUMNS},
+     AQ_TRAFFIC_ARRIVED_STREAM_BYTES}};
 enum { AGREEMENTS = sizeof agreements / sizeof *agreements };
 
 typedef struct check {

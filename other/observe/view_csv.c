@@ -4,11 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LINE_BYTES = 1024 }; // more than any line has
+enum { LINE_BYTES = 2048 }; // more than any line has
 
 typedef struct reader {
     const char *name; // of the file
     uint32_t number;  // of the line
+    // Of the last title: what its columns are, and how many there are.
+    uint8_t column[AQ_TRAFFIC_COLUMNS];
+    unsigned columns;
     char *why;
     size_t room;
 } reader_t;
@@ -28,6 +31,40 @@ static bool refuse_title(const reader_t *reader, const char *line)
     return false;
 }
 
+// The column with this name. False: there is none.
+static bool column_find(const char *name, size_t length, uint8_t *column)
+{
+    const char *at = AQ_TRAFFIC_TITLE;
+    for (*column = 0; strncmp(at, name, length) != 0 || (at[length] && at[length] != ',');
+         ++*column)
+        if (!(at = strchr(at, ',')))
+            return false;
+        else
+            at++;
+    return true;
+}
+
+// Takes the columns of a title. False: this program does not know one of them, or one is missing
+// that all versions have.
+static bool title_take(reader_t *reader, const char *title)
+{
+    uint64_t there = 0;
+    const uint64_t needed = 1u << AQ_TRAFFIC_FROM | 1u << AQ_TRAFFIC_TO |
+                            1u << AQ_TRAFFIC_FROM_HOST | 1u << AQ_TRAFFIC_TO_HOST |
+                            (uint64_t)1 << AQ_TRAFFIC_SNAPSHOT;
+    for (reader->columns = 0;; title++) {
+        const size_t length = strcspn(title, ",\n");
+        uint8_t column;
+        if (!column_find(title, length, &column) || there >> column & 1)
+            return false;
+        there |= (uint64_t)1 << column;
+        reader->column[reader->columns++] = column;
+        title += length;
+        if (*title != ',')
+            return *title == '\n' && (there & needed) == needed;
+    }
+}
+
 static bool refuse_line(const reader_t *reader, unsigned column, const char *text)
 {
     char word[24];
@@ -38,7 +75,7 @@ static bool refuse_line(const reader_t *reader, unsigned column, const char *tex
     snprintf(reader->why, reader->room,
              "%s:%u: the line is damaged: %d numbers with commas between them are expected, and "
              "number %u is '%s'; remove the line, or run the job again",
-             reader->name, reader->number, AQ_TRAFFIC_COLUMNS, column + 1, word);
+             reader->name, reader->number, (int)reader->columns, column + 1, word);
     return false;
 }
 
@@ -67,9 +104,9 @@ static const char *number_parse(const char *text, char end, uint64_t *value)
 
 static bool line_parse(const reader_t *reader, const char *text, aq_view_line_t *line)
 {
-    for (unsigned i = 0; i < AQ_TRAFFIC_COLUMNS; i++) {
-        const char end = i + 1 < AQ_TRAFFIC_COLUMNS ? ',' : '\n';
-        const char *next = number_parse(text, end, &line->column[i]);
+    for (unsigned i = 0; i < reader->columns; i++) {
+        const char end = i + 1 < reader->columns ? ',' : '\n';
+        const char *next = number_parse(text, end, &line->column[reader->column[i]]);
         if (!next)
             return refuse_line(reader, i, text);
         text = next;
@@ -81,13 +118,11 @@ static bool line_parse(const reader_t *reader, const char *text, aq_view_line_t 
 }
 
 // Titles may stand between lines: files of several hosts are concatenated.
-static bool line_take(const reader_t *reader, char *text, uint32_t index, aq_view_matrix_t *matrix)
+static bool line_take(reader_t *reader, char *text, uint32_t index, aq_view_matrix_t *matrix)
 {
     aq_view_line_t line = {.file = index, .number = reader->number};
-    if (strcmp(text, AQ_TRAFFIC_TITLE "\n") == 0)
-        return true;
     if (reader->number == 1 || strncmp(text, "from,", 5) == 0)
-        return refuse_title(reader, text);
+        return title_take(reader, text) || refuse_title(reader, text);
     if (!line_parse(reader, text, &line))
         return false;
     if (aq_view_matrix_add(matrix, &line))
@@ -100,7 +135,7 @@ static bool line_take(const reader_t *reader, char *text, uint32_t index, aq_vie
 bool aq_view_csv_read(FILE *stream, uint32_t index, aq_view_matrix_t *matrix, char *why,
                       size_t room)
 {
-    reader_t reader = {matrix->files[index], 0, why, room};
+    reader_t reader = {.name = matrix->files[index], .why = why, .room = room};
     char text[LINE_BYTES];
     while (fgets(text, sizeof text, stream)) {
         reader.number++;

@@ -7,22 +7,30 @@
 
 #include "../base/minmax.h"
 
-const char *const aq_view_what_names[AQ_VIEW_WHATS] = {"bytes",   "messages", "puts",  "gets",
-                                                       "atomics", "no-room",  "resent"};
+const char *const aq_view_what_names[AQ_VIEW_WHATS] = {
+    "bytes", "messages", "puts",        "gets",    "atomics", "vectors",
+    "sends", "streams",  "collectives", "no-room", "resent"};
+
+// A bit of a column.
+#define COLUMN(column) ((uint64_t)1 << AQ_TRAFFIC_##column)
 
 uint64_t aq_view_value(const aq_view_line_t *line, aq_view_what_t what)
 {
-    static const uint32_t columns[AQ_VIEW_WHATS] = {
-        1u << AQ_TRAFFIC_REQUEST_BYTES | 1u << AQ_TRAFFIC_REPLY_BYTES | 1u << AQ_TRAFFIC_PUT_BYTES |
-            1u << AQ_TRAFFIC_GET_BYTES,
-        1u << AQ_TRAFFIC_REQUEST_SHORTS | 1u << AQ_TRAFFIC_REQUEST_MEDIUMS |
-            1u << AQ_TRAFFIC_REQUEST_LONGS | 1u << AQ_TRAFFIC_REPLY_SHORTS |
-            1u << AQ_TRAFFIC_REPLY_MEDIUMS | 1u << AQ_TRAFFIC_REPLY_LONGS,
-        1u << AQ_TRAFFIC_PUTS,
-        1u << AQ_TRAFFIC_GETS,
-        1u << AQ_TRAFFIC_ATOMICS,
-        1u << AQ_TRAFFIC_NO_ROOM,
-        1u << AQ_TRAFFIC_RESENT};
+    static const uint64_t columns[AQ_VIEW_WHATS] = {
+        COLUMN(REQUEST_BYTES) | COLUMN(REPLY_BYTES) | COLUMN(PUT_BYTES) | COLUMN(GET_BYTES) |
+            COLUMN(VIS_PUT_BYTES) | COLUMN(VIS_GET_BYTES) | COLUMN(SEND_BYTES) |
+            COLUMN(STREAM_BYTES) | COLUMN(COLL_BYTES),
+        COLUMN(REQUEST_SHORTS) | COLUMN(REQUEST_MEDIUMS) | COLUMN(REQUEST_LONGS) |
+            COLUMN(REPLY_SHORTS) | COLUMN(REPLY_MEDIUMS) | COLUMN(REPLY_LONGS),
+        COLUMN(PUTS),
+        COLUMN(GETS),
+        COLUMN(ATOMICS),
+        COLUMN(VIS_PUTS) | COLUMN(VIS_GETS),
+        COLUMN(SENDS),
+        COLUMN(STREAM_MESSAGES),
+        COLUMN(COLL_MESSAGES),
+        COLUMN(NO_ROOM),
+        COLUMN(RESENT)};
     uint64_t sum = 0;
     for (unsigned i = 0; i < AQ_TRAFFIC_COLUMNS; i++)
         sum += columns[what] >> i & 1 ? line->column[i] : 0;

@@ -37,6 +37,10 @@ typedef enum aq_view_what {
     AQ_VIEW_PUTS,
     AQ_VIEW_GETS,
     AQ_VIEW_ATOMICS,
+    AQ_VIEW_VECTORS,
+    AQ_VIEW_SENDS,
+    AQ_VIEW_STREAMS,
+    AQ_VIEW_COLLECTIVES,
     AQ_VIEW_NO_ROOM,
     AQ_VIEW_RESENT,
     AQ_VIEW_WHATS

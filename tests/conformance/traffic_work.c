@@ -11,8 +11,11 @@
 
 #include <gasnet_coll.h>
 #include <gasnet_ratomic.h>
+#include <gasnet_vis.h>
 
 #include <aqueduct.h>
+#include <aqueduct_msg.h>
+#include <aqueduct_stream.h>
 #include <gasnet_tools.h>
 
 #include <inttypes.h>
@@ -26,12 +29,27 @@
 
 enum { LONGS = 2, PUTS = 3, GETS = 2, ATOMICS = 4, LONG_BYTES = 64, PUT_BYTES = 8, GET_BYTES = 16 };
 enum { H_SHORT = GEX_AM_INDEX_BASE, H_MEDIUM, H_LONG, H_SHORT_BACK, H_MEDIUM_BACK, H_HANG, H_PING };
-enum { SEGMENT = 1 << 16, MOST_THREADS = 8 };
+enum { SEGMENT = 1 << 18, MOST_THREADS = 8 };
+
+/* In each vectors put 2 pieces and strides put 4, and an indexed get has 3; messages with two sides
+ * are SENDS short ones and one long one; rank i sends i + 1 messages up a stream, to rank 0. */
+enum { PIECE = 8, VECTORS = 2, ROWS = 4, INDICES = 3, VIS_PUTS = 2, VIS_GETS = 1 };
+enum { VIS_PUT_BYTES = (VECTORS + ROWS) * PIECE, VIS_GET_BYTES = INDICES * PIECE };
+enum {
+    SENDS = 3,
+    SEND_BYTES = 24,
+    LONG_SEND = 70000,
+    ITEM_BYTES = 40,
+    ITEM = 5,
+    ROOT_BYTES = 1000
+};
+/* Thread 0 of a rank also puts a large piece and a small one to the next rank. */
+enum { LARGE = 100000 };
 
 /* Each thread of each rank has a slot of its own in all segments, in whose first half slots are,
  * and each operation its own bytes there. */
-enum { SLOT = 256, PUTS_AT = LONGS * LONG_BYTES, GETS_AT = PUTS_AT + PUTS * PUT_BYTES };
-enum { COUNTER_AT = SEGMENT / 2 };
+enum { SLOT = 512, PUTS_AT = LONGS * LONG_BYTES, GETS_AT = PUTS_AT + PUTS * PUT_BYTES };
+enum { VIS_AT = 256, COUNTER_AT = SEGMENT / 4, LARGE_AT = SEGMENT / 2 };
 
 static gex_TM_t team;
 static gex_Rank_t me, size;
@@ -135,6 +153,63 @@ static void access_at(gex_Rank_t to, char *slot, char *counter)
         gex_Event_Wait(gex_AD_OpNB_U64(domain, NULL, to, counter, GEX_OP_ADD, 1, 0, 0));
 }
 
+static void vis_at(gex_Rank_t to, char *at)
+{
+    char bytes[ROWS * 2 * PIECE] = {0};
+    gex_Memvec_t here[] = {{bytes, VECTORS * PIECE}};
+    gex_Memvec_t there[] = {{at, PIECE}, {at + 2 * PIECE, PIECE}};
+    void *from[] = {at, at + PIECE, at + 3 * PIECE};
+    void *into[] = {bytes};
+    const ptrdiff_t strides[] = {2 * PIECE};
+    const size_t rows[] = {ROWS};
+    gex_VIS_VectorPutBlocking(team, to, VECTORS, there, 1, here, 0);
+    gex_Event_Wait(
+        gex_VIS_StridedPutNB(team, to, at + 4 * PIECE, strides, bytes, strides, PIECE, rows, 1, 0));
+    gex_VIS_IndexedGetNBI(team, 1, into, VIS_GET_BYTES, to, INDICES, from, PIECE, 0);
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+}
+
+static void vis_large(gex_Rank_t to, char *at)
+{
+    static char bytes[LARGE + PIECE];
+    gex_Memvec_t here[] = {{bytes, LARGE}, {bytes + LARGE, PIECE}};
+    gex_Memvec_t there[] = {{at, LARGE}, {at + LARGE + PIECE, PIECE}};
+    gex_VIS_VectorPutBlocking(team, to, 2, there, 2, here, 0);
+}
+
+static size_t send_bytes(int i)
+{
+    return i < SENDS ? SEND_BYTES : LONG_SEND;
+}
+
+/* With the same thread of each rank. */
+static void exchange(unsigned thread)
+{
+    static const char bytes[LONG_SEND];
+    char *into = malloc((size_t)size * (SENDS + 1) * LONG_SEND);
+    gasnetx_Request_t *requests = malloc(2 * (size_t)size * (SENDS + 1) * sizeof *requests);
+    size_t count = 0;
+    check(into && requests, "no memory");
+    for (gex_Rank_t rank = 0; rank < size; rank++)
+        for (int i = 0; i <= SENDS; i++, count++)
+            check(gasnetx_Msg_RecvNB(team, rank, thread, into + count * LONG_SEND, send_bytes(i),
+                                     &requests[count]) == GASNET_OK,
+                  "a receive failed");
+    for (gex_Rank_t rank = 0; rank < size; rank++)
+        for (int i = 0; i <= SENDS; i++)
+            check(gasnetx_Msg_SendNB(team, rank, thread, bytes, send_bytes(i),
+                                     &requests[count++]) == GASNET_OK,
+                  "a send failed");
+    check(gasnetx_Request_WaitAll(requests, count, NULL) == GASNET_OK, "a wait failed");
+    free(into);
+    free(requests);
+}
+
+static gex_Rank_t next_rank(void)
+{
+    return (me + 1) % size;
+}
+
 static void *work(void *number)
 {
     const size_t slot = (me * threads + *(unsigned *)number) * SLOT;
@@ -143,7 +218,11 @@ static void *work(void *number)
         gex_Segment_QueryBound(team, to, &address, NULL, NULL);
         send_to(to, (char *)address + slot);
         access_at(to, (char *)address + slot, (char *)address + COUNTER_AT);
+        vis_at(to, (char *)address + slot + VIS_AT);
+        if (*(unsigned *)number == 0 && to == next_rank())
+            vis_large(to, (char *)address + LARGE_AT);
     }
+    exchange(*(unsigned *)number);
     return NULL;
 }
 
@@ -156,6 +235,41 @@ static void await_all(void)
     GASNET_BLOCKUNTIL(replies_arrived == replies &&
                       longs_arrived == (uint64_t)threads * LONGS * size);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+}
+
+static void on_item(gasnetx_Stream_t stream, const gasnetx_stream_message_t *messages, size_t count,
+                    void *context)
+{
+    (void)stream, (void)messages, (void)count, (void)context;
+}
+
+static void send_on_stream(void)
+{
+    static const char bytes[ITEM_BYTES];
+    const gasnetx_stream_entry_t entry = {
+        .id = ITEM, .directions = GASNETX_UP, .limit_us = GASNETX_NO_LIMIT, .fn = on_item};
+    const gasnetx_stream_spec_t spec = {.parent = me ? 0 : GASNETX_STREAM_ROOT,
+                                        .flags = GASNETX_STREAM_ORDERED,
+                                        .entries = &entry,
+                                        .entry_count = 1};
+    gasnetx_Stream_t stream;
+    check(gasnetx_Stream_Create(team, &spec, &stream) == GASNET_OK, "no stream");
+    for (gex_Rank_t i = 0; me && i <= me; i++)
+        check(gasnetx_Stream_Send(stream, GASNETX_UP, ITEM, bytes, ITEM_BYTES, NULL, 0, 0) ==
+                  GASNET_OK,
+              "a send on a stream failed");
+    check(gasnetx_Stream_Free(&stream) == GASNET_OK, "the stream cannot be freed");
+}
+
+static void work_together(void)
+{
+    char bytes[ROOT_BYTES] = {0};
+    uint64_t one = 1, sum;
+    gex_Event_Wait(gex_Coll_BroadcastNB(team, size - 1, bytes, bytes, ROOT_BYTES, 0));
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(team, &sum, &one, GEX_DT_U64, sizeof one, 1, GEX_OP_ADD,
+                                          NULL, NULL, 0));
+    check(sum == size, "the sum is wrong");
+    send_on_stream();
 }
 
 static void on_ping(gex_Token_t token)
@@ -211,11 +325,34 @@ static void work_in_threads(void)
 /* The last Short, as sent and as arrived, by the place in the line. */
 static unsigned is_last(gex_Rank_t to, size_t place)
 {
-    return hangs && ((me == 0 && to == 1 && place == 0) || (me == 1 && to == 0 && place == 13));
+    return hangs && ((me == 0 && to == 1 && place == 0) || (me == 1 && to == 0 && place == 21));
+}
+
+/* What only one thread does, by the place in the line. */
+static uint64_t is_once(gex_Rank_t to, size_t place)
+{
+    const uint64_t sent = me && to == 0 ? me + 1 : 0, arrived = to && me == 0 ? to + 1 : 0;
+    switch (place) {
+    case 13:
+        return to == next_rank();
+    case 14:
+        return to == next_rank() ? LARGE + PIECE : 0;
+    case 19:
+        return sent;
+    case 20:
+        return sent * ITEM_BYTES;
+    case 27:
+        return arrived;
+    case 28:
+        return arrived * ITEM_BYTES;
+    default:
+        return is_last(to, place);
+    }
 }
 
 static void print_pair(gex_Rank_t to)
 {
+    const uint64_t sends = SENDS + 1, bytes = SENDS * SEND_BYTES + LONG_SEND;
     const uint64_t number[] = {shorts(me, to),
                                mediums(to),
                                LONGS,
@@ -229,15 +366,27 @@ static void print_pair(gex_Rank_t to)
                                GETS,
                                GETS * GET_BYTES,
                                ATOMICS,
+                               VIS_PUTS,
+                               VIS_PUT_BYTES,
+                               VIS_GETS,
+                               VIS_GET_BYTES,
+                               sends,
+                               bytes,
+                               0,
+                               0,
                                shorts(to, me) + mediums(me) + LONGS,
                                request_bytes(me),
                                shorts(me, to) + mediums(to),
-                               mediums(to) * medium_bytes(to)};
-    char line[512];
+                               mediums(to) * medium_bytes(to),
+                               sends,
+                               bytes,
+                               0,
+                               0};
+    char line[1024];
     int length = snprintf(line, sizeof line, "%u,%u", (unsigned)me, (unsigned)to);
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         length += snprintf(line + length, sizeof line - (size_t)length, ",%" PRIu64,
-                           threads * number[i] + is_last(to, i));
+                           threads * number[i] + is_once(to, i));
     printf("%s\n", line);
 }
 
@@ -255,6 +404,11 @@ static void check_counters(void)
     check(counters->puts == (uint64_t)threads * PUTS * size, "the counter of puts is wrong");
     check(counters->atomics == (uint64_t)threads * ATOMICS * size,
           "the counter of atomics is wrong");
+    check(counters->vis_puts == (uint64_t)threads * VIS_PUTS * size + 1,
+          "the counter of vectors is wrong");
+    check(counters->sends == (uint64_t)threads * (SENDS + 1) * size,
+          "the counter of messages with two sides is wrong");
+    check(counters->stream_messages == (me ? me + 1 : 0), "the counter of streams is wrong");
 }
 
 int main(int argc, char **argv)
@@ -288,6 +442,7 @@ int main(int argc, char **argv)
         send_for_a_while();
     work_in_threads();
     await_all();
+    work_together();
     if (argc > 2 && strcmp(argv[2], "notes") == 0)
         write_notes();
     for (gex_Rank_t to = 0; to < size; to++)

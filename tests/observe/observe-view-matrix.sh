@@ -35,21 +35,28 @@ view_job()
     silent
     is_xml
     has '4 ranks on 1 host, in all'
-    has '<title>rank 2 to rank 3: 902 B (902 bytes)</title>'
+    has '<title>rank 2 to rank 3: '
+    expect 0 gasnet_view matrix --what sends "$work/job.csv"
+    has '<title>rank 2 to rank 3: 4 (4 sends)</title>'
+    expect 0 gasnet_view matrix --text --what collectives "$work/job.csv"
+    grep -q '^4 ranks on 1 host: collectives, in all [1-9]' "$work/out" || fail "no collectives"
     expect 0 gasnet_view matrix --text --what puts -o "$work/text" "$work/job.csv"
     silent
     grep -qx '4 ranks on 1 host: puts, in all 48, between hosts 0 (0.0 %)' "$work/text" || fail "no sum"
     grep -qx ' *1 *0 *3 *6.2 %' "$work/text" || fail "no pair 1 to 0"
     # A message that does not arrive
-    sed '/^2,3,/s/,[0-9]*\(\(,[0-9]*\)\{3\}\(,[0-9]*\)\{2\},0\)$/,7\1/' "$work/job.csv" >"$work/lost.csv"
+    sed '/^2,3,/s/,[0-9]*\(\(,[0-9]*\)\{7\}\(,[0-9]*\)\{2\},0\)$/,7\1/' "$work/job.csv" >"$work/lost.csv"
     expect 0 gasnet_view matrix -o "$work/out" "$work/lost.csv"
     says "rank 3 sent 13 requests to rank 2, of which 7 arrived; a message was lost"
 }
 
-# line FROM TO PUT_BYTES: host 0 has ranks 0 to 255, and so on.
+# With the title of an earlier version, which had fewer columns; host 0 has ranks 0 to 255, and so on.
 synthetic()
 {
-    head -1 "$work/job.csv"
+    printf '%s,' from to from_host to_host request_shorts request_mediums request_longs request_bytes \
+        reply_shorts reply_mediums reply_longs reply_bytes puts put_bytes gets get_bytes atomics \
+        arrived_requests arrived_request_bytes arrived_replies arrived_reply_bytes no_room resent
+    echo snapshot
     awk 'function line(to, bytes) {
             printf "%d,%d,%d,%d,0,0,0,0,0,0,0,0,1,%d,0,0,0,0,0,0,0,0,0,0\n", i, to, i / 256, to / 256, bytes
         }

@@ -8,7 +8,7 @@ ranks=3
 # lines_of SNAPSHOT: its lines, as traffic_work prints them
 lines_of()
 {
-    grep ",$1\$" "$work/matrix" 2>/dev/null | cut -d, -f1,2,5-21 | sort
+    grep ",$1\$" "$work/matrix" 2>/dev/null | cut -d, -f1,2,5-25,28-35 | sort
 }
 
 # await SNAPSHOT: all ranks have written it.

@@ -17,7 +17,12 @@
 #include "../../other/observe/view_svg.h"
 #include "../../other/observe/view_text.h"
 
-#define TITLE AQ_TRAFFIC_TITLE "\n"
+// Of the first version, which lacks some columns.
+#define TITLE                                                                                      \
+    "from,to,from_host,to_host,request_shorts,request_mediums,request_longs,request_bytes,"        \
+    "reply_shorts,reply_mediums,reply_longs,reply_bytes,puts,put_bytes,gets,get_bytes,atomics,"    \
+    "arrived_requests,arrived_request_bytes,arrived_replies,arrived_reply_bytes,no_room,"          \
+    "resent,snapshot\n"
 
 static const char *const names[] = {"a.csv", "b.csv"};
 static aq_view_matrix_t matrix;
@@ -64,7 +69,8 @@ static const char two[] = TITLE "0,1,0,1,1,2,3,40,5,6,7,80,9,10,11,12,13,3,4,2,5
 static void test_values(void **state)
 {
     (void)state;
-    static const uint64_t expected[AQ_VIEW_WHATS] = {40 + 80 + 10 + 12, 24, 9, 11, 13, 14, 15};
+    static const uint64_t expected[AQ_VIEW_WHATS] = {
+        40 + 80 + 10 + 12, 24, 9, 11, 13, 0, 0, 0, 0, 14, 15};
     assert_true(matrix_read(two, AQ_VIEW_LATEST));
     assert_int_equal(matrix.ranks, 2);
     assert_int_equal(matrix.hosts, 2);
@@ -75,6 +81,34 @@ static void test_values(void **state)
     for (unsigned what = 0; what < AQ_VIEW_WHATS; what++)
         assert_int_equal(aq_view_value(line, (aq_view_what_t)what), expected[what]);
     assert_null(aq_view_matrix_find(&matrix, 1, 1));
+}
+
+// Column i has the number i, but for the snapshot.
+static void test_all_columns(void **state)
+{
+    (void)state;
+    static const uint64_t expected[AQ_VIEW_WHATS] = {7 + 11 + 13 + 15 + 18 + 20 + 22 + 24 + 26,
+                                                     4 + 5 + 6 + 8 + 9 + 10,
+                                                     12,
+                                                     14,
+                                                     16,
+                                                     17 + 19,
+                                                     21,
+                                                     23,
+                                                     25,
+                                                     35,
+                                                     36};
+    static const char text[] = AQ_TRAFFIC_TITLE
+        "\n0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,"
+        "32,33,34,35,36,0\n";
+    assert_true(matrix_read(text, AQ_VIEW_LATEST));
+    for (unsigned what = 0; what < AQ_VIEW_WHATS; what++)
+        assert_int_equal(aq_view_value(&matrix.lines[0], (aq_view_what_t)what), expected[what]);
+    refuse("from,to,from_host,to_host,snapshot,puts,puts\n", "title is that of another version");
+    refuse("from,to,from_host,snapshot\n", "title is that of another version");
+    refuse("from,to,from_host,to_host,put,snapshot\n", "title is that of another version");
+    assert_true(matrix_read("from,to,from_host,to_host,snapshot,gets\n0,1,0,0,0,6\n", 0));
+    assert_int_equal(aq_view_value(&matrix.lines[0], AQ_VIEW_GETS), 6);
 }
 
 static void test_several_files(void **state)
@@ -263,12 +297,12 @@ static void test_colours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),    cmocka_unit_test(test_several_files),
-        cmocka_unit_test(test_snapshots), cmocka_unit_test(test_check),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_damaged),   cmocka_unit_test(test_picture),
-        cmocka_unit_test(test_tiles),     cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_colours)};
+        cmocka_unit_test(test_values),        cmocka_unit_test(test_all_columns),
+        cmocka_unit_test(test_several_files), cmocka_unit_test(test_snapshots),
+        cmocka_unit_test(test_check),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_empty),         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_picture),       cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_colours)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     aq_view_matrix_free(&matrix);
     return failed;
