@@ -99,7 +99,25 @@ static _Thread_local uint64_t synced_at __attribute__((tls_model("initial-exec")
 void aq_trace_operation(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                         const void *event, unsigned part)
 {
-    const bool to_itself = kind <= AQ_TRACED_ATOMIC && peer == own_rank;
+    aq_trace_pieces(kind, begin, peer, bytes, 0, event, part);
+}
+
+void aq_trace_two_sided(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
+                        uint32_t tag, uint32_t number)
+{
+    if (begin)
+        aq_trace_add(&(aq_trace_event_t){.kind = kind,
+                                         .begin = begin,
+                                         .peer = peer,
+                                         .bytes = bytes,
+                                         .team = tag,
+                                         .id = (uint64_t)number + 1});
+}
+
+void aq_trace_pieces(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
+                     uint64_t pieces, const void *event, unsigned part)
+{
+    const bool to_itself = kind <= AQ_TRACED_VIS_GET && peer == own_rank;
     if (!begin || (to_itself && !aq_trace_local))
         return;
     if (event)
@@ -109,6 +127,7 @@ void aq_trace_operation(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_
                                      .peer = peer,
                                      .bytes = bytes,
                                      .id = (uintptr_t)event,
+                                     .team = pieces,
                                      .detail = (uint8_t)part});
 }
 

@@ -53,7 +53,8 @@ typedef struct aq_trace_event {
     uint32_t peer;  // job rank; of a collective: its sequence number in the team
     uint64_t bytes;
     uint64_t id;    // of a message: its number, from 1; of an operation: see aq_trace_operation
-    uint64_t team;  // of a collective: id of the team
+    uint64_t team;  // of a collective: id of the team; of a message with two sides: its tag; of a
+                    // put or get of vectors or strides: the number of its pieces
     uint8_t detail; // of a message: the client's handler; of an operation: a part (event.h)
 } aq_trace_event_t;
 
@@ -107,6 +108,15 @@ void aq_trace_cancel(uint64_t opened) __attribute__((cold));
 // counts it in; NULL: it is complete.
 void aq_trace_operation(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                         const void *event, unsigned part) __attribute__((cold));
+// As aq_trace_operation, of so many pieces.
+void aq_trace_pieces(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
+                     uint64_t pieces, const void *event, unsigned part) __attribute__((cold));
+
+// Adds the send (AQ_TRACED_SEND) or receive of a message with two sides, which began at `begin` and
+// ends now; begin 0: does nothing. number: of the message, among those of its sender to its
+// receiver.
+void aq_trace_two_sided(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
+                        uint32_t tag, uint32_t number) __attribute__((cold));
 
 // Adds a collective, which an event of the client counts: a part of its record, as gex_Event_t, or
 // NULL (GEX_EVENT_INVALID): it is complete. The sequence is the same at all ranks of the team.

@@ -11,9 +11,13 @@ typedef enum aq_traced {
     AQ_TRACED_REPLY_MEDIUM,
     AQ_TRACED_REPLY_LONG,
     AQ_TRACED_HANDLER,
+    AQ_TRACED_SEND,    // of a message with two sides
+    AQ_TRACED_RECEIVE, // a receive takes it
     AQ_TRACED_PUT,
     AQ_TRACED_GET,
     AQ_TRACED_ATOMIC,
+    AQ_TRACED_VIS_PUT,
+    AQ_TRACED_VIS_GET,
     AQ_TRACED_BARRIER,
     AQ_TRACED_BROADCAST, // collectives in the order of aq_coll_kind_t (extended/coll.h)
     AQ_TRACED_REDUCE,

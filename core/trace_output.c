@@ -65,11 +65,24 @@ static void tail_write(output_t *out)
     aq_lines_end(&out->lines);
 }
 
+static void operation_args_write(output_t *out, const aq_trace_record_t *record)
+{
+    aq_lines_add(&out->lines, ",\"args\":{\"to\":%u,\"bytes\":%" PRIu64, record->peer,
+                 record->bytes);
+    if (record->kind == AQ_TRACED_VIS_PUT || record->kind == AQ_TRACED_VIS_GET)
+        aq_lines_add(&out->lines, ",\"pieces\":%" PRIu64, record->team);
+    aq_lines_add(&out->lines, "}");
+}
+
 static void args_write(output_t *out, const aq_trace_record_t *record)
 {
     const unsigned kind = record->kind;
     aq_lines_t *lines = &out->lines;
-    if (kind < AQ_TRACED_HANDLER)
+    if (kind == AQ_TRACED_SEND || kind == AQ_TRACED_RECEIVE)
+        aq_lines_add(lines, ",\"args\":{\"%s\":%u,\"tag\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
+                     kind == AQ_TRACED_SEND ? "to" : "from", record->peer, record->team,
+                     record->bytes);
+    else if (kind < AQ_TRACED_HANDLER)
         aq_lines_add(lines, ",\"args\":{\"to\":%u,\"handler\":%u,\"bytes\":%" PRIu64 "}",
                      record->peer, record->detail, record->bytes);
     else if (kind == AQ_TRACED_HANDLER)
@@ -80,8 +93,7 @@ static void args_write(output_t *out, const aq_trace_record_t *record)
                      ",\"args\":{\"team\":%" PRId64 ",\"sequence\":%u,\"bytes\":%" PRIu64 "}",
                      (int64_t)record->team, record->peer, record->bytes);
     else if (record->peer != AQ_TRACE_NO_PEER)
-        aq_lines_add(lines, ",\"args\":{\"to\":%u,\"bytes\":%" PRIu64 "}", record->peer,
-                     record->bytes);
+        operation_args_write(out, record);
     else if (record->bytes)
         aq_lines_add(lines, ",\"args\":{\"bytes\":%" PRIu64 "}", record->bytes);
 }
@@ -100,16 +112,18 @@ static void complete_write(output_t *out, const aq_trace_record_t *record, uint6
     tail_write(out);
 }
 
-// An end of the arrow from a send to its handler.
+// An end of the arrow from a send to its handler, or to its receive: there the numbers are those of
+// a pair of ranks.
 static void arrow_write(output_t *out, const aq_trace_record_t *record)
 {
-    const bool arrives = record->kind == AQ_TRACED_HANDLER;
+    const bool arrives = record->kind == AQ_TRACED_HANDLER || record->kind == AQ_TRACED_RECEIVE;
+    const char *numbers = record->kind > AQ_TRACED_HANDLER ? "m" : "";
     const uint32_t from = arrives ? record->peer : aq_job.rank;
     const uint32_t to = arrives ? aq_job.rank : record->peer;
     if (!record->id)
         return;
     head_write(out, record, "message", arrives ? "f\",\"bp\":\"e" : "s");
-    aq_lines_add(&out->lines, ",\"id\":\"%u.%u.%" PRIu64 "\"", from, to, record->id);
+    aq_lines_add(&out->lines, ",\"id\":\"%u.%u.%s%" PRIu64 "\"", from, to, numbers, record->id);
     place_write(out, record, record->begin);
     tail_write(out);
 }
@@ -129,7 +143,7 @@ static void half_write(output_t *out, const aq_trace_record_t *record, const cha
 static void operation_write(output_t *out, const aq_trace_record_t *record)
 {
     const uint64_t end = aq_trace_syncs_end(record);
-    const bool collective = record->kind > AQ_TRACED_ATOMIC;
+    const bool collective = record->kind > AQ_TRACED_VIS_GET;
     if (collective) {
         complete_write(out, record, end ? end - record->begin : record->duration);
         return;
@@ -205,11 +219,11 @@ static void record_write(output_t *out, const aq_trace_ring_t *ring, uint64_t po
         user_record_write(out, ring, position, end);
     } else if (record->kind >= AQ_TRACED_CONNECT) {
         instant_write(out, record);
-    } else if (record->kind > AQ_TRACED_HANDLER && record->id) {
+    } else if (record->kind > AQ_TRACED_RECEIVE && record->id) {
         operation_write(out, record);
     } else {
         complete_write(out, record, record->duration);
-        if (record->kind <= AQ_TRACED_HANDLER)
+        if (record->kind <= AQ_TRACED_RECEIVE)
             arrow_write(out, record);
     }
 }

@@ -6,6 +6,7 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/team.h"
+#include "../core/trace.h"
 #include "vis.h"
 
 // Strided calls ignore team and rank if there is nothing to transfer and no notice.
@@ -50,15 +51,45 @@ typedef struct start {
     aq_vis_notice_t notice;
     uint32_t jobrank;
     aq_access_t wrong; // REFUSED
+    uint64_t begin;    // for the trace; 0: none
 } start_t;
+
+static aq_part_t part_of(const aq_vis_t *vis)
+{
+    return vis->is_get ? AQ_PART_GET : AQ_PART_PUT;
+}
+
+// The side that has fewer pieces.
+static const aq_vis_side_t *short_side(const aq_vis_t *vis)
+{
+    return vis->local.count <= vis->remote.count ? &vis->local : &vis->remote;
+}
 
 static void vis_count(const aq_vis_t *vis, uint32_t jobrank)
 {
     const aq_count_t operation = vis->is_get ? AQ_COUNT_VIS_GET : AQ_COUNT_VIS_PUT;
     const aq_count_t bytes = vis->is_get ? AQ_COUNT_VIS_GET_BYTES : AQ_COUNT_VIS_PUT_BYTES;
-    const bool near = vis->local.count <= vis->remote.count;
     aq_count_bytes_to_at(aq_team_of(vis->tm)->route.from, jobrank, operation, bytes,
-                         aq_vis_side_bytes(near ? &vis->local : &vis->remote));
+                         aq_vis_side_bytes(short_side(vis)));
+}
+
+static size_t pieces_of(const aq_vis_side_t *side)
+{
+    size_t pieces = 1;
+    if (side->kind != AQ_VIS_STRIDED)
+        return side->count;
+    for (size_t i = 0; i < side->count; i++)
+        pieces *= side->steps[i];
+    return pieces;
+}
+
+// event: the record that counts the operation; NULL: it is complete.
+static void vis_trace(const aq_vis_t *vis, const start_t *start, const aq_event_t *event)
+{
+    if (__builtin_expect(start->begin != 0, 0))
+        aq_trace_pieces(vis->is_get ? AQ_TRACED_VIS_GET : AQ_TRACED_VIS_PUT, start->begin,
+                        start->jobrank, aq_vis_side_bytes(short_side(vis)), pieces_of(&vis->remote),
+                        event, part_of(vis));
 }
 
 // Copies if the peer is mapped.
@@ -72,6 +103,7 @@ static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
     if (mapped) {
         aq_vis_copy(vis, shift);
         vis_count(vis, start->jobrank);
+        vis_trace(vis, start, NULL);
     }
     return mapped ? DONE : PENDING;
 }
@@ -88,15 +120,11 @@ static outcome_t start_near(const aq_vis_t *vis, start_t *start)
     if (nothing && !tell)
         return DONE;
     start->jobrank = aq_tm_jobrank(vis->tm, vis->rank);
+    start->begin = aq_trace_begin(vis->is_get ? AQ_TRACE_GET : AQ_TRACE_PUT);
     const outcome_t outcome = nothing ? DONE : try_copy(vis, start);
     if (tell && outcome == DONE)
         aq_vis_notice_send(&start->notice, start->jobrank);
     return outcome;
-}
-
-static aq_part_t part_of(const aq_vis_t *vis)
-{
-    return vis->is_get ? AQ_PART_GET : AQ_PART_PUT;
 }
 
 // Starts what start_near has left. Returns non-zero if IMMEDIATE was given and nothing was done.
@@ -129,6 +157,7 @@ gex_Event_t aq_vis_start_nb(const aq_vis_t *vis)
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
+    vis_trace(vis, &start, event);
     aq_begun_add(aq_thread_self()->begun, event, aq_team_of(vis->tm)->route.from, local_parts(vis));
     return aq_event_part(event, AQ_PART_ROOT);
 }
@@ -149,5 +178,9 @@ int aq_vis_start_nbi(const aq_vis_t *vis)
     if (outcome == DONE)
         return 0;
     aq_begun_implicit(aq_thread_self()->begun, aq_team_of(vis->tm)->route.from, local_parts(vis));
-    return start_rest(vis, &start, outcome, aq_event_part(aq_thread_nbi(), part_of(vis)));
+    aq_event_t *event = aq_thread_nbi();
+    if (start_rest(vis, &start, outcome, aq_event_part(event, part_of(vis))))
+        return 1;
+    vis_trace(vis, &start, event);
+    return 0;
 }

@@ -8,6 +8,7 @@
 #include "../core/fatal.h"
 #include "../core/poll_loop.h"
 #include "../core/progress.h"
+#include "../core/trace.h"
 #include "../core/traffic.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
@@ -45,8 +46,8 @@ static void status_fill(gasnetx_msg_status_t *status, gex_TM_t tm, gex_Rank_t ra
     status->reserved = 0;
 }
 
-// A receive has taken a message.
-static void message_deliver(gasnetx_Request_t receive, const aq_msg_head_t *head, const void *bytes)
+static void message_hand_over(gasnetx_Request_t receive, const aq_msg_head_t *head,
+                              const void *bytes)
 {
     status_fill(&receive->status, receive->call.tm, receive->call.rank, head, receive->call.bytes);
     if (head->cookie) {
@@ -57,6 +58,16 @@ static void message_deliver(gasnetx_Request_t receive, const aq_msg_head_t *head
     if (receive->status.received)
         memcpy(receive->call.memory, bytes, receive->status.received);
     aq_request_complete(receive);
+}
+
+// A receive has taken a message. A long one goes on afterwards.
+static void message_deliver(gasnetx_Request_t receive, const aq_msg_head_t *head, const void *bytes)
+{
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
+    message_hand_over(receive, head, bytes);
+    if (__builtin_expect(begin != 0, 0))
+        aq_trace_two_sided(AQ_TRACED_RECEIVE, begin, head->source, head->nbytes, head->tag,
+                           head->number);
 }
 
 // ---- arrivals ----

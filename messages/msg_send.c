@@ -8,6 +8,7 @@
 #include "../core/fatal.h"
 #include "../core/process_read.h"
 #include "../core/progress.h"
+#include "../core/trace.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings.h"
@@ -42,6 +43,14 @@ static void send_count(uint32_t jobrank, size_t nbytes)
     aq_count_bytes_to(jobrank, AQ_COUNT_SEND, AQ_COUNT_SEND_BYTES, nbytes);
 }
 
+// The message has left; begin: from aq_trace_begin.
+static inline void send_trace(uint64_t begin, const aq_msg_call_t *call, const leave_t *leave)
+{
+    if (__builtin_expect(begin != 0, 0))
+        aq_trace_two_sided(AQ_TRACED_SEND, begin, leave->jobrank, call->bytes, call->tag,
+                           leave->number);
+}
+
 // A message in the primordial team does not name its team, so that a word fits in half a line.
 static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
 {
@@ -54,8 +63,10 @@ static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
                         .category = AQ_AM_MEDIUM,
                         .handler = team ? AQ_HANDLER_MSG_EAGER : AQ_HANDLER_MSG_EAGER_JOB,
                         .nargs = team ? 4 : 2};
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     send_count(leave->jobrank, call->bytes);
     aq_am_request(leave->jobrank, &am, 0);
+    send_trace(begin, call, leave);
 }
 
 static void offer_send(gasnetx_Request_t send, const leave_t *leave)
@@ -70,8 +81,11 @@ static void offer_send(gasnetx_Request_t send, const leave_t *leave)
     aq_msg_read_args(jobrank, send->call.memory, args + 8);
     const aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_OFFER, .nargs = 15};
-    send_count(jobrank, send->call.bytes);
+    const aq_msg_call_t call = send->call; // the send may be complete, and gone, before this ends
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
+    send_count(jobrank, call.bytes);
     aq_am_request(jobrank, &am, 0);
+    send_trace(begin, &call, leave);
 }
 
 int aq_msg_send(gasnetx_Request_t send)

@@ -3,6 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static aq_traffic_column_t rma_column(const char *name)
+{
+    const bool vis = strncmp(name, "VIS", 3) == 0;
+    if (strstr(name, "put"))
+        return vis ? AQ_TRAFFIC_VIS_PUTS : AQ_TRAFFIC_PUTS;
+    if (strstr(name, "get"))
+        return vis ? AQ_TRAFFIC_VIS_GETS : AQ_TRAFFIC_GETS;
+    return AQ_TRAFFIC_ATOMICS;
+}
+
 // What an event adds to: the column of its number and that of its bytes.
 static bool columns_find(const aq_view_trace_t *trace, const aq_view_event_t *event,
                          aq_traffic_column_t *number, aq_traffic_column_t *bytes)
@@ -13,14 +23,16 @@ static bool columns_find(const aq_view_trace_t *trace, const aq_view_event_t *ev
     *bytes = AQ_TRAFFIC_REQUEST_BYTES;
     if (!begins || event->handler || event->peer == AQ_VIEW_NO_RANK)
         return false;
+    if (event->category == AQ_VIEW_AM && strcmp(name, "send") == 0) {
+        *number = AQ_TRAFFIC_SENDS;
+        *bytes = AQ_TRAFFIC_SEND_BYTES;
+    }
     if (event->category == AQ_VIEW_AM)
         return true;
     if (event->category != AQ_VIEW_RMA)
         return false;
-    *number = strstr(name, "put")   ? AQ_TRAFFIC_PUTS
-              : strstr(name, "get") ? AQ_TRAFFIC_GETS
-                                    : AQ_TRAFFIC_ATOMICS;
-    *bytes = *number == AQ_TRAFFIC_GETS ? AQ_TRAFFIC_GET_BYTES : AQ_TRAFFIC_PUT_BYTES;
+    *number = rma_column(name);
+    *bytes = *number + 1; // an atomic has none
     return true;
 }
 

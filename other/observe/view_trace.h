@@ -36,7 +36,7 @@ typedef struct aq_view_event {
     uint32_t name;
     uint8_t category; // aq_view_category_t
     char phase;       // X: has a length; s, f: a message; b, e: begin and end; i: an instant
-    bool handler;     // a handler runs
+    bool handler;     // a handler runs, or a receive takes a message
 } aq_view_event_t;
 
 typedef struct aq_view_origin {

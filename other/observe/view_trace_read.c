@@ -140,7 +140,8 @@ static bool event_parse(const reader_t *reader, const json_t *json, aq_view_even
     event->team = (uint32_t)number_of(args, "team", 0);
     event->sequence = number_of(args, "sequence", 0);
     event->id = text_hash(text_of(json, "id"));
-    event->handler = strncmp(text_of(json, "name"), "handler", 7) == 0;
+    event->handler = strncmp(text_of(json, "name"), "handler", 7) == 0 ||
+                     strcmp(text_of(json, "name"), "receive") == 0;
     return true;
 }
 

@@ -43,10 +43,10 @@ silent
 # Masks.
 work GASNET_TRACEFILE="$work/t" GASNET_TRACEMASK=GR
 silent
-[ "$(names "$work/t")" = 'atomic forced get ' ] || fail "the mask GR: $(names "$work/t")"
+[ "$(names "$work/t")" = 'VIS get atomic forced get ' ] || fail "the mask GR: $(names "$work/t")"
 work GASNET_TRACEFILE="$work/t" GASNET_TRACEMASK=^AGRSICDN
 silent
-[ "$(names "$work/t" | sed 's/rank [0-9] [^ ]* //g')" = 'barrier forced put ' ] || fail "the mask ^AGRSIC: $(names "$work/t")"
+[ "$(names "$work/t" | sed 's/rank [0-9] [^ ]* //g')" = 'VIS put allreduce barrier broadcast forced put ' ] || fail "the mask ^AGRSIC: $(names "$work/t")"
 work GASNET_TRACEFILE="$work/t" GASNET_TRACEMASK=PLX
 says 'GASNET_TRACEMASK=PLX: this library has no events for the letters LX'
 work GASNET_TRACEFILE="$work/t" GASNET_TRACEMASK=Pq
@@ -81,9 +81,9 @@ sed -n 's/^1 \(request_[a-z]* .*\)/\1/p' "$work/s" | head -4 | diff "$work/sent"
 sed -n 's/^1 \(request_[a-z]* .*\)/\1/p' "$work/s" | tail -n +5 | grep -qv ' 0$' && fail "counts after the reset"
 expect 0 env GASNET_STATSFILE="$work/s%" GASNET_STATSMASK=PGR "$run" -n 2 "$AQ_BUILD/traffic_work"
 silent
-[ "$(cut -d' ' -f2 "$work/s1" | tail -n +2 | tr '\n' ' ')" = 'puts put_bytes gets get_bytes atomics ' ] || fail "the mask PGR"
+[ "$(cut -d' ' -f2 "$work/s1" | tail -n +2 | tr '\n' ' ')" = 'puts put_bytes gets get_bytes atomics vis_puts vis_put_bytes vis_gets vis_get_bytes ' ] || fail "the mask PGR"
 grep -qx '1 puts 6' "$work/s1" && grep -qx '1 atomics 8' "$work/s1" || fail "puts on mapped memory are not counted"
 work GASNET_STATSFILE="$work/none/s"
 says "GASNET_STATSFILE=$work/none/s: cannot write this file: No such file or directory"
-work GASNET_STATSFILE="$work/s" GASNET_STATSMASK=AW
-says "GASNET_STATSMASK=AW: this library has no counters for 'W'"
+work GASNET_STATSFILE="$work/s" GASNET_STATSMASK=AWS
+says "GASNET_STATSMASK=AWS: this library has no counters for 'S'"

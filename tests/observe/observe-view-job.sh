@@ -10,14 +10,15 @@ ranks=4
 expect 0 env GASNET_TRACE="$work/trace" GASNET_TRAFFIC="$work/matrix" "$@" -n $ranks \
     "$AQ_BUILD/traffic_work" 2
 silent
-messages=$(awk -F, 'NR > 1 { for (i = 5; i <= 11; i++) sum += i == 8 ? 0 : $i } END { print sum }' "$work/matrix")
+messages=$(awk -F, 'NR > 1 { for (i = 5; i <= 11; i++) sum += i == 8 ? 0 : $i; sum += $22 } END { print sum }' "$work/matrix")
 expect 0 gasnet_view trace --html "$work/page" --what atomics "$work/trace"
 silent
 grep -q "^$ranks of $ranks ranks, " "$work/out" || fail "ranks are missing"
 grep -qx 'No event was dropped.' "$work/out" || fail "events were dropped"
 grep -qx "$messages messages, of which $messages are in the trace from the send to the handler" "$work/out" ||
     fail "there are $messages messages"
-awk '$NF == "put" { exit $1 != 4 * 4 * 2 * 3 } ' "$work/out" || fail "the number of puts is wrong"
+awk '$NF == "put" && $(NF - 1) == "VIS" { exit $1 != 4 * 4 * 2 * 2 + 4 } ' "$work/out" || fail "the number of vectors is wrong"
+awk '$NF == "put" && $(NF - 1) != "VIS" { exit $1 != 4 * 4 * 2 * 3 } ' "$work/out" || fail "the number of puts is wrong"
 [ "$(grep -c 'rank [0-9] to rank [0-9]: 8 (8 atomics)' "$work/page")" -eq $((ranks * ranks)) ] ||
     fail "the matrix of the page is wrong"
 grep -q "<td>3</td><td>" "$work/page" || fail "the page has no summary"

@@ -18,7 +18,7 @@ function value(key,  at, rest)
     match(rest, /^-?[0-9.]+/)
     return substr(rest, 1, RLENGTH)
 }
-BEGIN { sent = "Short request,Medium request,Long request,,Short reply,Medium reply,Long reply,,put,,get,,atomic"; columns = split(sent, column, ",") }
+BEGIN { sent = "Short request,Medium request,Long request,,Short reply,Medium reply,Long reply,,put,,get,,atomic,VIS put,,VIS get,,send"; columns = split(sent, column, ",") }
 FNR == 1 { files++ }
 files == 1 {
     split($0, cell, ",")
@@ -48,6 +48,7 @@ phase == "e" { ends[value("id")]++; if (!(value("id") in begins)) wrong("an end 
 phase == "s" { if (value("id") in sends) wrong("a second send"); sends[value("id")] = value("ts"); split(value("id"), part, "."); if (part[1] != pid) wrong("a send of another rank") }
 phase == "f" { if (value("id") in handled) wrong("a second handler"); handled[value("id")] = value("ts"); split(value("id"), part, "."); if (part[2] != pid) wrong("an arrow to another rank") }
 name ~ /^handler [0-9]+$/ { handlers++ }
+name == "receive" && phase == "X" { receives++ }
 cat == "coll" { members[name " " value("team") " " value("sequence")]++ }
 END {
     for (r = 0; r < ranks; r++) {
@@ -67,7 +68,8 @@ END {
     if (!paired) { print "nothing is paired"; bad = 1 }
     for (name in wanted) if (!some && count[name] != wanted[name]) { print count[name] + 0 " in place of " wanted[name] " events " name; bad = 1 }
     total = wanted["Short request"] + wanted["Medium request"] + wanted["Long request"] + wanted["Short reply"] + wanted["Medium reply"]
-    if (!some && (handlers != total || paired != total)) { print handlers + 0 " handlers and " paired + 0 " pairs in place of " total; bad = 1 }
+    if (!some && (handlers != total || paired != total + wanted["send"])) { print handlers + 0 " handlers and " paired + 0 " pairs in place of " total; bad = 1 }
+    if (!some && receives != wanted["send"]) { print receives + 0 " receives in place of " wanted["send"]; bad = 1 }
     print paired " pairs, " dropped + 0 " dropped"
     exit bad
 }
