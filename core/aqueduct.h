@@ -177,11 +177,11 @@ typedef struct gasnetx_counters {
     uint64_t dropped[GASNETX_DROP_REASONS];
 
     // Further operations. Puts and gets of vectors, indices and strides (gex_VIS_*), which are not
-    // among puts and gets. Messages with two sides, and large ones. Messages on streams: one for
-    // each neighbour; bytes of data, and of parameters rounded up to a multiple of 8. Of
-    // collectives, also the library's own: messages; with GASNET_TRAFFIC or GASNET_STATSFILE also
-    // copies of what another process has in memory that is shared. Messages, streams and
-    // collectives count at endpoint 0.
+    // among puts and gets, on memory that is not mapped. Messages with two sides, and large ones.
+    // Messages on streams: one for each neighbour; bytes of data, and of parameters rounded up to a
+    // multiple of 8. Of collectives, also the library's own: messages; with GASNET_TRAFFIC or
+    // GASNET_STATSFILE also copies of what another process has in memory that is shared. Messages,
+    // streams and collectives count at endpoint 0.
     uint64_t vis_puts, vis_put_bytes, vis_gets, vis_get_bytes;
     uint64_t sends, send_bytes, stream_messages, stream_bytes;
     uint64_t coll_messages, coll_bytes;

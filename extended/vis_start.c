@@ -7,6 +7,7 @@
 #include "../core/job.h"
 #include "../core/team.h"
 #include "../core/trace.h"
+#include "../core/traffic.h"
 #include "vis.h"
 
 // Strided calls ignore team and rank if there is nothing to transfer and no notice.
@@ -65,7 +66,7 @@ static const aq_vis_side_t *short_side(const aq_vis_t *vis)
     return vis->local.count <= vis->remote.count ? &vis->local : &vis->remote;
 }
 
-static void vis_count(const aq_vis_t *vis, uint32_t jobrank)
+static __attribute__((noinline, cold)) void vis_count(const aq_vis_t *vis, uint32_t jobrank)
 {
     const aq_count_t operation = vis->is_get ? AQ_COUNT_VIS_GET : AQ_COUNT_VIS_PUT;
     const aq_count_t bytes = vis->is_get ? AQ_COUNT_VIS_GET_BYTES : AQ_COUNT_VIS_PUT_BYTES;
@@ -83,10 +84,16 @@ static size_t pieces_of(const aq_vis_side_t *side)
     return pieces;
 }
 
-// event: the record that counts the operation; NULL: it is complete.
-static void vis_trace(const aq_vis_t *vis, const start_t *start, const aq_event_t *event)
+static __attribute__((noinline, cold)) uint64_t begin_of(const aq_vis_t *vis)
 {
-    if (__builtin_expect(start->begin != 0, 0))
+    return aq_trace_begin(vis->is_get ? AQ_TRACE_GET : AQ_TRACE_PUT);
+}
+
+// event: the record that counts the operation; NULL: it is complete.
+static __attribute__((noinline, cold)) void vis_trace(const aq_vis_t *vis, const start_t *start,
+                                                      const aq_event_t *event)
+{
+    if (start->begin)
         aq_trace_pieces(vis->is_get ? AQ_TRACED_VIS_GET : AQ_TRACED_VIS_PUT, start->begin,
                         start->jobrank, aq_vis_side_bytes(short_side(vis)), pieces_of(&vis->remote),
                         event, part_of(vis));
@@ -102,8 +109,10 @@ static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
         return REFUSED;
     if (mapped) {
         aq_vis_copy(vis, shift);
-        vis_count(vis, start->jobrank);
-        vis_trace(vis, start, NULL);
+        if (__builtin_expect(aq_traffic_on, 0))
+            vis_count(vis, start->jobrank);
+        if (__builtin_expect(start->begin != 0, 0))
+            vis_trace(vis, start, NULL);
     }
     return mapped ? DONE : PENDING;
 }
@@ -120,7 +129,7 @@ static outcome_t start_near(const aq_vis_t *vis, start_t *start)
     if (nothing && !tell)
         return DONE;
     start->jobrank = aq_tm_jobrank(vis->tm, vis->rank);
-    start->begin = aq_trace_begin(vis->is_get ? AQ_TRACE_GET : AQ_TRACE_PUT);
+    start->begin = aq_trace_wants(AQ_TRACE_PUT | AQ_TRACE_GET) ? begin_of(vis) : 0;
     const outcome_t outcome = nothing ? DONE : try_copy(vis, start);
     if (tell && outcome == DONE)
         aq_vis_notice_send(&start->notice, start->jobrank);
