@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "view_otf2_write.h"
 
@@ -156,7 +157,8 @@ static void named_define(const definitions_t *to, const aq_view_event_t *event, 
         [AQ_VIEW_WAIT] = OTF2_REGION_ROLE_FUNCTION,
         [AQ_VIEW_NET] = OTF2_REGION_ROLE_ARTIFICIAL,
         [AQ_VIEW_FIREHOSE] = OTF2_REGION_ROLE_ARTIFICIAL};
-    if (event->handler)
+    const char *name = to->numbers->trace->names[event->name];
+    if (event->handler && strcmp(name, "receive") != 0) // handlers are code of the program
         region_define(to, region, event->name, OTF2_REGION_ROLE_FUNCTION, OTF2_PARADIGM_USER);
     else
         region_define(to, region, event->name, roles[event->category], OTF2_PARADIGM_MPI);

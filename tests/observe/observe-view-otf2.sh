@@ -67,16 +67,18 @@ otf2_known()
     record '^COMM +0 +Name: "all ranks"'
 }
 
-# A team of two ranks, a kind that OTF2 does not have, and a rank without a file.
+# A team of two ranks, a kind that OTF2 does not have, a receive, and a rank without a file.
 otf2_teams()
 {
-    sed -e '/"pid":0/d' -e '/"sequence":2/s/"team":0/"team":5/' -e '/"sequence":1/s/barrier/split/' "$trace" >"$work/teams"
+    sed -e '/"pid":0/d' -e '/"sequence":2/s/"team":0/"team":5/' -e '/"sequence":1/s/barrier/split/' -e 's/handler 201/receive/' \
+        "$trace" >"$work/teams"
     rm -rf "$archive"
     expect 0 gasnet_view trace --otf2 "$archive" "$work/teams"
     says 'archive: 2 collectives are left out, since OTF2 has no such kinds'
     otf2-print -G "$archive/traces.otf2" >"$work/records"
     record '^GROUP .*"team 5" .*2 Members: 0 .*, 1 '
     record '^LOCATION_GROUP +0 +Name: "rank 1"'
+    record '^REGION .*Name: "receive" .*POINT2POINT, Paradigm: "GASNet"'
     otf2-print "$archive/traces.otf2" >"$work/records"
     record '^NON_BLOCKING_COLLECTIVE_COMPLETE .*BARRIER, Communicator: "team 5" <1>'
 }
