@@ -110,6 +110,11 @@ static void limit_step(const char *what)
     limit_time(aq_exit_timeout_ns(aq_job.size) / 1000 + OVERTIME_US, on_overtime);
 }
 
+static void limit_end(void)
+{
+    setitimer(ITIMER_REAL, &(const struct itimerval){.it_value = {0}}, NULL);
+}
+
 // ---- the three parts ----
 
 __attribute__((noreturn)) static void exit_tail(int code)
@@ -135,6 +140,8 @@ static int exit_head(int code)
 
 static void write_observed(void)
 {
+    limit_step("writes what it has counted and traced; name files of GASNET_TRAFFIC, GASNET_TRACE "
+               "and GASNET_STATSFILE on a file system that answers");
     aq_traffic_write();
     aq_trace_write();
     aq_stats_file_end();
@@ -155,8 +162,6 @@ static int exit_body(int code)
             "writes output that no process reads, or waits for a lock of the C library; read "
             "the output of the job to its end");
     fflush(NULL);
-    limit_step("writes what it has counted and traced; name files of GASNET_TRAFFIC, GASNET_TRACE "
-               "and GASNET_STATSFILE on a file system that answers");
     write_observed();
     limit_step(
         "tells others of the end of the job; let them poll (gasnet_AMPoll) more often, or raise "
@@ -191,6 +196,7 @@ void aq_exit_returning(int code)
     pid_t first = 0;
     aq_rank_stage(AQ_STAGE_LEAVING);
     write_observed();
+    limit_end();
     if (aq_job.boot->exit_stays_here || !atomic_compare_exchange_strong(&leaver, &first, gettid()))
         gasnet_exit(code);
 }

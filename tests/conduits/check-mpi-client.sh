@@ -101,6 +101,18 @@ words='the exit timeout is over while this rank still takes leave of its launche
 grep -q "$words" out ||
     fail "mode stuck does not say what the rank was waiting for."
 
+# So does a return from main whose trace goes to a pipe of 64 KiB that nobody reads, which has
+# room for the beginning.
+mkfifo full
+exec {pipe}<>full
+dd if=/dev/zero of=full bs=63K count=1 2>/dev/null
+# shellcheck disable=SC2016
+(export GASNET_EXITTIMEOUT=0.5 GASNET_TRACE=stderr &&
+    on_mpi "$mpi" 1 timeout -s KILL 15 sh -c 'exec "$1" both 2>full' sh "$client") >out 2>&1 {pipe}<&-
+code=$?
+[ $code = 255 ] || fail "an exit that cannot write ends with code $code."
+exec {pipe}<&-
+
 refused before 'MPI_Finalize was called before init'
 refused meanwhile 'MPI_Finalize was called while conduit mpi was in use'
 refused single 'MPI was started without support for threads'
