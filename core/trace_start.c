@@ -24,6 +24,14 @@ typedef struct choice {
 
 enum { NAME_MOST = 4096 };
 
+static void tell_long(size_t length)
+{
+    if (aq_job.rank == 0)
+        aq_log_warn("GASNET_TRACE: the name of its file has %zu bytes, and at most %d are allowed; "
+                    "name a file with a shorter path; the job goes on without it",
+                    length, NAME_MOST - 1);
+}
+
 // GASNET_TRACE=file[:what]. A colon that a folder follows is a part of the name.
 static void read_trace(const char *text, choice_t *choice)
 {
@@ -35,6 +43,8 @@ static void read_trace(const char *text, choice_t *choice)
         (choice_t){.setting = "GASNET_TRACE", .name = name, .ranks = "", .what = AQ_TRACE_ALL};
     if (length < sizeof name)
         memcpy(name, text, length);
+    else
+        tell_long(length);
     const char *wrong = aq_trace_read_words(what, &choice->what);
     if (!wrong)
         return;
