@@ -7,46 +7,56 @@
 #include "view_csv.h"
 #include "view_trace_read.h"
 
-static bool file_load(aq_view_matrix_t *matrix, uint32_t index, char *why, size_t room)
+// Reads a file into the matrix or trace; index: of the file. False: why has the reason.
+typedef bool (*file_read_t)(FILE *stream, const char *const *files, uint32_t index, void *to,
+                            char *why, size_t room);
+
+// setting: the one that names such files.
+static bool files_load(const char *setting, const char *const *files, int count, file_read_t take,
+                       void *to, char *why, size_t room)
 {
-    FILE *stream = fopen(matrix->files[index], "re");
-    if (!stream) {
-        snprintf(why, room, "%s: cannot be read: %s; name the file of GASNET_TRAFFIC",
-                 matrix->files[index], strerror(errno));
-        return false;
+    bool read = true;
+    for (int i = 0; i < count && read; i++) {
+        FILE *stream = fopen(files[i], "re");
+        read = stream && take(stream, files, (uint32_t)i, to, why, room);
+        if (!stream)
+            snprintf(why, room, "%s: cannot be read: %s; name the file of %s", files[i],
+                     strerror(errno), setting);
+        else
+            (void)fclose(stream);
     }
-    const bool read = aq_view_csv_read(stream, index, matrix, why, room);
-    (void)fclose(stream);
     return read;
+}
+
+static bool matrix_read(FILE *stream, const char *const *files, uint32_t index, void *to, char *why,
+                        size_t room)
+{
+    aq_view_matrix_t *matrix = to;
+    matrix->files = files;
+    return aq_view_csv_read(stream, index, matrix, why, room);
 }
 
 bool aq_view_load_matrix(aq_view_matrix_t *matrix, const char *const *files, int count,
                          int64_t snapshot)
 {
     char why[1024];
-    bool read = true;
-    matrix->files = files;
-    for (int i = 0; i < count && read; i++)
-        read = file_load(matrix, (uint32_t)i, why, sizeof why);
-    if (read && aq_view_matrix_finish(matrix, snapshot, why, sizeof why))
+    if (files_load("GASNET_TRAFFIC", files, count, matrix_read, matrix, why, sizeof why) &&
+        aq_view_matrix_finish(matrix, snapshot, why, sizeof why))
         return true;
     aq_log_error("%s", why);
     return false;
 }
 
+static bool trace_read(FILE *stream, const char *const *files, uint32_t index, void *to, char *why,
+                       size_t room)
+{
+    return aq_view_trace_read(stream, files[index], to, why, room);
+}
+
 bool aq_view_load_trace(aq_view_trace_t *trace, const char *const *files, int count)
 {
     char why[1024];
-    bool read = true;
-    for (int i = 0; i < count && read; i++) {
-        FILE *stream = fopen(files[i], "re");
-        read = stream && aq_view_trace_read(stream, files[i], trace, why, sizeof why);
-        if (!stream)
-            snprintf(why, sizeof why, "%s: cannot be read: %s; name the file of GASNET_TRACE",
-                     files[i], strerror(errno));
-        else
-            (void)fclose(stream);
-    }
+    const bool read = files_load("GASNET_TRACE", files, count, trace_read, trace, why, sizeof why);
     if (read && aq_view_trace_finish(trace))
         return true;
     aq_log_error("%s", read ? "out of memory for the events of the trace" : why);
