@@ -1,8 +1,5 @@
 #include "job_watch.h"
 
-#include <inttypes.h>
-#include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -233,8 +230,7 @@ static aq_watched_job_t *job_numbered(const aq_watch_t *watch, uint64_t number)
     return NULL;
 }
 
-// The job of a launcher that knows the ranks of several hosts; NULL: it is none.
-static aq_watched_job_t *job_of_launcher(aq_watch_t *watch, pid_t launcher)
+aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher)
 {
     found_job_t found = {.watch = watch};
     if (!aq_remote_open(&watch->remote, launcher))
@@ -249,8 +245,7 @@ static aq_watched_job_t *job_of_launcher(aq_watch_t *watch, pid_t launcher)
     return job;
 }
 
-// Adds the ranks of other hosts to a job of which ranks are here, if its launcher is here, too.
-static aq_watched_job_t *job_extend(aq_watch_t *watch, aq_watched_job_t *job)
+aq_watched_job_t *aq_watch_extend(aq_watch_t *watch, aq_watched_job_t *job)
 {
     const aq_watched_rank_t *first = job->rank[0];
     const uint64_t number = job->number;
@@ -259,7 +254,7 @@ static aq_watched_job_t *job_extend(aq_watch_t *watch, aq_watched_job_t *job)
     if (job->found == job->ranks)
         return job;
     for (unsigned i = 0; i < 1000 && pid > 1 && aq_process_look(pid, &process); i++) {
-        aq_watched_job_t *whole = job_of_launcher(watch, pid);
+        aq_watched_job_t *whole = aq_watch_launcher(watch, pid);
         if (whole && whole->number == number)
             return whole;
         pid = process.parent;
@@ -284,160 +279,6 @@ static void remote_read(aq_watched_job_t *job)
     for (uint32_t i = 0; i < job->found; i++)
         if (job->rank[i]->remote)
             job->rank[i]->remote_process = 'X';
-}
-
-// ---- choosing ----
-
-static bool job_has_process(const aq_watched_job_t *job, pid_t pid)
-{
-    for (uint32_t i = 0; i < job->found; i++)
-        if (job->rank[i]->pid == pid || job->rank[i]->starter == pid)
-            return true;
-    return false;
-}
-
-static bool job_is_below(const aq_watched_job_t *job, pid_t pid)
-{
-    for (uint32_t i = 0; i < job->found; i++) {
-        const aq_watched_rank_t *rank = job->rank[i];
-        if (aq_process_is_above(pid, rank->starter ? rank->starter : rank->pid))
-            return true;
-    }
-    return false;
-}
-
-static bool job_is_named(const aq_watched_job_t *job, const char *text)
-{
-    return strcmp(job->rank[0]->seen.program, text) == 0;
-}
-
-static void list_jobs(const aq_watch_t *watch, char *why, size_t room)
-{
-    size_t used = (size_t)snprintf(why, room,
-                                   "name one of these jobs, by the process or by the "
-                                   "program:");
-    for (size_t i = 0; i < watch->job_count && used < room; i++) {
-        const aq_watched_rank_t *rank = watch->jobs[i].rank[0];
-        used += (size_t)snprintf(why + used, room - used, "\n    %d  %s, %" PRIu32 " ranks",
-                                 (int)(rank->starter ? rank->starter : rank->pid),
-                                 rank->seen.program, rank->seen.ranks);
-    }
-}
-
-static void explain_none(const aq_watch_t *watch, char *why, size_t room)
-{
-    if (watch->other_versions)
-        snprintf(why, room,
-                 "process %d shows its state in version %" PRIu32 " and this program reads version "
-                 "%d: use the gasnet_top of the installation that the job uses",
-                 (int)watch->version_pid, watch->version, AQ_RANK_FILE_VERSION);
-    else
-        snprintf(why, room,
-                 "no job of this user runs on this host: start gasnet_top on a host of the job, as "
-                 "the user of the job");
-}
-
-static bool is_of_other_user(pid_t pid, uid_t *user)
-{
-    char path[64];
-    struct stat st;
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    if (stat(path, &st) != 0)
-        return false;
-    *user = st.st_uid;
-    return geteuid() != 0 && st.st_uid != geteuid();
-}
-
-static void explain_process(const aq_watch_t *watch, pid_t pid, char *why, size_t room)
-{
-    aq_process_t process;
-    uid_t user;
-    if (!aq_process_look(pid, &process)) {
-        snprintf(why, room,
-                 "there is no process %d: the job has ended, or runs on another host; gasnet_top "
-                 "without a number lists the jobs of this host",
-                 (int)pid);
-    } else if (is_of_other_user(pid, &user)) {
-        const struct passwd *entry = getpwuid(user);
-        snprintf(why, room, "process %d belongs to user %s: start gasnet_top as this user",
-                 (int)pid, entry ? entry->pw_name : "(no name)");
-    } else if (watch->other_versions && aq_process_is_above(pid, watch->version_pid)) {
-        explain_none(watch, why, room);
-    } else {
-        snprintf(why, room,
-                 "process %d (%s) has no rank of a job on this host: give the launcher or a rank; "
-                 "gasnet_top without a number lists the jobs of this host",
-                 (int)pid, process.name);
-    }
-}
-
-// Of several jobs below one process none is meant.
-static aq_watched_job_t *choose_process(aq_watch_t *watch, pid_t pid, char *why, size_t room)
-{
-    aq_watched_job_t *below = NULL;
-    unsigned count = 0;
-    for (size_t i = 0; i < watch->job_count; i++) {
-        if (job_has_process(&watch->jobs[i], pid))
-            return &watch->jobs[i];
-        if (!job_is_below(&watch->jobs[i], pid))
-            continue;
-        below = &watch->jobs[i];
-        count++;
-    }
-    if (count == 1)
-        return below;
-    if (count)
-        list_jobs(watch, why, room);
-    else
-        explain_process(watch, pid, why, room);
-    return NULL;
-}
-
-static aq_watched_job_t *choose_name(aq_watch_t *watch, const char *name, char *why, size_t room)
-{
-    aq_watched_job_t *found = NULL;
-    unsigned count = 0;
-    for (size_t i = 0; i < watch->job_count; i++) {
-        if (!job_is_named(&watch->jobs[i], name))
-            continue;
-        found = &watch->jobs[i];
-        count++;
-    }
-    if (count == 1)
-        return found;
-    if (count)
-        list_jobs(watch, why, room);
-    else
-        snprintf(why, room,
-                 "no job of this user on this host runs a program %s: gasnet_top without a name "
-                 "lists the jobs",
-                 name);
-    return NULL;
-}
-
-static aq_watched_job_t *choose_here(aq_watch_t *watch, const char *text, char *why, size_t room)
-{
-    char *end = NULL;
-    const long pid = text ? strtol(text, &end, 10) : 0;
-    if (text && pid > 0 && pid <= INT32_MAX && *end == '\0') {
-        aq_watched_job_t *job = job_of_launcher(watch, (pid_t)pid);
-        return job ? job : choose_process(watch, (pid_t)pid, why, room);
-    }
-    if (text)
-        return choose_name(watch, text, why, room);
-    if (watch->job_count == 1)
-        return &watch->jobs[0];
-    if (watch->job_count == 0)
-        explain_none(watch, why, room);
-    else
-        list_jobs(watch, why, room);
-    return NULL;
-}
-
-aq_watched_job_t *aq_watch_choose(aq_watch_t *watch, const char *text, char *why, size_t room)
-{
-    aq_watched_job_t *job = choose_here(watch, text, why, room);
-    return job && !job->remote ? job_extend(watch, job) : job;
 }
 
 // ---- reading ----

@@ -55,9 +55,16 @@ typedef struct aq_watch {
 bool aq_watch_find(aq_watch_t *watch);
 void aq_watch_free(aq_watch_t *watch);
 
-// Finds the job that a text names: the number of a process, of a rank or above one, or the name of
-// a program; NULL: the only job. Returns NULL with a sentence in why, which may be of several
-// lines.
+// The job of a launcher that knows the ranks of several hosts, which are added to those that were
+// found; NULL: the process is none. Waits for the hosts, two seconds at most.
+aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher);
+// Adds the ranks of other hosts to a job of which ranks are here, if its launcher is here, too.
+// Returns the job, which may have moved.
+aq_watched_job_t *aq_watch_extend(aq_watch_t *watch, aq_watched_job_t *job);
+
+// job_choose.c: finds the job that a text names: the number of a process, of a rank or above one,
+// or the name of a program; NULL: the only job. Returns NULL with a sentence in why, which may be
+// of several lines.
 aq_watched_job_t *aq_watch_choose(aq_watch_t *watch, const char *text, char *why, size_t room);
 
 // Reads all ranks of a job again; counts: their counters too.
