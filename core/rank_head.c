@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -112,20 +111,6 @@ int aq_rank_file(void)
 
 // ---- identity ----
 
-// The job by a number that its ranks have in common. Nobody computes the key from it.
-static uint64_t public_number(void)
-{
-    static const char purpose[] = "aqueduct: the number of a job for those who watch";
-    uint64_t number = 0;
-    uint8_t hash[crypto_generichash_BYTES_MIN];
-    if (sodium_init() < 0 ||
-        crypto_generichash(hash, sizeof hash, (const uint8_t *)purpose, sizeof purpose,
-                           aq_job.boot->key, AQ_KEY_BYTES) != 0)
-        return 0;
-    memcpy(&number, hash, sizeof number);
-    return number;
-}
-
 static void show_conduits(void)
 {
     for (unsigned i = 0; i < aq_job.conduit_count && i < AQ_SHOWN_CONDUITS; i++) {
@@ -142,7 +127,7 @@ void aq_rank_file_start(int report_signal)
     aq_rank_head_t *mine = aq_rank_head();
     mine->rank = aq_job.rank;
     mine->ranks = aq_job.size;
-    mine->job = public_number();
+    mine->job = aq_boot_number(aq_job.boot->key);
     mine->host = aq_job.boot->host_of_rank[aq_job.rank];
     mine->signal = (uint32_t)report_signal;
     mine->started = aq_clock_ns();

@@ -74,3 +74,15 @@ bool aq_auth_verify(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool
     aq_auth_tag(auth, key, by_caller, wanted);
     return sodium_memcmp(wanted, got, sizeof wanted) == 0;
 }
+
+uint64_t aq_boot_number(const uint8_t key[AQ_KEY_BYTES])
+{
+    static const char purpose[] = "aqueduct: the number of a job for those who watch";
+    uint64_t number = 0;
+    uint8_t hash[crypto_generichash_BYTES_MIN];
+    if (sodium_init() < 0 || crypto_generichash(hash, sizeof hash, (const uint8_t *)purpose,
+                                                sizeof purpose, key, AQ_KEY_BYTES) != 0)
+        return 0;
+    memcpy(&number, hash, sizeof number);
+    return number;
+}

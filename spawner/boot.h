@@ -129,6 +129,10 @@ static inline bool aq_boot_ended(const aq_boot_t *boot)
     return atomic_load_explicit(boot->exit_word, memory_order_relaxed) != AQ_BOOT_RUNNING;
 }
 
+// A number of the job for those who watch it, made of its key, which nobody computes from it. 0: no
+// random numbers on this system.
+uint64_t aq_boot_number(const uint8_t key[AQ_KEY_BYTES]);
+
 // Finds out how this process was started, and joins the job:
 // - a launcher started it;
 // - no launcher, but GASNET_MASTER: joins the processes that meet there (rendezvous.h);

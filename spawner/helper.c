@@ -314,10 +314,10 @@ static void take_input(aq_helper_t *helper, const aq_frame_t *frame)
 
 static bool take_look(aq_helper_t *helper, const aq_frame_t *frame)
 {
-    uint32_t number;
-    if (!aq_read_number(frame->payload, &number))
+    aq_look_order_t order;
+    if (!aq_read_look(frame->payload, &order))
         return false;
-    aq_helper_look(helper, number);
+    aq_helper_look(helper, &order);
     return true;
 }
 
@@ -552,6 +552,7 @@ static void helper_turn(aq_node_t *node)
     if (helper->started && helper->supervisor == 0 && !helper->told_done &&
         aq_members_done(&helper->members))
         report_done(helper);
+    aq_helper_check_asks(helper);
     send_held(helper);
     aq_members_flush(&helper->members);
     if (helper->held.failed || aq_link_flush(&helper->parent) != 0)
@@ -674,6 +675,7 @@ void aq_helper_init(aq_helper_t *helper)
                             .members.listener = -1,
                             .lifeline = -1};
     aq_node_init(&helper->node, &helper_ops);
+    aq_helper_look_start(helper);
 }
 
 int aq_helper_main(void)

@@ -19,6 +19,14 @@ int aq_worker_main(char *word);
 
 enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
 
+// A reader wants the stack of a rank, which was asked for it (helper_look.c).
+typedef struct aq_helper_ask {
+    int fd; // the file of the rank; -1: this place is free
+    uint32_t number, before;
+    uint64_t until;
+} aq_helper_ask_t;
+enum { AQ_HELPER_ASKS = 8 };
+
 // Always true: pid is not 0 exactly while the supervisor lives; exit and end of the job always go
 // through the page.
 typedef struct aq_helper {
@@ -59,6 +67,7 @@ typedef struct aq_helper {
     bool attached; // is a member: the parent is the process that leads on this host, whose page is
                    // at that place
     aq_page_place_t place;
+    aq_helper_ask_t asks[AQ_HELPER_ASKS];
     int lifeline; // pipe that ends with the daemon that forked this process (universe.h); -1: none
 } aq_helper_t;
 
@@ -111,8 +120,11 @@ void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked);
 void aq_helper_check_page(aq_helper_t *helper);
 // Completes a step in which ranks join. False: more than the reserve has.
 bool aq_helper_admit(aq_helper_t *helper);
-// Answers a look at the ranks of this host (helper_look.c).
-void aq_helper_look(aq_helper_t *helper, uint32_t number);
+// helper_look.c: answers a look at the ranks of this host. A question for a stack is answered
+// later, by aq_helper_check_asks, which is to be called after each wait. Nothing here blocks.
+void aq_helper_look_start(aq_helper_t *helper);
+void aq_helper_look(aq_helper_t *helper, const aq_look_order_t *order);
+void aq_helper_check_asks(aq_helper_t *helper);
 // Reads what is left in the pipes.
 void aq_helper_drain(aq_helper_t *helper);
 // Packs lines of the ranks into frames for the parent.

@@ -5,6 +5,7 @@
 #include "../other/observe/look_format.h"
 #include "../other/observe/process_table.h"
 #include "../other/observe/rank_reader.h"
+#include "../other/observe/rank_signal.h"
 #include "helper.h"
 
 static void put_u64(aq_bytes_t *bytes, uint64_t value)
@@ -64,41 +65,182 @@ static void put_own(aq_bytes_t *bytes, int fd, const aq_seen_rank_t *seen)
         put_u64(bytes, own[i]);
 }
 
-static void put_rank(aq_bytes_t *bytes, int fd)
+static void put_rank(aq_bytes_t *bytes, int fd, const aq_seen_rank_t *seen)
 {
     static uint8_t head[AQ_RANK_HEAD_BYTES];
-    static aq_seen_rank_t seen;
-    uint32_t version;
     aq_process_t process;
-    if (aq_rank_read(fd, &seen, &version) != AQ_READ_OK ||
-        pread(fd, head, sizeof head, 0) != (ssize_t)sizeof head)
+    if (pread(fd, head, sizeof head, 0) != (ssize_t)sizeof head)
         return;
-    (void)aq_process_look(seen.pid, &process);
+    (void)aq_process_look(seen->pid, &process);
     aq_put_u8(bytes, (unsigned char)process.state);
     put_u64(bytes, process.cpu);
     put_head(bytes, head);
-    put_own(bytes, fd, &seen);
-    put_counts(bytes, fd, &seen);
+    put_own(bytes, fd, seen);
+    put_counts(bytes, fd, seen);
 }
 
+// ---- the files ----
+
+// Ranks of this host that are looked for.
+typedef struct search {
+    uint64_t job;
+    const aq_look_order_t *order;
+    aq_bytes_t *out; // where they go
+    int fd;          // of the last one that was found, which stays open; -1: none
+} search_t;
+
+static bool is_wanted(const search_t *search, pid_t holder, const aq_seen_rank_t *seen)
+{
+    return seen->job == search->job && seen->starter == holder &&
+           (search->order->what == AQ_LOOK_ALL || seen->rank == search->order->rank);
+}
+
+// Ranks have their files open, too: each counts once, where its supervisor holds it.
 static void file_visit(pid_t pid, int number, void *context)
 {
+    static aq_seen_rank_t seen;
+    search_t *search = context;
+    uint32_t version;
     const int fd = aq_process_open_file(pid, number);
     if (fd < 0)
         return;
-    put_rank(context, fd);
-    (void)close(fd);
+    if (aq_rank_read(fd, &seen, &version) != AQ_READ_OK || !is_wanted(search, pid, &seen)) {
+        (void)close(fd);
+        return;
+    }
+    if (search->out)
+        put_rank(search->out, fd, &seen);
+    if (search->fd >= 0)
+        (void)close(search->fd);
+    search->fd = fd;
 }
 
-// The supervisor, a child of this process, holds the files.
-void aq_helper_look(aq_helper_t *helper, uint32_t number)
+// The supervisor, a child of this process, holds the files. Those of the members (members.h) have
+// supervisors of their own.
+static void files_visit(const aq_helper_t *helper, search_t *search)
 {
-    aq_bytes_t *out = &helper->parent.out;
-    if (helper->supervisor == 0)
-        return;
+    if (helper->resume != NULL)
+        aq_process_each_file(AQ_RANK_FILE_NAME, file_visit, search);
+    else if (helper->supervisor > 0)
+        aq_process_each_file_of(helper->supervisor, AQ_RANK_FILE_NAME, file_visit, search);
+}
+
+// ---- answers ----
+
+static size_t answer_begin(aq_bytes_t *out, uint32_t number, aq_stack_result_t result)
+{
     const size_t begin = aq_frame_begin(out, AQ_MSG_SEEN);
     aq_put_u32(out, number);
     put_u64(out, aq_clock_ns());
-    aq_process_each_file_of(helper->supervisor, AQ_RANK_FILE_NAME, file_visit, out);
+    aq_put_u8(out, result);
+    return begin;
+}
+
+static void answer_ranks(aq_helper_t *helper, const aq_look_order_t *order)
+{
+    aq_bytes_t *out = &helper->parent.out;
+    search_t search = {aq_boot_number(helper->node.spec.key), order, out, -1};
+    const size_t begin = answer_begin(out, order->number, AQ_STACK_GIVEN);
+    files_visit(helper, &search);
     aq_frame_end(out, begin);
+    if (search.fd >= 0)
+        (void)close(search.fd);
+}
+
+// Takes fd.
+static void answer_stack(aq_helper_t *helper, uint32_t number, int fd, aq_stack_result_t result)
+{
+    static aq_seen_rank_t seen;
+    uint32_t version;
+    aq_bytes_t *out = &helper->parent.out;
+    const size_t begin = answer_begin(out, number, result);
+    if (aq_rank_read(fd, &seen, &version) == AQ_READ_OK)
+        put_rank(out, fd, &seen);
+    aq_frame_end(out, begin);
+    (void)close(fd);
+}
+
+// Only the host that has the rank answers.
+static void answer_one(aq_helper_t *helper, const aq_look_order_t *order)
+{
+    search_t search = {aq_boot_number(helper->node.spec.key), order, NULL, -1};
+    files_visit(helper, &search);
+    if (search.fd >= 0)
+        answer_stack(helper, order->number, search.fd, AQ_STACK_GIVEN);
+}
+
+// ---- stacks ----
+
+static aq_helper_ask_t *free_ask(aq_helper_t *helper)
+{
+    for (unsigned i = 0; i < AQ_HELPER_ASKS; i++)
+        if (helper->asks[i].fd < 0)
+            return &helper->asks[i];
+    return NULL;
+}
+
+// The process number is that of the rank, and not one of a container, if it is below its starter.
+static aq_stack_result_t signal_rank(int fd, uint32_t *before)
+{
+    static aq_seen_rank_t seen;
+    uint32_t version;
+    if (aq_rank_read(fd, &seen, &version) != AQ_READ_OK ||
+        !aq_process_is_above(seen.starter, seen.pid))
+        return AQ_STACK_UNREACHED;
+    return aq_rank_signal(fd, &seen, before);
+}
+
+static void ask_stack(aq_helper_t *helper, const aq_look_order_t *order)
+{
+    search_t search = {aq_boot_number(helper->node.spec.key), order, NULL, -1};
+    files_visit(helper, &search);
+    if (search.fd < 0)
+        return; // another host has the rank
+    aq_helper_ask_t *ask = free_ask(helper);
+    uint32_t before = 0;
+    const aq_stack_result_t result = ask ? signal_rank(search.fd, &before) : AQ_STACK_SILENT;
+    if (result != AQ_STACK_GIVEN) {
+        answer_stack(helper, order->number, search.fd, result);
+        return;
+    }
+    const uint64_t now = aq_clock_ns();
+    *ask = (aq_helper_ask_t){search.fd, order->number, before, now + AQ_STACK_WAIT_NS};
+    helper->node.deadline = now + AQ_STACK_LOOK_NS;
+}
+
+void aq_helper_look_start(aq_helper_t *helper)
+{
+    for (unsigned i = 0; i < AQ_HELPER_ASKS; i++)
+        helper->asks[i].fd = -1;
+}
+
+// Returns whether the rank still has time to answer.
+static bool ask_check(aq_helper_t *helper, aq_helper_ask_t *ask)
+{
+    aq_seen_stack_t stack;
+    const bool answered = aq_rank_has_answered(ask->fd, ask->before, &stack);
+    if (!answered && aq_clock_ns() < ask->until)
+        return true;
+    answer_stack(helper, ask->number, ask->fd, answered ? AQ_STACK_GIVEN : AQ_STACK_SILENT);
+    ask->fd = -1;
+    return false;
+}
+
+void aq_helper_check_asks(aq_helper_t *helper)
+{
+    bool waits = false;
+    for (unsigned i = 0; i < AQ_HELPER_ASKS; i++)
+        if (helper->asks[i].fd >= 0)
+            waits |= ask_check(helper, &helper->asks[i]);
+    helper->node.deadline = waits ? aq_clock_ns() + AQ_STACK_LOOK_NS : 0;
+}
+
+void aq_helper_look(aq_helper_t *helper, const aq_look_order_t *order)
+{
+    if (order->what == AQ_LOOK_ALL)
+        answer_ranks(helper, order);
+    else if (order->what == AQ_LOOK_STACK)
+        ask_stack(helper, order);
+    else
+        answer_one(helper, order);
 }

@@ -4,6 +4,7 @@
 #ifndef AQ_LAUNCHER_JOB_H
 #define AQ_LAUNCHER_JOB_H
 
+#include "../other/observe/look_format.h"
 #include "launch_plan.h"
 #include "supervisor_output.h"
 
@@ -16,8 +17,10 @@ enum { HOST_WAITED_FOR, HOST_STARTED, HOST_FAILED, HOST_UNUSED, HOST_DONE };
 // Readers of the job (launcher_look.c). A place is free if its link has no descriptor.
 enum { AQ_LOOK_READERS = 8 };
 typedef struct aq_look_reader {
-    aq_link_t link; // only its output is used
-    bool asked;
+    aq_link_t link;  // only its output is used
+    uint32_t number; // of its last look; 0: none
+    uint8_t request[AQ_LOOK_REQUEST];
+    size_t request_bytes; // of it that have come
 } aq_look_reader_t;
 
 typedef struct aq_look {
@@ -72,7 +75,7 @@ void aq_launcher_fail_start(aq_launcher_t *launcher);
 void aq_launcher_look_start(aq_launcher_t *launcher);
 // Adds the readers to the next wait.
 void aq_launcher_look_watch(aq_launcher_t *launcher);
-// Hands the answer of a host to the readers.
+// Hands the answer of a host to the reader who has asked.
 void aq_launcher_look_answer(aq_launcher_t *launcher, const aq_frame_t *frame);
 
 // ---- launcher_command.c ----

@@ -11,7 +11,7 @@
 #include "../other/observe/look_format.h"
 #include "launcher_job.h"
 
-enum { WAITING_MOST = 64 << 20, REQUESTS = 64 };
+enum { WAITING_MOST = 64 << 20 };
 
 static void reader_close(aq_look_reader_t *reader)
 {
@@ -38,29 +38,69 @@ void aq_launcher_look_start(aq_launcher_t *launcher)
 
 // ---- requests ----
 
-static void send_look(aq_launcher_t *launcher)
+static void send_look(aq_launcher_t *launcher, const aq_look_order_t *order)
 {
     aq_bytes_t bytes = {0};
-    aq_write_number(&bytes, AQ_MSG_LOOK, ++launcher->look.number);
+    aq_write_look(&bytes, order);
     aq_node_down(&launcher->node, &bytes);
     aq_bytes_free(&bytes);
 }
 
+// The hosts that will answer.
+static uint32_t hosts_with_ranks(const aq_launcher_t *launcher)
+{
+    uint32_t count = 0;
+    for (uint32_t host = 0; host < launcher->node.spec.host_count; host++)
+        count += launcher->hosts[host] == HOST_STARTED;
+    return launcher->phase == LAUNCH_STARTING ? 0 : count;
+}
+
+static void put_u64(aq_bytes_t *bytes, uint64_t value)
+{
+    aq_put_u32(bytes, (uint32_t)(value >> 32));
+    aq_put_u32(bytes, (uint32_t)value);
+}
+
+static void tell_hosts(aq_launcher_t *launcher, aq_look_reader_t *reader, uint32_t answers)
+{
+    aq_bytes_t *out = &reader->link.out;
+    const size_t begin = aq_frame_begin(out, AQ_LOOK_HOSTS);
+    aq_put_u32(out, reader->number);
+    aq_put_u32(out, answers);
+    put_u64(out, aq_boot_number(launcher->node.spec.key));
+    aq_frame_end(out, begin);
+}
+
+// Returns false if the reader asks for something unknown.
+static bool take_request(aq_launcher_t *launcher, aq_look_reader_t *reader)
+{
+    aq_view_t view = {.at = reader->request, .left = AQ_LOOK_REQUEST};
+    aq_look_order_t order = {.what = aq_get_u8(&view), .rank = aq_get_u32(&view)};
+    const bool all = order.what == AQ_LOOK_ALL;
+    if (!all && order.what != AQ_LOOK_ONE && order.what != AQ_LOOK_STACK)
+        return false;
+    const uint32_t hosts = hosts_with_ranks(launcher);
+    const uint32_t one = hosts > 0 && order.rank < launcher->node.spec.size;
+    order.number = reader->number = ++launcher->look.number;
+    tell_hosts(launcher, reader, all ? hosts : one);
+    send_look(launcher, &order);
+    return true;
+}
+
 static void take_requests(aq_launcher_t *launcher, aq_look_reader_t *reader)
 {
-    uint8_t requests[REQUESTS];
-    const ssize_t got = read(reader->link.fd, requests, sizeof requests);
+    const size_t room = AQ_LOOK_REQUEST - reader->request_bytes;
+    const ssize_t got = read(reader->link.fd, reader->request + reader->request_bytes, room);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got <= 0) {
-        reader_close(reader);
-        return;
+    reader->request_bytes += got > 0 ? (size_t)got : 0;
+    bool fine = got > 0;
+    if (fine && reader->request_bytes == AQ_LOOK_REQUEST) {
+        fine = take_request(launcher, reader);
+        reader->request_bytes = 0;
     }
-    const size_t begin = aq_frame_begin(&reader->link.out, AQ_LOOK_HOSTS);
-    aq_put_u32(&reader->link.out, launcher->go.places);
-    aq_frame_end(&reader->link.out, begin);
-    reader->asked = true;
-    send_look(launcher);
+    if (!fine)
+        reader_close(reader);
 }
 
 static void serve_reader(aq_node_t *node, void *item, short events)
@@ -109,16 +149,22 @@ void aq_launcher_look_watch(aq_launcher_t *launcher)
 
 // ---- answers ----
 
+static void pass_answer(aq_look_reader_t *reader, const aq_frame_t *frame)
+{
+    const size_t begin = aq_frame_begin(&reader->link.out, AQ_LOOK_SEEN);
+    aq_put_raw(&reader->link.out, frame->payload.at, frame->payload.left);
+    aq_frame_end(&reader->link.out, begin);
+    if (aq_link_waiting(&reader->link) > WAITING_MOST || aq_link_flush(&reader->link) != 0)
+        reader_close(reader);
+}
+
 void aq_launcher_look_answer(aq_launcher_t *launcher, const aq_frame_t *frame)
 {
+    aq_view_t view = frame->payload;
+    const uint32_t number = aq_get_u32(&view);
     for (unsigned i = 0; i < AQ_LOOK_READERS; i++) {
         aq_look_reader_t *reader = &launcher->look.readers[i];
-        if (reader->link.fd < 0 || !reader->asked)
-            continue;
-        const size_t begin = aq_frame_begin(&reader->link.out, AQ_LOOK_SEEN);
-        aq_put_raw(&reader->link.out, frame->payload.at, frame->payload.left);
-        aq_frame_end(&reader->link.out, begin);
-        if (aq_link_waiting(&reader->link) > WAITING_MOST || aq_link_flush(&reader->link) != 0)
-            reader_close(reader);
+        if (reader->link.fd >= 0 && number != 0 && reader->number == number)
+            pass_answer(reader, frame);
     }
 }

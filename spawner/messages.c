@@ -577,3 +577,20 @@ bool aq_read_fault(aq_view_t view, aq_fault_t *out)
     out->text = aq_get_text(&view);
     return aq_view_done(&view) && out->ranks >= 1 && out->ranks <= AQ_JOB_RANKS_MAX;
 }
+
+void aq_write_look(aq_bytes_t *bytes, const aq_look_order_t *look)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_LOOK);
+    aq_put_u32(bytes, look->number);
+    aq_put_u8(bytes, look->what);
+    aq_put_u32(bytes, look->rank);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_look(aq_view_t view, aq_look_order_t *out)
+{
+    out->number = aq_get_u32(&view);
+    out->what = aq_get_u8(&view);
+    out->rank = aq_get_u32(&view);
+    return aq_view_done(&view);
+}

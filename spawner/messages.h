@@ -65,7 +65,7 @@ typedef enum aq_message {
     AQ_MSG_SHRINK,  // the daemon of that number is to leave
     AQ_MSG_HALT,    // the universe ends; no payload
     // At the end, because daemons of other versions know the numbers above.
-    AQ_MSG_LOOK, // down: tell what your ranks do; its number
+    AQ_MSG_LOOK, // down: tell what your ranks do
     AQ_MSG_SEEN, // up: the answer of a host (other/observe/look_format.h)
 } aq_message_t;
 
@@ -245,7 +245,7 @@ bool aq_read_version(aq_view_t view, const char **out);
 void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length);
 // PING, PONG, HELPER, SEE, HALT, LOST to a member: no payload.
 void aq_write_empty(aq_bytes_t *bytes, aq_message_t type);
-// TAKEN, CREDIT, SIGNAL, JOINED, LEFT, JOBS, SHRINK, LOOK, MEMBER to the master: one number.
+// TAKEN, CREDIT, SIGNAL, JOINED, LEFT, JOBS, SHRINK, MEMBER to the master: one number.
 void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number);
 bool aq_read_number(aq_view_t view, uint32_t *out);
 
@@ -256,6 +256,15 @@ typedef struct aq_end {
 } aq_end_t;
 void aq_write_end(aq_bytes_t *bytes, aq_message_t type, const aq_end_t *end);
 bool aq_read_end(aq_view_t view, aq_end_t *out);
+
+// LOOK. what: aq_look_request_t (other/observe/look_format.h); rank: unless it is about all.
+typedef struct aq_look_order {
+    uint32_t number;
+    unsigned what;
+    uint32_t rank;
+} aq_look_order_t;
+void aq_write_look(aq_bytes_t *bytes, const aq_look_order_t *look);
+bool aq_read_look(aq_view_t view, aq_look_order_t *out);
 
 typedef struct aq_done {
     uint32_t node, code;

@@ -17,6 +17,7 @@ typedef struct diagnosis {
     uint32_t *list;  // room for a number of each rank
     bool *mentioned; // by place in the job: a sentence says what the rank does
     bool *known;     // the stack was asked for
+    aq_stack_result_t *results;
     aq_seen_stack_t *stacks;
 } diagnosis_t;
 
@@ -116,18 +117,21 @@ static bool waits_list(diagnosis_t *d)
 
 // ---- what a rank does ----
 
+// Without a question there is no stack, and no excuse for that.
 static const aq_seen_stack_t *stack_of(diagnosis_t *d, uint32_t place)
 {
+    const aq_watched_rank_t *rank = d->job->rank[place];
+    aq_seen_stack_t *stack = &d->stacks[place];
     if (!d->known[place]) {
         d->known[place] = true;
-        d->stacks[place].frames = 0;
-        d->stacks[place].handler = -1;
-        if (d->get && !aq_watched_is_gone(d->job->rank[place]) &&
-            !aq_watched_is_stopped(d->job->rank[place]) &&
-            !d->get(d->job->rank[place], &d->stacks[place]))
-            d->stacks[place].frames = 0;
+        *stack = (aq_seen_stack_t){.handler = -1};
+        d->results[place] = AQ_STACK_GIVEN;
+        if (d->get && !aq_watched_is_gone(rank) && !aq_watched_is_stopped(rank))
+            d->results[place] = d->get(d->job, rank, stack);
+        if (d->results[place] != AQ_STACK_GIVEN)
+            stack->frames = 0;
     }
-    return d->stacks[place].frames ? &d->stacks[place] : NULL;
+    return stack->frames ? stack : NULL;
 }
 
 // The innermost frame in the program itself: the code of the client. NULL: there is none.
@@ -147,6 +151,8 @@ static void say_place(diagnosis_t *d, uint32_t place)
     const char *frame = client_frame(d, place);
     if (frame)
         fprintf(d->out, ", in its client's code at %s", frame);
+    else if (d->results[place] != AQ_STACK_GIVEN)
+        fprintf(d->out, "; %s", aq_stack_excuse(d->results[place]));
 }
 
 // Of a rank whose thread is in a wait of the library, but does not poll.
@@ -177,7 +183,7 @@ static void say_outside(diagnosis_t *d, uint32_t place)
     if (stack && stack->handler >= 0)
         fprintf(d->out, "is in handler %d", stack->handler);
     else if (aq_watched_is_looping(rank) ||
-             (stack && rank->process == 'R' && aq_watched_loops_now(rank)))
+             (stack && rank->process == 'R' && aq_watched_loops_now(d->job, rank)))
         fprintf(d->out, "polls in a loop of its own");
     else if (rank->process == 'R')
         fprintf(d->out, "is not in the library: it computes");
@@ -509,8 +515,9 @@ int aq_diagnose(const aq_watched_job_t *job, uint64_t now, aq_stack_get_t get, F
     d.list = calloc(room, sizeof *d.list);
     d.mentioned = calloc(room, sizeof *d.mentioned);
     d.known = calloc(room, sizeof *d.known);
+    d.results = calloc(room, sizeof *d.results);
     d.stacks = calloc(room, sizeof *d.stacks);
-    bool fine = d.list && d.mentioned && d.known && d.stacks && waits_list(&d);
+    bool fine = d.list && d.mentioned && d.known && d.results && d.stacks && waits_list(&d);
     if (fine) {
         say_groups(&d);
         fine = say_cycles(&d);
@@ -521,6 +528,7 @@ int aq_diagnose(const aq_watched_job_t *job, uint64_t now, aq_stack_get_t get, F
     free(d.list);
     free(d.mentioned);
     free(d.known);
+    free(d.results);
     free(d.stacks);
     return fine ? d.found : -1;
 }

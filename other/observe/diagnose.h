@@ -12,8 +12,9 @@
 
 #define AQ_DIAGNOSE_NS UINT64_C(1000000000)
 
-// Gets the stack of a rank; returns false if the rank does not give it.
-typedef bool (*aq_stack_get_t)(aq_watched_rank_t *rank, aq_seen_stack_t *stack);
+// Gets the stack of a rank.
+typedef aq_stack_result_t (*aq_stack_get_t)(const aq_watched_job_t *job,
+                                            const aq_watched_rank_t *rank, aq_seen_stack_t *stack);
 
 // Writes the sentences, a line each, the same for the same states. The job was read twice, a moment
 // apart, which shows who polls in loops of its own. get: may be NULL. Returns the number of

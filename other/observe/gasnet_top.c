@@ -28,6 +28,7 @@ typedef struct request {
     bool once, json, diagnose, no_stack;
     const char *prometheus; // file; NULL: none
     const char *job;        // NULL: the only one
+    long stack;             // rank whose stack is asked for; -1: none
     int delay;              // ms
 } request_t;
 
@@ -40,6 +41,7 @@ static const char usage[] =
     "  --prometheus FILE  write counters into FILE, in the text exposition format, at each delay\n"
     "                     until the job ends, or with --once once\n"
     "  --diagnose         say who waits for whom, and why; exit code 1 if something is wrong\n"
+    "  --stack RANK       ask a rank for its stack, by a signal, and print it\n"
     "  --no-stack         with --diagnose: do not ask ranks for their stacks, by a signal\n"
     "  -d SECONDS         delay between two readings (1)\n"
     "  -h, --help; --version\n";
@@ -107,6 +109,32 @@ static int diagnose_run(const request_t *request, aq_watched_job_t *job)
     return found ? EXIT_WRONG : 0;
 }
 
+static int stack_run(const request_t *request, const aq_watched_job_t *job)
+{
+    aq_seen_stack_t stack;
+    const aq_watched_rank_t *rank = aq_watched_find(job, (uint32_t)request->stack);
+    if (!rank) {
+        fprintf(stderr,
+                "gasnet_top: --stack %ld: this rank is not shown; gasnet_top --once lists those "
+                "that are\n",
+                request->stack);
+        return EXIT_WRONG;
+    }
+    const aq_stack_result_t result = aq_stack_ask(job, rank, &stack);
+    if (result != AQ_STACK_GIVEN) {
+        fprintf(stderr, "gasnet_top: rank %ld: %s\n", request->stack, aq_stack_excuse(result));
+        return EXIT_WRONG;
+    }
+    printf("rank %ld on %s, process %d, thread %d", request->stack, rank->seen.host_name,
+           (int)rank->seen.pid, (int)stack.tid);
+    if (stack.handler >= 0)
+        printf(", in handler %d", stack.handler);
+    puts("");
+    for (uint32_t i = 0; i < stack.frames; i++)
+        printf("    %s\n", stack.frame[i]);
+    return 0;
+}
+
 static int once_run(const request_t *request, aq_watched_job_t *job)
 {
     const bool fine =
@@ -123,6 +151,8 @@ static int job_run(const request_t *request, aq_watched_job_t *job)
     aq_watched_read(job, true);
     if (request->prometheus)
         return prometheus_run(request, job);
+    if (request->stack >= 0)
+        return stack_run(request, job);
     if (request->once || request->diagnose) {
         pause_ms(FIRST_MS);
         aq_watched_read(job, true);
@@ -165,12 +195,21 @@ static bool parse_delay(const char *text, int *delay)
     return true;
 }
 
+static bool parse_rank(const char *text, long *rank)
+{
+    char *end;
+    errno = 0;
+    *rank = strtol(text, &end, 10);
+    return end != text && !*end && !errno && *rank >= 0 && *rank < AQ_SEEN_RANKS_MOST;
+}
+
 enum {
     OPTION_ONCE = 256,
     OPTION_JSON,
     OPTION_PROMETHEUS,
     OPTION_DIAGNOSE,
     OPTION_NO_STACK,
+    OPTION_STACK,
     OPTION_VERSION
 };
 
@@ -185,6 +224,10 @@ static int take_option(request_t *request, int option)
         request->prometheus = optarg;
     if (option == 'd' && !parse_delay(optarg, &request->delay)) {
         fprintf(stderr, "gasnet_top: -d %s: give seconds, from 0.1 to 3600\n", optarg);
+        return EXIT_USAGE;
+    }
+    if (option == OPTION_STACK && !parse_rank(optarg, &request->stack)) {
+        fprintf(stderr, "gasnet_top: --stack %s: give the number of a rank\n", optarg);
         return EXIT_USAGE;
     }
     if (option == 'h')
@@ -205,6 +248,8 @@ static int check_request(const request_t *request, int rest)
         fault = "--json goes with --once alone";
     else if (request->diagnose && request->prometheus)
         fault = "use either --diagnose or --prometheus";
+    else if (request->stack >= 0 && (request->once || request->diagnose || request->prometheus))
+        fault = "--stack goes with no other option";
     if (fault)
         complain(fault);
     return fault ? EXIT_USAGE : -1;
@@ -217,12 +262,13 @@ int main(int argc, char **argv)
         {"json", no_argument, NULL, OPTION_JSON},
         {"prometheus", required_argument, NULL, OPTION_PROMETHEUS},
         {"diagnose", no_argument, NULL, OPTION_DIAGNOSE},
+        {"stack", required_argument, NULL, OPTION_STACK},
         {"no-stack", no_argument, NULL, OPTION_NO_STACK},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, OPTION_VERSION},
         {NULL, 0, NULL, 0},
     };
-    request_t request = {.delay = 1000};
+    request_t request = {.delay = 1000, .stack = -1};
     int code = -1;
     for (int option; code < 0 && (option = getopt_long(argc, argv, "d:h", options, NULL)) >= 0;)
         code = take_option(&request, option);

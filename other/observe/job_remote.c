@@ -153,20 +153,28 @@ static void take_ranks(view_t *view, uint64_t shift, aq_remote_visit_t visit, vo
 typedef struct look {
     aq_remote_visit_t visit;
     void *context;
-    uint32_t hosts, answers; // hosts 0: not known yet
+    uint32_t number;         // 0: not known yet
+    uint32_t hosts, answers; // to expect; that have come
+    uint64_t job;
+    aq_stack_result_t result; // of the last answer
 } look_t;
 
-static void take_frame(look_t *look, unsigned type, view_t payload)
+static void take_hosts(look_t *look, view_t *view)
 {
-    if (type == AQ_LOOK_HOSTS) {
-        look->hosts = (uint32_t)take_number(&payload, 4);
-        return;
-    }
-    if (type != AQ_LOOK_SEEN)
-        return;
-    (void)take_number(&payload, 4);
-    const uint64_t there = take_number(&payload, 8);
-    take_ranks(&payload, aq_clock_ns() - there, look->visit, look->context);
+    look->number = (uint32_t)take_number(view, 4);
+    look->hosts = (uint32_t)take_number(view, 4);
+    look->job = take_number(view, 8);
+}
+
+static void take_seen(look_t *look, view_t *view)
+{
+    const uint32_t number = (uint32_t)take_number(view, 4);
+    const uint64_t there = take_number(view, 8);
+    const unsigned result = (unsigned)take_number(view, 1);
+    if (view->bad || number != look->number)
+        return; // of an earlier look, which nobody waits for
+    look->result = result < AQ_STACK_RESULTS ? (aq_stack_result_t)result : AQ_STACK_UNREACHED;
+    take_ranks(view, aq_clock_ns() - there, look->visit, look->context);
     look->answers++;
 }
 
@@ -181,7 +189,11 @@ static bool take_frames(aq_remote_t *remote, look_t *look)
             return false;
         if (remote->used - at - AQ_LOOK_FRAME_HEAD < length)
             break;
-        take_frame(look, frame[0], (view_t){.at = frame + AQ_LOOK_FRAME_HEAD, .left = length});
+        view_t view = {.at = frame + AQ_LOOK_FRAME_HEAD, .left = length};
+        if (frame[0] == AQ_LOOK_HOSTS)
+            take_hosts(look, &view);
+        else if (frame[0] == AQ_LOOK_SEEN)
+            take_seen(look, &view);
         at += AQ_LOOK_FRAME_HEAD + length;
     }
     memmove(remote->data, remote->data + at, remote->used - at);
@@ -189,19 +201,43 @@ static bool take_frames(aq_remote_t *remote, look_t *look)
     return true;
 }
 
-bool aq_remote_look(aq_remote_t *remote, aq_remote_visit_t visit, void *context)
+static bool send_request(const aq_remote_t *remote, aq_look_request_t what, uint32_t rank)
+{
+    const uint8_t request[AQ_LOOK_REQUEST] = {(uint8_t)what, (uint8_t)(rank >> 24),
+                                              (uint8_t)(rank >> 16), (uint8_t)(rank >> 8),
+                                              (uint8_t)rank};
+    return send(remote->fd, request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request;
+}
+
+// Returns false if the launcher is gone, or answers nothing.
+static bool look_run(aq_remote_t *remote, aq_look_request_t what, uint32_t rank, look_t *look)
 {
     const uint64_t until = aq_clock_ns() + (uint64_t)LOOK_MS * 1000000;
-    look_t look = {.visit = visit, .context = context};
-    if (send(remote->fd, "?", 1, MSG_NOSIGNAL) != 1)
+    if (remote->fd < 0 || !send_request(remote, what, rank))
         return false;
-    while (!look.hosts || look.answers < look.hosts) {
+    while (!look->number || look->answers < look->hosts) {
         if (!receive(remote, until))
-            return look.hosts != 0;
-        if (!take_frames(remote, &look))
+            return look->number != 0;
+        if (!take_frames(remote, look))
             return false;
     }
     return true;
+}
+
+bool aq_remote_look(aq_remote_t *remote, aq_remote_visit_t visit, void *context, uint64_t *job)
+{
+    look_t look = {.visit = visit, .context = context};
+    const bool fine = look_run(remote, AQ_LOOK_ALL, 0, &look);
+    *job = look.job;
+    return fine;
+}
+
+aq_stack_result_t aq_remote_look_at(aq_remote_t *remote, uint32_t rank, bool stack,
+                                    aq_remote_visit_t visit, void *context)
+{
+    look_t look = {.visit = visit, .context = context};
+    const bool fine = look_run(remote, stack ? AQ_LOOK_STACK : AQ_LOOK_ONE, rank, &look);
+    return fine && look.answers > 0 ? look.result : AQ_STACK_UNREACHED;
 }
 
 // ---- files ----

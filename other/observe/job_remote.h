@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "rank_file.h"
+#include "rank_signal.h"
 
 typedef struct aq_remote {
     int fd; // -1: there is no such launcher
@@ -32,8 +32,13 @@ bool aq_remote_open(aq_remote_t *remote, pid_t launcher);
 void aq_remote_close(aq_remote_t *remote);
 
 // Asks all hosts, and calls visit for each rank. Waits for hosts that do not answer for two seconds
-// at most. Returns false if the launcher is gone.
-bool aq_remote_look(aq_remote_t *remote, aq_remote_visit_t visit, void *context);
+// at most. *job: the number of the job. Returns false if the launcher is gone.
+bool aq_remote_look(aq_remote_t *remote, aq_remote_visit_t visit, void *context, uint64_t *job);
+
+// Asks for one rank; stack: whose host asks it for a stack before. Calls visit if it is found.
+// Waits for two seconds at most.
+aq_stack_result_t aq_remote_look_at(aq_remote_t *remote, uint32_t rank, bool stack,
+                                    aq_remote_visit_t visit, void *context);
 
 // Writes a rank into a memory file, as the rank itself would have it; file -1: makes one. Returns
 // the file, or -1.

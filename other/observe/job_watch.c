@@ -208,18 +208,9 @@ static void remote_add(aq_watch_t *watch, const aq_remote_rank_t *sent)
         remote_note(rank, sent);
 }
 
-typedef struct found_job {
-    aq_watch_t *watch;
-    uint64_t number; // of the job of the last rank
-    bool any;
-} found_job_t;
-
 static void remote_find_visit(const aq_remote_rank_t *sent, void *context)
 {
-    found_job_t *found = context;
-    found->number = sent->head->job;
-    found->any = true;
-    remote_add(found->watch, sent);
+    remote_add(context, sent);
 }
 
 static aq_watched_job_t *job_numbered(const aq_watch_t *watch, uint64_t number)
@@ -232,12 +223,11 @@ static aq_watched_job_t *job_numbered(const aq_watch_t *watch, uint64_t number)
 
 aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher)
 {
-    found_job_t found = {.watch = watch};
+    uint64_t number = 0;
     if (!aq_remote_open(&watch->remote, launcher))
         return NULL;
-    const bool seen =
-        aq_remote_look(&watch->remote, remote_find_visit, &found) && found.any && jobs_list(watch);
-    aq_watched_job_t *job = seen ? job_numbered(watch, found.number) : NULL;
+    const bool seen = aq_remote_look(&watch->remote, remote_find_visit, watch, &number);
+    aq_watched_job_t *job = seen && jobs_list(watch) ? job_numbered(watch, number) : NULL;
     if (job)
         job->remote = &watch->remote;
     else
@@ -274,7 +264,8 @@ static void remote_read_visit(const aq_remote_rank_t *sent, void *context)
 // Ranks of a launcher that is gone are gone, too.
 static void remote_read(aq_watched_job_t *job)
 {
-    if (!job->remote || aq_remote_look(job->remote, remote_read_visit, job))
+    uint64_t number;
+    if (!job->remote || aq_remote_look(job->remote, remote_read_visit, job, &number))
         return;
     for (uint32_t i = 0; i < job->found; i++)
         if (job->rank[i]->remote)
@@ -359,7 +350,16 @@ static bool loops_differ(const aq_seen_rank_t *before, const aq_seen_rank_t *aft
     return false;
 }
 
-bool aq_watched_loops_now(const aq_watched_rank_t *rank)
+aq_stack_result_t aq_watched_refresh(const aq_watched_job_t *job, const aq_watched_rank_t *rank,
+                                     bool stack)
+{
+    if (!job->remote)
+        return AQ_STACK_UNREACHED;
+    return aq_remote_look_at(job->remote, rank->seen.rank, stack, remote_read_visit,
+                             (void *)(uintptr_t)job);
+}
+
+bool aq_watched_loops_now(const aq_watched_job_t *job, const aq_watched_rank_t *rank)
 {
     static aq_seen_rank_t before, after;
     uint32_t version;
@@ -368,6 +368,8 @@ bool aq_watched_loops_now(const aq_watched_rank_t *rank)
         return false;
     for (unsigned i = 0; i < LOOKS && !loops; i++) {
         aq_clock_sleep_ns(LOOKS_APART_NS);
+        if (rank->remote && aq_watched_refresh(job, rank, false) != AQ_STACK_GIVEN)
+            return false;
         loops =
             aq_rank_read(rank->fd, &after, &version) == AQ_READ_OK && loops_differ(&before, &after);
     }

@@ -1,13 +1,16 @@
 // What the hosts of a job answer to a look at their ranks, which goes down and comes up the tree of
 // the launcher (spawner/node.h), and what the launcher hands to a reader.
 //
-//     reader -> launcher:    connects to the abstract socket AQ_LOOK_SOCKET; a byte asks for a look
-//     launcher -> reader:    frame AQ_LOOK_HOSTS: u32 number of answers to expect
+//     reader -> launcher:    connects to the abstract socket of aq_look_address, and sends
+//                            requests: a letter (aq_look_request_t), u32 rank
+//     launcher -> reader:    frame AQ_LOOK_HOSTS: u32 number of the look | u32 number of answers to
+//                            expect | u64 number of the job
 //                            frames AQ_LOOK_SEEN: the answer of a host
 //
 // A frame is as in spawner/frame.h: type (1), 0 (3), length (4), payload. The answer of a host:
 //
-//     u32 number of the look | u64 the host's clock in nanoseconds | for each rank:
+//     u32 number of the look | u64 the host's clock in nanoseconds
+//     u8 what became of the question for a stack (aq_stack_result_t) | for each rank:
 //         u8 state of the process, a letter | u64 its ticks of processor time
 //         24 bytes: which of the 192 lines of 64 bytes of the head follow | these lines
 //         u64[AQ_OWN_COUNTS]: of the rank itself
@@ -31,7 +34,15 @@ enum {
     AQ_LOOK_LINES = AQ_RANK_HEAD_BYTES / AQ_LOOK_LINE,
     AQ_LOOK_MAP = AQ_LOOK_LINES / 8,
     AQ_LOOK_FRAME_HEAD = 8,
+    AQ_LOOK_REQUEST = 5,
 };
+
+// What a reader asks for: all ranks; one of them, alone; one with a stack of it.
+typedef enum aq_look_request {
+    AQ_LOOK_ALL = 'a',
+    AQ_LOOK_ONE = 'o',
+    AQ_LOOK_STACK = 's',
+} aq_look_request_t;
 
 // Types of frames to the reader.
 enum { AQ_LOOK_HOSTS = 1, AQ_LOOK_SEEN = 2 };

@@ -143,6 +143,24 @@ aq_read_result_t aq_rank_read(int fd, aq_seen_rank_t *seen, uint32_t *version)
     return AQ_READ_OK;
 }
 
+// ---- times ----
+
+// Times of the file may be anything.
+static uint64_t since(uint64_t then, uint64_t now)
+{
+    return then && then < now ? now - then : 0;
+}
+
+uint64_t aq_seen_waited(const aq_seen_thread_t *thread, uint64_t now)
+{
+    return thread->kind == AQ_WAIT_NOTHING ? 0 : since(thread->since, now);
+}
+
+uint64_t aq_seen_unpolled(const aq_seen_thread_t *thread, uint64_t now)
+{
+    return aq_seen_waited(thread, now) ? since(thread->polled, now) : 0;
+}
+
 // ---- counters ----
 
 // The sums of all ranks that have counts.

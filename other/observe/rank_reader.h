@@ -28,6 +28,10 @@ typedef struct aq_seen_thread {
     uint32_t tid, loops;
 } aq_seen_thread_t;
 
+// How long a thread has waited, or since it has last polled; 0: a moment.
+uint64_t aq_seen_waited(const aq_seen_thread_t *thread, uint64_t now);
+uint64_t aq_seen_unpolled(const aq_seen_thread_t *thread, uint64_t now);
+
 typedef struct aq_seen_rank {
     uint64_t job, started, started_unix, stage_since;
     uint32_t rank, ranks, host; // rank below ranks, host below ranks

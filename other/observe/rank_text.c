@@ -129,22 +129,6 @@ const char *aq_text_wait(const aq_seen_rank_t *rank, const aq_seen_thread_t *thr
 
 // ---- times ----
 
-// Times of the file may be anything.
-static uint64_t since(uint64_t then, uint64_t now)
-{
-    return then && then < now ? now - then : 0;
-}
-
-uint64_t aq_seen_waited(const aq_seen_thread_t *thread, uint64_t now)
-{
-    return thread->kind == AQ_WAIT_NOTHING ? 0 : since(thread->since, now);
-}
-
-uint64_t aq_seen_unpolled(const aq_seen_thread_t *thread, uint64_t now)
-{
-    return aq_seen_waited(thread, now) ? since(thread->polled, now) : 0;
-}
-
 const aq_seen_thread_t *aq_seen_longest(const aq_seen_rank_t *rank, uint64_t now, uint64_t least)
 {
     const aq_seen_thread_t *found = NULL;

@@ -35,8 +35,4 @@ const char *aq_text_wait(const aq_seen_rank_t *rank, const aq_seen_thread_t *thr
 // The thread that has waited longest; NULL: none waits for so long (nanoseconds).
 const aq_seen_thread_t *aq_seen_longest(const aq_seen_rank_t *rank, uint64_t now, uint64_t least);
 
-// How long a thread has waited, or since it has last polled; 0: a moment.
-uint64_t aq_seen_waited(const aq_seen_thread_t *thread, uint64_t now);
-uint64_t aq_seen_unpolled(const aq_seen_thread_t *thread, uint64_t now);
-
 #endif

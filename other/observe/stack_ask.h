@@ -4,10 +4,11 @@
 
 #include "job_watch.h"
 
-// Not of a rank of another host or in a container. Of the thread that has not polled for longest in
-// a wait, else of the first one. Waits for a moment. Returns false if the rank has no handler for
-// the signal, or does not answer. The signal interrupts a system call of the client, as any signal
-// does.
-bool aq_stack_ask(aq_watched_rank_t *rank, aq_seen_stack_t *stack);
+// Of the thread that has not polled for longest in a wait, else of the first one. A rank of another
+// host is asked by its host, through the launcher; one in a container is not asked. Waits for half
+// a second, or for two for another host. The signal interrupts a system call of the client, as any
+// signal does.
+aq_stack_result_t aq_stack_ask(const aq_watched_job_t *job, const aq_watched_rank_t *rank,
+                               aq_seen_stack_t *stack);
 
 #endif

@@ -30,7 +30,8 @@ typedef struct screen {
     uint32_t chosen; // row
     uint32_t top;    // first row on the screen
     uint64_t now;
-    bool has_stack, no_stack; // of the rank in the view: there is one; the rank gave none
+    bool asked; // the rank in the view, for its stack: what became of that
+    aq_stack_result_t result;
     aq_seen_stack_t stack;
     char *diagnosis;
 } screen_t;
@@ -172,11 +173,9 @@ static int draw_teams(const aq_seen_rank_t *seen, int line)
 
 static void draw_stack(const screen_t *screen, int line)
 {
-    if (screen->no_stack)
-        mvprintw(line++, 2,
-                 "the rank gives no stack: its client handles the signal itself "
-                 "(GASNET_REPORT_SIGNAL), or the thread does not run");
-    if (!screen->has_stack)
+    if (screen->asked && screen->result != AQ_STACK_GIVEN)
+        mvprintw(line, 2, "%s", aq_stack_excuse(screen->result));
+    if (!screen->asked || screen->result != AQ_STACK_GIVEN)
         return;
     mvprintw(line++, 2, "stack of thread %" PRIu32 ":", screen->stack.tid);
     if (screen->stack.handler >= 0)
@@ -258,7 +257,7 @@ static void draw(screen_t *screen)
 static void show(screen_t *screen, view_t view)
 {
     screen->view = view;
-    screen->has_stack = screen->no_stack = false;
+    screen->asked = false;
     if (view == VIEW_DIAGNOSIS)
         diagnose(screen);
 }
@@ -273,8 +272,8 @@ static void move_by(screen_t *screen, int64_t lines)
 
 static void ask_stack(screen_t *screen)
 {
-    screen->has_stack = aq_stack_ask(screen->rows[screen->chosen].rank, &screen->stack);
-    screen->no_stack = !screen->has_stack;
+    screen->result = aq_stack_ask(screen->job, screen->rows[screen->chosen].rank, &screen->stack);
+    screen->asked = true;
 }
 
 static void key_sort(screen_t *screen, int key)

@@ -64,12 +64,14 @@ static void wait_in_call(uint32_t rank, uint32_t number, unsigned call, uint64_t
     thread->call = number & 0xffff;
 }
 
-static bool stack_in_handler(aq_watched_rank_t *rank, aq_seen_stack_t *stack)
+static aq_stack_result_t stack_in_handler(const aq_watched_job_t *of, const aq_watched_rank_t *rank,
+                                          aq_seen_stack_t *stack)
 {
+    (void)of;
     *stack = (aq_seen_stack_t){.handler = rank->seen.rank == 7 ? 130 : -1, .frames = 2};
     strcpy(stack->frame[0], "libc.so.6+0x12 (pause)");
     strcpy(stack->frame[1], "heat+0x1234 (main)");
-    return true;
+    return AQ_STACK_GIVEN;
 }
 
 static void expect(const char *wanted, int found, aq_stack_get_t get)

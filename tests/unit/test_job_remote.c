@@ -16,7 +16,7 @@
 #include "../../other/observe/look_format.h"
 #include "../../other/observe/rank_reader.h"
 
-enum { RANKS = 20, PEER = 4 + 8 * AQ_PEER_COUNTS, MOST = 1 << 16 };
+enum { LOOK = 17, JOB = 4711, RANKS = 20, PEER = 4 + 8 * AQ_PEER_COUNTS, MOST = 1 << 16 };
 
 static uint8_t answer[MOST];
 static size_t used;
@@ -66,33 +66,55 @@ static void put_rank(uint32_t number)
         put(i == AQ_PEER_PUT ? 7 : 0, 8);
 }
 
-// Two hosts answer, with two ranks and with one.
-static void answer_make(void)
+static void put_hosts(uint32_t hosts)
 {
     used = 0;
     put(AQ_LOOK_HOSTS, 1);
     put(0, 3);
-    put(4, 4);
-    put(2, 4);
+    put(16, 4);
+    put(LOOK, 4);
+    put(hosts, 4);
+    put(JOB, 8);
+}
+
+static size_t seen_begin(uint32_t number, unsigned result)
+{
+    const size_t begin = used;
+    put(AQ_LOOK_SEEN, 1);
+    put(0, 7);
+    put(number, 4);
+    put(1000, 8);
+    put(result, 1);
+    return begin;
+}
+
+static void seen_end(size_t begin)
+{
+    const size_t end = used, length = end - begin - AQ_LOOK_FRAME_HEAD;
+    used = begin + 4;
+    put(length, 4);
+    used = end;
+}
+
+// Two hosts answer, with two ranks and with one. In front is an answer to an earlier look.
+static void answer_make(void)
+{
+    put_hosts(2);
+    const size_t late = seen_begin(LOOK - 1, AQ_STACK_GIVEN);
+    put_rank(7);
+    seen_end(late);
     for (uint32_t host = 0; host < 2; host++) {
-        const size_t begin = used;
-        put(AQ_LOOK_SEEN, 1);
-        put(0, 7);
-        put(1, 4);
-        put(1000, 8);
+        const size_t begin = seen_begin(LOOK, AQ_STACK_GIVEN);
         put_rank(host);
         if (host == 0)
             put_rank(5);
-        const size_t end = used, length = end - begin - AQ_LOOK_FRAME_HEAD;
-        used = begin + 4;
-        put(length, 4);
-        used = end;
+        seen_end(begin);
     }
 }
 
 typedef struct seen {
     unsigned ranks, good;
-    uint64_t puts, sleeps;
+    uint64_t puts, sleeps, job;
     uint32_t last;
 } seen_t;
 
@@ -122,19 +144,41 @@ static void rank_visit(const aq_remote_rank_t *rank, void *context)
     close(file);
 }
 
-// Sends the bytes and closes; returns what aq_remote_look returns.
-static bool look_at(const uint8_t *bytes, size_t length, seen_t *seen)
+// A launcher that has sent these bytes and is gone.
+static aq_remote_t launcher_make(const uint8_t *bytes, size_t length, int *end)
 {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    aq_remote_t remote = {.fd = ends[0]};
     assert_int_equal(write(ends[1], bytes, length), (ssize_t)length);
     assert_int_equal(shutdown(ends[1], SHUT_WR), 0);
+    *end = ends[1];
+    return (aq_remote_t){.fd = ends[0]};
+}
+
+// Returns what aq_remote_look returns.
+static bool look_at(const uint8_t *bytes, size_t length, seen_t *seen)
+{
+    int end;
+    uint64_t job;
+    aq_remote_t remote = launcher_make(bytes, length, &end);
     *seen = (seen_t){0};
-    const bool fine = aq_remote_look(&remote, rank_visit, seen);
+    const bool fine = aq_remote_look(&remote, rank_visit, seen, &job);
+    seen->job = job;
     aq_remote_close(&remote);
-    close(ends[1]);
+    close(end);
     return fine;
+}
+
+static aq_stack_result_t stack_of(uint32_t rank, size_t length, seen_t *seen, uint8_t request[])
+{
+    int end;
+    aq_remote_t remote = launcher_make(answer, length, &end);
+    *seen = (seen_t){0};
+    const aq_stack_result_t result = aq_remote_look_at(&remote, rank, true, rank_visit, seen);
+    assert_int_equal(read(end, request, AQ_LOOK_REQUEST), AQ_LOOK_REQUEST);
+    aq_remote_close(&remote);
+    close(end);
+    return result;
 }
 
 static void all_ranks_are_read(void **state)
@@ -148,6 +192,28 @@ static void all_ranks_are_read(void **state)
     assert_int_equal(seen.puts, 21);
     assert_int_equal(seen.sleeps, 1 + 2 + 6);
     assert_int_equal(seen.last, 2);
+    assert_int_equal(seen.job, JOB);
+}
+
+static void one_rank_answers_with_its_stack(void **state)
+{
+    static const uint8_t asked[AQ_LOOK_REQUEST] = {AQ_LOOK_STACK, 0, 0, 1, 5};
+    uint8_t request[AQ_LOOK_REQUEST];
+    seen_t seen;
+    (void)state;
+    for (unsigned result = 0; result < 256; result += 85) {
+        put_hosts(1);
+        const size_t begin = seen_begin(LOOK, result);
+        put_rank(5);
+        seen_end(begin);
+        assert_int_equal(stack_of(261, used, &seen, request),
+                         result < AQ_STACK_RESULTS ? result : AQ_STACK_UNREACHED);
+        assert_memory_equal(request, asked, sizeof asked);
+        assert_int_equal(seen.good, 1);
+    }
+    assert_int_equal(stack_of(5, used - 1, &seen, request), AQ_STACK_UNREACHED);
+    put_hosts(0); // the launcher knows that there is no such rank
+    assert_int_equal(stack_of(5, used, &seen, request), AQ_STACK_UNREACHED);
 }
 
 static void a_host_without_an_answer_is_left_out(void **state)
@@ -178,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ranks_are_read),
+        cmocka_unit_test(one_rank_answers_with_its_stack),
         cmocka_unit_test(a_host_without_an_answer_is_left_out),
         cmocka_unit_test(damaged_answers_stay_within_bounds),
     };

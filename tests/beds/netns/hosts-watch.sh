@@ -34,6 +34,26 @@ expect 0 on_host n1 "$top" --once --json "$launcher"
 expect 1 on_host n1 "$top" --diagnose "$launcher"
 grep -q "^ranks 0-$((last - 1)) wait for [0-9]* s in barrier 2 of the team of all ranks for rank $last, which is not in the library" \
     "$work/out" || fail "no diagnosis"
+grep -q "rank $last, .*, in its client's code at watched_work+0x" "$work/out" ||
+    fail "no stack of rank $last, which is on another host"
+expect 0 on_host n1 "$top" --stack "$last" "$launcher"
+grep -q "^rank $last on n$AQ_BED_HOSTS, process [0-9]*, thread [0-9]*$" "$work/out" || fail "not the stack of rank $last"
+grep -q '^    watched_work+0x' "$work/out" || fail "no frame of the program"
+expect 1 on_host n1 "$top" --stack "$ranks" "$launcher"
+says "gasnet_top: --stack $ranks: this rank is not shown"
+
+# A rank that is stopped does not answer, nor does a host whose helper is.
+stopped=$(on_host n1 "$top" --once "$launcher" | awk -v rank="$last" '$1 == rank { print $3 }')
+kill -STOP "$stopped"
+expect 1 on_host n1 "$top" --stack "$last" "$launcher"
+says "gasnet_top: rank $last: it gives no stack within half a second: "
+kill -CONT "$stopped"
+helper=$(find_on "n$AQ_BED_HOSTS" gasnet-helper)
+kill -STOP $helper
+expect 1 on_host n1 "$top" --stack "$last" "$launcher"
+says "gasnet_top: --stack $last: this rank is not shown"
+kill -CONT $helper
+expect 0 on_host n1 "$top" --stack "$last" "$launcher"
 
 # From outside.
 expect 0 "$top" --once watched_work
