@@ -40,18 +40,18 @@ expect 0 on_host n1 "$top" --stack "$last" "$launcher"
 grep -q "^rank $last on n$AQ_BED_HOSTS, process [0-9]*, thread [0-9]*$" "$work/out" || fail "not the stack of rank $last"
 grep -q '^    watched_work+0x' "$work/out" || fail "no frame of the program"
 expect 1 on_host n1 "$top" --stack "$ranks" "$launcher"
-says "gasnet_top: --stack $ranks: this rank is not shown"
+grep -q "^gasnet_top: --stack $ranks: this rank is not shown" "$work/err" || fail "another sentence: $(cat "$work/err")"
 
 # A rank that is stopped does not answer, nor does a host whose helper is.
 stopped=$(on_host n1 "$top" --once "$launcher" | awk -v rank="$last" '$1 == rank { print $3 }')
-kill -STOP "$stopped"
+on_host "n$AQ_BED_HOSTS" kill -STOP "$stopped"
 expect 1 on_host n1 "$top" --stack "$last" "$launcher"
-says "gasnet_top: rank $last: it gives no stack within half a second: "
-kill -CONT "$stopped"
+grep -q "^gasnet_top: rank $last: it gives no stack within half a second: " "$work/err" || fail "another sentence: $(cat "$work/err")"
+on_host "n$AQ_BED_HOSTS" kill -CONT "$stopped"
 helper=$(find_on "n$AQ_BED_HOSTS" gasnet-helper)
 kill -STOP $helper
 expect 1 on_host n1 "$top" --stack "$last" "$launcher"
-says "gasnet_top: --stack $last: this rank is not shown"
+grep -q "^gasnet_top: --stack $last: this rank is not shown" "$work/err" || fail "another sentence: $(cat "$work/err")"
 kill -CONT $helper
 expect 0 on_host n1 "$top" --stack "$last" "$launcher"
 
