@@ -134,6 +134,8 @@ void aq_rank_file_start(int report_signal)
     mine->started_unix = (uint64_t)time(NULL);
     snprintf(mine->host_name, sizeof mine->host_name, "%s", aq_log_host());
     snprintf(mine->program, sizeof mine->program, "%s", program_invocation_short_name);
+    if (aq_job.boot->other_hosts)
+        snprintf(mine->other_hosts, sizeof mine->other_hosts, "%s", aq_job.boot->other_hosts);
     show_conduits();
     atomic_thread_fence(memory_order_release);
     mine->pid = getpid();

@@ -74,6 +74,9 @@ struct aq_boot {
     // numeric address of some other host of the job, to find the interface that leads to it; "":
     // unknown, or there is no other host
     const char *peer;
+    // Names of the other hosts of the job, with blanks between, if no process of ours knows the
+    // ranks of all hosts; "" or NULL: one does, or there are none. For those who watch the job.
+    const char *other_hosts;
     // the random key of the job; secret: never printed, never in an environment
     uint8_t key[AQ_KEY_BYTES];
     uint32_t processors; // shared by the ranks of this host; 0: unknown

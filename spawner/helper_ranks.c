@@ -194,7 +194,8 @@ static int supervise_ranks(const aq_helper_t *helper, aq_boot_t **boot)
     const bool own = helper->resume != NULL; // a process of a rendezvous supervises its own rank
     const uint32_t first = own ? 1 : helper->page->local;
     const aq_supervise_part_t part = {helper->page, helper->page_fd,
-                                      own ? &helper->rank : helper->ranks};
+                                      own ? &helper->rank : helper->ranks, spec->launcher,
+                                      spec->launcher_host};
     const aq_supervise_options_t options = {.size = first,
                                             .reserve = own ? 0 : helper->rank_count - first,
                                             .part = &part,

@@ -743,6 +743,8 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     aq_node_init(node, &launch_ops);
     node->self = AQ_NODE_LAUNCHER;
     node->spec = plan->spec;
+    node->spec.launcher = (uint32_t)getpid();
+    node->spec.launcher_host = aq_log_host();
     node->ports = plan->ports;
     node->window = plan->window;
     memcpy(node->key, plan->key, sizeof node->key);

@@ -232,6 +232,8 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
     aq_put_text(bytes, spec->shell);
     aq_put_text(bytes, spec->shell_options);
     aq_put_text(bytes, spec->ports);
+    aq_put_u32(bytes, spec->launcher);
+    aq_put_text(bytes, spec->launcher_host != NULL ? spec->launcher_host : "");
     const uint32_t *machines = spec->machine_of_rank;
     put_runs(bytes, spec->host_of_rank, spec->size);
     aq_put_u8(bytes, machines != NULL);
@@ -273,6 +275,8 @@ bool aq_read_spec(aq_view_t view, aq_spec_t *out)
     out->shell = aq_get_text(&view);
     out->shell_options = aq_get_text(&view);
     out->ports = aq_get_text(&view);
+    out->launcher = aq_get_u32(&view);
+    out->launcher_host = aq_get_text(&view);
     if (out->size < 1 || out->size > AQ_JOB_RANKS_MAX || out->spare >= out->host_count ||
         out->reserve >= out->size || !get_tables(&view, out))
         goto err_free;

@@ -131,6 +131,9 @@ typedef struct aq_spec {
     const char *program;
     const char *folder; // working directory of the ranks
     const char *shell, *shell_options, *ports;
+    // The process of the launcher and its host, for those who watch the job.
+    uint32_t launcher;
+    const char *launcher_host;
     aq_spec_host_t *hosts; // of the hosts from first_host on, as far as they are known here
     uint32_t first_host;
     aq_spec_daemon_t *daemons; // of the same hosts; NULL: remote shells start the helpers

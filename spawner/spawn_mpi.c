@@ -34,6 +34,8 @@ enum {
     OUTPUT_NS = 50000000, // for the launcher to forward output before it ends the job
     PART = 1024,          // bytes that a rank contributes to one collective call
     ADDRESS_BYTES = 64,   // of a host, as text
+    NAME_BYTES = 64,      // of its name
+    NAMES_BYTES = 1020,   // of the names of all others
 };
 
 // A process has one job, which lives as long as the process.
@@ -49,6 +51,7 @@ typedef struct mpi_boot {
     // After this rank announced the end: time by which the others must arrive.
     _Atomic uint64_t leave_by;
     char peer[ADDRESS_BYTES];
+    char other_hosts[NAMES_BYTES];
 } mpi_boot_t;
 
 static mpi_boot_t the_boot;
@@ -331,6 +334,7 @@ static void on_exit_of_process(int code, void *unused)
 typedef struct info {
     char host[96];               // the same in processes that share memory, different in all others
     char address[ADDRESS_BYTES]; // numeric; "": no address that others can use
+    char name[NAME_BYTES];       // for people
     cpu_set_t processors;
     pid_t pid;
     aq_memfile_ticket_t page; // of the first rank of a host
@@ -365,6 +369,7 @@ static void fill_host_info(host_info_t *info)
     memset(info, 0, sizeof *info);
     name_host(info);
     info->pid = getpid();
+    snprintf(info->name, sizeof info->name, "%s", aq_log_host());
     aq_net_own_addresses(addresses, sizeof addresses);
     snprintf(info->address, sizeof info->address, "%.*s", (int)strcspn(addresses, ","), addresses);
     if (sched_getaffinity(0, sizeof info->processors, &info->processors) != 0)
@@ -407,6 +412,26 @@ static const char *address_elsewhere(const host_info_t *infos, const uint32_t *h
         if (host_of_rank[r] != host_of_rank[rank])
             return infos[r].address;
     return "";
+}
+
+// Lists the names of the other hosts, as far as there is room.
+static void name_others(const host_info_t *infos, const uint32_t *host_of_rank, uint32_t rank,
+                        uint32_t size, char names[NAMES_BYTES])
+{
+    size_t used = 0;
+    for (uint32_t r = 0, hosts = 0; r < size; r++) {
+        if (host_of_rank[r] != hosts)
+            continue; // not the first rank of its host
+        hosts++;
+        if (host_of_rank[r] == host_of_rank[rank])
+            continue;
+        if (used + sizeof " ..." + NAME_BYTES > NAMES_BYTES) {
+            snprintf(names + used, NAMES_BYTES - used, " ...");
+            return;
+        }
+        used += (size_t)snprintf(names + used, NAMES_BYTES - used, "%s%.*s", used ? " " : "",
+                                 NAME_BYTES - 1, infos[r].name);
+    }
 }
 
 static aq_status_t make_page(uint32_t size, int *fd, aq_boot_page_t **page,
@@ -499,12 +524,14 @@ static aq_status_t find_hosts(mpi_boot_t *self)
         boot->processors = count_processors(infos, host_of_rank, boot->rank, boot->size);
         snprintf(self->peer, sizeof self->peer, "%s",
                  address_elsewhere(infos, host_of_rank, boot->rank, boot->size));
+        name_others(infos, host_of_rank, boot->rank, boot->size, self->other_hosts);
         status = share_page(self, infos, &mine, first);
     }
     boot->host_of_rank = host_of_rank;
     if (status == AQ_OK)
         status = watch_others(self, infos);
     boot->peer = self->peer;
+    boot->other_hosts = self->other_hosts;
     free(infos);
     return status;
 }

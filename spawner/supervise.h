@@ -10,6 +10,8 @@ typedef struct aq_supervise_part {
     struct aq_boot_page *page; // made and filled in by the caller
     int page_fd;
     const uint32_t *ranks; // their numbers in the job, ascending, with the reserve
+    uint32_t launcher;     // the process that knows the ranks of all hosts, and where it is
+    const char *launcher_host;
 } aq_supervise_part_t;
 
 typedef struct aq_supervise_options {

@@ -1,5 +1,6 @@
 // The memory files of the ranks, which the supervisor keeps open, so that they outlive a rank and
 // are found in one place.
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,6 +31,19 @@ static bool file_begin(const aq_supervised_t *job, uint32_t rank, int file)
     return pwrite(file, &begin, sizeof begin, 0) == (ssize_t)sizeof begin;
 }
 
+// Where readers find out about the ranks of other hosts. Without that they look here only.
+static void file_name_launcher(const aq_supervised_t *job, int file)
+{
+    const aq_supervise_part_t *part = job->options->part;
+    char host[sizeof((aq_rank_head_t *)0)->launcher_host] = "";
+    if (!part)
+        return;
+    const int32_t launcher = (int32_t)part->launcher;
+    snprintf(host, sizeof host, "%s", part->launcher_host);
+    (void)!pwrite(file, host, sizeof host, offsetof(aq_rank_head_t, launcher_host));
+    (void)!pwrite(file, &launcher, sizeof launcher, offsetof(aq_rank_head_t, launcher));
+}
+
 void aq_supervised_make_file(aq_supervised_t *job, uint32_t place)
 {
     const uint32_t rank = aq_supervised_rank(job, place);
@@ -40,6 +54,7 @@ void aq_supervised_make_file(aq_supervised_t *job, uint32_t place)
         (void)close(file);
         return;
     }
+    file_name_launcher(job, file);
     job->ranks[place].file = file;
     aq_page_rank_files(job->page)[rank] = file;
 }

@@ -499,7 +499,10 @@ static void say_others(diagnosis_t *d)
 static void say_unseen(diagnosis_t *d)
 {
     const uint32_t unseen = d->job->ranks > d->job->found ? d->job->ranks - d->job->found : 0;
-    if (unseen)
+    char elsewhere[AQ_ELSEWHERE_TEXT];
+    if (aq_text_elsewhere(d->job, elsewhere)[0])
+        fprintf(d->out, "%s\n", elsewhere);
+    else if (unseen)
         fprintf(d->out,
                 "nothing is known of %" PRIu32 " of %" PRIu32
                 " ranks: they are on hosts that gasnet_top does not reach, or have not started\n",

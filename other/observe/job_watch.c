@@ -235,20 +235,31 @@ aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher)
     return job;
 }
 
+const aq_seen_rank_t *aq_watched_guide(const aq_watched_job_t *job)
+{
+    for (uint32_t i = 0; i < job->found; i++)
+        if (job->rank[i]->seen.launcher)
+            return &job->rank[i]->seen;
+    return &job->rank[0]->seen;
+}
+
+static bool is_this_host(const char *name)
+{
+    char own[sizeof((aq_seen_rank_t *)0)->launcher_host] = "";
+    (void)gethostname(own, sizeof own - 1); // a long one is cut, as the other one is
+    return strcmp(own, name) == 0;
+}
+
 aq_watched_job_t *aq_watch_extend(aq_watch_t *watch, aq_watched_job_t *job)
 {
-    const aq_watched_rank_t *first = job->rank[0];
+    const aq_seen_rank_t *guide = aq_watched_guide(job);
     const uint64_t number = job->number;
-    aq_process_t process;
-    pid_t pid = first->starter ? first->starter : first->pid;
-    if (job->found == job->ranks)
+    if (job->found == job->ranks || !guide->launcher || !is_this_host(guide->launcher_host))
         return job;
-    for (unsigned i = 0; i < 1000 && pid > 1 && aq_process_look(pid, &process); i++) {
-        aq_watched_job_t *whole = aq_watch_launcher(watch, pid);
-        if (whole && whole->number == number)
-            return whole;
-        pid = process.parent;
-    }
+    aq_watched_job_t *whole = aq_watch_launcher(watch, guide->launcher);
+    if (whole && whole->number == number)
+        return whole;
+    aq_remote_close(&watch->remote); // another job has this process number by now
     return job_numbered(watch, number);
 }
 

@@ -90,6 +90,10 @@ bool aq_watched_loops_now(const aq_watched_job_t *job, const aq_watched_rank_t *
 aq_stack_result_t aq_watched_refresh(const aq_watched_job_t *job, const aq_watched_rank_t *rank,
                                      bool stack);
 
+// A rank that knows the launcher, if one does: of the processes of a rendezvous on one host it is
+// the one that leads there.
+const aq_seen_rank_t *aq_watched_guide(const aq_watched_job_t *job);
+
 // The rank with this number, or NULL: no file of it was found.
 aq_watched_rank_t *aq_watched_find(const aq_watched_job_t *job, uint32_t rank);
 

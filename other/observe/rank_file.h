@@ -6,7 +6,9 @@
 // What is always true:
 // - The process that starts a rank makes the file and keeps it open, so that it outlives the rank;
 //   a rank that finds none makes its own. Readers find it as AQ_RANK_FILE_NAME in /proc/PID/fd.
-// - Only the rank writes, but for the first three fields of the identity, which the starter writes.
+// - Only the rank writes, but for the first three fields of the identity and the launcher, which
+// the
+//   starter writes.
 //   A reader maps the file for reading only. It may be damaged: nothing in it is a pointer, and the
 //   reader checks each number and each text before it uses them (rank_reader.c).
 // - All words that change are written whole. What belongs together may be from two moments.
@@ -219,7 +221,12 @@ typedef struct aq_rank_head {
     uint64_t first, slot_bytes; // where slot 0 of the counters begins, and the bytes of each
     _Atomic uint64_t slots;     // that have been used
     _Atomic uint64_t stage_since;
-    uint8_t spare[4096 - 488 - 32 * AQ_SHOWN_TEAMS];
+    char launcher_host[64]; // where this process is, which knows the ranks of all hosts
+    int32_t launcher;       // (look_format.h); 0: there is none
+    // Of a job with several hosts and no such process: the names of the others, with blanks
+    // between.
+    char other_hosts[1020];
+    uint8_t spare[4096 - 488 - 1088 - 32 * AQ_SHOWN_TEAMS];
     aq_shown_team_t team[AQ_SHOWN_TEAMS];
     aq_shown_thread_t thread[AQ_SHOWN_THREADS];
     union {

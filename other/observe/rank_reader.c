@@ -97,6 +97,7 @@ static void identity_read(const aq_rank_head_t *head, aq_seen_rank_t *seen)
                              .host = head->host,
                              .pid = head->pid,
                              .starter = head->starter > 0 ? head->starter : 0,
+                             .launcher = head->launcher > 0 ? head->launcher : 0,
                              .signal = head->signal < 65 ? (int)head->signal : 0,
                              .stage = stage < AQ_STAGES ? (aq_stage_t)stage : AQ_STAGE_STARTING,
                              .record_bytes = head->record_bytes,
@@ -105,6 +106,8 @@ static void identity_read(const aq_rank_head_t *head, aq_seen_rank_t *seen)
                              .slots = LOAD(head->slots)};
     text_copy(seen->host_name, head->host_name, sizeof seen->host_name);
     text_copy(seen->program, head->program, sizeof seen->program);
+    text_copy(seen->launcher_host, head->launcher_host, sizeof seen->launcher_host);
+    text_copy(seen->other_hosts, head->other_hosts, sizeof seen->other_hosts);
     for (unsigned i = 0; i < AQ_SHOWN_CONDUITS; i++) {
         aq_shown_conduit_t *conduit = &seen->conduit[i];
         text_copy(conduit->name, head->conduit[i].name, sizeof conduit->name);

@@ -39,6 +39,8 @@ typedef struct aq_seen_rank {
     int signal;                 // 0: none
     aq_stage_t stage;
     char host_name[64], program[64];
+    pid_t launcher; // 0: none
+    char launcher_host[64], other_hosts[1020];
     aq_shown_conduit_t conduit[AQ_SHOWN_CONDUITS];
     unsigned teams, threads;
     aq_seen_team_t team[AQ_SHOWN_TEAMS];

@@ -139,3 +139,44 @@ const aq_seen_thread_t *aq_seen_longest(const aq_seen_rank_t *rank, uint64_t now
     }
     return found;
 }
+
+// ---- ranks that are not shown ----
+
+// "ssh -t n2 gasnet_top heat, ssh -t n3 gasnet_top heat": as far as there is room for it.
+static void list_commands(const aq_seen_rank_t *seen, char *text, size_t room)
+{
+    char names[sizeof seen->other_hosts], *rest = NULL;
+    size_t used = 0;
+    memcpy(names, seen->other_hosts, sizeof names);
+    for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        if (strcmp(name, "...") == 0 || used + strlen(name) + strlen(seen->program) + 32 > room) {
+            snprintf(text + used, room - used, ", ...");
+            return;
+        }
+        used += (size_t)snprintf(text + used, room - used, "%sssh -t %s gasnet_top %s",
+                                 used ? ", " : "", name, seen->program);
+    }
+}
+
+const char *aq_text_elsewhere(const aq_watched_job_t *job, char text[AQ_ELSEWHERE_TEXT])
+{
+    const aq_seen_rank_t *seen = aq_watched_guide(job);
+    const uint32_t unseen = job->ranks > job->found ? job->ranks - job->found : 0;
+    size_t used = 0;
+    text[0] = '\0';
+    if (!unseen || job->remote || (!seen->launcher && !seen->other_hosts[0]))
+        return text;
+    used =
+        (size_t)snprintf(text, AQ_ELSEWHERE_TEXT,
+                         "%" PRIu32 " of %" PRIu32 " ranks are on other hosts", unseen, job->ranks);
+    if (seen->launcher)
+        snprintf(text + used, AQ_ELSEWHERE_TEXT - used,
+                 "; all are shown on the host of the launcher, by ssh -t %s gasnet_top %d",
+                 seen->launcher_host, (int)seen->launcher);
+    else {
+        used += (size_t)snprintf(text + used, AQ_ELSEWHERE_TEXT - used,
+                                 ", which nothing of this job reaches from here; look there: ");
+        list_commands(seen, text + used, AQ_ELSEWHERE_TEXT - used);
+    }
+    return text;
+}

@@ -20,6 +20,11 @@ const char *aq_text_team(uint64_t id, char text[AQ_RANK_TEXT]);
 // "rank 3", "ranks 0-2, 7": of a sorted list.
 const char *aq_text_ranks(const uint32_t *ranks, uint32_t count, char text[AQ_RANK_TEXT]);
 
+// Why ranks of other hosts are not shown, and what to run where to see them: part of a sentence;
+// "": they are shown, or that is not known. Returns text.
+enum { AQ_ELSEWHERE_TEXT = 1536 };
+const char *aq_text_elsewhere(const aq_watched_job_t *job, char text[AQ_ELSEWHERE_TEXT]);
+
 // The kind of a call of a team, or AQ_SHOWN_NONE: it is too long ago, or has not begun. call: its
 // number modulo 65536.
 unsigned aq_seen_call(const aq_seen_team_t *team, uint32_t call);

@@ -152,7 +152,7 @@ static json_t *pair_object(const aq_watched_job_t *job, uint64_t now)
 bool aq_top_write_json(const aq_watched_job_t *job, FILE *out)
 {
     const uint64_t now = aq_clock_ns();
-    char text[32];
+    char text[32], elsewhere[AQ_ELSEWHERE_TEXT];
     snprintf(text, sizeof text, "%016" PRIx64, job->number);
     json_t *ranks = json_array();
     for (uint32_t i = 0; i < job->found; i++)
@@ -162,6 +162,8 @@ bool aq_top_write_json(const aq_watched_job_t *job, FILE *out)
                   (json_int_t)job->ranks, "ranks_shown", (json_int_t)job->found, "interval_seconds",
                   job->before ? (double)(job->now - job->before) / 1e9 : 0.0);
     json_object_set_new(object, "program", text_of(job->rank[0]->seen.program));
+    json_object_set_new(object, "elsewhere",
+                        aq_text_elsewhere(job, elsewhere)[0] ? text_of(elsewhere) : json_null());
     json_object_set_new(object, "slowest_pair", pair_object(job, now));
     json_object_set_new(object, "rank", ranks);
     const bool fine = object && json_dumpf(object, out, JSON_INDENT(2)) == 0;

@@ -118,6 +118,15 @@ static void draw_row(const screen_t *screen, int line, const aq_watched_rank_t *
              aq_top_short(rates.puts, c), aq_top_short(rates.gets, d), time, what);
 }
 
+// Below the ranks, if there is room.
+static void draw_elsewhere(const screen_t *screen)
+{
+    char elsewhere[AQ_ELSEWHERE_TEXT];
+    const uint32_t below = screen->job->found - screen->top;
+    if (LINES > HEAD_LINES + 1 && below < (uint32_t)(LINES - HEAD_LINES - 1))
+        mvprintw(HEAD_LINES + (int)below + 1, 0, "%s", aq_text_elsewhere(screen->job, elsewhere));
+}
+
 static void draw_ranks(screen_t *screen)
 {
     const uint32_t lines = LINES > HEAD_LINES ? (uint32_t)(LINES - HEAD_LINES) : 1;
@@ -130,6 +139,7 @@ static void draw_ranks(screen_t *screen)
     mvprintw(3, 0, "%5s %-10s %7s %-7s %6s %6s %6s %6s %9s  %s", "rank", "host", "process", "state",
              "msg/s", "byte/s", "put/s", "get/s", "for", "waits for");
     attroff(A_BOLD);
+    draw_elsewhere(screen);
     for (uint32_t i = 0; i < lines && screen->top + i < screen->job->found; i++) {
         const bool chosen = screen->top + i == screen->chosen;
         if (chosen)

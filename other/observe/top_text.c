@@ -180,7 +180,7 @@ bool aq_top_write_text(const aq_watched_job_t *job, FILE *out)
 {
     const aq_seen_rank_t *first = &job->rank[0]->seen;
     const uint64_t now = aq_clock_ns();
-    char networks[300];
+    char networks[300], elsewhere[AQ_ELSEWHERE_TEXT];
     aq_top_pair_t pair;
     fprintf(out, "%s: %" PRIu32 " ranks, %" PRIu32 " shown; %s\n", first->program, job->ranks,
             job->found, aq_top_networks(first, networks, sizeof networks));
@@ -190,6 +190,8 @@ bool aq_top_write_text(const aq_watched_job_t *job, FILE *out)
         write_rank(job, job->rank[i], now, out);
     for (uint32_t i = 0; i < job->found; i++)
         write_own(job->rank[i], out);
+    if (aq_text_elsewhere(job, elsewhere)[0])
+        fprintf(out, "%s\n", elsewhere);
     if (aq_top_slowest(job, now, &pair)) {
         char time[AQ_RANK_TEXT];
         fprintf(out, "slowest pair: rank %" PRIu32 " waits for rank %" PRIu32 " for %s\n",

@@ -101,6 +101,8 @@ static void test_spec(void **state)
                       .shell = "ssh",
                       .shell_options = "-x",
                       .ports = "",
+                      .launcher = 77,
+                      .launcher_host = "n1",
                       .hosts = hosts,
                       .host_of_rank = host_of_rank,
                       .machine_of_rank = machine_of_rank,
@@ -113,6 +115,8 @@ static void test_spec(void **state)
     aq_write_spec(&bytes, &spec);
     assert_true(aq_read_spec((aq_view_t){bytes.data, bytes.used, false}, &got));
     assert_int_equal(got.size, 3);
+    assert_int_equal(got.launcher, 77);
+    assert_string_equal(got.launcher_host, "n1");
     assert_int_equal(got.reserve, 1);
     assert_int_equal(got.cpus_per_rank, 4);
     assert_int_equal(got.radix, 5);

@@ -66,11 +66,32 @@ by_conduit()
     none_left 20
 }
 
+# gasnet_top shows the ranks of its host, and says where the others are.
+watched()
+{
+    local turn
+    export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=udp GASNET_SPAWNER=mpi
+    [ -x "$AQ_BUILD/gasnet_top" ] || return 0
+    (ends 143 openmpi 4 "$AQ_BUILD/watched_work" missing) &
+    for ((turn = 0; turn < 200; turn++)); do
+        grep -q ready "$work/out" && break
+        sleep 0.1
+    done
+    on_host n2 "$AQ_BUILD/gasnet_top" --once >"$work/seen" 2>&1 || fail "gasnet_top ends with $?: $(cat "$work/seen")"
+    grep -q '^watched_work: 4 ranks, 2 shown' "$work/seen" || fail "gasnet_top does not show the ranks of n2"
+    grep -q '^2 of 4 ranks are on other hosts, .*; look there: ssh -t n1 gasnet_top watched_work$' "$work/seen" ||
+        fail "gasnet_top does not name the other host: $(cat "$work/seen")"
+    kill -TERM $(pgrep -f '^mpirun.openmpi .*watched_work')
+    wait
+    none_left 20
+}
+
 found=
 for mpi in openmpi mpich; do
     case $mpi in openmpi) pmi=pmix ;; mpich) pmi=pmi2 ;; esac
     ! can $mpi $mpi || { jobs $mpi mpi && by_conduit $mpi; }
     ! can $mpi $pmi || jobs $mpi pmi
 done
+! can openmpi openmpi || watched
 [ -n "$found" ] || skip "there is no MPI"
 exit 0

@@ -1,6 +1,7 @@
 #!/bin/bash
-# gasnet_top shows the ranks of a job on several hosts, through its launcher, also one that hangs; a
-# launcher goes on when its reader is killed. From outside of the hosts' process tables, as from
+# gasnet_top shows the ranks of a job on several hosts, through its launcher, also one that hangs, and
+# gives their stacks; a launcher goes on when its reader is killed. Where it does not see all ranks,
+# it says what does. The same for a job whose processes find each other (spawner rendezvous). From outside of the hosts' process tables, as from
 # outside of containers, it finds the ranks, too.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
@@ -31,6 +32,21 @@ done
     fail "not all ranks but one wait"
 expect 0 on_host n1 "$top" --once --json "$launcher"
 [ "$(grep -c '^      "damaged": false' "$work/out")" -eq "$ranks" ] || fail "not all ranks in JSON"
+grep -q '^  "elsewhere": null' "$work/out" || fail "ranks are elsewhere"
+sees_all()
+{
+    expect 0 on_host n1 "$top" --once
+    grep -q "^watched_work: $ranks ranks, $ranks shown" "$work/out" || fail "not all ranks without a number"
+    [ "$(grep -c ' barrier 2 of the team of all ranks$' "$work/out")" -eq "$last" ] ||
+        fail "not all ranks but one wait"
+    expect 0 on_host n2 "$top" --once watched_work
+    grep -q "^watched_work: $ranks ranks, 2 shown" "$work/out" || fail "not the ranks of n2"
+    grep -q "^$((ranks - 2)) of $ranks ranks are on other hosts; all are shown on the host of the launcher, by ssh -t n1 gasnet_top $launcher$" \
+        "$work/out" || fail "no word of the other ranks"
+    expect 1 on_host n2 "$top" --diagnose --no-stack watched_work
+    grep -q "ssh -t n1 gasnet_top $launcher$" "$work/out" || fail "no word of the other ranks in the diagnosis"
+}
+sees_all
 expect 1 on_host n1 "$top" --diagnose "$launcher"
 grep -q "^ranks 0-$((last - 1)) wait for [0-9]* s in barrier 2 of the team of all ranks for rank $last, which is not in the library" \
     "$work/out" || fail "no diagnosis"
@@ -69,6 +85,28 @@ for ((i = 0; i < 10; i++)); do
 done
 expect 0 on_host n1 "$top" --once "$launcher"
 [ "$(grep -c ' n[0-9]* ' "$work/out")" -eq "$ranks" ] || fail "not all ranks afterwards"
+on_host n1 kill -TERM "$launcher"
+wait
+none_left
+
+# Two processes on each host find each other, the ones with the higher number first. Those that share
+# a host share a connection to rank 0, whose process is the launcher.
+. "$AQ_SRC/tests/launch/rendezvous-functions.sh"
+use udp
+GASNET_MASTER=10.77.0.1:${GASNET_MASTER##*:}
+for ((rank = last; rank >= 0; rank--)); do
+    call $rank $rank "$ranks" on_host "n$((rank % AQ_BED_HOSTS + 1))" "$AQ_BUILD/watched_work" missing
+done
+for ((turn = 0; turn < 200; turn++)); do
+    grep -qs ready "$work/0.out" && break
+    sleep 0.1
+done
+sleep 1.2
+launcher=$(on_host n1 pgrep -x gasnet-master)
+sees_all
+expect 1 on_host n1 "$top" --diagnose
+grep -q "for rank $last, which is not in the library.*, in its client's code at watched_work+0x" "$work/out" ||
+    fail "no stack of rank $last of a rendezvous"
 on_host n1 kill -TERM "$launcher"
 wait
 none_left
