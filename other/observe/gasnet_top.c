@@ -148,11 +148,11 @@ static int once_run(const request_t *request, aq_watched_job_t *job)
 static int job_run(const request_t *request, aq_watched_job_t *job)
 {
     char why[WHY];
+    if (request->stack >= 0)
+        return stack_run(request, job);
     aq_watched_read(job, true);
     if (request->prometheus)
         return prometheus_run(request, job);
-    if (request->stack >= 0)
-        return stack_run(request, job);
     if (request->once || request->diagnose) {
         pause_ms(FIRST_MS);
         aq_watched_read(job, true);

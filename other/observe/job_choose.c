@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "job_watch.h"
+#include "look_format.h"
 #include "process_table.h"
 
 static bool job_has_process(const aq_watched_job_t *job, pid_t pid)
@@ -137,6 +138,67 @@ static aq_watched_job_t *choose_name(aq_watch_t *watch, const char *name, char *
     return NULL;
 }
 
+// ---- launchers whose ranks are all on other hosts ----
+
+enum { LAUNCHERS_MOST = 64 };
+
+// The processes that listen for readers (look_format.h), of all users.
+static unsigned launchers_list(pid_t launchers[LAUNCHERS_MOST])
+{
+    char line[512];
+    unsigned count = 0;
+    FILE *table = fopen("/proc/net/unix", "re");
+    while (table && count < LAUNCHERS_MOST && fgets(line, sizeof line, table)) {
+        const char *name = strstr(line, "@" AQ_LOOK_SOCKET);
+        const long pid = name ? strtol(name + sizeof "@" AQ_LOOK_SOCKET - 1, NULL, 10) : 0;
+        const bool known = count > 0 && launchers[count - 1] == pid;
+        if (pid > 0 && pid <= INT32_MAX && !known) // each connection has a line, too
+            launchers[count++] = (pid_t)pid;
+    }
+    if (table)
+        fclose(table);
+    return count;
+}
+
+// The number of launchers of this user whose jobs run that program; name NULL: any. *found: one of
+// them. They are listed in why.
+static unsigned launchers_match(aq_watch_t *watch, const char *name, pid_t *found, char *why,
+                                size_t room)
+{
+    pid_t launchers[LAUNCHERS_MOST];
+    const unsigned all = launchers_list(launchers);
+    unsigned count = 0;
+    size_t used = (size_t)snprintf(why, room, "name one of these launchers:");
+    for (unsigned i = 0; i < all && used < room; i++) {
+        const aq_watched_job_t *job = aq_watch_launcher(watch, launchers[i]);
+        const bool matches = job && (!name || job_is_named(job, name));
+        aq_remote_close(&watch->remote);
+        if (!matches || (count > 0 && launchers[i] == *found))
+            continue;
+        *found = launchers[i];
+        count++;
+        used += (size_t)snprintf(why + used, room - used, " %d", (int)*found);
+    }
+    return count;
+}
+
+static aq_watched_job_t *choose_launcher(aq_watch_t *watch, const char *name, char *why,
+                                         size_t room)
+{
+    pid_t found = 0;
+    const unsigned count = launchers_match(watch, name, &found, why, room);
+    if (count > 1)
+        return NULL;
+    aq_watched_job_t *job = count ? aq_watch_launcher(watch, found) : NULL;
+    if (!job && name)
+        return choose_name(watch, name, why, room);
+    if (!job)
+        explain_none(watch, why, room);
+    return job;
+}
+
+// ---- all ----
+
 static aq_watched_job_t *choose_here(aq_watch_t *watch, const char *text, char *why, size_t room)
 {
     char *end = NULL;
@@ -145,14 +207,13 @@ static aq_watched_job_t *choose_here(aq_watch_t *watch, const char *text, char *
         aq_watched_job_t *job = aq_watch_launcher(watch, (pid_t)pid);
         return job ? job : choose_process(watch, (pid_t)pid, why, room);
     }
+    if (watch->job_count == 0)
+        return choose_launcher(watch, text, why, room);
     if (text)
         return choose_name(watch, text, why, room);
     if (watch->job_count == 1)
         return &watch->jobs[0];
-    if (watch->job_count == 0)
-        explain_none(watch, why, room);
-    else
-        list_jobs(watch, why, room);
+    list_jobs(watch, why, room);
     return NULL;
 }
 

@@ -47,12 +47,14 @@ typedef enum aq_look_request {
 // Types of frames to the reader.
 enum { AQ_LOOK_HOSTS = 1, AQ_LOOK_SEEN = 2 };
 
+#define AQ_LOOK_SOCKET "aqueduct-launcher-"
+
 // The address of the launcher with this process number. Returns its length.
 static inline socklen_t aq_look_address(pid_t launcher, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     const int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
-                                "aqueduct-launcher-%d", (int)launcher);
+                                AQ_LOOK_SOCKET "%d", (int)launcher);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 

@@ -89,6 +89,22 @@ on_host n1 kill -TERM "$launcher"
 wait
 none_left
 
+# A launcher whose ranks are all elsewhere.
+: >"$work/job"
+on_host n1 "$run" -n 2 -H n2 "$AQ_BUILD/watched_work" missing >"$work/job" 2>&1 &
+for ((turn = 0; turn < 200; turn++)); do
+    grep -q ready "$work/job" && break
+    sleep 0.1
+done
+for name in '' watched_work; do
+    expect 0 on_host n1 "$top" --once $name
+    grep -q "^watched_work: 2 ranks, 2 shown" "$work/out" || fail "the only launcher is not found"
+done
+expect 1 on_host n1 "$top" --once other
+on_host n1 pkill -TERM -x gasnetrun_udp
+wait
+none_left
+
 # Two processes on each host find each other, the ones with the higher number first. Those that share
 # a host share a connection to rank 0, whose process is the launcher.
 . "$AQ_SRC/tests/launch/rendezvous-functions.sh"
