@@ -34,8 +34,9 @@ typedef struct request {
 
 static const char usage[] =
     "Usage: gasnet_top [options] [PROCESS|PROGRAM]\n"
-    "Shows what the ranks of a running job on this host do. The job is that of a process: its\n"
-    "launcher, or a rank; or of a program; without either, the only job of this user.\n"
+    "Shows what the ranks of a running job do; on the host of its launcher those of all hosts.\n"
+    "The job is that of a process: its launcher, or a rank; or of a program; without either, the\n"
+    "only job of this user.\n"
     "  --once             print the ranks once, and end\n"
     "  --json             with --once: as JSON\n"
     "  --prometheus FILE  write counters into FILE, in the text exposition format, at each delay\n"
