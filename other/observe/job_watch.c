@@ -147,7 +147,8 @@ static void jobs_drop_ended(aq_watch_t *watch)
 static bool jobs_list(aq_watch_t *watch)
 {
     free(watch->jobs);
-    qsort(watch->all, watch->count, sizeof *watch->all, by_job_and_rank);
+    if (watch->count > 0)
+        qsort(watch->all, watch->count, sizeof *watch->all, by_job_and_rank);
     watch->jobs = calloc(watch->count + 1, sizeof *watch->jobs);
     if (!watch->jobs)
         return false;
