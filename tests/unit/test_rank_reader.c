@@ -14,7 +14,7 @@
 
 #include "../../other/observe/rank_reader.h"
 
-enum { RANKS = 40, SLOT = 4096 * 5, SLOTS = 2 };
+enum { RANKS = 40, SLOT = 4096 * 6, SLOTS = 2 };
 enum { FILE_BYTES = AQ_RANK_HEAD_BYTES + SLOT * SLOTS };
 
 typedef struct file {
