@@ -22,11 +22,12 @@ enum {
     // Yields to a rank on this processor before this thread goes to another processor.
     SHARE_YIELDS = 64,
     SPIN_TURNS = 64,
-    // If the threads of a rank outnumber its processors, a wait polls this many times (some
-    // microseconds) before it yields: the awaited thread may be running, and a message takes less
-    // time than a yield. After each vain attempt more of the thread's next waits yield at once.
-    BRIEF_TURNS = 256,
-    BRIEF_PAUSE_MAX = 3, // waits
+    // If the threads of a rank outnumber its processors, a wait polls this many times (two or three
+    // round trips) before it yields: the awaited thread may be running, and a message takes less
+    // time than a yield. After each vain attempt more of the thread's next waits yield at once, and
+    // after each one that succeeds fewer.
+    BRIEF_TURNS = 96,
+    BRIEF_PAUSE_MAX = 31, // waits
     // One of this many fruitless polls in a row is as thorough as the first.
     AGAIN_TURNS = 8,
     // One of this many polls of a thread with a window serves endpoint 0 too, and one of this many
@@ -459,7 +460,7 @@ typedef struct brief {
 static void brief_begin(brief_t *brief)
 {
     if (brief->trying) // no failure since, so the last attempt has succeeded
-        brief->pause = 0;
+        brief->pause /= 2;
     brief->trying = !brief->left;
     brief->left -= !brief->trying;
 }
