@@ -25,22 +25,36 @@ static const aq_watched_t always_calls[AQ_WATCHES] = {{.word = &always_calls->aw
 static const aq_watched_t *watches = always_calls;
 static bool has_watches; // not always_calls
 // With one thread the watches show all that there is. If ranks do not share processors either,
-// loops need not count: each turn of a count waits for the store of the one before.
-static atomic_bool watches_suffice;
+// loops need not count: each turn of a count waits for the store of the one before. A thread learns
+// that when its first loop lasts, so a second thread is known by then.
+enum { ALL_COUNT, KNOWN_RESTS, ALL_REST };
+static _Atomic unsigned loops;
+// This thread is one of those that are counted (aq_thread_live), and has a processor.
+static _Thread_local bool is_known __attribute__((tls_model("initial-exec")));
 static const _Atomic int32_t *exit_word; // of the job
+
+static unsigned loops_at_start(void)
+{
+    if (!has_watches)
+        return ALL_COUNT;
+    if (aq_threads)
+        return KNOWN_RESTS;
+    return aq_progress_is_crowded() ? ALL_COUNT : ALL_REST;
+}
 
 void aq_poll_loop_start(void)
 {
     const aq_watched_t *watch = aq_job.conduits[0]->watch;
     has_watches = aq_job.conduit_count == 1 && watch;
     watches = has_watches ? watch : always_calls;
-    atomic_init(&watches_suffice, has_watches && !aq_threads && !aq_progress_is_crowded());
+    aq_thread_on_second(aq_poll_loop_count);
+    atomic_init(&loops, loops_at_start());
     exit_word = aq_job.boot->exit_word;
 }
 
 void aq_poll_loop_count(void)
 {
-    atomic_store_explicit(&watches_suffice, false, memory_order_relaxed);
+    atomic_store_explicit(&loops, ALL_COUNT, memory_order_relaxed);
 }
 
 // Whether a watch has its awaited value. The thread sanitizer cannot know that another thread may
@@ -84,7 +98,8 @@ static void loop_lasts(void)
 {
     aq_report_loops();
     aq_count_own_add(AQ_OWN_POLLS_EMPTY, LOOP_TURNS);
-    if (aq_progress_is_crowded())
+    is_known = !aq_progress_is_crowded();
+    if (!is_known)
         sched_yield();
 }
 
@@ -99,10 +114,15 @@ static __attribute__((noinline)) int poll_in_turn(void)
     return GASNET_OK;
 }
 
+static inline bool loop_counts(void)
+{
+    const unsigned mode = atomic_load_explicit(&loops, memory_order_relaxed);
+    return __builtin_expect(mode != ALL_REST, 0) && !(mode == KNOWN_RESTS && is_known);
+}
+
 static inline int poll_in_loop(void)
 {
-    const bool counts = !atomic_load_explicit(&watches_suffice, memory_order_relaxed);
-    const bool full = counts && ++turns >= LOOP_TURNS;
+    const bool full = loop_counts() && ++turns >= LOOP_TURNS;
     return !full && all_rest() ? GASNET_OK : poll_in_turn();
 }
 

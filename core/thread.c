@@ -12,6 +12,7 @@ _Thread_local unsigned aq_thread_held_locks;
 
 static _Thread_local aq_thread_t *self __attribute__((tls_model("initial-exec")));
 static atomic_ulong live_threads;
+static void (*on_second)(void);
 static bool one_thread = true;
 
 bool aq_thread_mode(const char *word)
@@ -60,6 +61,8 @@ static aq_thread_t *make_thread(void)
         aq_fatal(
             "%lu client threads are in use, GASNET_MAX_THREADS allows %lu: raise it or end threads",
             live, (unsigned long)aq_thread_limit());
+    if (live > 1 && on_second)
+        on_second();
     aq_thread_t *thread = calloc(1, sizeof *thread);
     if (!thread)
         aq_fatal("out of memory for the state of a thread (%zu bytes)", sizeof *thread);
@@ -68,6 +71,11 @@ static aq_thread_t *make_thread(void)
     aq_thread_at_end(&end);
     self = thread;
     return thread;
+}
+
+void aq_thread_on_second(void (*second)(void))
+{
+    on_second = second;
 }
 
 unsigned long aq_thread_live(void)

@@ -42,6 +42,8 @@ aq_event_t *aq_thread_nbi(void);
 
 // Number of threads that have such a state.
 unsigned long aq_thread_live(void);
+// `second` is called when a thread gets one while another thread has one. At init.
+void aq_thread_on_second(void (*second)(void));
 
 // Depth of handlers in this thread: 0 outside, 1 in a request or reply handler, 2 when a reply's
 // handler runs inside a request's. Kept in debug builds only.
