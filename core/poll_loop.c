@@ -54,7 +54,8 @@ void aq_poll_loop_start(void)
 
 void aq_poll_loop_count(void)
 {
-    atomic_store_explicit(&loops, ALL_COUNT, memory_order_relaxed);
+    if (atomic_load_explicit(&loops, memory_order_relaxed) != ALL_COUNT)
+        atomic_store_explicit(&loops, ALL_COUNT, memory_order_relaxed);
 }
 
 // Whether a watch has its awaited value. The thread sanitizer cannot know that another thread may

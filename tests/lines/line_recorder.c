@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LINE = 64, SLOTS_BITS = 20, SLOTS = 1 << SLOTS_BITS, THREADS = 16 };
+enum { LINE = 64, SLOTS_BITS = 20, SLOTS = 1 << SLOTS_BITS, THREADS = 16, READS_PER_WRITE = 16 };
 
 typedef struct {
     _Atomic uintptr_t line; /* address / LINE; 0: free */
-    atomic_bool written;
+    atomic_uint writes;
     _Atomic uintptr_t caller; /* of an access */
     atomic_uint accesses[THREADS];
 } slot_t;
@@ -43,7 +43,7 @@ static void record_line(uintptr_t line, bool write, uintptr_t caller)
     if (!number)
         number = atomic_fetch_add(&threads, 1) + 1;
     if (write)
-        atomic_store(&slot->written, true);
+        atomic_fetch_add(&slot->writes, 1);
     atomic_store(&slot->caller, caller);
     atomic_fetch_add(&slot->accesses[(number - 1) % THREADS], 1);
 }
@@ -63,8 +63,11 @@ void lines_record(bool on)
 
 /* ---- the report ---- */
 
-/* Accesses by all threads but the one that has the most; 0 if the line was not written. */
-static unsigned long accesses_by_others(const slot_t *slot)
+/*
+ * Accesses by all threads but the one that has the most; 0 if the line was hardly written, such as
+ * when a thread that got no processor slept once.
+ */
+static unsigned long accesses_by_others(const slot_t *slot, unsigned long limit)
 {
     unsigned long all = 0, most = 0;
 
@@ -73,7 +76,7 @@ static unsigned long accesses_by_others(const slot_t *slot)
         all += n;
         most = n > most ? n : most;
     }
-    return atomic_load(&slot->written) ? all - most : 0;
+    return atomic_load(&slot->writes) * READS_PER_WRITE >= limit ? all - most : 0;
 }
 
 unsigned lines_report(unsigned long limit, const void *known)
@@ -82,7 +85,7 @@ unsigned lines_report(unsigned long limit, const void *known)
 
     for (unsigned i = 0; i < SLOTS; i++) {
         const slot_t *slot = &slots[i];
-        const unsigned long others = accesses_by_others(slot);
+        const unsigned long others = accesses_by_others(slot, limit);
         if (others < limit || slot->line == (uintptr_t)known / LINE)
             continue;
         found++;
@@ -94,7 +97,7 @@ unsigned lines_report(unsigned long limit, const void *known)
 
 bool lines_shared(unsigned long limit, const void *variable)
 {
-    return accesses_by_others(slot_of((uintptr_t)variable / LINE)) >= limit;
+    return accesses_by_others(slot_of((uintptr_t)variable / LINE), limit) >= limit;
 }
 
 /* ---- what the compiler calls ---- */

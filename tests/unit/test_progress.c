@@ -771,25 +771,28 @@ static void test_crowd_in_mode(void **state)
 }
 
 // A wait of one of two threads on one processor polls for a moment before it yields. After a vain
-// attempt, some waits of the thread yield at once, and more after the next one, up to three.
+// attempt, some waits of the thread yield at once, and more after the next one, up to 31; an
+// attempt that succeeds halves their number.
 static void test_brief_polls(void **state)
 {
     (void)state;
-    enum { MOMENT = 255 };
-    static const unsigned pauses[] = {1, 3, 3};
+    enum { MOMENT = 95, ATTEMPTS = 6 };
+    static const unsigned pauses[ATTEMPTS] = {1, 3, 7, 15, 31, 31};
     aq_job.boot->processors = 1;
     gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK);
     start_in_mode("auto", 1);
     aq_threads = true;
     const pthread_t second = start_second_thread();
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < ATTEMPTS; i++) {
         assert_int_equal(count_yields(MOMENT + 1), 1);
         for (unsigned j = 0; j < pauses[i]; j++)
             assert_int_equal(count_yields(1), 1);
     }
-    assert_int_equal(count_yields(MOMENT), 0); // it ends in time, so the pauses begin anew
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(count_yields(MOMENT), 0); // they end in time: 31, 15, 7, 3
     assert_int_equal(count_yields(MOMENT + 1), 1);
-    assert_int_equal(count_yields(1), 1);
+    for (unsigned j = 0; j < 3; j++)
+        assert_int_equal(count_yields(1), 1);
     assert_int_equal(count_yields(MOMENT), 0);
     sem_post(&second_may_end);
     pthread_join(second, NULL);
