@@ -13,8 +13,8 @@ void lines_record(bool on);
 
 /*
  * Prints the cache lines that were written at least limit / 16 times, and that threads other than
- * the one with the most accesses have accessed at least `limit` times, with the address of code that accessed them.
- * Leaves out the line of the variable `known`. Returns their number.
+ * the one with the most accesses have accessed at least `limit` times, with the address of code
+ * that accessed them. Leaves out the line of the variable `known`. Returns their number.
  */
 unsigned lines_report(unsigned long limit, const void *known);
 
