@@ -26,7 +26,7 @@ libhwloc-dev       | optional | pkg-config --exists hwloc   | nearest ports of c
 systemtap-sdt-dev  | optional | has_header sys/sdt.h        | probes for system tracers, gasnet_probes(7)
 bpftrace           | optional | command -v bpftrace         | the check of these probes
 libjansson-dev     | optional | pkg-config --exists jansson | gasnet_top and gasnet_view
-libopen-trace-format2-dev | optional | pkg-config --exists 'otf2 >= 3' | gasnet_view trace --otf2
+libopen-trace-format2-dev | optional | pkg-config --exists "otf2 >= 3" | gasnet_view trace --otf2
 otf2-tools         | optional | command -v otf2-print       | the check of what it writes
 libncurses-dev     | optional | pkg-config --exists ncurses | gasnet_top
 tmux               | optional | command -v tmux             | the test of its screen
