@@ -72,6 +72,12 @@ void aq_put_u32(aq_bytes_t *bytes, uint32_t value)
     aq_put_raw(bytes, four, sizeof four);
 }
 
+void aq_put_u64(aq_bytes_t *bytes, uint64_t value)
+{
+    aq_put_u32(bytes, (uint32_t)(value >> 32));
+    aq_put_u32(bytes, (uint32_t)value);
+}
+
 void aq_put_blob(aq_bytes_t *bytes, const void *data, size_t length)
 {
     aq_put_u32(bytes, (uint32_t)length);
@@ -134,6 +140,12 @@ uint32_t aq_get_u32(aq_view_t *view)
 {
     const uint8_t *at = aq_get_raw(view, 4);
     return at != NULL ? load_u32(at) : 0;
+}
+
+uint64_t aq_get_u64(aq_view_t *view)
+{
+    const uint64_t high = aq_get_u32(view);
+    return high << 32 | aq_get_u32(view);
 }
 
 const uint8_t *aq_get_blob(aq_view_t *view, size_t *length)

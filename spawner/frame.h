@@ -29,6 +29,7 @@ uint8_t *aq_put_room(aq_bytes_t *bytes, size_t length);
 void aq_put_raw(aq_bytes_t *bytes, const void *data, size_t length);
 void aq_put_u8(aq_bytes_t *bytes, unsigned value);
 void aq_put_u32(aq_bytes_t *bytes, uint32_t value);
+void aq_put_u64(aq_bytes_t *bytes, uint64_t value);
 // Appends the length, then the bytes.
 void aq_put_blob(aq_bytes_t *bytes, const void *data, size_t length);
 // Appends a blob that includes the NUL of the text.
@@ -53,6 +54,7 @@ const uint8_t *aq_get_raw(aq_view_t *view, size_t length);
 bool aq_get_bytes(aq_view_t *view, uint8_t *to, size_t length);
 unsigned aq_get_u8(aq_view_t *view);
 uint32_t aq_get_u32(aq_view_t *view);
+uint64_t aq_get_u64(aq_view_t *view);
 const uint8_t *aq_get_blob(aq_view_t *view, size_t *length); // in place; NULL: bad
 const char *aq_get_text(aq_view_t *view);                    // in place; never NULL, "" when bad
 // Whether everything was read and nothing was bad.

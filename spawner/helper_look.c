@@ -8,12 +8,6 @@
 #include "../other/observe/rank_signal.h"
 #include "helper.h"
 
-static void put_u64(aq_bytes_t *bytes, uint64_t value)
-{
-    aq_put_u32(bytes, (uint32_t)(value >> 32));
-    aq_put_u32(bytes, (uint32_t)value);
-}
-
 static bool line_is_zero(const uint8_t *line)
 {
     static const uint8_t zero[AQ_LOOK_LINE];
@@ -44,7 +38,7 @@ static void counts_visit(uint32_t to, const uint64_t sum[AQ_PEER_COUNTS], void *
     counts->ranks++;
     aq_put_u32(&counts->bytes, to);
     for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
-        put_u64(&counts->bytes, sum[i]);
+        aq_put_u64(&counts->bytes, sum[i]);
 }
 
 static void put_counts(aq_bytes_t *bytes, int fd, const aq_seen_rank_t *seen)
@@ -62,7 +56,7 @@ static void put_own(aq_bytes_t *bytes, int fd, const aq_seen_rank_t *seen)
     uint64_t own[AQ_OWN_COUNTS];
     (void)aq_rank_read_own(fd, seen, own);
     for (unsigned i = 0; i < AQ_OWN_COUNTS; i++)
-        put_u64(bytes, own[i]);
+        aq_put_u64(bytes, own[i]);
 }
 
 static void put_rank(aq_bytes_t *bytes, int fd, const aq_seen_rank_t *seen)
@@ -73,7 +67,7 @@ static void put_rank(aq_bytes_t *bytes, int fd, const aq_seen_rank_t *seen)
         return;
     (void)aq_process_look(seen->pid, &process);
     aq_put_u8(bytes, (unsigned char)process.state);
-    put_u64(bytes, process.cpu);
+    aq_put_u64(bytes, process.cpu);
     put_head(bytes, head);
     put_own(bytes, fd, seen);
     put_counts(bytes, fd, seen);
@@ -131,7 +125,7 @@ static size_t answer_begin(aq_bytes_t *out, uint32_t number, aq_stack_result_t r
 {
     const size_t begin = aq_frame_begin(out, AQ_MSG_SEEN);
     aq_put_u32(out, number);
-    put_u64(out, aq_clock_ns());
+    aq_put_u64(out, aq_clock_ns());
     aq_put_u8(out, result);
     return begin;
 }

@@ -55,19 +55,13 @@ static uint32_t hosts_with_ranks(const aq_launcher_t *launcher)
     return launcher->phase == LAUNCH_STARTING ? 0 : count;
 }
 
-static void put_u64(aq_bytes_t *bytes, uint64_t value)
-{
-    aq_put_u32(bytes, (uint32_t)(value >> 32));
-    aq_put_u32(bytes, (uint32_t)value);
-}
-
 static void tell_hosts(aq_launcher_t *launcher, aq_look_reader_t *reader, uint32_t answers)
 {
     aq_bytes_t *out = &reader->link.out;
     const size_t begin = aq_frame_begin(out, AQ_LOOK_HOSTS);
     aq_put_u32(out, reader->number);
     aq_put_u32(out, answers);
-    put_u64(out, aq_boot_number(launcher->node.spec.key));
+    aq_put_u64(out, aq_boot_number(launcher->node.spec.key));
     aq_frame_end(out, begin);
 }
 

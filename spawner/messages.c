@@ -551,8 +551,7 @@ void aq_write_page_place(aq_bytes_t *bytes, const aq_page_place_t *place)
     size_t begin = aq_frame_begin(bytes, AQ_MSG_START);
     aq_put_u32(bytes, place->pid);
     aq_put_u32(bytes, place->fd);
-    aq_put_u32(bytes, (uint32_t)(place->inode >> 32));
-    aq_put_u32(bytes, (uint32_t)place->inode);
+    aq_put_u64(bytes, place->inode);
     aq_put_text(bytes, place->answer);
     aq_frame_end(bytes, begin);
 }
@@ -561,8 +560,7 @@ bool aq_read_page_place(aq_view_t view, aq_page_place_t *out)
 {
     out->pid = aq_get_u32(&view);
     out->fd = aq_get_u32(&view);
-    out->inode = (uint64_t)aq_get_u32(&view) << 32;
-    out->inode |= aq_get_u32(&view);
+    out->inode = aq_get_u64(&view);
     out->answer = aq_get_text(&view);
     return aq_view_done(&view) && out->pid <= INT32_MAX && out->fd <= INT32_MAX;
 }
