@@ -76,10 +76,15 @@ static inline aq_am_route_t aq_am_reply_route(const aq_arrival_t *request, aq_am
     return aq_am_request_route(request->source);
 }
 
-// The count of messages of this kind.
+// The counts of messages of this kind, and of their bytes.
 static inline aq_count_t aq_am_count_of(const aq_am_t *am)
 {
     return (aq_count_t)((am->reply ? AQ_COUNT_REPLY_SHORT : AQ_COUNT_REQUEST_SHORT) + am->category);
+}
+
+static inline aq_count_t aq_am_bytes_of(const aq_am_t *am)
+{
+    return am->reply ? AQ_COUNT_REPLY_BYTES : AQ_COUNT_REQUEST_BYTES;
 }
 
 // Counts a message of the client from endpoint 0 in the record of its rank.
@@ -88,8 +93,7 @@ static inline void aq_am_count_in(aq_peer_record_t *record, uint32_t jobrank, co
     // Before the probe, behind which the compiler forgets what it knows of *am.
     const bool is_short = am->category == AQ_AM_SHORT;
     _Atomic uint64_t *count = &record->endpoint0[aq_am_count_of(am)];
-    _Atomic uint64_t *bytes =
-        &record->endpoint0[am->reply ? AQ_COUNT_REPLY_BYTES : AQ_COUNT_REQUEST_BYTES];
+    _Atomic uint64_t *bytes = &record->endpoint0[aq_am_bytes_of(am)];
     const size_t nbytes = am->nbytes;
     aq_probe_message_send(jobrank, am->handler, am->category, am->reply, nbytes);
     aq_cell_add(count, 1);
@@ -100,15 +104,12 @@ static inline void aq_am_count_in(aq_peer_record_t *record, uint32_t jobrank, co
 // Counts a message of the client, which has left an endpoint of this process for a rank.
 static inline void aq_am_count_sent(gex_EP_Index_t from, uint32_t jobrank, const aq_am_t *am)
 {
-    const aq_count_t count = aq_am_count_of(am);
-    const size_t nbytes = am->nbytes;
-    aq_probe_message_send(jobrank, am->handler, am->category, am->reply, nbytes);
-    if (count == AQ_COUNT_REQUEST_SHORT || count == AQ_COUNT_REPLY_SHORT)
-        aq_count_to_at(from, jobrank, count);
-    else if (count < AQ_COUNT_REPLY_SHORT)
-        aq_count_bytes_to_at(from, jobrank, count, AQ_COUNT_REQUEST_BYTES, nbytes);
-    else
-        aq_count_bytes_to_at(from, jobrank, count, AQ_COUNT_REPLY_BYTES, nbytes);
+    if (!from) {
+        aq_am_count_in(aq_count_record(jobrank), jobrank, am);
+        return;
+    }
+    aq_probe_message_send(jobrank, am->handler, am->category, am->reply, am->nbytes);
+    aq_count_further(from, jobrank, aq_am_count_of(am), aq_am_bytes_of(am), am->nbytes);
 }
 
 // Runs the handler of a message that has arrived; see aq_conduit_env_t.
