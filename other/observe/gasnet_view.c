@@ -194,18 +194,27 @@ static bool summary_write(const aq_view_sheet_t *summary, const options_t *optio
     return aq_view_close(stream, options->output);
 }
 
+static const char *trace_title(const options_t *options)
+{
+    return options->title ? options->title : "Trace of a job";
+}
+
+// room: memory was enough.
+static bool result_close(FILE *stream, const char *file, const char *what, bool room)
+{
+    if (!room)
+        aq_log_error("out of memory for the %s", what);
+    return aq_view_close(stream, file) && room;
+}
+
 static bool page_write(const aq_view_findings_t *findings, const aq_view_sheet_t *summary,
                        const aq_view_matrix_t *matrix, const options_t *options)
 {
-    const aq_view_page_t page = {findings, summary, matrix, options->what,
-                                 options->title ? options->title : "Trace of a job"};
+    const aq_view_page_t page = {findings, summary, matrix, options->what, trace_title(options)};
     FILE *stream = options->html ? aq_view_create(options->html) : NULL;
     if (!stream)
         return !options->html;
-    const bool room = aq_view_page_write(stream, &page);
-    if (!room)
-        aq_log_error("out of memory for the page");
-    return aq_view_close(stream, options->html) && room;
+    return result_close(stream, options->html, "page", aq_view_page_write(stream, &page));
 }
 
 static bool picture_write(const aq_view_findings_t *findings, const options_t *options)
@@ -213,11 +222,8 @@ static bool picture_write(const aq_view_findings_t *findings, const options_t *o
     FILE *stream = options->svg ? aq_view_create(options->svg) : NULL;
     if (!stream)
         return !options->svg;
-    const bool room =
-        aq_view_picture_write(stream, findings, options->title ? options->title : "Trace of a job");
-    if (!room)
-        aq_log_error("out of memory for the picture");
-    return aq_view_close(stream, options->svg) && room;
+    return result_close(stream, options->svg, "picture",
+                        aq_view_picture_write(stream, findings, trace_title(options)));
 }
 
 // The matrix of the page. False: logged.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/grow.h"
 #include "../base/minmax.h"
 #include "view_records.h"
 
@@ -77,15 +78,11 @@ static void time_add(row_t *row, int64_t until)
 
 static bool call_enter(row_t *row, uint8_t kind)
 {
-    if (row->depth == row->room) {
-        const size_t room = row->room ? 2 * row->room : 16;
-        uint8_t *more = realloc(row->calls, room);
-        if (!more)
-            return false;
-        row->calls = more;
-        row->room = room;
-    }
-    row->calls[row->depth++] = kind;
+    uint8_t *calls = aq_grow(row->calls, row->depth, &row->room, sizeof *calls);
+    if (!calls)
+        return false;
+    row->calls = calls;
+    calls[row->depth++] = kind;
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/grow.h"
 #include "../base/minmax.h"
 
 const char *const aq_view_what_names[AQ_VIEW_WHATS] = {
@@ -39,15 +40,11 @@ uint64_t aq_view_value(const aq_view_line_t *line, aq_view_what_t what)
 
 bool aq_view_matrix_add(aq_view_matrix_t *matrix, const aq_view_line_t *line)
 {
-    if (matrix->count == matrix->room) {
-        const size_t room = matrix->room ? 2 * matrix->room : 64;
-        aq_view_line_t *more = realloc(matrix->lines, room * sizeof *more);
-        if (!more)
-            return false;
-        matrix->lines = more;
-        matrix->room = room;
-    }
-    matrix->lines[matrix->count++] = *line;
+    aq_view_line_t *lines = aq_grow(matrix->lines, matrix->count, &matrix->room, sizeof *lines);
+    if (!lines)
+        return false;
+    matrix->lines = lines;
+    lines[matrix->count++] = *line;
     return true;
 }
 

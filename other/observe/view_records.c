@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/grow.h"
+
 // What has begun: calls, and collectives.
 typedef struct open_end {
     int64_t time; // of its end
@@ -49,17 +51,6 @@ static int64_t limit_find(const pass_t *pass)
     return INT64_MAX;
 }
 
-static bool open_grow(pass_t *pass)
-{
-    const size_t room = pass->room ? 2 * pass->room : 16;
-    open_end_t *more = realloc(pass->open, room * sizeof *more);
-    if (!more)
-        return false;
-    pass->open = more;
-    pass->room = room;
-    return true;
-}
-
 // Of two with the same end, the one that has begun later ends first.
 static bool event_open(pass_t *pass, const aq_view_event_t *event)
 {
@@ -68,12 +59,14 @@ static bool event_open(pass_t *pass, const aq_view_event_t *event)
     size_t at = pass->depth;
     if (!is_coll(event) && time > limit)
         time = limit;
-    if (pass->depth == pass->room && !open_grow(pass))
+    open_end_t *open = aq_grow(pass->open, pass->depth, &pass->room, sizeof *open);
+    if (!open)
         return false;
-    while (at > 0 && pass->open[at - 1].time < time)
+    pass->open = open;
+    while (at > 0 && open[at - 1].time < time)
         at--;
-    memmove(&pass->open[at + 1], &pass->open[at], (pass->depth - at) * sizeof *pass->open);
-    pass->open[at] = (open_end_t){time, event};
+    memmove(&open[at + 1], &open[at], (pass->depth - at) * sizeof *open);
+    open[at] = (open_end_t){time, event};
     pass->depth++;
     return record_pass(pass, is_coll(event) ? AQ_VIEW_COLL_BEGIN : AQ_VIEW_ENTER, event->start,
                        event);

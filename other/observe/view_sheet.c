@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/grow.h"
 #include "../base/minmax.h"
 #include "view_text.h"
 
@@ -17,14 +18,11 @@ void aq_view_sheet_add(aq_view_sheet_t *sheet, aq_view_part_t part, const char *
     va_start(args, fmt);
     const int length = vasprintf(&text, fmt, args);
     va_end(args);
-    if (sheet->count == sheet->room && length >= 0) {
-        const size_t room = sheet->room ? 2 * sheet->room : 64;
-        aq_view_sheet_line_t *more = realloc(sheet->lines, room * sizeof *more);
-        sheet->lines = more ? more : sheet->lines;
-        sheet->room = more ? room : sheet->room;
-    }
-    if (length >= 0 && sheet->count < sheet->room) {
-        sheet->lines[sheet->count++] = (aq_view_sheet_line_t){part, text};
+    aq_view_sheet_line_t *lines =
+        length >= 0 ? aq_grow(sheet->lines, sheet->count, &sheet->room, sizeof *lines) : NULL;
+    if (lines) {
+        sheet->lines = lines;
+        lines[sheet->count++] = (aq_view_sheet_line_t){part, text};
         return;
     }
     sheet->failed = true;

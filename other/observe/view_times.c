@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+#include "../base/grow.h"
+#include "view_records.h"
+
 const char *const aq_view_kind_names[AQ_VIEW_KINDS] = {"program", "send", "handler",
                                                        "access",  "coll", "wait"};
 
@@ -58,15 +61,11 @@ static bool event_open(sweep_t *sweep, const aq_view_event_t *event, aq_view_kin
         end = sweep->open[sweep->depth - 1].end;
     if (end <= start)
         return true;
-    if (sweep->depth == sweep->room) {
-        const size_t room = sweep->room ? 2 * sweep->room : 16;
-        open_event_t *more = realloc(sweep->open, room * sizeof *more);
-        if (!more)
-            return false;
-        sweep->open = more;
-        sweep->room = room;
-    }
-    sweep->open[sweep->depth++] = (open_event_t){end, 0, end - start, kind};
+    open_event_t *open = aq_grow(sweep->open, sweep->depth, &sweep->room, sizeof *open);
+    if (!open)
+        return false;
+    sweep->open = open;
+    open[sweep->depth++] = (open_event_t){end, 0, end - start, kind};
     return true;
 }
 
@@ -83,18 +82,16 @@ static bool event_take(sweep_t *sweep, const aq_view_event_t *event)
     return event_open(sweep, event, kind);
 }
 
-// The events of one thread. Returns where those of the next one begin, or 0 if memory is out.
-static size_t thread_sweep(sweep_t *sweep, const aq_view_trace_t *trace, size_t first, size_t end)
+// The events of one thread. False: memory is out.
+static bool thread_sweep(sweep_t *sweep, const aq_view_trace_t *trace, size_t first, size_t end)
 {
-    const uint32_t thread = trace->events[first].thread;
-    size_t i = first;
     bool room = true;
     sweep->coll_end = INT64_MIN;
-    for (; i < end && trace->events[i].thread == thread && room; i++)
+    for (size_t i = first; i < end && room; i++)
         room = event_take(sweep, &trace->events[i]);
     while (sweep->depth)
         event_close(sweep);
-    return room ? i : 0;
+    return room;
 }
 
 static int64_t times_sum(const aq_view_times_t *times)
@@ -113,30 +110,19 @@ static bool has_waits(const aq_view_trace_t *trace, uint32_t rank)
     return false;
 }
 
-static size_t thread_skip(const aq_view_trace_t *trace, size_t first, size_t end)
-{
-    size_t next = first;
-    while (next < end && trace->events[next].thread == trace->events[first].thread)
-        next++;
-    return next;
-}
-
 bool aq_view_times_of(const aq_view_trace_t *trace, uint32_t rank, uint32_t thread, int64_t from,
                       int64_t to, aq_view_times_t *times)
 {
     const size_t end = trace->first[rank + 1];
     sweep_t sweep = {.times = times, .from = from, .to = to};
     *times = (aq_view_times_t){.has_waits = has_waits(trace, rank)};
-    size_t next = trace->first[rank];
     bool room = true;
-    while (next < end && room) {
+    for (size_t first = trace->first[rank], next; first < end && room; first = next) {
         const int64_t before = times_sum(times);
-        if (thread != AQ_VIEW_ALL_THREADS && trace->events[next].thread != thread) {
-            next = thread_skip(trace, next, end);
+        next = aq_view_thread_end(trace, first);
+        if (thread != AQ_VIEW_ALL_THREADS && trace->events[first].thread != thread)
             continue;
-        }
-        next = thread_sweep(&sweep, trace, next, end);
-        room = next != 0;
+        room = thread_sweep(&sweep, trace, first, next);
         times->ns[AQ_VIEW_PROGRAM] += to - from - (times_sum(times) - before);
     }
     free(sweep.open);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/grow.h"
 #include "../base/minmax.h"
 
 const char *const aq_view_category_names[AQ_VIEW_CATEGORIES] = {"am",  "rma",      "coll", "wait",
@@ -73,15 +74,11 @@ bool aq_view_trace_size(aq_view_trace_t *trace, uint32_t ranks)
 
 bool aq_view_trace_add(aq_view_trace_t *trace, const aq_view_event_t *event)
 {
-    if (trace->count == trace->room) {
-        const size_t room = trace->room ? 2 * trace->room : 1024;
-        aq_view_event_t *more = realloc(trace->events, room * sizeof *more);
-        if (!more)
-            return false;
-        trace->events = more;
-        trace->room = room;
-    }
-    trace->events[trace->count++] = *event;
+    aq_view_event_t *events = aq_grow(trace->events, trace->count, &trace->room, sizeof *events);
+    if (!events)
+        return false;
+    trace->events = events;
+    events[trace->count++] = *event;
     return true;
 }
 
