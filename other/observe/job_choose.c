@@ -94,7 +94,18 @@ static void explain_process(const aq_watch_t *watch, pid_t pid, char *why, size_
     }
 }
 
-// Of several jobs below one process none is meant.
+// The only one of so many jobs that fit; of several none is meant. Returns whether any fits.
+static bool choose_only(const aq_watch_t *watch, unsigned count, aq_watched_job_t **found,
+                        char *why, size_t room)
+{
+    if (count == 1)
+        return true;
+    *found = NULL;
+    if (count)
+        list_jobs(watch, why, room);
+    return count > 0;
+}
+
 static aq_watched_job_t *choose_process(aq_watch_t *watch, pid_t pid, char *why, size_t room)
 {
     aq_watched_job_t *below = NULL;
@@ -107,13 +118,9 @@ static aq_watched_job_t *choose_process(aq_watch_t *watch, pid_t pid, char *why,
         below = &watch->jobs[i];
         count++;
     }
-    if (count == 1)
-        return below;
-    if (count)
-        list_jobs(watch, why, room);
-    else
+    if (!choose_only(watch, count, &below, why, room))
         explain_process(watch, pid, why, room);
-    return NULL;
+    return below;
 }
 
 static aq_watched_job_t *choose_name(aq_watch_t *watch, const char *name, char *why, size_t room)
@@ -126,16 +133,12 @@ static aq_watched_job_t *choose_name(aq_watch_t *watch, const char *name, char *
         found = &watch->jobs[i];
         count++;
     }
-    if (count == 1)
-        return found;
-    if (count)
-        list_jobs(watch, why, room);
-    else
+    if (!choose_only(watch, count, &found, why, room))
         snprintf(why, room,
                  "no job of this user on this host runs a program %s: gasnet_top without a name "
                  "lists the jobs",
                  name);
-    return NULL;
+    return found;
 }
 
 // ---- launchers whose ranks are all on other hosts ----

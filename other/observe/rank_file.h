@@ -7,10 +7,9 @@
 // - The process that starts a rank makes the file and keeps it open, so that it outlives the rank;
 //   a rank that finds none makes its own. Readers find it as AQ_RANK_FILE_NAME in /proc/PID/fd.
 // - Only the rank writes, but for the first three fields of the identity and the launcher, which
-// the
-//   starter writes.
-//   A reader maps the file for reading only. It may be damaged: nothing in it is a pointer, and the
-//   reader checks each number and each text before it uses them (rank_reader.c).
+//   the starter writes. A reader maps the file for reading only. It may be damaged: nothing in it
+//   is a pointer, and the reader checks each number and each text before it uses them
+//   (rank_reader.c).
 // - All words that change are written whole. What belongs together may be from two moments.
 // - Times are nanoseconds of CLOCK_MONOTONIC.
 #ifndef AQ_RANK_FILE_H

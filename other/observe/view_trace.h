@@ -2,8 +2,7 @@
 //
 // What is always true after aq_view_trace_finish:
 // - Events are sorted by rank, thread and start; of two with the same start, the longer is first,
-// and
-//   a call before what happens in it.
+//   and a call before what happens in it.
 // - Ranks of events are below `ranks`; peers are, too, or AQ_VIEW_NO_RANK.
 // - Times are nanoseconds since the first event.
 #ifndef AQ_VIEW_TRACE_H
