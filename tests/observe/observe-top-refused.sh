@@ -22,6 +22,7 @@ refuses 2 "gasnet_top --help lists the options" --nothing
 refuses 1 "no job of this user on this host runs a program nosuch" --once nosuch
 sleep 60 {hold}>&- >/dev/null 2>&1 &
 pids="$pids $!"
+await '^sleep$' "/proc/$!/comm"
 refuses 1 "process $! (sleep) has no rank of a job on this host" --once $!
 refuses 1 "there is no terminal that can show the ranks: use --once" "$job" </dev/null
 refuses 1 "--prometheus $work/no/file: cannot write this file: No such file or directory" \
