@@ -184,14 +184,23 @@ static void call_checked(gex_Token_t token, const aq_arrival_t *arrival)
              entry->gex_name ? entry->gex_name : "(no name)");
 }
 
-static inline bool run_handler(gex_AM_Fn_t fn, gex_Token_t token)
+// `bare`: a Short without arguments, the most common message, which needs no choice by their
+// number.
+static inline void call_handler(gex_AM_Fn_t fn, gex_Token_t token, bool bare)
+{
+    if (AQ_CHECKS)
+        call_checked(token, token->arrival);
+    else if (bare)
+        ((void (*)(gex_Token_t))fn)(token);
+    else
+        aq_am_call(fn, token, token->arrival);
+}
+
+static inline bool run_handler(gex_AM_Fn_t fn, gex_Token_t token, bool bare)
 {
     const aq_arrival_t *arrival = token->arrival;
     aq_probe_handler_start(arrival->source, arrival->handler, arrival->reply, arrival->nbytes);
-    if (AQ_CHECKS)
-        call_checked(token, arrival);
-    else
-        aq_am_call(fn, token, arrival);
+    call_handler(fn, token, bare);
     aq_probe_handler_end();
     return token->replied;
 }
@@ -207,7 +216,7 @@ static inline bool dispatch_differs(const aq_dispatch_t *to, const aq_arrival_t 
 static bool run_traced(gex_AM_Fn_t fn, gex_Token_t token, uint64_t number)
 {
     const uint64_t opened = aq_traced_handler_begin(token->arrival, number);
-    const bool replied = run_handler(fn, token);
+    const bool replied = run_handler(fn, token, false);
     aq_traced_handler_end(opened);
     return replied;
 }
@@ -246,7 +255,7 @@ static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arriva
     arrived_number = 0;
     const bool replied = aq_trace_wants(AQ_TRACE_AM) && arrival->handler >= GEX_AM_INDEX_BASE
                              ? run_traced(entry->gex_fnptr, &token, number)
-                             : run_handler(entry->gex_fnptr, &token);
+                             : run_handler(entry->gex_fnptr, &token, false);
     return replied && !token.deferred;
 }
 
@@ -261,7 +270,7 @@ bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route)
     if (__builtin_expect(dispatch_differs(to, arrival), 0))
         return deliver_to(ep->handlers, arrival, route, AQ_TAG_NONE);
     struct aq_token token = {.arrival = arrival, .route = route};
-    return run_handler(to->fn, &token) && !token.deferred;
+    return run_handler(to->fn, &token, to->bare) && !token.deferred;
 }
 
 // Handlers of the library look at the tag themselves.
@@ -301,7 +310,7 @@ bool aq_am_deliver(const aq_arrival_t *arrival)
     const aq_dispatch_t *to = &aq_handlers.dispatch[arrival->handler];
     if (__builtin_expect(dispatch_differs(to, arrival), 0))
         return deliver_several(arrival);
-    return run_handler(to->fn, &(struct aq_token){.arrival = arrival});
+    return run_handler(to->fn, &(struct aq_token){.arrival = arrival}, to->bare);
 }
 
 bool aq_am_is_delivery(const void *function)

@@ -36,7 +36,8 @@ static int refuse_endpoint(int error, const char *what, unsigned value)
 static void clear_dispatch(aq_handlers_t *handlers)
 {
     for (unsigned i = 0; i < AQ_HANDLERS; i++)
-        handlers->dispatch[i] = (aq_dispatch_t){NULL, AQ_SHAPE_NONE, AQ_SHAPE_NONE, AQ_SHAPE_NONE};
+        handlers->dispatch[i] = (aq_dispatch_t){
+            .category = AQ_SHAPE_NONE, .nargs = AQ_SHAPE_NONE, .reply = AQ_SHAPE_NONE};
 }
 
 static void clear_handlers(aq_handlers_t *handlers)
@@ -183,7 +184,8 @@ static aq_dispatch_t dispatch_of(const gex_AM_Entry_t *entry)
         return (aq_dispatch_t){entry->gex_fnptr, .category = AQ_SHAPE_SEVERAL};
     return (aq_dispatch_t){entry->gex_fnptr, .category = (uint8_t)__builtin_ctz(category),
                            .nargs = (uint8_t)entry->gex_nargs,
-                           .reply = direction == GEX_FLAG_AM_REPLY};
+                           .reply = direction == GEX_FLAG_AM_REPLY,
+                           .bare = category == GEX_FLAG_AM_SHORT && entry->gex_nargs == 0};
 }
 
 void aq_endpoint_set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry)

@@ -36,6 +36,7 @@ typedef struct aq_dispatch {
     gex_AM_Fn_t fn;
     uint8_t category; // AQ_SHAPE_SEVERAL: the entry of the handler allows several shapes
     uint8_t nargs, reply;
+    bool bare; // the shape is a Short without arguments
 } aq_dispatch_t;
 enum {
     AQ_SHAPE_SEVERAL = 0xfe,

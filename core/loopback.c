@@ -70,20 +70,22 @@ static void deliver_long(const aq_am_t *am)
     deliver_payload(am, am->dest);
 }
 
-static __attribute__((noinline)) aq_status_t send_with_payload(const aq_am_t *am)
-{
-    if (am->category == AQ_AM_MEDIUM)
-        return deliver_medium(am);
-    deliver_long(am);
-    return AQ_OK;
-}
-
 static aq_status_t request_handled(void)
 {
     static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
     if (aq_threads)
         aq_progress_wake(); // another thread may wait for what the handlers did
     return ++turns % POLL_TURNS ? AQ_HANDLED : AQ_OK;
+}
+
+static __attribute__((noinline)) aq_status_t send_with_payload(const aq_am_t *am)
+{
+    aq_status_t status = AQ_OK;
+    if (am->category == AQ_AM_MEDIUM)
+        status = deliver_medium(am);
+    else
+        deliver_long(am);
+    return am->reply || status != AQ_OK ? status : request_handled();
 }
 
 static inline void deliver_short(const aq_am_t *am, bool reply)
@@ -96,14 +98,14 @@ static aq_status_t loopback_send(aq_conduit_t *conduit, void *link, const aq_am_
 {
     (void)conduit;
     (void)link;
-    aq_status_t status = AQ_OK;
     if (am->category != AQ_AM_SHORT)
-        status = send_with_payload(am);
-    else if (am->reply)
+        return send_with_payload(am);
+    if (am->reply) {
         deliver_short(am, true);
-    else
-        deliver_short(am, false);
-    return am->reply || status != AQ_OK ? status : request_handled();
+        return AQ_OK;
+    }
+    deliver_short(am, false);
+    return request_handled();
 }
 
 void aq_loopback_start(void)
