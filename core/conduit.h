@@ -48,7 +48,7 @@
 // Version of this contract: major * AQ_CONDUIT_MAJOR + minor. A module works with the library that
 // has the same number only. Modules of version 1 have numbers below AQ_CONDUIT_MAJOR.
 #define AQ_CONDUIT_MAJOR 256u
-#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 10)
+#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 11)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 // Arguments of a message: three more than a client's, for the route and the tag of a message
 // between further endpoints (core/am_route.h).
@@ -160,8 +160,9 @@ typedef struct aq_conduit_env {
     // share_segments nor attach.
     bool segment_sparse;
     // A file of huge pages for share_segments, or -1: the segments of the neighbourhood in the
-    // order of its ranks, each of whole pages of AQ_HUGE_PAGE. A conduit may leave it unused.
+    // order of its ranks, each of whole pages of segment_page bytes. A conduit may leave it unused.
     int segment_pool;
+    size_t segment_page;      // a power of two; defined if there is a file
     uint64_t exit_timeout_ns; // see aq_exit_timeout_ns
 
     // Runs the handler of a message in the calling thread; the conduit holds no lock. Returns true

@@ -3,36 +3,54 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../other/base/huge_pages.h"
 #include "../other/base/log.h"
 #include "../other/base/memfile.h"
 #include "../other/base/settings.h"
 #include "job.h"
 
-// Of all segments of the neighbourhood; 0: one of them is smaller than a huge page.
-static size_t pool_bytes(void)
+// Of all segments of the neighbourhood; 0: one of them is smaller than a page.
+static size_t pool_bytes(size_t page)
 {
     const aq_conduit_env_t *env = &aq_job.env;
     size_t bytes = 0;
     for (uint32_t i = 0; i < env->nbrhd_size; i++) {
         const uintptr_t size = env->segment_size[env->nbrhd[i]];
-        if (size < AQ_HUGE_PAGE)
+        if (size < page)
             return 0;
-        bytes += (size + AQ_HUGE_PAGE - 1) / AQ_HUGE_PAGE * AQ_HUGE_PAGE;
+        bytes += (size + page - 1) / page * page;
     }
     return bytes;
+}
+
+static void pool_tell(size_t pages, size_t page)
+{
+    if (aq_settings_bool(AQ_SET_VERBOSE))
+        aq_log_notice("the segments of this host have %zu huge pages of %zu MiB of the pool of the "
+                      "system",
+                      pages, page >> 20);
+}
+
+// Makes the file from the largest pages of which the system has enough. Returns whether it did.
+static bool pool_find(void)
+{
+    size_t pages[AQ_HUGE_PAGE_SIZES];
+    const unsigned count = aq_huge_page_sizes(pages);
+    int *fd = &aq_job.env.segment_pool;
+    for (unsigned i = 0; i < count; i++) {
+        const size_t bytes = pool_bytes(pages[i]);
+        if (!bytes || aq_memfile_try_create_huge("gasnet-segments", bytes, pages[i], fd) != 0)
+            continue;
+        pool_tell(bytes / pages[i], pages[i]);
+        return true;
+    }
+    return false;
 }
 
 // In the first process of the neighbourhood. Leaves *ticket alone if there is no file.
 static aq_status_t pool_create(aq_memfile_ticket_t *ticket)
 {
-    const size_t bytes = pool_bytes();
-    int *fd = &aq_job.env.segment_pool;
-    if (!bytes || aq_memfile_try_create_huge("gasnet-segments", bytes, fd) != 0)
-        return AQ_OK;
-    if (aq_settings_bool(AQ_SET_VERBOSE))
-        aq_log_notice("the segments of this host have %zu huge pages of the pool of the system",
-                      bytes / AQ_HUGE_PAGE);
-    return aq_memfile_ticket(*fd, ticket);
+    return pool_find() ? aq_memfile_ticket(aq_job.env.segment_pool, ticket) : AQ_OK;
 }
 
 aq_status_t aq_segment_pool_open(void)
@@ -50,6 +68,8 @@ aq_status_t aq_segment_pool_open(void)
     free(all);
     if (status == AQ_OK && env->nbrhd_index != 0 && ticket.pid)
         status = aq_memfile_open(&ticket, &aq_job.env.segment_pool);
+    if (aq_job.env.segment_pool >= 0)
+        aq_job.env.segment_page = aq_memfile_page(aq_job.env.segment_pool);
     return status;
 }
 

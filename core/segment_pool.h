@@ -1,4 +1,4 @@
-// The pool of huge pages that an administrator has reserved (vm.nr_hugepages), as memory for the
+// The pools of huge pages that an administrator has reserved (vm.nr_hugepages), as memory for the
 // segments of a neighbourhood. Its pages are reserved for a job before they are used: a pool that
 // is too small is not used at all, so that no access ends a process.
 #ifndef AQ_SEGMENT_POOL_H
@@ -6,8 +6,9 @@
 
 #include "../other/base/status.h"
 
-// Makes a file from the pool for the segments of aq_job.segment_size, where these have huge pages
-// or more and the pool has enough: aq_job.env.segment_pool, otherwise -1. Collective over the job;
+// Makes a file from a pool for the segments of aq_job.segment_size: from the one with the largest
+// pages of those where no segment is smaller than a page and there are enough of them, as
+// aq_job.env.segment_pool with segment_page; otherwise -1. Collective over the job;
 // blocks. Logs faults; that there is no file is none.
 aq_status_t aq_segment_pool_open(void);
 

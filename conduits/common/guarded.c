@@ -8,25 +8,26 @@
 // The segment of this process is last: if the processes have the same base, a segment of another is
 // lower here than in its owner, so that the owner's address NULL is not one of this process and
 // faults.
-static void places_set(uintptr_t *places, uint32_t count, uint32_t own, uintptr_t end, size_t guard)
+static void places_set(uintptr_t *places, uint32_t count, uint32_t own, uintptr_t end, size_t huge,
+                       size_t guard)
 {
     for (uint32_t k = 0; k < count; k++) {
         const uint32_t i = (own + count - k) % count;
-        const uintptr_t unit = places[i] < AQ_HUGE_PAGE ? GASNET_PAGESIZE : AQ_HUGE_PAGE;
+        const uintptr_t unit = places[i] < huge ? GASNET_PAGESIZE : huge;
         end = (end - places[i] - guard) / unit * unit;
         places[i] = end;
     }
 }
 
-bool aq_guarded_reserve(uintptr_t *places, uint32_t count, uint32_t own, bool guards)
+bool aq_guarded_reserve(uintptr_t *places, uint32_t count, uint32_t own, size_t huge, bool guards)
 {
     const size_t guard = guards ? AQ_SEGMENT_GUARD : 0;
     size_t room = guard;
     for (uint32_t i = 0; i < count; i++)
-        room += places[i] + guard + AQ_HUGE_PAGE;
+        room += places[i] + guard + huge;
     char *base = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return false;
-    places_set(places, count, own, (uintptr_t)base + room, guard);
+    places_set(places, count, own, (uintptr_t)base + room, huge, guard);
     return true;
 }

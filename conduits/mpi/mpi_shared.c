@@ -230,8 +230,8 @@ static uintptr_t *find_places(const mpi_conduit_t *mpi, const uintptr_t *sizes)
     uintptr_t *places = malloc(group->size * sizeof *places);
     for (uint32_t i = 0; places && i < group->size; i++)
         places[i] = round_up(sizes[group->ranks[i]]);
-    if (places && (aq_guarded_reserve(places, group->size, own, true) ||
-                   aq_guarded_reserve(places, group->size, own, false)))
+    if (places && (aq_guarded_reserve(places, group->size, own, AQ_HUGE_PAGE, true) ||
+                   aq_guarded_reserve(places, group->size, own, AQ_HUGE_PAGE, false)))
         return places;
     free(places);
     return NULL;

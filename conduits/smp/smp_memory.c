@@ -18,16 +18,23 @@ static size_t round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-// Where a segment that comes after `end` begins in the file.
-static size_t segment_offset(size_t end, size_t size)
+// The pages that a large segment is to have.
+static size_t segment_huge_page(const aq_conduit_env_t *env)
 {
-    return round_up(end, size < AQ_HUGE_PAGE ? PAGE : AQ_HUGE_PAGE);
+    return env->segment_pool < 0 ? AQ_HUGE_PAGE : env->segment_page;
+}
+
+// Where a segment that comes after `end` begins in the file.
+static size_t segment_offset(const aq_conduit_env_t *env, size_t end, size_t size)
+{
+    const size_t huge = segment_huge_page(env);
+    return round_up(end, size < huge ? PAGE : huge);
 }
 
 // The bytes that a segment takes in memory and in its file.
 static size_t segment_bytes(const aq_conduit_env_t *env, size_t size)
 {
-    return round_up(size, env->segment_pool < 0 ? PAGE : AQ_HUGE_PAGE);
+    return round_up(size, env->segment_pool < 0 ? PAGE : env->segment_page);
 }
 
 // An exchange sends the ticket with which others open the file from the first process of each
@@ -106,8 +113,9 @@ static aq_status_t find_places(const smp_conduit_t *smp, const uintptr_t *sizes,
     const uint32_t present = count_present(env);
     for (uint32_t i = 0; i < present; i++)
         places[i] = segment_bytes(env, sizes[env->nbrhd[i]]);
-    if (aq_guarded_reserve(places, present, env->nbrhd_index, true) ||
-        aq_guarded_reserve(places, present, env->nbrhd_index, false))
+    const size_t huge = segment_huge_page(env);
+    if (aq_guarded_reserve(places, present, env->nbrhd_index, huge, true) ||
+        aq_guarded_reserve(places, present, env->nbrhd_index, huge, false))
         return AQ_OK;
     aq_log_error("the segments of this host do not fit into the address space; ask for less or "
                  "raise the limit of virtual memory (ulimit -v)");
@@ -128,7 +136,7 @@ static aq_status_t map_segments(smp_conduit_t *smp, const uintptr_t *sizes, void
     const uint32_t present = count_present(env);
     for (uint32_t i = 0; status == AQ_OK && i < present; i++) {
         const size_t size = segment_bytes(env, sizes[env->nbrhd[i]]);
-        const size_t offset = segment_offset(end, size);
+        const size_t offset = segment_offset(env, end, size);
         here[env->nbrhd[i]] = (void *)places[i];
         if (i == env->nbrhd_index)
             smp->own_offset = offset;
@@ -155,7 +163,7 @@ static aq_status_t extend_file(const smp_conduit_t *smp, const uintptr_t *sizes)
     size_t end = smp->segments_offset;
     for (uint32_t i = 0; i < env->nbrhd_size; i++) {
         const size_t size = segment_bytes(env, sizes[env->nbrhd[i]]);
-        end = segment_offset(end, size) + size;
+        end = segment_offset(env, end, size) + size;
     }
     const int error = env->nbrhd_index == 0 ? aq_memfile_resize(smp->fd, end) : 0;
     if (error == 0)

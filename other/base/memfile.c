@@ -18,8 +18,8 @@
 #ifndef MFD_HUGETLB
 #define MFD_HUGETLB 0x0004U // Linux 4.14
 #endif
-#ifndef MFD_HUGE_2MB
-#define MFD_HUGE_2MB (21U << 26)
+#ifndef MFD_HUGE_SHIFT
+#define MFD_HUGE_SHIFT 26
 #endif
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U // Linux 6.3
@@ -84,9 +84,10 @@ int aq_memfile_try_create(const char *name, size_t size, int *fd_out)
 
 // Mapping all of the file reserves its pages, for as long as the file lives: the kernel refuses
 // that if it has not so many.
-int aq_memfile_try_create_huge(const char *name, size_t size, int *fd_out)
+int aq_memfile_try_create_huge(const char *name, size_t size, size_t page, int *fd_out)
 {
-    const int fd = memfd_create(name, MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB);
+    const unsigned shift = (unsigned)__builtin_ctzl(page);
+    const int fd = memfd_create(name, MFD_CLOEXEC | MFD_HUGETLB | shift << MFD_HUGE_SHIFT);
     int error = fd < 0 ? errno : aq_memfile_resize(fd, size);
     void *all = MAP_FAILED;
     if (error == 0)
@@ -100,6 +101,12 @@ int aq_memfile_try_create_huge(const char *name, size_t size, int *fd_out)
     else if (fd >= 0)
         close(fd);
     return error;
+}
+
+size_t aq_memfile_page(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 ? (size_t)st.st_blksize : 0;
 }
 
 aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out)

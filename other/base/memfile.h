@@ -25,10 +25,14 @@ aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out);
 // As aq_memfile_create, for callers that do without the file: returns 0 or errno, and logs nothing.
 int aq_memfile_try_create(const char *name, size_t size, int *fd_out);
 
-// The same of huge pages of 2 MiB, which the administrator has put aside (vm.nr_hugepages); size: a
-// multiple of 2 MiB. Each map of the file has to be one, too. ENOMEM: there are not so many, or
-// others have reserved them.
-int aq_memfile_try_create_huge(const char *name, size_t size, int *fd_out);
+// The same of huge pages of `page` bytes, a size of huge_pages.h, which the administrator has put
+// aside (vm.nr_hugepages); size: a multiple of it. Each map of the file has to be one, too. ENOMEM:
+// there are not so many, or others have reserved them.
+int aq_memfile_try_create_huge(const char *name, size_t size, size_t page, int *fd_out);
+
+// The bytes of a page of a file of huge pages, also of one of another process that has been opened
+// here; 0 if fd is no file.
+size_t aq_memfile_page(int fd);
 
 // Resizes the file. Returns 0 or errno: EFBIG if the limit of file sizes (ulimit -f) is exceeded; a
 // plain ftruncate would end the process by a signal then. Any thread.

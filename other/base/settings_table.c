@@ -283,9 +283,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_USE_HUGEPAGES] =
         {"GASNET_USE_HUGEPAGES", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Whether the segments of gex_Segment_Attach and gasnet_attach have huge pages (of 2 MiB), "
-         "which make random accesses to large segments faster. They come from the pool of the host "
-         "(sysctl vm.nr_hugepages) if it has enough free ones for all segments of a neighbourhood, "
-         "each of 2 MiB or more. Otherwise the kernel is asked for them, and gives them if "
+         "which make random accesses to large segments faster. They come from a pool of the host "
+         "(/sys/kernel/mm/hugepages; sysctl vm.nr_hugepages) that has enough free ones for all "
+         "segments of a neighbourhood, each of one page or more: from the one with the largest "
+         "pages, such as 1 GiB, if there are several. Otherwise the kernel is asked for them, and "
+         "gives them if "
          "/sys/kernel/mm/transparent_hugepage/shmem_enabled is advise or more. If not, one rank of "
          "each host warns, and the pages are small."},
     [AQ_SET_SEGMENT_TOUCH] =
