@@ -170,7 +170,7 @@ static void operations_add(const aq_view_trace_t *trace, operation_t *rows)
     for (size_t i = 0; i < trace->count; i++) {
         const aq_view_event_t *event = &trace->events[i];
         operation_t *row = &rows[event->name];
-        if (event->phase != 'X')
+        if (event->phase != 'X' && event->phase != 'b')
             continue;
         row->count++;
         row->bytes += event->bytes;
