@@ -227,18 +227,25 @@ static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arriva
 // The number of the message that this thread delivers next.
 static _Thread_local uint64_t arrived_number __attribute__((tls_model("initial-exec")));
 
+__attribute__((cold)) bool aq_am_deliver_numbered(const aq_arrival_t *arrival, aq_route_t route,
+                                                  aq_tag_t tag, uint64_t number)
+{
+    arrived_number = number;
+    const bool replied = aq_am_deliver_tagged(arrival, route, tag);
+    arrived_number = 0;
+    return replied;
+}
+
 // Delivers a message with a number, or refuses the message.
-static __attribute__((noinline, cold)) bool deliver_numbered(const gex_AM_Entry_t *entry,
-                                                             const aq_arrival_t *arrival,
-                                                             aq_route_t route, aq_tag_t tag)
+static __attribute__((noinline, cold)) bool deliver_traced(const gex_AM_Entry_t *entry,
+                                                           const aq_arrival_t *arrival,
+                                                           aq_route_t route, aq_tag_t tag)
 {
     aq_arrival_t inner;
     if (arrival->handler != AQ_HANDLER_TRACED)
         refuse_arrival(entry, arrival);
-    arrived_number = aq_traced_read(arrival, &inner);
-    const bool replied = aq_am_deliver_tagged(&inner, route, tag);
-    arrived_number = 0;
-    return replied;
+    const uint64_t number = aq_traced_read(arrival, &inner);
+    return aq_am_deliver_numbered(&inner, route, tag, number);
 }
 
 // A reply that is deferred is not one that the conduit has sent.
@@ -247,7 +254,7 @@ static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arriva
 {
     const gex_AM_Entry_t *entry = &handlers->entry[arrival->handler];
     if (!is_registered(entry, arrival))
-        return deliver_numbered(entry, arrival, route, tag);
+        return deliver_traced(entry, arrival, route, tag);
     if (aq_traffic_on && arrival->handler >= GEX_AM_INDEX_BASE)
         aq_traffic_arrived(arrival);
     struct aq_token token = {.arrival = arrival, .route = route, .tag = (uint8_t)tag};

@@ -122,6 +122,10 @@ bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route);
 // As aq_am_deliver_routed, for a message with or without a tag.
 bool aq_am_deliver_tagged(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag);
 
+// As aq_am_deliver_tagged, for a message of the client that the trace knows by this number.
+bool aq_am_deliver_numbered(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag,
+                            uint64_t number);
+
 // Calls a handler with the arguments of the message.
 void aq_am_call(gex_AM_Fn_t fn, gex_Token_t token, const aq_arrival_t *arrival);
 

@@ -20,21 +20,27 @@ static void message_number(aq_am_t *am, uint64_t number, int32_t args[AQ_AM_MAX_
     am->handler = AQ_HANDLER_TRACED;
 }
 
+uint64_t aq_traced_open(uint32_t jobrank, const aq_am_t *am, uint64_t number)
+{
+    const unsigned first = am->reply ? AQ_TRACED_REPLY_SHORT : AQ_TRACED_REQUEST_SHORT;
+    return aq_trace_open(&(aq_trace_event_t){.kind = (aq_traced_t)(first + am->category),
+                                             .begin = aq_trace_now(),
+                                             .peer = jobrank,
+                                             .bytes = am->nbytes,
+                                             .detail = am->handler,
+                                             .id = number});
+}
+
 uint64_t aq_traced_send_begin(aq_route_t route, uint32_t jobrank, aq_am_t *am, bool fits,
                               int32_t args[AQ_AM_MAX_ARGS])
 {
-    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
+    const bool wanted = aq_trace_wants(AQ_TRACE_AM);
     const bool numbered = fits && aq_traced_nargs(route, am->nargs);
-    const unsigned first = am->reply ? AQ_TRACED_REPLY_SHORT : AQ_TRACED_REQUEST_SHORT;
-    aq_trace_event_t event = {.kind = (aq_traced_t)(first + am->category),
-                              .begin = begin,
-                              .peer = jobrank,
-                              .bytes = am->nbytes,
-                              .detail = am->handler,
-                              .id = begin && numbered ? aq_trace_next_number() : 0};
+    const uint64_t number = wanted && numbered ? aq_trace_next_number() : 0;
+    const uint64_t opened = wanted ? aq_traced_open(jobrank, am, number) : UINT64_MAX;
     if (numbered)
-        message_number(am, event.id, args);
-    return begin ? aq_trace_open(&event) : UINT64_MAX;
+        message_number(am, number, args);
+    return opened;
 }
 
 int aq_traced_send_end(uint64_t opened, int refused)

@@ -34,7 +34,11 @@ static inline unsigned aq_traced_nargs(aq_route_t route, unsigned nargs)
     return aq_tracing.numbers && all <= AQ_AM_MAX_ARGS ? AQ_TRACED_ARGS : 0;
 }
 
-// Adds the event of a message of the client that is sent now, and gives the message its number,
+// Adds the event of a message of the client that is sent now, with its number (0: it has none), for
+// aq_traced_send_end.
+uint64_t aq_traced_open(uint32_t jobrank, const aq_am_t *am, uint64_t number) __attribute__((cold));
+
+// As aq_traced_open, if the message is to be traced, and gives the message its number,
 // unless it does not fit; args becomes its arguments and has to live as long as the message.
 uint64_t aq_traced_send_begin(aq_route_t route, uint32_t jobrank, aq_am_t *am, bool fits,
                               int32_t args[AQ_AM_MAX_ARGS]) __attribute__((cold));

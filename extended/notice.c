@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../core/access.h"
+#include "../core/am_carried.h"
 #include "../core/am_routed.h"
 #include "../core/aqueduct.h"
 #include "../core/arg64.h"
@@ -22,6 +23,8 @@
 #include "../core/segment.h"
 #include "../core/team.h"
 #include "../core/thread.h"
+#include "../core/trace.h"
+#include "../core/traffic.h"
 #include "../other/base/minmax.h"
 #include "gasnetex_rma.h"
 #include "layer_table.h"
@@ -38,7 +41,8 @@ enum {
     ADD_HIGH,
     ADD_LOW,
     COUNT_ARGS,
-    HANDLER = COUNT_ARGS, // with the number of its arguments
+    HANDLER = COUNT_ARGS, // [upper bits of NUMBER][number of its arguments, 4][handler, 8]
+    NUMBER,               // of the message for the trace; 0: none
     CLIENT_ARGS,
     RUN_ARGS = CLIENT_ARGS + GASNETX_NOTICE_MAX_ARGS
 };
@@ -51,6 +55,11 @@ typedef struct notice {
     uint8_t nargs;
     int32_t args[RUN_ARGS];
 } notice_t;
+
+enum { HANDLER_BITS = 8, NARGS_BITS = 4 };
+_Static_assert(GASNETX_NOTICE_MAX_ARGS < 1 << NARGS_BITS &&
+                   AQ_CARRIED_NUMBER_BITS + HANDLER_BITS + NARGS_BITS == 64,
+               "two arguments have the handler, how many arguments it has, and the number");
 
 // A put with a notice.
 typedef struct put {
@@ -130,15 +139,43 @@ static uint8_t notice_handler(const notice_t *notice, bool with_data)
 static void notice_fill(notice_t *notice, const put_t *put, const uint64_t *counter)
 {
     const gasnetx_notice_t *wanted = put->notice;
-    *notice = (notice_t){.jobrank = put->op.rank,
-                         .route = put->op.route,
-                         .nargs = wanted->handler ? RUN_ARGS : COUNT_ARGS,
-                         .args = {[COUNTER_HIGH] = aq_high((uintptr_t)counter),
-                                  [COUNTER_LOW] = aq_low((uintptr_t)counter),
-                                  [ADD_HIGH] = aq_high(wanted->add),
-                                  [ADD_LOW] = aq_low(wanted->add),
-                                  [HANDLER] = (int32_t)(wanted->nargs << 8 | wanted->handler)}};
+    *notice = (notice_t){
+        .jobrank = put->op.rank,
+        .route = put->op.route,
+        .nargs = wanted->handler ? RUN_ARGS : COUNT_ARGS,
+        .args = {[COUNTER_HIGH] = aq_high((uintptr_t)counter),
+                 [COUNTER_LOW] = aq_low((uintptr_t)counter),
+                 [ADD_HIGH] = aq_high(wanted->add),
+                 [ADD_LOW] = aq_low(wanted->add),
+                 [HANDLER] = (int32_t)(wanted->nargs << HANDLER_BITS | wanted->handler)}};
     memcpy(notice->args + CLIENT_ARGS, wanted->args, wanted->nargs * sizeof *wanted->args);
+}
+
+static void notice_number(notice_t *notice, uint64_t number)
+{
+    const uint32_t upper = (uint32_t)(number >> 32) << (HANDLER_BITS + NARGS_BITS);
+    notice->args[HANDLER] |= (int32_t)upper;
+    notice->args[NUMBER] = aq_low(number);
+}
+
+// Sends the message of a notice. cookie: of the answer; 0: there is none.
+static int notice_request(const notice_t *notice, const aq_am_t *am, gex_Flags_t flags,
+                          aq_cookie_t cookie, gex_Event_t part)
+{
+    if (cookie)
+        return aq_pending_request(notice->route, notice->jobrank, am, flags, cookie, part);
+    return aq_am_request_routed(notice->route, notice->jobrank, am, flags & GEX_FLAG_IMMEDIATE);
+}
+
+// The same, for one that runs a handler.
+static int notice_request_run(notice_t *notice, const aq_am_t *am, gex_Flags_t flags,
+                              aq_cookie_t cookie, gex_Event_t part)
+{
+    const aq_am_t run = {
+        .category = AQ_AM_SHORT, .handler = (uint8_t)notice->args[HANDLER], .reply = true};
+    const aq_carried_t carried = aq_carried_begin(notice->route.from, notice->jobrank, &run);
+    notice_number(notice, carried.number);
+    return aq_carried_end(&carried, notice_request(notice, am, flags, cookie, part));
 }
 
 // Sends a notice that the target answers; `part` counts it until then. data: NULL, or a put
@@ -157,7 +194,8 @@ static int notice_send(notice_t *notice, const aq_rma_t *data, gex_Event_t part,
     }
     notice->args[COOKIE_HIGH] = aq_high(cookie);
     notice->args[COOKIE_LOW] = aq_low(cookie);
-    return aq_pending_request(notice->route, notice->jobrank, &am, flags, cookie, part);
+    return notice->nargs == RUN_ARGS ? notice_request_run(notice, &am, flags, cookie, part)
+                                     : notice_request(notice, &am, flags, cookie, part);
 }
 
 // ---- notices that wait for their put ----
@@ -205,6 +243,30 @@ static int put_large(const put_t *put, gex_Event_t part)
     return 0;
 }
 
+// ---- the put itself, as it is counted and traced ----
+
+static void put_count(const put_t *put)
+{
+    aq_count_bytes_to_at(put->op.route.from, put->op.rank, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES,
+                         put->op.access.nbytes);
+}
+
+// Puts to mapped memory count only if a matrix is asked for, as those without a notice.
+static void put_count_copied(const put_t *put)
+{
+    if (__builtin_expect(aq_traffic_on, 0))
+        put_count(put);
+}
+
+// A put that began at `begin`; 0: it is not traced. event: the record that counts it; NULL: it is
+// complete.
+static void put_trace(const put_t *put, uint64_t begin, const aq_event_t *event)
+{
+    if (__builtin_expect(begin != 0, 0))
+        aq_trace_operation(AQ_TRACED_PUT, begin, put->op.rank, put->op.access.nbytes, event,
+                           AQ_PART_PUT);
+}
+
 // ---- the three ways ----
 
 static bool fits_into_message(size_t nbytes)
@@ -221,8 +283,7 @@ static int put_away(const put_t *put, gex_Event_t part)
     notice_fill(&notice, put, put->notice->counter);
     if (notice_send(&notice, &put->op.access, part, put->op.flags))
         return 1;
-    aq_count_bytes_to_at(put->op.route.from, put->op.rank, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES,
-                         put->op.access.nbytes);
+    put_count(put);
     return 0;
 }
 
@@ -244,8 +305,7 @@ static int send_run(const put_t *put)
                         .nargs = notice.nargs,
                         .category = AQ_AM_SHORT,
                         .handler = AQ_HANDLER_NOTICE_RUN};
-    return aq_am_request_routed(notice.route, notice.jobrank, &am,
-                                put->op.flags & GEX_FLAG_IMMEDIATE);
+    return notice_request_run(&notice, &am, put->op.flags, 0, NULL);
 }
 
 static void counter_add(uint64_t *counter, uint64_t add)
@@ -275,27 +335,47 @@ static bool put_is_direct(const put_t *put, intptr_t shift)
     return !(shift & 1) && !(put->notice->counter && put->notice->handler);
 }
 
-static int put_direct(const put_t *put, intptr_t shift)
+static void put_copy(const put_t *put, intptr_t shift)
 {
     const aq_rma_t *access = &put->op.access;
-    uint64_t *counter = put->notice->counter;
     aq_api_copy_out(access->remote, access->local, access->nbytes, shift);
-    if (!counter)
-        return send_run(put);
-    counter_add((uint64_t *)(void *)((char *)counter + shift), put->notice->add);
-    wake_neighbourhood();
+}
+
+static int put_direct(const put_t *put, intptr_t shift)
+{
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_PUT);
+    uint64_t *counter = put->notice->counter;
+    put_copy(put, shift);
+    if (!counter && send_run(put))
+        return 1;
+    if (counter) {
+        counter_add((uint64_t *)(void *)((char *)counter + shift), put->notice->add);
+        wake_neighbourhood();
+    }
+    put_count_copied(put);
+    put_trace(put, begin, NULL);
     return 0;
 }
 
-static int put_start(const put_t *put, intptr_t shift, gex_Event_t part)
+static int put_near(const put_t *put, intptr_t shift, gex_Event_t part)
 {
-    const aq_rma_t *access = &put->op.access;
     notice_t notice;
-    if (shift & 1)
-        return put_away(put, part);
-    aq_api_copy_out(access->remote, access->local, access->nbytes, shift);
+    put_copy(put, shift);
     notice_fill(&notice, put, put->notice->counter);
-    return notice_send(&notice, NULL, part, put->op.flags);
+    if (notice_send(&notice, NULL, part, put->op.flags))
+        return 1;
+    put_count_copied(put);
+    return 0;
+}
+
+static int put_start(const put_t *put, intptr_t shift, aq_event_t *event)
+{
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_PUT);
+    const gex_Event_t part = aq_event_part(event, AQ_PART_PUT);
+    const int refused = shift & 1 ? put_away(put, part) : put_near(put, shift, part);
+    if (!refused)
+        put_trace(put, begin, event);
+    return refused;
 }
 
 // ---- the calls ----
@@ -339,7 +419,7 @@ static int put_nb(const put_t *put, gex_Event_t *event)
         return GASNET_OK;
     }
     aq_event_t *record = aq_event_new();
-    if (put_start(put, shift, aq_event_part(record, AQ_PART_PUT))) {
+    if (put_start(put, shift, record)) {
         aq_event_free(record);
         return GASNET_ERR_NOT_READY;
     }
@@ -385,9 +465,7 @@ int gasnetx_RMA_PutNotifyNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const voi
     if (put_is_direct(&put, shift))
         return put_direct(&put, shift) ? GASNET_ERR_NOT_READY : GASNET_OK;
     aq_begun_implicit(aq_thread_self()->begun, put.op.route.from, put_local_parts(&put));
-    return put_start(&put, shift, aq_event_part(aq_thread_nbi(), AQ_PART_PUT))
-               ? GASNET_ERR_NOT_READY
-               : GASNET_OK;
+    return put_start(&put, shift, aq_thread_nbi()) ? GASNET_ERR_NOT_READY : GASNET_OK;
 }
 
 // ---- at the target ----
@@ -427,7 +505,9 @@ static void notice_count(gex_Token_t token, const int32_t *args)
 static void notice_run(gex_Token_t token, const int32_t *args)
 {
     const uint32_t what = (uint32_t)args[HANDLER];
-    const uint32_t handler = what & UINT8_MAX, nargs = what >> 8;
+    const uint32_t handler = what & UINT8_MAX;
+    const uint32_t nargs = what >> HANDLER_BITS & ((1u << NARGS_BITS) - 1);
+    const uint64_t number = (uint64_t)(what >> (HANDLER_BITS + NARGS_BITS)) << 32;
     const aq_arrival_t inner = {.args = args + CLIENT_ARGS,
                                 .source = token->arrival->source,
                                 .category = AQ_AM_SHORT,
@@ -438,10 +518,7 @@ static void notice_run(gex_Token_t token, const int32_t *args)
         aq_fatal("a notice of rank %u names handler %u with %u arguments, which is not a handler "
                  "of the client",
                  token->arrival->source, handler, nargs);
-    if (token->tag == AQ_TAG_NONE)
-        (void)aq_am_deliver_routed(&inner, token->route);
-    else
-        (void)aq_am_deliver_tagged(&inner, token->route, token->tag);
+    aq_carried_deliver(&inner, token->route, token->tag, number | (uint32_t)args[NUMBER]);
 }
 
 static void notice_answer(gex_Token_t token, const int32_t *args)
@@ -469,10 +546,10 @@ static void on_count_put(gex_Token_t token, void *payload, size_t nbytes, int32_
 }
 
 static void on_run(gex_Token_t token, int32_t c1, int32_t c0, int32_t p1, int32_t p0, int32_t a1,
-                   int32_t a0, int32_t what, int32_t b0, int32_t b1, int32_t b2, int32_t b3,
-                   int32_t b4, int32_t b5, int32_t b6, int32_t b7)
+                   int32_t a0, int32_t what, int32_t n, int32_t b0, int32_t b1, int32_t b2,
+                   int32_t b3, int32_t b4, int32_t b5, int32_t b6, int32_t b7)
 {
-    const int32_t args[] = {c1, c0, p1, p0, a1, a0, what, b0, b1, b2, b3, b4, b5, b6, b7};
+    const int32_t args[] = {c1, c0, p1, p0, a1, a0, what, n, b0, b1, b2, b3, b4, b5, b6, b7};
     if (!notice_admits(token, args))
         return;
     notice_count(token, args);
@@ -481,12 +558,12 @@ static void on_run(gex_Token_t token, int32_t c1, int32_t c0, int32_t p1, int32_
 }
 
 static void on_run_put(gex_Token_t token, void *payload, size_t nbytes, int32_t c1, int32_t c0,
-                       int32_t p1, int32_t p0, int32_t a1, int32_t a0, int32_t what, int32_t b0,
-                       int32_t b1, int32_t b2, int32_t b3, int32_t b4, int32_t b5, int32_t b6,
-                       int32_t b7)
+                       int32_t p1, int32_t p0, int32_t a1, int32_t a0, int32_t what, int32_t n,
+                       int32_t b0, int32_t b1, int32_t b2, int32_t b3, int32_t b4, int32_t b5,
+                       int32_t b6, int32_t b7)
 {
     (void)payload, (void)nbytes;
-    on_run(token, c1, c0, p1, p0, a1, a0, what, b0, b1, b2, b3, b4, b5, b6, b7);
+    on_run(token, c1, c0, p1, p0, a1, a0, what, n, b0, b1, b2, b3, b4, b5, b6, b7);
 }
 
 void aq_notice_register(void)

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "../core/access.h"
-#include "../core/am.h"
+#include "../core/am_carried.h"
+#include "../core/arg64.h"
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
@@ -39,23 +40,34 @@ aq_vis_notice_t aq_vis_notice_take(void)
     return notice;
 }
 
+// [upper bits of the number for the trace, 0: none][handler, 8 bits], [lower bits of the number]
+enum { ARGS = 2, HANDLER_BITS = 8 };
+
 void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank)
 {
-    int32_t args[] = {notice->handler};
-    aq_am_t am = {.args = args,
-                  .payload = notice->payload,
-                  .nbytes = notice->nbytes,
-                  .category = AQ_AM_MEDIUM,
-                  .handler = AQ_HANDLER_VIS_NOTICE,
-                  .nargs = 1};
-    aq_am_request(jobrank, &am, 0);
+    const aq_am_t run = {.nbytes = notice->nbytes,
+                         .category = AQ_AM_MEDIUM,
+                         .handler = notice->handler,
+                         .reply = true};
+    const aq_carried_t carried = aq_carried_begin(0, jobrank, &run);
+    const int32_t args[ARGS] = {
+        (int32_t)((uint32_t)(carried.number >> 32) << HANDLER_BITS | notice->handler),
+        aq_low(carried.number)};
+    const aq_am_t am = {.args = args,
+                        .payload = notice->payload,
+                        .nbytes = notice->nbytes,
+                        .category = AQ_AM_MEDIUM,
+                        .handler = AQ_HANDLER_VIS_NOTICE,
+                        .nargs = ARGS};
+    (void)aq_carried_end(&carried, aq_am_request(jobrank, &am, 0));
 }
 
-static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t handler)
+static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t what, int32_t number)
 {
-    if (handler < GEX_AM_INDEX_BASE || handler > UINT8_MAX)
+    const uint32_t handler = (uint32_t)what & UINT8_MAX, upper = (uint32_t)what >> HANDLER_BITS;
+    if (handler < GEX_AM_INDEX_BASE)
         aq_fatal(
-            "a peer completion of rank %u names handler %d, which is not a handler of the client",
+            "a peer completion of rank %u names handler %u, which is not a handler of the client",
             token->arrival->source, handler);
     aq_arrival_t arrival = {.payload = payload,
                             .nbytes = nbytes,
@@ -63,7 +75,8 @@ static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t h
                             .category = AQ_AM_MEDIUM,
                             .handler = (uint8_t)handler,
                             .reply = true};
-    aq_am_deliver(&arrival);
+    aq_carried_deliver(&arrival, (aq_route_t){0}, AQ_TAG_NONE,
+                       (uint64_t)upper << 32 | (uint32_t)number);
 }
 
 // ---- notices that wait for the pieces of their put ----
@@ -115,5 +128,5 @@ void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_eve
 void aq_vis_notice_register(void)
 {
     aq_endpoint_internal(AQ_HANDLER_VIS_NOTICE, (gex_AM_Fn_t)on_notice,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, "VIS notice");
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, ARGS, "VIS notice");
 }

@@ -228,17 +228,12 @@ static void vis_get_done_forged(gex_Token_t to)
 
 static void vis_notice_internal(void)
 {
-    gex_AM_RequestMedium1(tm, 0, H_VIS_NOTICE, bytes, 64, GEX_EVENT_NOW, 0, H_MEMSET_DONE);
+    gex_AM_RequestMedium2(tm, 0, H_VIS_NOTICE, bytes, 64, GEX_EVENT_NOW, 0, H_MEMSET_DONE, 0);
 }
 
 static void vis_notice_unregistered(void)
 {
-    gex_AM_RequestMedium1(tm, 0, H_VIS_NOTICE, bytes, 64, GEX_EVENT_NOW, 0, H_NONE);
-}
-
-static void vis_notice_far(void)
-{
-    gex_AM_RequestMedium1(tm, 0, H_VIS_NOTICE, bytes, 64, GEX_EVENT_NOW, 0, 256 + H_MEDIUM);
+    gex_AM_RequestMedium2(tm, 0, H_VIS_NOTICE, bytes, 64, GEX_EVENT_NOW, 0, H_NONE, 0);
 }
 
 // ---- notices of puts ----
@@ -261,8 +256,8 @@ static void notice_put_outside(void)
 
 static void notice_run(int32_t handler)
 {
-    gex_AM_RequestShort15(tm, 0, H_NOTICE_RUN, 0, BOTH(1), BOTH(0), BOTH(1), handler, 1, 2, 3, 4, 5,
-                          6, 7, 8);
+    gex_AM_RequestShort16(tm, 0, H_NOTICE_RUN, 0, BOTH(1), BOTH(0), BOTH(1), handler, 0, 1, 2, 3, 4,
+                          5, 6, 7, 8);
 }
 
 static void notice_internal(void)
@@ -588,9 +583,6 @@ static const wrong_mode_t modes[] = {
      .request = vis_notice_internal},
     {"vis-notice-unregistered", "of rank 1: handler 250 is not registered here",
      .request = vis_notice_unregistered},
-    {"vis-notice-far",
-     "a peer completion of rank 1 names handler 359, which is not a handler of the client",
-     .request = vis_notice_far},
     {"notice-outside", "a notice of rank 1 has a counter at .*, which is not inside a segment",
      .request = notice_outside},
     {"notice-misaligned", "a notice of rank 1 has a counter at .*, which is not aligned to 8 bytes",

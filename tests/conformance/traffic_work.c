@@ -28,7 +28,16 @@
 #include <unistd.h>
 
 enum { LONGS = 2, PUTS = 3, GETS = 2, ATOMICS = 4, LONG_BYTES = 64, PUT_BYTES = 8, GET_BYTES = 16 };
-enum { H_SHORT = GEX_AM_INDEX_BASE, H_MEDIUM, H_LONG, H_SHORT_BACK, H_MEDIUM_BACK, H_HANG, H_PING };
+enum {
+    H_SHORT = GEX_AM_INDEX_BASE,
+    H_MEDIUM,
+    H_LONG,
+    H_SHORT_BACK,
+    H_MEDIUM_BACK,
+    H_NOTICE,
+    H_HANG,
+    H_PING
+};
 enum { SEGMENT = 1 << 18, MOST_THREADS = 8 };
 
 /* In each vectors put 2 pieces and strides put 4, and an indexed get has 3; messages with two sides
@@ -45,17 +54,23 @@ enum {
 };
 /* Thread 0 of a rank also puts a large piece and a small one to the next rank. */
 enum { LARGE = 100000 };
+/* NOTICES puts have a notice, and RUNS of them run a handler, as a put of vectors does with a peer
+ * completion. Thread 0 puts a large piece with a notice to the next rank, and to FAR of its further
+ * endpoints. */
+enum { NOTICES = 3, RUNS = 2, NOTE_BYTES = 32, FAR = 2, FAR_NOTICES = FAR * NOTICES };
+enum { ONCE_RUNS = 1 + FAR * RUNS, FAR_BYTES = 4096 };
 
 /* Each thread of each rank has a slot of its own in all segments, in whose first half slots are,
  * and each operation its own bytes there. */
 enum { SLOT = 512, PUTS_AT = LONGS * LONG_BYTES, GETS_AT = PUTS_AT + PUTS * PUT_BYTES };
-enum { VIS_AT = 256, COUNTER_AT = SEGMENT / 4, LARGE_AT = SEGMENT / 2 };
+enum { VIS_AT = 256, NOTES_AT = 384, COUNTER_AT = SEGMENT / 4, LARGE_AT = SEGMENT / 2 };
 
 static gex_TM_t team;
 static gex_Rank_t me, size;
 static unsigned threads;
 static int hangs;
 static gex_AD_t domain;
+static gex_EP_t far[FAR];
 static atomic_uint_least64_t longs_arrived, replies_arrived;
 
 static void check(int holds, const char *what)
@@ -118,6 +133,16 @@ static void on_medium_back(gex_Token_t token, void *payload, size_t nbytes)
     replies_arrived++;
 }
 
+static void on_notice(gex_Token_t token, gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2,
+                      gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6,
+                      gex_AM_Arg_t a7)
+{
+    (void)token;
+    check(a0 == 1 && a1 == 2 && a2 == 3 && a3 == 4 && a4 == 5 && a5 == 6 && a6 == 7 && a7 == 8,
+          "the arguments of a notice are wrong");
+    replies_arrived++;
+}
+
 static void on_hang(gex_Token_t token)
 {
     (void)token;
@@ -153,6 +178,50 @@ static void access_at(gex_Rank_t to, char *slot, char *counter)
         gex_Event_Wait(gex_AD_OpNB_U64(domain, NULL, to, counter, GEX_OP_ADD, 1, 0, 0));
 }
 
+static gasnetx_notice_t notice_of(void *counter, int runs)
+{
+    return (gasnetx_notice_t){.counter = counter,
+                              .add = 1,
+                              .handler = runs ? H_NOTICE : 0,
+                              .nargs = runs ? 8 : 0,
+                              .args = {1, 2, 3, 4, 5, 6, 7, 8}};
+}
+
+static void notify_at(gex_TM_t tm, gex_Rank_t to, char *at, char *counter)
+{
+    const uint64_t word = 1;
+    const gasnetx_notice_t run = notice_of(NULL, 1), both = notice_of(counter, 1),
+                           count = notice_of(counter, 0);
+    gex_Event_t event;
+    check(gasnetx_RMA_PutNotifyBlocking(tm, to, at, &word, sizeof word, &run, 0) == GASNET_OK &&
+              gasnetx_RMA_PutNotifyNB(tm, to, at, &word, sizeof word, &both, GEX_EVENT_NOW, &event,
+                                      0) == GASNET_OK &&
+              gasnetx_RMA_PutNotifyNBI(tm, to, at, &word, sizeof word, &count, GEX_EVENT_NOW, 0) ==
+                  GASNET_OK,
+          "a put with a notice failed");
+    gex_Event_Wait(event);
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+}
+
+static void notify_large(gex_Rank_t to, char *at)
+{
+    static const char bytes[LARGE];
+    const gasnetx_notice_t run = notice_of(NULL, 1);
+    check(gasnetx_RMA_PutNotifyBlocking(team, to, at, bytes, LARGE, &run, 0) == GASNET_OK,
+          "a large put with a notice failed");
+}
+
+/* Between further endpoints, with an identity and without. */
+static void notify_far(gex_Rank_t to)
+{
+    for (int i = 0; i < FAR; i++) {
+        const gex_TM_t pair = gex_TM_Pair(far[i], gex_EP_QueryIndex(far[i]));
+        void *address;
+        gex_Event_Wait(gex_EP_QueryBoundSegmentNB(pair, to, &address, NULL, NULL, 0));
+        notify_at(pair, to, (char *)address + PIECE, address);
+    }
+}
+
 static void vis_at(gex_Rank_t to, char *at)
 {
     char bytes[ROWS * 2 * PIECE] = {0};
@@ -162,6 +231,7 @@ static void vis_at(gex_Rank_t to, char *at)
     void *into[] = {bytes};
     const ptrdiff_t strides[] = {2 * PIECE};
     const size_t rows[] = {ROWS};
+    gex_VIS_SetPeerCompletionHandler(H_MEDIUM_BACK, bytes, NOTE_BYTES, 0);
     gex_VIS_VectorPutBlocking(team, to, VECTORS, there, 1, here, 0);
     gex_Event_Wait(
         gex_VIS_StridedPutNB(team, to, at + 4 * PIECE, strides, bytes, strides, PIECE, rows, 1, 0));
@@ -219,8 +289,13 @@ static void *work(void *number)
         send_to(to, (char *)address + slot);
         access_at(to, (char *)address + slot, (char *)address + COUNTER_AT);
         vis_at(to, (char *)address + slot + VIS_AT);
-        if (*(unsigned *)number == 0 && to == next_rank())
+        notify_at(team, to, (char *)address + slot + NOTES_AT,
+                  (char *)address + COUNTER_AT + PIECE);
+        if (*(unsigned *)number == 0 && to == next_rank()) {
             vis_large(to, (char *)address + LARGE_AT);
+            notify_large(to, (char *)address + LARGE_AT);
+            notify_far(to);
+        }
     }
     exchange(*(unsigned *)number);
     return NULL;
@@ -229,9 +304,9 @@ static void *work(void *number)
 /* All that is sent to this rank has arrived, and so have the replies. */
 static void await_all(void)
 {
-    uint64_t replies = 0;
+    uint64_t replies = ONCE_RUNS;
     for (gex_Rank_t to = 0; to < size; to++)
-        replies += threads * (shorts(me, to) + mediums(to));
+        replies += threads * (shorts(me, to) + mediums(to) + RUNS + 1);
     GASNET_BLOCKUNTIL(replies_arrived == replies &&
                       longs_arrived == (uint64_t)threads * LONGS * size);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
@@ -332,15 +407,24 @@ static unsigned is_last(gex_Rank_t to, size_t place)
 static uint64_t is_once(gex_Rank_t to, size_t place)
 {
     const uint64_t sent = me && to == 0 ? me + 1 : 0, arrived = to && me == 0 ? to + 1 : 0;
+    const unsigned is_next = to == next_rank(), is_previous = (to + 1) % size == me;
     switch (place) {
+    case 4:
+        return is_next * ONCE_RUNS;
+    case 8:
+        return is_next * (1 + FAR_NOTICES);
+    case 9:
+        return is_next * (LARGE + FAR_NOTICES * PUT_BYTES);
     case 13:
-        return to == next_rank();
+        return is_next;
     case 14:
-        return to == next_rank() ? LARGE + PIECE : 0;
+        return is_next * (LARGE + PIECE);
     case 19:
         return sent;
     case 20:
         return sent * ITEM_BYTES;
+    case 23:
+        return is_previous * ONCE_RUNS;
     case 27:
         return arrived;
     case 28:
@@ -357,12 +441,12 @@ static void print_pair(gex_Rank_t to)
                                mediums(to),
                                LONGS,
                                request_bytes(to),
-                               shorts(to, me),
-                               mediums(me),
+                               shorts(to, me) + RUNS,
+                               mediums(me) + 1,
                                0,
-                               mediums(me) * medium_bytes(me),
-                               PUTS,
-                               PUTS * PUT_BYTES,
+                               mediums(me) * medium_bytes(me) + NOTE_BYTES,
+                               PUTS + NOTICES,
+                               (PUTS + NOTICES) * PUT_BYTES,
                                GETS,
                                GETS * GET_BYTES,
                                ATOMICS,
@@ -376,8 +460,8 @@ static void print_pair(gex_Rank_t to)
                                0,
                                shorts(to, me) + mediums(me) + LONGS,
                                request_bytes(me),
-                               shorts(me, to) + mediums(to),
-                               mediums(to) * medium_bytes(to),
+                               shorts(me, to) + mediums(to) + RUNS + 1,
+                               mediums(to) * medium_bytes(to) + NOTE_BYTES,
                                sends,
                                bytes,
                                0,
@@ -401,7 +485,8 @@ static void check_counters(void)
     }
     check(counters && counters->request_shorts == requests, "the counter of Shorts is wrong");
     check(counters->request_bytes == bytes, "the counter of bytes is wrong");
-    check(counters->puts == (uint64_t)threads * PUTS * size, "the counter of puts is wrong");
+    check(counters->puts == (uint64_t)threads * (PUTS + NOTICES) * size + 1 + FAR_NOTICES,
+          "the counter of puts is wrong");
     check(counters->atomics == (uint64_t)threads * ATOMICS * size,
           "the counter of atomics is wrong");
     check(counters->vis_puts == (uint64_t)threads * VIS_PUTS * size + 1,
@@ -409,6 +494,23 @@ static void check_counters(void)
     check(counters->sends == (uint64_t)threads * (SENDS + 1) * size,
           "the counter of messages with two sides is wrong");
     check(counters->stream_messages == (me ? me + 1 : 0), "the counter of streams is wrong");
+}
+
+static void make_far(gex_Client_t client)
+{
+    const gasnetx_identity_t secret = {{1, 2, 3}};
+    gex_AM_Entry_t entry = {
+        H_NOTICE, (gex_AM_Fn_t)on_notice, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 8, NULL, NULL};
+    gex_Segment_t segment;
+    for (int i = 0; i < FAR; i++)
+        check(gasnetx_EP_Create(&far[i], client, GEX_EP_CAPABILITY_ALL, 0, i ? &secret : NULL) ==
+                      GASNET_OK &&
+                  gex_EP_RegisterHandlers(far[i], &entry, 1) == GASNET_OK &&
+                  gex_Segment_Create(&segment, client, NULL, FAR_BYTES, GEX_MK_HOST, 0) ==
+                      GASNET_OK &&
+                  gex_EP_BindSegment(far[i], segment, 0) == GASNET_OK &&
+                  gex_EP_PublishBoundSegment(team, &far[i], 1, 0) == GASNET_OK,
+              "no further endpoint");
 }
 
 int main(int argc, char **argv)
@@ -421,6 +523,7 @@ int main(int argc, char **argv)
          NULL},
         {H_MEDIUM_BACK, (gex_AM_Fn_t)on_medium_back, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0,
          NULL, NULL},
+        {H_NOTICE, (gex_AM_Fn_t)on_notice, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 8, NULL, NULL},
         {H_HANG, (gex_AM_Fn_t)on_hang, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, NULL},
         {H_PING, (gex_AM_Fn_t)on_ping, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, NULL}};
     gex_Client_t client;
@@ -437,6 +540,7 @@ int main(int argc, char **argv)
     gex_EP_RegisterHandlers(ep, table, sizeof table / sizeof *table);
     check(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "no segment");
     gex_AD_Create(&domain, team, GEX_DT_U64, GEX_OP_ADD, 0);
+    make_far(client);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     if (argc > 2 && strcmp(argv[2], "lasts") == 0)
         send_for_a_while();

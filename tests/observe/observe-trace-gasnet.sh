@@ -82,7 +82,7 @@ sed -n 's/^1 \(request_[a-z]* .*\)/\1/p' "$work/s" | tail -n +5 | grep -qv ' 0$'
 expect 0 env GASNET_STATSFILE="$work/s%" GASNET_STATSMASK=PGR "$run" -n 2 "$AQ_BUILD/traffic_work"
 silent
 [ "$(cut -d' ' -f2 "$work/s1" | tail -n +2 | tr '\n' ' ')" = 'puts put_bytes gets get_bytes atomics vis_puts vis_put_bytes vis_gets vis_get_bytes ' ] || fail "the mask PGR"
-grep -qx '1 puts 6' "$work/s1" && grep -qx '1 atomics 8' "$work/s1" || fail "puts on mapped memory are not counted"
+grep -qx '1 puts 19' "$work/s1" && grep -qx '1 atomics 8' "$work/s1" || fail "puts on mapped memory are not counted"
 work GASNET_STATSFILE="$work/none/s"
 says "GASNET_STATSFILE=$work/none/s: cannot write this file: No such file or directory"
 work GASNET_STATSFILE="$work/s" GASNET_STATSMASK=AWS

@@ -18,7 +18,7 @@ grep -qx 'No event was dropped.' "$work/out" || fail "events were dropped"
 grep -qx "$messages messages, of which $messages are in the trace from the send to the handler" "$work/out" ||
     fail "there are $messages messages"
 awk '$NF == "put" && $(NF - 1) == "VIS" { exit $1 != 4 * 4 * 2 * 2 + 4 } ' "$work/out" || fail "the number of vectors is wrong"
-awk '$NF == "put" && $(NF - 1) != "VIS" { exit $1 != 4 * 4 * 2 * 3 } ' "$work/out" || fail "the number of puts is wrong"
+awk '$NF == "put" && $(NF - 1) != "VIS" { exit $1 != 4 * 4 * 2 * 6 + 4 * 7 } ' "$work/out" || fail "the number of puts is wrong"
 [ "$(grep -c 'rank [0-9] to rank [0-9]: 8 (8 atomics)' "$work/page")" -eq $((ranks * ranks)) ] ||
     fail "the matrix of the page is wrong"
 grep -q "<td>3</td><td>" "$work/page" || fail "the page has no summary"

@@ -1,0 +1,38 @@
+#include "am_carried.h"
+
+#include "trace_message.h"
+
+static uint64_t number_next(void)
+{
+    return aq_trace_next_number() & (((uint64_t)1 << AQ_CARRIED_NUMBER_BITS) - 1);
+}
+
+aq_carried_t aq_carried_begin(gex_EP_Index_t from, uint32_t jobrank, const aq_am_t *am)
+{
+    aq_carried_t carried = {.am = am, .opened = UINT64_MAX, .jobrank = jobrank, .from = from};
+    if (aq_trace_wants(AQ_TRACE_AM)) {
+        carried.number = number_next();
+        carried.opened = aq_traced_open(jobrank, am, carried.number);
+    }
+    return carried;
+}
+
+int aq_carried_end(const aq_carried_t *carried, int refused)
+{
+    if (!refused)
+        aq_am_count_sent(carried->from, carried->jobrank, carried->am);
+    if (carried->number)
+        (void)aq_traced_send_end(carried->opened, refused);
+    return refused;
+}
+
+void aq_carried_deliver(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag,
+                        uint64_t number)
+{
+    if (number)
+        aq_am_deliver_numbered(arrival, route, tag, number);
+    else if (tag == AQ_TAG_NONE)
+        (void)aq_am_deliver_routed(arrival, route);
+    else
+        (void)aq_am_deliver_tagged(arrival, route, tag);
+}
