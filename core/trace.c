@@ -114,6 +114,17 @@ void aq_trace_two_sided(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_
                                          .id = (uint64_t)number + 1});
 }
 
+void aq_trace_on_stream(aq_traced_t kind, uint64_t begin, const aq_trace_stream_t *what)
+{
+    if (begin)
+        aq_trace_add(&(aq_trace_event_t){.kind = kind,
+                                         .begin = begin,
+                                         .peer = what->peer,
+                                         .bytes = what->bytes,
+                                         .team = what->stream,
+                                         .id = (uint64_t)what->handler << 32 | what->number});
+}
+
 void aq_trace_pieces(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                      uint64_t pieces, const void *event, unsigned part)
 {

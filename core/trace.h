@@ -52,9 +52,11 @@ typedef struct aq_trace_event {
     uint64_t end;   // 0: now
     uint32_t peer;  // job rank; of a collective: its sequence number in the team
     uint64_t bytes;
-    uint64_t id;    // of a message: its number, from 1; of an operation: see aq_trace_operation
-    uint64_t team;  // of a collective: id of the team; of a message with two sides: its tag; of a
-                    // put or get of vectors or strides: the number of its pieces
+    uint64_t id; // of a message: its number, from 1; of a message on a stream: handler and number,
+                 // 32 bits each; of an operation: see aq_trace_operation
+    uint64_t team; // of a collective: id of the team; of a message with two sides: its tag; of a
+                   // large one: its id; on a stream: that of the stream; of a put or get of vectors
+                   // or strides: the number of its pieces
     uint8_t detail; // of a message: the client's handler; of an operation: a part (event.h)
 } aq_trace_event_t;
 
@@ -112,11 +114,22 @@ void aq_trace_operation(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_
 void aq_trace_pieces(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                      uint64_t pieces, const void *event, unsigned part) __attribute__((cold));
 
-// Adds the send (AQ_TRACED_SEND) or receive of a message with two sides, which began at `begin` and
-// ends now; begin 0: does nothing. number: of the message, among those of its sender to its
-// receiver.
+// Adds the send, the receive, or the run of the handler, of a message with two sides or a large
+// one, which began at `begin` and ends now; begin 0: does nothing. tag: of a large message, its id.
+// number: of the message, among those of its kind from its sender to its receiver.
 void aq_trace_two_sided(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                         uint32_t tag, uint32_t number) __attribute__((cold));
+
+// The same for a message on a stream. number: of the message, among those of the stream from the
+// sender to the receiver. Of AQ_TRACED_STREAM_HANDLER: how many messages the handler got; peer
+// AQ_TRACE_NO_PEER.
+typedef struct aq_trace_stream {
+    uint64_t stream;
+    uint32_t peer, handler, number;
+    uint64_t bytes;
+} aq_trace_stream_t;
+void aq_trace_on_stream(aq_traced_t kind, uint64_t begin, const aq_trace_stream_t *what)
+    __attribute__((cold));
 
 // Adds a collective, which an event of the client counts: a part of its record, as gex_Event_t, or
 // NULL (GEX_EVENT_INVALID): it is complete. The sequence is the same at all ranks of the team.

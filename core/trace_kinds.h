@@ -13,6 +13,12 @@ typedef enum aq_traced {
     AQ_TRACED_HANDLER,
     AQ_TRACED_SEND,    // of a message with two sides
     AQ_TRACED_RECEIVE, // a receive takes it
+    AQ_TRACED_LARGE_SEND,
+    AQ_TRACED_LARGE_RECEIVE, // its header has arrived
+    AQ_TRACED_LARGE_HANDLER, // the function of the client
+    AQ_TRACED_STREAM_SEND,   // to one neighbour
+    AQ_TRACED_STREAM_RECEIVE,
+    AQ_TRACED_STREAM_HANDLER, // for the messages of a round
     AQ_TRACED_PUT,
     AQ_TRACED_GET,
     AQ_TRACED_ATOMIC,

@@ -14,7 +14,7 @@
 #include "trace_ring.h"
 #include "trace_syncs.h"
 
-enum { TRACE_VERSION = 1, NS_PER_US = 1000, TEXT_MOST = 1024 };
+enum { TRACE_VERSION = 2, NS_PER_US = 1000, TEXT_MOST = 1024 };
 
 static int file = -1;
 static const char *setting_of_file, *name_of_file;
@@ -74,14 +74,48 @@ static void operation_args_write(output_t *out, const aq_trace_record_t *record)
     aq_lines_add(&out->lines, "}");
 }
 
+static bool is_stream(unsigned kind)
+{
+    return kind >= AQ_TRACED_STREAM_SEND && kind <= AQ_TRACED_STREAM_HANDLER;
+}
+
+// Messages that the client sends in other ways than as active messages.
+static bool is_message(unsigned kind)
+{
+    return kind >= AQ_TRACED_SEND && kind <= AQ_TRACED_STREAM_HANDLER;
+}
+
+static void stream_args_write(output_t *out, const aq_trace_record_t *record)
+{
+    aq_lines_add(&out->lines, "\"stream\":%" PRIu64 ",\"handler\":%u", record->team,
+                 (unsigned)(record->id >> 32));
+    if (record->kind == AQ_TRACED_STREAM_HANDLER)
+        aq_lines_add(&out->lines, ",\"messages\":%u", (unsigned)(uint32_t)record->id);
+}
+
+static void message_args_write(output_t *out, const aq_trace_record_t *record)
+{
+    const unsigned kind = record->kind;
+    const bool sends =
+        kind == AQ_TRACED_SEND || kind == AQ_TRACED_LARGE_SEND || kind == AQ_TRACED_STREAM_SEND;
+    aq_lines_t *lines = &out->lines;
+    aq_lines_add(lines, ",\"args\":{");
+    if (record->peer != AQ_TRACE_NO_PEER)
+        aq_lines_add(lines, "\"%s\":%u,", sends ? "to" : "from", record->peer);
+    if (is_stream(kind))
+        stream_args_write(out, record);
+    else
+        aq_lines_add(lines, "\"%s\":%" PRIu64, kind < AQ_TRACED_LARGE_SEND ? "tag" : "function",
+                     record->team);
+    aq_lines_add(lines, ",\"bytes\":%" PRIu64 "}", record->bytes);
+}
+
 static void args_write(output_t *out, const aq_trace_record_t *record)
 {
     const unsigned kind = record->kind;
     aq_lines_t *lines = &out->lines;
-    if (kind == AQ_TRACED_SEND || kind == AQ_TRACED_RECEIVE)
-        aq_lines_add(lines, ",\"args\":{\"%s\":%u,\"tag\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
-                     kind == AQ_TRACED_SEND ? "to" : "from", record->peer, record->team,
-                     record->bytes);
+    if (is_message(kind))
+        message_args_write(out, record);
     else if (kind < AQ_TRACED_HANDLER)
         aq_lines_add(lines, ",\"args\":{\"to\":%u,\"handler\":%u,\"bytes\":%" PRIu64 "}",
                      record->peer, record->detail, record->bytes);
@@ -112,18 +146,47 @@ static void complete_write(output_t *out, const aq_trace_record_t *record, uint6
     tail_write(out);
 }
 
-// An end of the arrow from a send to its handler, or to its receive: there the numbers are those of
-// a pair of ranks.
+// Ends of an arrow, and the letter of its number. An active message has the number of its sender,
+// others that of a pair of ranks, and those on a stream also that of the stream.
+typedef struct arrow {
+    bool arrives;
+    const char *letter; // NULL: the event has none
+} arrow_t;
+
+static arrow_t arrow_of(const aq_trace_record_t *record)
+{
+    static const arrow_t arrows[AQ_TRACED_PUT] = {
+        [AQ_TRACED_REQUEST_SHORT] = {false, ""}, [AQ_TRACED_REQUEST_MEDIUM] = {false, ""},
+        [AQ_TRACED_REQUEST_LONG] = {false, ""},  [AQ_TRACED_REPLY_SHORT] = {false, ""},
+        [AQ_TRACED_REPLY_MEDIUM] = {false, ""},  [AQ_TRACED_REPLY_LONG] = {false, ""},
+        [AQ_TRACED_HANDLER] = {true, ""},        [AQ_TRACED_SEND] = {false, "m"},
+        [AQ_TRACED_RECEIVE] = {true, "m"},       [AQ_TRACED_LARGE_SEND] = {false, "l"},
+        [AQ_TRACED_LARGE_RECEIVE] = {true, "l"}, [AQ_TRACED_STREAM_SEND] = {false, "s"},
+        [AQ_TRACED_STREAM_RECEIVE] = {true, "s"}};
+    const arrow_t none = {0};
+    const bool numbered = record->id || is_stream(record->kind);
+    return record->kind < AQ_TRACED_PUT && numbered ? arrows[record->kind] : none;
+}
+
+static void arrow_number_write(output_t *out, const aq_trace_record_t *record, const char *letter)
+{
+    if (is_stream(record->kind))
+        aq_lines_add(&out->lines, "%s%" PRIu64 ".%u", letter, record->team, (uint32_t)record->id);
+    else
+        aq_lines_add(&out->lines, "%s%" PRIu64, letter, record->id);
+}
+
+// An end of the arrow from a send to its handler or its receive.
 static void arrow_write(output_t *out, const aq_trace_record_t *record)
 {
-    const bool arrives = record->kind == AQ_TRACED_HANDLER || record->kind == AQ_TRACED_RECEIVE;
-    const char *numbers = record->kind > AQ_TRACED_HANDLER ? "m" : "";
-    const uint32_t from = arrives ? record->peer : aq_job.rank;
-    const uint32_t to = arrives ? aq_job.rank : record->peer;
-    if (!record->id)
+    const arrow_t arrow = arrow_of(record);
+    if (!arrow.letter)
         return;
-    head_write(out, record, "message", arrives ? "f\",\"bp\":\"e" : "s");
-    aq_lines_add(&out->lines, ",\"id\":\"%u.%u.%s%" PRIu64 "\"", from, to, numbers, record->id);
+    head_write(out, record, "message", arrow.arrives ? "f\",\"bp\":\"e" : "s");
+    aq_lines_add(&out->lines, ",\"id\":\"%u.%u.", arrow.arrives ? record->peer : aq_job.rank,
+                 arrow.arrives ? aq_job.rank : record->peer);
+    arrow_number_write(out, record, arrow.letter);
+    aq_lines_add(&out->lines, "\"");
     place_write(out, record, record->begin);
     tail_write(out);
 }
@@ -219,12 +282,11 @@ static void record_write(output_t *out, const aq_trace_ring_t *ring, uint64_t po
         user_record_write(out, ring, position, end);
     } else if (record->kind >= AQ_TRACED_CONNECT) {
         instant_write(out, record);
-    } else if (record->kind > AQ_TRACED_RECEIVE && record->id) {
+    } else if (record->kind >= AQ_TRACED_PUT && record->id) {
         operation_write(out, record);
     } else {
         complete_write(out, record, record->duration);
-        if (record->kind <= AQ_TRACED_RECEIVE)
-            arrow_write(out, record);
+        arrow_write(out, record);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../core/fatal.h"
+#include "../core/trace.h"
 #include "../other/base/minmax.h"
 #include "large.h"
 
@@ -82,9 +83,13 @@ static void handler_run(gasnetx_Large_t message, aq_team_t *team)
 {
     const gasnetx_large_info_t info = info_of(message, team);
     const gasnetx_Large_Fn_t fn = aq_large_function(&message->head, message->params.types);
+    const aq_msg_head_t *head = &message->head;
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     running = message;
     fn(message, &info);
     running = NULL;
+    aq_trace_two_sided(AQ_TRACED_LARGE_HANDLER, begin, head->source, head->nbytes, head->tag,
+                       head->number);
 }
 
 // A team that this process has not made yet, although the sender has, is awaited.

@@ -6,6 +6,7 @@
 #include "../core/counters.h"
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
+#include "../core/trace.h"
 #include "../core/traffic.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
@@ -101,7 +102,9 @@ void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_p
                         .nbytes = total,
                         .category = AQ_AM_MEDIUM,
                         .handler = AQ_HANDLER_LARGE_HEADER};
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     aq_am_request(jobrank, &am, 0);
+    aq_trace_two_sided(AQ_TRACED_LARGE_SEND, begin, jobrank, head->nbytes, head->tag, head->number);
     free(payload);
 }
 
@@ -202,9 +205,11 @@ static void headers_append(aq_order_t *order)
 static void on_header(gex_Token_t token, void *payload, size_t nbytes)
 {
     const uint32_t source = token->arrival->source;
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     gasnetx_Large_t message = message_read(source, payload, nbytes);
-    aq_msg_room_arrive(source, aq_large_cost(&message->head));
-    aq_traffic_received(source, AQ_ARRIVED_SENDS, message->head.nbytes);
+    const aq_msg_head_t head = message->head; // another thread may handle, and free, the message
+    aq_msg_room_arrive(source, aq_large_cost(&head));
+    aq_traffic_received(source, AQ_ARRIVED_SENDS, head.nbytes);
     aq_lock_take(&aq_large.lock);
     aq_order_t *order = &peer_of(source)->order;
     const bool right = aq_order_keep(order, &message->order);
@@ -212,6 +217,7 @@ static void on_header(gex_Token_t token, void *payload, size_t nbytes)
     aq_lock_drop(&aq_large.lock);
     if (!right)
         header_refuse(source, "its number was here before");
+    aq_trace_two_sided(AQ_TRACED_LARGE_RECEIVE, begin, source, head.nbytes, head.tag, head.number);
 }
 
 void aq_large_headers_go_on(void)

@@ -36,6 +36,7 @@
 
 #include "../core/lock.h"
 #include "../core/team.h"
+#include "../core/trace.h"
 #include "aqueduct_stream.h"
 #include "msg.h"
 #include "stream_sync.h"
@@ -150,6 +151,17 @@ static inline bool aq_stream_is_own(gasnetx_Stream_t stream, uint32_t edge)
 static inline bool aq_stream_drops(gasnetx_Stream_t stream)
 {
     return stream->flags & GASNETX_STREAM_DROPS;
+}
+
+// What the trace says of a message of an edge, at either end.
+static inline aq_trace_stream_t aq_stream_traced(gasnetx_Stream_t stream,
+                                                 const aq_stream_message_t *message)
+{
+    return (aq_trace_stream_t){.stream = stream->id,
+                               .peer = stream->edges[message->item.edge].jobrank,
+                               .handler = message->id,
+                               .number = message->item.number,
+                               .bytes = message->nbytes};
 }
 
 // Returns the handler of an id, or NULL.

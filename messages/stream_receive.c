@@ -118,19 +118,21 @@ static void handler_choose(gasnetx_Stream_t stream, aq_stream_message_t *message
 void aq_stream_arrive(gasnetx_Stream_t stream, aq_stream_message_t *message)
 {
     aq_stream_edge_t *edge = &stream->edges[message->item.edge];
+    const aq_trace_stream_t what = aq_stream_traced(stream, message);
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     bool kept = false;
     handler_choose(stream, message);
-    const size_t nbytes = message->nbytes;
-    aq_traffic_received(edge->jobrank, AQ_ARRIVED_STREAMS, nbytes);
+    aq_traffic_received(what.peer, AQ_ARRIVED_STREAMS, what.bytes);
     aq_lock_take(&stream->lock);
     if (!arrival_is_dropped(stream, edge))
         kept = arrival_keep(stream, edge, message);
     edge->arrived++;
     if (!kept)
-        aq_stream_count_dropped(stream, nbytes);
+        aq_stream_count_dropped(stream, what.bytes);
     aq_lock_drop(&stream->lock);
     if (!kept)
         free(message);
+    aq_trace_on_stream(AQ_TRACED_STREAM_RECEIVE, begin, &what);
 }
 
 static void on_message(gex_Token_t token, void *payload, size_t nbytes, int32_t id_high,

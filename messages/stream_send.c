@@ -8,6 +8,7 @@
 #include "../core/counters.h"
 #include "../core/fatal.h"
 #include "../core/progress.h"
+#include "../core/trace.h"
 #include "../extended/layer_table.h"
 #include "stream.h"
 
@@ -178,21 +179,33 @@ static void outgoing_put_back(gasnetx_Stream_t stream, aq_stream_edge_t *edge,
     aq_lock_drop(&stream->lock);
 }
 
+// Passes a message to its edge, or puts it back. Returns whether it has left.
+static bool outgoing_leave(gasnetx_Stream_t stream, aq_stream_edge_t *edge,
+                           aq_stream_message_t *message, gex_Flags_t flags)
+{
+    if (aq_stream_is_own(stream, message->item.edge)) {
+        aq_stream_arrive(stream, message);
+        return true;
+    }
+    const bool sent = message_send(stream, message, flags);
+    if (sent)
+        free(message);
+    else
+        outgoing_put_back(stream, edge, message);
+    return sent;
+}
+
 bool aq_stream_flush(gasnetx_Stream_t stream, uint32_t to, gex_Flags_t flags)
 {
     bool sent = false;
     aq_stream_edge_t *edge = &stream->edges[to];
     for (aq_stream_message_t *message; (message = outgoing_take(stream, edge)) != NULL;) {
-        const size_t nbytes = message->nbytes;
-        if (aq_stream_is_own(stream, to)) {
-            aq_stream_arrive(stream, message);
-        } else if (message_send(stream, message, flags)) {
-            free(message);
-        } else {
-            outgoing_put_back(stream, edge, message);
+        const aq_trace_stream_t what = aq_stream_traced(stream, message);
+        const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
+        if (!outgoing_leave(stream, edge, message, flags))
             break;
-        }
-        aq_count_bytes_to(edge->jobrank, AQ_COUNT_STREAM, AQ_COUNT_STREAM_BYTES, nbytes);
+        aq_count_bytes_to(edge->jobrank, AQ_COUNT_STREAM, AQ_COUNT_STREAM_BYTES, what.bytes);
+        aq_trace_on_stream(AQ_TRACED_STREAM_SEND, begin, &what);
         sent = true;
     }
     return sent;

@@ -238,13 +238,44 @@ static void drop_warn(gasnetx_Stream_t stream, const aq_stream_message_t *messag
     stream->warned = true;
 }
 
+static size_t batch_bytes(aq_stream_message_t *batch)
+{
+    size_t bytes = 0;
+    for (aq_stream_message_t *message = batch; message; message = message_of(message->item.with))
+        bytes += message->nbytes;
+    return bytes;
+}
+
+// The handler of a batch of so many messages has run, since `begin`; 0: it is not traced.
+static void batch_trace(gasnetx_Stream_t stream, uint64_t begin, aq_stream_message_t *batch,
+                        size_t count)
+{
+    if (__builtin_expect(begin == 0, 1))
+        return;
+    const aq_trace_stream_t what = {.stream = stream->id,
+                                    .peer = AQ_TRACE_NO_PEER,
+                                    .handler = batch->id,
+                                    .number = (uint32_t)count,
+                                    .bytes = batch_bytes(batch)};
+    aq_trace_on_stream(AQ_TRACED_STREAM_HANDLER, begin, &what);
+}
+
+static bool batch_handle(gasnetx_Stream_t stream, unsigned direction, aq_stream_message_t *batch,
+                         size_t count)
+{
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
+    const bool received = entry_run(stream, direction, &batch->handler->entry, count);
+    batch_trace(stream, begin, batch, count);
+    return received;
+}
+
 // Returns whether the messages of a batch were received.
 static bool batch_run(gasnetx_Stream_t stream, aq_stream_message_t *batch)
 {
     const unsigned direction = batch->item.edge > stream->children ? AQ_INBOX_DOWN : AQ_INBOX_UP;
     const size_t count = batch_view(stream, batch);
     if (batch->handler)
-        return entry_run(stream, direction, &batch->handler->entry, count);
+        return batch_handle(stream, direction, batch, count);
     if (!aq_stream_span(stream, direction).count)
         return false;
     view_pass(stream, direction, batch->id, stream->views);

@@ -13,26 +13,28 @@ static aq_traffic_column_t rma_column(const char *name)
     return AQ_TRAFFIC_ATOMICS;
 }
 
+// Of a message as it is sent.
+static aq_traffic_column_t message_column(const char *name)
+{
+    if (strcmp(name, "stream send") == 0)
+        return AQ_TRAFFIC_STREAM_MESSAGES;
+    return strcmp(name, "send") == 0 || strcmp(name, "large send") == 0 ? AQ_TRAFFIC_SENDS
+                                                                        : AQ_TRAFFIC_REQUEST_SHORTS;
+}
+
 // What an event adds to: the column of its number and that of its bytes.
 static bool columns_find(const aq_view_trace_t *trace, const aq_view_event_t *event,
                          aq_traffic_column_t *number, aq_traffic_column_t *bytes)
 {
     const char *name = trace->names[event->name];
     const bool begins = event->phase == 'X' || event->phase == 'b';
-    *number = AQ_TRAFFIC_REQUEST_SHORTS;
-    *bytes = AQ_TRAFFIC_REQUEST_BYTES;
-    if (!begins || event->handler || event->peer == AQ_VIEW_NO_RANK)
+    const bool sends = event->category == AQ_VIEW_AM;
+    if (!begins || event->handler || event->peer == AQ_VIEW_NO_RANK ||
+        (!sends && event->category != AQ_VIEW_RMA))
         return false;
-    if (event->category == AQ_VIEW_AM && strcmp(name, "send") == 0) {
-        *number = AQ_TRAFFIC_SENDS;
-        *bytes = AQ_TRAFFIC_SEND_BYTES;
-    }
-    if (event->category == AQ_VIEW_AM)
-        return true;
-    if (event->category != AQ_VIEW_RMA)
-        return false;
-    *number = rma_column(name);
-    *bytes = *number + 1; // an atomic has none
+    *number = sends ? message_column(name) : rma_column(name);
+    *bytes = *number == AQ_TRAFFIC_REQUEST_SHORTS ? AQ_TRAFFIC_REQUEST_BYTES
+                                                  : *number + 1; // an atomic has none
     return true;
 }
 

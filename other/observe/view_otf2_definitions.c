@@ -158,7 +158,7 @@ static void named_define(const definitions_t *to, const aq_view_event_t *event, 
         [AQ_VIEW_NET] = OTF2_REGION_ROLE_ARTIFICIAL,
         [AQ_VIEW_FIREHOSE] = OTF2_REGION_ROLE_ARTIFICIAL};
     const char *name = to->numbers->trace->names[event->name];
-    if (event->handler && strcmp(name, "receive") != 0) // handlers are code of the program
+    if (event->handler && strstr(name, "handler")) // handlers are code of the program
         region_define(to, region, event->name, OTF2_REGION_ROLE_FUNCTION, OTF2_PARADIGM_USER);
     else
         region_define(to, region, event->name, roles[event->category], OTF2_PARADIGM_MPI);

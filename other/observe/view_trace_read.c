@@ -74,8 +74,8 @@ static uint64_t text_hash(const char *text)
 
 static bool version_take(const reader_t *reader, const json_t *args, uint32_t rank)
 {
-    const uint64_t ranks = number_of(args, "ranks", 0);
-    if (number_of(args, "version", 0) != AQ_VIEW_TRACE_VERSION)
+    const uint64_t ranks = number_of(args, "ranks", 0), version = number_of(args, "version", 0);
+    if (version < 1 || version > AQ_VIEW_TRACE_VERSION)
         return refuse(reader, "this trace is of another version; take gasnet_view from the "
                               "installation that the job used");
     if (ranks == 0 || ranks > MOST_RANKS || rank >= ranks)
@@ -122,6 +122,12 @@ static uint32_t peer_of(const reader_t *reader, const json_t *args)
     return peer < reader->trace->ranks ? (uint32_t)peer : AQ_VIEW_NO_RANK;
 }
 
+// "handler 200", "large receive", "stream handler" ...
+static bool name_is_arrival(const char *name)
+{
+    return strstr(name, "handler") || strstr(name, "receive");
+}
+
 static bool event_parse(const reader_t *reader, const json_t *json, aq_view_event_t *event)
 {
     const json_t *args = json_object_get(json, "args");
@@ -140,8 +146,7 @@ static bool event_parse(const reader_t *reader, const json_t *json, aq_view_even
     event->team = (uint32_t)number_of(args, "team", 0);
     event->sequence = number_of(args, "sequence", 0);
     event->id = text_hash(text_of(json, "id"));
-    event->handler = strncmp(text_of(json, "name"), "handler", 7) == 0 ||
-                     strcmp(text_of(json, "name"), "receive") == 0;
+    event->handler = event->category == AQ_VIEW_AM && name_is_arrival(text_of(json, "name"));
     return true;
 }
 

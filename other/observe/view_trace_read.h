@@ -6,7 +6,8 @@
 
 #include "view_trace.h"
 
-enum { AQ_VIEW_TRACE_VERSION = 1 };
+// Earlier versions lack kinds of events and roots of collectives, and are read, too.
+enum { AQ_VIEW_TRACE_VERSION = 2 };
 
 // Reads a file, or adds a further one of the same job; name: of the file, for messages. A last line
 // that is cut is left out. False, with a sentence in why that names file, line and remedy: the file

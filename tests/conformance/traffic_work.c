@@ -14,6 +14,7 @@
 #include <gasnet_vis.h>
 
 #include <aqueduct.h>
+#include <aqueduct_large.h>
 #include <aqueduct_msg.h>
 #include <aqueduct_stream.h>
 #include <gasnet_tools.h>
@@ -54,6 +55,8 @@ enum {
 };
 /* Thread 0 of a rank also puts a large piece and a small one to the next rank. */
 enum { LARGE = 100000 };
+/* Each rank sends two large messages to the next one, of which one goes with its header. */
+enum { LARGES = 2, SMALL_LARGE = 100, LARGES_BYTES = SMALL_LARGE + LARGE, LARGE_ID = 7 };
 /* NOTICES puts have a notice, and RUNS of them run a handler, as a put of vectors does with a peer
  * completion. Thread 0 puts a large piece with a notice to the next rank, and to FAR of its further
  * endpoints. */
@@ -336,6 +339,38 @@ static void send_on_stream(void)
     check(gasnetx_Stream_Free(&stream) == GASNET_OK, "the stream cannot be freed");
 }
 
+static unsigned larges_arrived;
+
+static void on_large_stored(void *arg, size_t nbytes, size_t stored)
+{
+    (void)arg;
+    check(nbytes == stored, "a large message was cut");
+    larges_arrived++;
+}
+
+static void on_large(gasnetx_Large_t message, const gasnetx_large_info_t *info)
+{
+    static char into[LARGE];
+    check(info->id == LARGE_ID &&
+              gasnetx_Large_Receive(message, into, LARGE, on_large_stored, NULL) == GASNET_OK,
+          "a large message is refused");
+}
+
+static void register_larges(void)
+{
+    const gasnetx_large_entry_t entry = {LARGE_ID, on_large, NULL};
+    check(gasnetx_Large_Register(&entry, 1) == GASNET_OK, "no function for large messages");
+}
+
+static void send_larges(void)
+{
+    static const char bytes[LARGE];
+    check(gasnetx_Large_Send(team, next_rank(), LARGE_ID, bytes, SMALL_LARGE, NULL) == GASNET_OK &&
+              gasnetx_Large_Send(team, next_rank(), LARGE_ID, bytes, LARGE, NULL) == GASNET_OK,
+          "a large message is not sent");
+    GASNET_BLOCKUNTIL(larges_arrived == LARGES);
+}
+
 static void work_together(void)
 {
     char bytes[ROOT_BYTES] = {0};
@@ -344,6 +379,7 @@ static void work_together(void)
     gex_Event_Wait(gex_Coll_ReduceToAllNB(team, &sum, &one, GEX_DT_U64, sizeof one, 1, GEX_OP_ADD,
                                           NULL, NULL, 0));
     check(sum == size, "the sum is wrong");
+    send_larges();
     send_on_stream();
 }
 
@@ -419,12 +455,20 @@ static uint64_t is_once(gex_Rank_t to, size_t place)
         return is_next;
     case 14:
         return is_next * (LARGE + PIECE);
+    case 17:
+        return is_next * LARGES;
+    case 18:
+        return is_next * LARGES_BYTES;
     case 19:
         return sent;
     case 20:
         return sent * ITEM_BYTES;
     case 23:
         return is_previous * ONCE_RUNS;
+    case 25:
+        return is_previous * LARGES;
+    case 26:
+        return is_previous * LARGES_BYTES;
     case 27:
         return arrived;
     case 28:
@@ -491,7 +535,7 @@ static void check_counters(void)
           "the counter of atomics is wrong");
     check(counters->vis_puts == (uint64_t)threads * VIS_PUTS * size + 1,
           "the counter of vectors is wrong");
-    check(counters->sends == (uint64_t)threads * (SENDS + 1) * size,
+    check(counters->sends == (uint64_t)threads * (SENDS + 1) * size + LARGES,
           "the counter of messages with two sides is wrong");
     check(counters->stream_messages == (me ? me + 1 : 0), "the counter of streams is wrong");
 }
@@ -541,6 +585,7 @@ int main(int argc, char **argv)
     check(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "no segment");
     gex_AD_Create(&domain, team, GEX_DT_U64, GEX_OP_ADD, 0);
     make_far(client);
+    register_larges();
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     if (argc > 2 && strcmp(argv[2], "lasts") == 0)
         send_for_a_while();

@@ -10,7 +10,7 @@ ranks=4
 expect 0 env GASNET_TRACE="$work/trace" GASNET_TRAFFIC="$work/matrix" "$@" -n $ranks \
     "$AQ_BUILD/traffic_work" 2
 silent
-messages=$(awk -F, 'NR > 1 { for (i = 5; i <= 11; i++) sum += i == 8 ? 0 : $i; sum += $22 } END { print sum }' "$work/matrix")
+messages=$(awk -F, 'NR > 1 { for (i = 5; i <= 11; i++) sum += i == 8 ? 0 : $i; sum += $22 + $24 } END { print sum }' "$work/matrix")
 expect 0 gasnet_view trace --html "$work/page" --what atomics "$work/trace"
 silent
 grep -q "^$ranks of $ranks ranks, " "$work/out" || fail "ranks are missing"

@@ -37,7 +37,7 @@ view_job()
     has '4 ranks on 1 host, in all'
     has '<title>rank 2 to rank 3: '
     expect 0 gasnet_view matrix --what sends "$work/job.csv"
-    has '<title>rank 2 to rank 3: 4 (4 sends)</title>'
+    has '<title>rank 2 to rank 3: 6 (6 sends)</title>'
     expect 0 gasnet_view matrix --text --what collectives "$work/job.csv"
     grep -q '^4 ranks on 1 host: collectives, in all [1-9]' "$work/out" || fail "no collectives"
     expect 0 gasnet_view matrix --text --what puts -o "$work/text" "$work/job.csv"

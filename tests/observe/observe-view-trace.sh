@@ -37,7 +37,7 @@ wrong()
 
 view_wrong()
 {
-    wrong ':2: this trace is of another version; take gasnet_view from the' '2s/"version":1/"version":2/'
+    wrong ':2: this trace is of another version; take gasnet_view from the' '2s/"version":1/"version":3/'
     wrong ':4: the line is damaged: it is not an event in JSON; remove the line' '4s/{/[/'
     wrong ':4: the line is damaged: its rank (pid) has no line "aqueduct" before' '4s/"pid":1/"pid":7/'
     wrong ':4: the line is damaged: ts or dur is not a time in microseconds' '4s/"ts":[0-9.]*/"ts":1e300/'

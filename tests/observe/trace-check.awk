@@ -18,7 +18,7 @@ function value(key,  at, rest)
     match(rest, /^-?[0-9.]+/)
     return substr(rest, 1, RLENGTH)
 }
-BEGIN { sent = "Short request,Medium request,Long request,,Short reply,Medium reply,Long reply,,put,,get,,atomic,VIS put,,VIS get,,send"; columns = split(sent, column, ",") }
+BEGIN { sent = "Short request,Medium request,Long request,,Short reply,Medium reply,Long reply,,put,,get,,atomic,VIS put,,VIS get,,send,,stream send"; columns = split(sent, column, ",") }
 FNR == 1 { files++ }
 files == 1 {
     split($0, cell, ",")
@@ -29,7 +29,7 @@ FNR == 1 { if ($0 != "[") wrong("no bracket at the begin"); next }
 !/^\{"name":".*\},$/ { wrong("no whole event"); next }
 { name = value("name"); phase = value("ph"); pid = value("pid"); cat = value("cat") }
 name == "aqueduct" {
-    if (value("version") != 1 || value("ranks") != ranks || value("rank") != pid) wrong("a wrong head")
+    if (value("version") != 2 || value("ranks") != ranks || value("rank") != pid) wrong("a wrong head")
     heads[pid]++
     events[pid] = value("events")
     dropped += value("dropped")
@@ -42,12 +42,14 @@ value("ts") !~ /^[0-9]+\.[0-9][0-9][0-9]$/ { wrong("no time"); next }
 value("tid") !~ /^[0-9]+$/ { wrong("no thread"); next }
 phase ~ /^[Xib]$/ { written[pid]++ }
 phase == "X" && value("dur") !~ /^[0-9]+\.[0-9][0-9][0-9]$/ { wrong("no duration") }
+{ sub(/^large /, "", name) } # counts as a message with two sides
 phase ~ /^[Xb]$/ { count[name]++ }
 phase == "b" { begins[value("id")]++ }
 phase == "e" { ends[value("id")]++; if (!(value("id") in begins)) wrong("an end without begin") }
 phase == "s" { if (value("id") in sends) wrong("a second send"); sends[value("id")] = value("ts"); split(value("id"), part, "."); if (part[1] != pid) wrong("a send of another rank") }
 phase == "f" { if (value("id") in handled) wrong("a second handler"); handled[value("id")] = value("ts"); split(value("id"), part, "."); if (part[2] != pid) wrong("an arrow to another rank") }
 name ~ /^handler [0-9]+$/ { handlers++ }
+name == "stream receive" { stream_receives++ }
 name == "receive" && phase == "X" { receives++ }
 cat == "coll" { members[name " " value("team") " " value("sequence")]++ }
 END {
@@ -68,8 +70,9 @@ END {
     if (!paired) { print "nothing is paired"; bad = 1 }
     for (name in wanted) if (!some && count[name] != wanted[name]) { print count[name] + 0 " in place of " wanted[name] " events " name; bad = 1 }
     total = wanted["Short request"] + wanted["Medium request"] + wanted["Long request"] + wanted["Short reply"] + wanted["Medium reply"]
-    if (!some && (handlers != total || paired != total + wanted["send"])) { print handlers + 0 " handlers and " paired + 0 " pairs in place of " total; bad = 1 }
+    if (!some && (handlers != total || paired != total + wanted["send"] + wanted["stream send"])) { print handlers + 0 " handlers and " paired + 0 " pairs in place of " total; bad = 1 }
     if (!some && receives != wanted["send"]) { print receives + 0 " receives in place of " wanted["send"]; bad = 1 }
+    if (!some && stream_receives != wanted["stream send"]) { print stream_receives + 0 " receives on streams in place of " wanted["stream send"]; bad = 1 }
     print paired " pairs, " dropped + 0 " dropped"
     exit bad
 }
