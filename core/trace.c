@@ -144,13 +144,13 @@ void aq_trace_pieces(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t b
 
 // The root part of an event is the begin of its record.
 void aq_trace_collective(aq_traced_t kind, uint64_t begin, uint64_t team, uint32_t sequence,
-                         uint64_t bytes, const void *root)
+                         uint64_t rooted, const void *event)
 {
     aq_trace_add(&(aq_trace_event_t){.kind = kind,
                                      .begin = begin,
                                      .peer = sequence,
-                                     .bytes = bytes,
-                                     .id = (uintptr_t)root,
+                                     .bytes = rooted,
+                                     .id = (uintptr_t)event,
                                      .team = team});
 }
 

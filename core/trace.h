@@ -51,7 +51,7 @@ typedef struct aq_trace_event {
     uint64_t begin; // from aq_trace_begin
     uint64_t end;   // 0: now
     uint32_t peer;  // job rank; of a collective: its sequence number in the team
-    uint64_t bytes;
+    uint64_t bytes; // of a collective: see aq_trace_rooted
     uint64_t id; // of a message: its number, from 1; of a message on a stream: handler and number,
                  // 32 bits each; of an operation: see aq_trace_operation
     uint64_t team; // of a collective: id of the team; of a message with two sides: its tag; of a
@@ -59,6 +59,19 @@ typedef struct aq_trace_event {
                    // or strides: the number of its pieces
     uint8_t detail; // of a message: the client's handler; of an operation: a part (event.h)
 } aq_trace_event_t;
+
+// The bytes and the root of a collective share a number: [bytes][root + 1]; more bytes than fit
+// count as the most that do. root: a job rank, or AQ_TRACE_NO_PEER.
+enum { AQ_TRACE_ROOT_BITS = 21 };
+static inline uint64_t aq_trace_rooted(uint64_t bytes, uint32_t root)
+{
+    const uint64_t most = UINT64_MAX >> AQ_TRACE_ROOT_BITS;
+    return (bytes < most ? bytes : most) << AQ_TRACE_ROOT_BITS | (uint32_t)(root + 1);
+}
+static inline uint32_t aq_trace_root(uint64_t rooted)
+{
+    return (uint32_t)(rooted & ((1u << AQ_TRACE_ROOT_BITS) - 1)) - 1;
+}
 
 // What each operation asks, in a line of the cache that nobody writes meanwhile.
 typedef struct aq_tracing {
@@ -133,8 +146,9 @@ void aq_trace_on_stream(aq_traced_t kind, uint64_t begin, const aq_trace_stream_
 
 // Adds a collective, which an event of the client counts: a part of its record, as gex_Event_t, or
 // NULL (GEX_EVENT_INVALID): it is complete. The sequence is the same at all ranks of the team.
+// rooted: from aq_trace_rooted.
 void aq_trace_collective(aq_traced_t kind, uint64_t begin, uint64_t team, uint32_t sequence,
-                         uint64_t bytes, const void *root) __attribute__((cold));
+                         uint64_t rooted, const void *event) __attribute__((cold));
 
 // The client has synchronized these parts of an event, as bits (1u << part). implicit: it need not
 // have counted an operation that is traced.

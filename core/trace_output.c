@@ -110,6 +110,17 @@ static void message_args_write(output_t *out, const aq_trace_record_t *record)
     aq_lines_add(lines, ",\"bytes\":%" PRIu64 "}", record->bytes);
 }
 
+static void collective_args_write(output_t *out, const aq_trace_record_t *record)
+{
+    const uint32_t root = aq_trace_root(record->bytes);
+    aq_lines_t *lines = &out->lines;
+    aq_lines_add(lines, ",\"args\":{\"team\":%" PRId64 ",\"sequence\":%u", (int64_t)record->team,
+                 record->peer);
+    if (root != AQ_TRACE_NO_PEER)
+        aq_lines_add(lines, ",\"root\":%u", root);
+    aq_lines_add(lines, ",\"bytes\":%" PRIu64 "}", record->bytes >> AQ_TRACE_ROOT_BITS);
+}
+
 static void args_write(output_t *out, const aq_trace_record_t *record)
 {
     const unsigned kind = record->kind;
@@ -123,9 +134,7 @@ static void args_write(output_t *out, const aq_trace_record_t *record)
         aq_lines_add(lines, ",\"args\":{\"from\":%u,\"bytes\":%" PRIu64 "}", record->peer,
                      record->bytes);
     else if (kind >= AQ_TRACED_BARRIER && kind <= AQ_TRACED_EXSCAN)
-        aq_lines_add(lines,
-                     ",\"args\":{\"team\":%" PRId64 ",\"sequence\":%u,\"bytes\":%" PRIu64 "}",
-                     (int64_t)record->team, record->peer, record->bytes);
+        collective_args_write(out, record);
     else if (record->peer != AQ_TRACE_NO_PEER)
         operation_args_write(out, record);
     else if (record->bytes)

@@ -445,6 +445,18 @@ static gex_Event_t begin_somehow(aq_coll_t *coll, const aq_coll_call_t *call, un
     return event;
 }
 
+static __attribute__((noinline, cold)) void coll_trace(const aq_coll_t *coll,
+                                                       const aq_coll_call_t *call, uint64_t begin,
+                                                       uint32_t sequence, gex_Event_t event)
+{
+    const bool has_root = call->kind == AQ_COLL_BROADCAST || call->kind == AQ_COLL_TO_ONE ||
+                          call->kind == AQ_COLL_SCATTER || call->kind == AQ_COLL_GATHER;
+    const uint32_t root =
+        has_root ? aq_team_jobrank(coll->team, call->root) : (uint32_t)AQ_TRACE_NO_PEER;
+    aq_trace_collective((aq_traced_t)(AQ_TRACED_BROADCAST + call->kind), begin, coll->team->id,
+                        sequence, aq_trace_rooted(call->unit * call->count, root), event);
+}
+
 gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync)
 {
     const uint64_t begin = aq_trace_begin(AQ_TRACE_COLL);
@@ -459,7 +471,6 @@ gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned 
     if (!event)
         aq_probe_collective_end(asked.rank, asked.team, asked.kind, sequence);
     if (__builtin_expect(begin != 0, 0))
-        aq_trace_collective((aq_traced_t)(AQ_TRACED_BROADCAST + call->kind), begin, coll->team->id,
-                            sequence, call->unit * call->count, event);
+        coll_trace(coll, call, begin, sequence, event);
     return event;
 }

@@ -172,9 +172,11 @@ static void path_tell(aq_view_sheet_t *sheet, const aq_view_findings_t *findings
 {
     const int64_t from = coll->first->start;
     const aq_view_event_t *at = coll->last;
-    char what[128];
-    snprintf(what, sizeof what, "%.64s %" PRIu64 " of team %u", findings->trace->names[at->name],
-             at->sequence, at->team);
+    char what[128], root[32] = "";
+    if (at->peer != AQ_VIEW_NO_RANK)
+        snprintf(root, sizeof root, ", root %u", at->peer);
+    snprintf(what, sizeof what, "%.64s %" PRIu64 " of team %u%s", findings->trace->names[at->name],
+             at->sequence, at->team, root);
     for (unsigned step = 0; step < STEPS && at->start > from; step++) {
         const aq_view_message_t *message =
             step_tell(sheet, findings, step ? "before that" : what, from, at);

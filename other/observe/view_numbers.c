@@ -137,6 +137,19 @@ uint32_t aq_otf2_communicator(const aq_otf2_numbers_t *numbers, uint32_t team)
     return team == 0 ? 0 : low + 1;
 }
 
+uint32_t aq_otf2_member(const aq_otf2_numbers_t *numbers, uint32_t communicator, uint32_t rank)
+{
+    if (rank >= numbers->trace->ranks)
+        return AQ_VIEW_NO_RANK;
+    if (communicator == 0)
+        return numbers->member_of[rank];
+    const size_t first = numbers->team_first[communicator - 1];
+    for (size_t i = first; i < numbers->team_first[communicator]; i++)
+        if (numbers->parts[i].rank == rank)
+            return (uint32_t)(i - first);
+    return AQ_VIEW_NO_RANK;
+}
+
 // ---- all ----
 
 bool aq_otf2_numbers_make(aq_otf2_numbers_t *numbers, const aq_view_findings_t *findings)

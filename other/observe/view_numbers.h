@@ -51,4 +51,7 @@ bool aq_otf2_is_region(const aq_view_event_t *event);
 // The communicator of a team that had a collective in the trace.
 uint32_t aq_otf2_communicator(const aq_otf2_numbers_t *numbers, uint32_t team);
 
+// The number of a rank in that communicator, or AQ_VIEW_NO_RANK.
+uint32_t aq_otf2_member(const aq_otf2_numbers_t *numbers, uint32_t communicator, uint32_t rank);
+
 #endif

@@ -130,16 +130,21 @@ static void coll_begin(const writing_t *to, const aq_view_event_t *event)
         to->otf2->left_out++;
 }
 
-// The trace does not have the root.
+static uint32_t root_of(const writing_t *to, const aq_view_event_t *event, uint32_t communicator)
+{
+    const uint32_t root = aq_otf2_member(&to->otf2->numbers, communicator, event->peer);
+    return root == AQ_VIEW_NO_RANK ? (uint32_t)OTF2_COLLECTIVE_ROOT_NONE : root;
+}
+
 static void coll_end(const writing_t *to, const aq_view_record_t *record)
 {
     const aq_view_event_t *event = record->event;
+    const uint32_t communicator = aq_otf2_communicator(&to->otf2->numbers, event->team);
     OTF2_CollectiveOp op;
     if (coll_find(name_of(to, event), &op))
         aq_otf2_note(to->otf2, OTF2_EvtWriter_NonBlockingCollectiveComplete(
-                                   to->writer, NULL, (uint64_t)record->time, op,
-                                   aq_otf2_communicator(&to->otf2->numbers, event->team),
-                                   OTF2_COLLECTIVE_ROOT_NONE, event->bytes, event->bytes,
+                                   to->writer, NULL, (uint64_t)record->time, op, communicator,
+                                   root_of(to, event, communicator), event->bytes, event->bytes,
                                    number_of(to, event)));
 }
 

@@ -31,7 +31,8 @@ typedef struct aq_view_event {
     int64_t start, length; // ns
     uint64_t id;           // of the message, or of the operation with a begin and an end
     uint64_t bytes, sequence;
-    uint32_t rank, thread, peer, team;
+    uint32_t rank, thread, team;
+    uint32_t peer; // of a collective: its root
     uint32_t name;
     uint8_t category; // aq_view_category_t
     char phase;       // X: has a length; s, f: a message; b, e: begin and end; i: an instant

@@ -118,7 +118,8 @@ static bool category_find(const char *word, uint8_t *category)
 
 static uint32_t peer_of(const reader_t *reader, const json_t *args)
 {
-    const uint64_t peer = number_of(args, "to", number_of(args, "from", UINT64_MAX));
+    const uint64_t root = number_of(args, "root", UINT64_MAX);
+    const uint64_t peer = number_of(args, "to", number_of(args, "from", root));
     return peer < reader->trace->ranks ? (uint32_t)peer : AQ_VIEW_NO_RANK;
 }
 

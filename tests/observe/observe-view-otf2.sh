@@ -70,7 +70,7 @@ otf2_known()
 # A team of two ranks, a kind that OTF2 does not have, a receive, and a rank without a file.
 otf2_teams()
 {
-    sed -e '/"pid":0/d' -e '/"sequence":2/s/"team":0/"team":5/' -e '/"sequence":1/s/barrier/split/' -e 's/handler 201/receive/' \
+    sed -e '/"pid":0/d' -e '/"sequence":2/s/"team":0/"team":5,"root":2/' -e '/"sequence":1/s/barrier/split/' -e 's/handler 201/receive/' \
         "$trace" >"$work/teams"
     rm -rf "$archive"
     expect 0 gasnet_view trace --otf2 "$archive" "$work/teams"
@@ -80,7 +80,8 @@ otf2_teams()
     record '^LOCATION_GROUP +0 +Name: "rank 1"'
     record '^REGION .*Name: "receive" .*POINT2POINT, Paradigm: "GASNet"'
     otf2-print "$archive/traces.otf2" >"$work/records"
-    record '^NON_BLOCKING_COLLECTIVE_COMPLETE .*BARRIER, Communicator: "team 5" <1>'
+    # Rank 2 of the job has number 1 in the team.
+    record '^NON_BLOCKING_COLLECTIVE_COMPLETE .*BARRIER, Communicator: "team 5" <1>, Root: ("rank 2" <)?1\b'
 }
 
 otf2_wrong()

@@ -17,6 +17,9 @@ view_summary()
     diff "$here/view-trace.expected" "$work/out" >"$work/err" ||
         fail "the summary differs (> is what was printed): $(cat "$work/err")"
     # Ranks of hosts that share no file, in any order, and a file whose end is lost
+    sed '/"sequence":2/s/"barrier"\(.*\)"sequence":2/"gather"\1"sequence":2,"root":1/' "$trace" >"$work/rooted"
+    expect 0 gasnet_view trace "$work/rooted"
+    grep -q '^ *gather 2 of team 0, root 1  *2 ' "$work/out" || fail "the root is not told"
     sed -n '1p; /"pid":2/p' "$trace" >"$work/second"
     grep -v '"pid":2' "$trace" >"$work/first"
     expect 0 gasnet_view trace "$work/second" "$work/first"

@@ -51,6 +51,8 @@ phase == "f" { if (value("id") in handled) wrong("a second handler"); handled[va
 name ~ /^handler [0-9]+$/ { handlers++ }
 name == "stream receive" { stream_receives++ }
 name == "receive" && phase == "X" { receives++ }
+name ~ /^(broadcast|reduce|scatter|gather)$/ { if (value("root") == "" || (name == "broadcast" && value("root") != ranks - 1)) wrong("not the root") }
+cat == "coll" && name !~ /^(broadcast|reduce|scatter|gather)$/ && value("root") != "" { wrong("a root of what has none") }
 cat == "coll" { members[name " " value("team") " " value("sequence")]++ }
 END {
     for (r = 0; r < ranks; r++) {
