@@ -87,17 +87,20 @@ void aq_api_event_wait(gex_Event_t event)
         event_await(event, &wait);
 }
 
-// A turn of a wait that is not reported; *begin, at first 0, is for the trace.
-static void wait_turn(aq_api_wait_t *wait, uint64_t *begin)
+// A turn of a wait for several events, or for implicit operations; event: one of those that are not
+// complete. The wait is reported once it has lasted. *begin, at first 0, is for the trace.
+static void wait_turn(aq_api_wait_t *wait, gex_Event_t event, uint64_t *begin)
 {
     if (!*begin)
         *begin = aq_trace_begin(AQ_TRACE_WAIT);
     aq_trace_in_wait = *begin;
+    aq_report_event = event;
     aq_api_wait_turn(wait);
 }
 
 static void wait_end(aq_api_wait_t *wait, uint64_t begin)
 {
+    aq_report_event = NULL;
     aq_api_wait_end(wait);
     if (__builtin_expect(begin != 0, 0))
         aq_trace_waited(begin, AQ_TRACE_NO_PEER);
@@ -107,6 +110,7 @@ static void wait_end(aq_api_wait_t *wait, uint64_t begin)
 // Numbers of entries that are not complete, and of entries that this call completed.
 typedef struct tally {
     size_t open, completed;
+    gex_Event_t event; // of those that are not complete
 } tally_t;
 
 // Tries leaf events before root events, since a completed root gives back the record of its leaves.
@@ -125,13 +129,14 @@ static void try_entries(const char *call, gex_Event_t *events, size_t count, boo
             tally->completed++;
         } else {
             tally->open++;
+            tally->event = events[i];
         }
     }
 }
 
 static tally_t try_all(const char *call, gex_Event_t *events, size_t count)
 {
-    tally_t tally = {0, 0};
+    tally_t tally = {0, 0, NULL};
     if (AQ_CHECKS)
         aq_thread_check_context(call, "");
     try_entries(call, events, count, false, &tally);
@@ -162,8 +167,8 @@ void gex_Event_WaitSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
     (void)flags;
     aq_api_wait_t wait = {0};
     uint64_t begin = 0;
-    while (!some_done(try_all("gex_Event_WaitSome", events, count)))
-        wait_turn(&wait, &begin);
+    for (tally_t tally; tally = try_all("gex_Event_WaitSome", events, count), !some_done(tally);)
+        wait_turn(&wait, tally.event, &begin);
     wait_end(&wait, begin);
 }
 
@@ -172,8 +177,8 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t count, gex_Flags_t flags)
     (void)flags;
     aq_api_wait_t wait = {0};
     uint64_t begin = 0;
-    while (try_all("gex_Event_WaitAll", events, count).open)
-        wait_turn(&wait, &begin);
+    for (tally_t tally; tally = try_all("gex_Event_WaitAll", events, count), tally.open;)
+        wait_turn(&wait, tally.event, &begin);
     wait_end(&wait, begin);
 }
 
@@ -215,8 +220,12 @@ void gex_NBI_Wait(gex_EC_t mask, gex_Flags_t flags)
     (void)flags;
     aq_api_wait_t wait = {0};
     uint64_t begin = 0;
-    while (!try_nbi("gex_NBI_Wait", mask))
-        wait_turn(&wait, &begin);
+    if (try_nbi("gex_NBI_Wait", mask))
+        return;
+    const gex_Event_t event = aq_event_part(aq_thread_self()->nbi, AQ_PART_ROOT);
+    do
+        wait_turn(&wait, event, &begin);
+    while (!try_nbi("gex_NBI_Wait", mask));
     wait_end(&wait, begin);
 }
 

@@ -27,6 +27,7 @@
 enum { TELLERS = 8 };
 
 _Thread_local bool aq_report_unmarked;
+_Thread_local gex_Event_t aq_report_event;
 static _Thread_local aq_shown_thread_t *own __attribute__((tls_model("initial-exec")));
 static _Thread_local gex_Event_t own_event __attribute__((tls_model("initial-exec")));
 
@@ -138,14 +139,27 @@ void aq_report_loops(void)
 
 // ---- a wait that lasts ----
 
+// The event of a wait for several may be another one than before, and of another kind. A wait for
+// room inside of that wait stays what it is.
+static void unmarked_update(void)
+{
+    const uint64_t what = atomic_load_explicit(&own->wait, memory_order_relaxed);
+    if (what >> 32 != AQ_WAIT_EVENT && what >> 32 != AQ_WAIT_COLLECTIVE)
+        return;
+    own_event = aq_report_event;
+    own_set_wait(aq_wait_word(AQ_WAIT_EVENT, 0));
+}
+
 void aq_report_lasts(uint64_t now)
 {
     if (__builtin_expect(!own, 0))
         own_find();
     if (atomic_load_explicit(&own->wait, memory_order_relaxed) == AQ_WAIT_NOTHING) {
-        aq_report_wait(aq_wait_word(AQ_WAIT_CONDITION, 0), NULL);
+        aq_report_wait(aq_wait_word(aq_report_event ? AQ_WAIT_EVENT : AQ_WAIT_CONDITION, 0), NULL);
         aq_report_unmarked = true;
     }
+    if (aq_report_event)
+        unmarked_update();
     if (own_event)
         event_show();
     else

@@ -17,8 +17,12 @@
 void aq_report_wait(uint64_t what, gex_Event_t event);
 void aq_report_go_on(void);
 
+// What a wait that nothing has marked waits for: an event that is not complete, which the wait may
+// change in each turn, or NULL.
+extern _Thread_local gex_Event_t aq_report_event __attribute__((tls_model("initial-exec")));
+
 // The wait of this thread lasts, and has polled at this time. A wait that nothing has marked counts
-// as one for a condition of the client, until aq_report_end_unmarked.
+// as one for aq_report_event, or else for a condition of the client, until aq_report_end_unmarked.
 void aq_report_lasts(uint64_t now);
 extern _Thread_local bool aq_report_unmarked __attribute__((tls_model("initial-exec")));
 static inline void aq_report_end_unmarked(void)

@@ -43,9 +43,9 @@ typedef enum aq_stage {
 // What a thread waits for. In brackets: the number in the lower half of the word.
 typedef enum aq_wait_kind {
     AQ_WAIT_NOTHING,    // it is not in a wait of the library
-    AQ_WAIT_EVENT,      // operations; see pending
+    AQ_WAIT_EVENT,      // operations; see pending; of several events, that of one
     AQ_WAIT_ROOM,       // room to send to a rank [job rank]
-    AQ_WAIT_CONDITION,  // of the client (GASNET_BLOCKUNTIL), or one of several events
+    AQ_WAIT_CONDITION,  // of the client (GASNET_BLOCKUNTIL)
     AQ_WAIT_COLLECTIVE, // a collective of a team; see team and call
     AQ_WAIT_RECEIVE,    // a message with two sides from a rank [job rank]
     AQ_WAIT_SEND,       // that a rank takes such a message [job rank]

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "../../core/counters.h"
+#include "../../core/event.h"
 #include "../../core/fatal.h"
 #include "../../core/gasnetex_core.h"
 #include "../../core/job.h"
@@ -47,6 +48,7 @@ static struct {
     unsigned polls, arms, sleeps, disarms, wakes;
     unsigned polls_of[4]; // by the AQ_POLL_ flags of the poll
     unsigned arrived;     // messages that the next poll finds
+    gex_Event_t ends;     // what the first poll after a sleep completes
     uint32_t slept_with;
     uint64_t limit;
 } seen;
@@ -65,6 +67,10 @@ static unsigned stub_poll(aq_conduit_t *conduit, unsigned what)
     seen.polls++;
     seen.polls_of[what & 3]++;
     seen.arrived = 0;
+    if (seen.ends && seen.sleeps) {
+        aq_event_end(seen.ends);
+        seen.ends = NULL;
+    }
     return found;
 }
 
@@ -566,6 +572,27 @@ static void test_waits_count_by_kind(void **state)
     assert_int_equal(counted()[AQ_OWN_WAIT_NS + AQ_WAIT_ROOM], 0);
 }
 
+// Waits for implicit operations and for several events are waits for operations.
+static void test_waits_count_for_events(void **state)
+{
+    (void)state;
+    (void)counted();
+    seen.ends = aq_event_part(aq_thread_nbi(), AQ_PART_PUT);
+    aq_event_begin(seen.ends);
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+    const uint64_t *change = counted();
+    assert_true(change[AQ_OWN_WAIT_NS + AQ_WAIT_EVENT] > 0);
+    assert_int_equal(change[AQ_OWN_WAIT_NS + AQ_WAIT_CONDITION], 0);
+    gex_Event_t event = aq_event_part(aq_event_new(), AQ_PART_GET);
+    seen.sleeps = 0;
+    seen.ends = event;
+    aq_event_begin(event);
+    gex_Event_WaitAll(&event, 1, 0);
+    change = counted();
+    assert_true(change[AQ_OWN_WAIT_NS + AQ_WAIT_EVENT] > 0);
+    assert_int_equal(change[AQ_OWN_WAIT_NS + AQ_WAIT_CONDITION], 0);
+}
+
 // Sleeps get longer, up to a bound, until a message arrives.
 static void test_limits(void **state)
 {
@@ -811,6 +838,7 @@ int main(void)
         cmocka_unit_test_setup(test_progress_resets, clear_record),
         cmocka_unit_test_setup(test_waits_count, clear_record),
         cmocka_unit_test_setup(test_waits_count_by_kind, clear_record),
+        cmocka_unit_test_setup(test_waits_count_for_events, clear_record),
         cmocka_unit_test_setup(test_limits, clear_record),
         cmocka_unit_test_setup(test_long_wait_sleeps_long, clear_record),
         cmocka_unit_test_setup(test_message_prevents_sleep, clear_record),
