@@ -347,16 +347,23 @@ on_short_route()
     grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, [1-9][0-9]* fragments,' messages
 }
 
+# run_jobs JOB ...: runs these commands of the shell, until one fails.
+run_jobs()
+{
+    local job
+    for job; do
+        echo "== $job"
+        eval "$job" || return
+    done
+}
+
 # Runs the commands in one virtual machine with a verbs device. Ranks block, because a spinning rank would keep a
 # processor of this host busy.
 in_guest()
 {
     local -x GASNET_WAITMODE=block
-    "$AQ_SRC/tests/beds/rxe-vm/run" --rdma -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
-        for job; do
-            echo "== $job"
-            eval "$job" || exit
-        done' bash "$@"
+    "$AQ_SRC/tests/beds/rxe-vm/run" --rdma --time "${GUEST_TIME:-600}" -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
+        run_jobs "$@"' bash "$@"
 }
 
 # on_netem FAULTS COMMAND ...: runs the command in a virtual machine while the kernel drops, duplicates, delays or
@@ -555,7 +562,7 @@ ofi_lost()
 # for a buffer.
 on_ibv()
 {
-    local options=(--rdma --time 840)
+    local options=(--rdma --time "${GUEST_TIME:-840}")
     [ "$1" != --rails ] || {
         options+=(--rails "$2")
         shift 2
@@ -564,16 +571,37 @@ on_ibv()
         options+=(--two)
         shift
     }
-    grep -q '^#define AQ_EACH_NAME.*X(ibv)' "$AQ_BUILD/config.h" ||
-        skip "conduit ibv is not in this build (packages libibverbs-dev and librdmacm-dev)"
+    has_ibv || skip "conduit ibv is not in this build (packages libibverbs-dev and librdmacm-dev)"
     "$AQ_SRC/tests/beds/rxe-vm/run" "${options[@]}" -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
-        export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ibv GASNET_SUPERNODE_MAXSIZE=1 GASNET_WAITMODE=block
-        for job; do
-            echo "== $job"
-            eval "$job" || exit
-        done
-        waits=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/*rnr*err | xargs)
-        [ "$waits" = "0 0 0" ] || { echo "The device had to wait for buffers: $waits times."; exit 1; }' bash "$@"
+        ibv_jobs "$@"' bash "$@"
+}
+
+has_ibv()
+{
+    grep -q '^#define AQ_EACH_NAME.*X(ibv)' "$AQ_BUILD/config.h"
+}
+
+# In a virtual machine: runs jobs of conduit ibv, for whose messages there always is a buffer.
+ibv_jobs()
+{
+    local waits
+    export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ibv GASNET_SUPERNODE_MAXSIZE=1 GASNET_WAITMODE=block
+    run_jobs "$@" || return
+    waits=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/*rnr*err | xargs)
+    [ "$waits" = "0 0 0" ] || { echo "The device had to wait for buffers: $waits times."; return 1; }
+}
+
+# ibv_parts PART ...: in a virtual machine, runs the jobs of these parts of the file ibv-jobs.
+ibv_parts()
+{
+    local part jobs
+    has_ibv || left_out "conduit ibv" "it is not in this build"
+    has_ibv || return 0
+    for part; do
+        mapfile -t jobs < <(sed -n "/^\[$part\]\$/,/^\[/{/^[^[#]/p}" "$AQ_SRC/tests/conduits/ibv-jobs")
+        [ ${#jobs[@]} -gt 0 ] || { echo "There is no part $part."; return 1; }
+        (ibv_jobs "${jobs[@]}") || return
+    done
 }
 
 # Long messages that the device reads: all; as far as firehose can pin them; and only what is in the
