@@ -91,10 +91,9 @@ static void own_write(aq_lines_t *lines, const uint64_t own[AQ_OWN_COUNTS])
 {
     for (unsigned i = 0; i < AQ_OWN_COUNTS; i++) {
         const bool is_above = i >= AQ_OWN_NO_ROOM && i <= AQ_OWN_RESENT;
-        if (!aq_own_name(i).name || is_above)
+        if (!aq_own_name(i) || is_above)
             continue;
-        aq_lines_add(lines, "%u %s %" PRIu64, aq_job.rank, aq_own_name(i).name,
-                     own[i] - own_base[i]);
+        aq_lines_add(lines, "%u %s %" PRIu64, aq_job.rank, aq_own_name(i), own[i] - own_base[i]);
         aq_lines_end(lines);
     }
 }

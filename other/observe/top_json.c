@@ -39,8 +39,8 @@ static json_t *own_object(const uint64_t own[AQ_OWN_COUNTS])
 {
     json_t *object = json_object();
     for (unsigned i = 0; i < AQ_OWN_COUNTS; i++)
-        if (aq_own_name(i).name)
-            json_object_set_new(object, aq_own_name(i).name, json_integer(number(own[i])));
+        if (aq_own_name(i))
+            json_object_set_new(object, aq_own_name(i), json_integer(number(own[i])));
     return object;
 }
 

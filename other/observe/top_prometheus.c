@@ -47,36 +47,83 @@ static void title_write(const char *name, const char *help, const char *type, FI
     fprintf(out, "# HELP aqueduct_%s %s\n# TYPE aqueduct_%s %s\n", name, help, name, type);
 }
 
+// label: "": none but those that every value has.
 static void value_write(const aq_watched_job_t *job, const char *name, const aq_seen_rank_t *seen,
-                        double value, FILE *out)
+                        const char *label, double value, FILE *out)
 {
     fprintf(out, "aqueduct_%s{job_number=\"%016" PRIx64 "\",", name, job->number);
     label_write("program", seen->program, out);
     label_write("host", seen->host_name, out);
-    fprintf(out, "rank=\"%" PRIu32 "\"} %.17g\n", seen->rank, value);
+    fprintf(out, "rank=\"%" PRIu32 "\"%s} %.17g\n", seen->rank, label, value);
 }
 
 static void metric_write(const aq_watched_job_t *job, const metric_t *metric, FILE *out)
 {
     title_write(metric->name, metric->help, metric->type, out);
     for (uint32_t i = 0; i < job->found; i++)
-        value_write(job, metric->name, &job->rank[i]->seen, metric_value(metric, job, job->rank[i]),
-                    out);
+        value_write(job, metric->name, &job->rank[i]->seen, "",
+                    metric_value(metric, job, job->rank[i]), out);
 }
 
-// The unit of a time is the second here, and its place is in front of "total".
-static void own_write(const aq_watched_job_t *job, unsigned count, FILE *out)
+// ---- what a rank counts of itself ----
+
+// The counts [first, end) are one metric. A label tells several apart, by the part of the name
+// (own_names.h) behind the first underline.
+typedef struct family {
+    const char *metric, *label, *help;
+    unsigned first, end;
+} family_t;
+
+static bool is_time(const char *name)
 {
-    const aq_own_name_t own = aq_own_name(count);
-    const size_t length = strlen(own.name);
-    const bool is_time = length > 3 && strcmp(own.name + length - 3, "_ns") == 0;
-    char name[64];
-    snprintf(name, sizeof name, "%.*s_%s", (int)(is_time ? length - 3 : length), own.name,
-             is_time ? "seconds_total" : "total");
-    title_write(name, own.help, "counter", out);
-    for (uint32_t i = 0; i < job->found; i++)
-        value_write(job, name, &job->rank[i]->seen,
-                    (double)job->rank[i]->own[count] / (is_time ? 1e9 : 1), out);
+    const size_t length = strlen(name);
+    return length > 3 && strcmp(name + length - 3, "_ns") == 0;
+}
+
+static void family_label(const family_t *family, const char *name, char label[64])
+{
+    const char *part = strchr(name, '_');
+    label[0] = '\0';
+    if (family->label && part)
+        snprintf(label, 64, ",%s=\"%.*s\"", family->label,
+                 (int)(strlen(part + 1) - (is_time(name) ? 3 : 0)), part + 1);
+}
+
+static void family_write(const aq_watched_job_t *job, const family_t *family, FILE *out)
+{
+    char label[64];
+    title_write(family->metric, family->help, "counter", out);
+    for (unsigned count = family->first; count < family->end; count++) {
+        const char *name = aq_own_name(count);
+        if (!name)
+            continue;
+        family_label(family, name, label);
+        for (uint32_t i = 0; i < job->found; i++)
+            value_write(job, family->metric, &job->rank[i]->seen, label,
+                        (double)job->rank[i]->own[count] / (is_time(name) ? 1e9 : 1), out);
+    }
+}
+
+static void families_write(const aq_watched_job_t *job, FILE *out)
+{
+    static const family_t families[] = {
+        {"polls_total", "result", "Polls that found something to do, and in long waits nothing.",
+         AQ_OWN_POLLS_FOUND, AQ_OWN_POLLS_EMPTY + 1},
+        {"no_room_total", NULL, "Operations that found no room at first.", AQ_OWN_NO_ROOM,
+         AQ_OWN_NO_ROOM + 1},
+        {"refused_total", NULL, "Operations that were refused for want of room.", AQ_OWN_REFUSED,
+         AQ_OWN_REFUSED + 1},
+        {"resent_total", NULL, "Packets that were sent again.", AQ_OWN_RESENT, AQ_OWN_RESENT + 1},
+        {"sleeps_total", NULL, "Sleeps in waits.", AQ_OWN_SLEEPS, AQ_OWN_SLEEPS + 1},
+        {"sleep_seconds_total", NULL, "Time asleep in waits.", AQ_OWN_SLEEP_NS,
+         AQ_OWN_SLEEP_NS + 1},
+        {"wait_seconds_total", "kind", "Time of long waits that are over.", AQ_OWN_WAIT_NS,
+         AQ_OWN_DROPPED},
+        {"dropped_total", "reason", "Messages, packets and data that were dropped.", AQ_OWN_DROPPED,
+         AQ_OWN_COUNTS},
+    };
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        family_write(job, &families[i], out);
 }
 
 bool aq_top_write_prometheus(const aq_watched_job_t *job, FILE *out)
@@ -101,8 +148,6 @@ bool aq_top_write_prometheus(const aq_watched_job_t *job, FILE *out)
     };
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
         metric_write(job, &metrics[i], out);
-    for (unsigned i = 0; i < AQ_OWN_COUNTS; i++)
-        if (aq_own_name(i).name)
-            own_write(job, i, out);
+    families_write(job, out);
     return !ferror(out);
 }

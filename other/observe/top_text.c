@@ -115,8 +115,8 @@ void aq_top_own(const aq_watched_rank_t *rank, char polls[AQ_TOP_OWN], char wait
     used = own_add(polls, used, (double)own[AQ_OWN_NO_ROOM], "times no room");
     used = own_add(polls, used, (double)own[AQ_OWN_RESENT], "sent again");
     for (unsigned i = AQ_OWN_DROPPED; i < AQ_OWN_COUNTS; i++)
-        if (aq_own_name(i).name)
-            used = own_add(polls, used, (double)own[i], aq_own_name(i).name);
+        if (aq_own_name(i))
+            used = own_add(polls, used, (double)own[i], aq_own_name(i));
     own_waits(own, waits);
 }
 

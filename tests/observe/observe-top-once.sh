@@ -57,6 +57,8 @@ done
 [[ " $(counts_in polls_empty | cut -d' ' -f2-)" != *' 0 '* ]] || fail "ranks sleep without polls"
 [[ " $(counts_in sleep_ns | cut -d' ' -f2-)" != *' 0 '* ]] || fail "sleeps have no time"
 
+cp "$work/out" "$work/json"
+
 # By a rank, and by the name of the program unless another such job runs.
 rank_process=$(sed -n 's/^      "process": \([0-9]*\),$/\1/p' "$work/out" | tail -1)
 expect 0 "$top" --once "$rank_process"
@@ -72,6 +74,16 @@ for ((rank = 0; rank < ranks; rank++)); do
     grep -q "^aqueduct_messages_total{job_number=\"[0-9a-f]*\",program=\"watched_work\",host=\"[^\"]*\",rank=\"$rank\"} $messages\$" \
         "$work/metrics" || fail "rank $rank has not sent $messages messages: $(grep messages_total "$work/metrics")"
 done
+awk -f "$AQ_SRC/tests/observe/exposition-check.awk" "$work/metrics" || fail "not the text exposition format"
+# What a rank counts of itself has the names of the JSON, as labels or as names of metrics.
+sed -n '/^      "counts": {$/,/^      }/s/^        "\([a-z_]*\)": [0-9]*,\{0,1\}$/\1/p' "$work/json" |
+    sort | uniq -c >"$work/names"
+sed -n 's/^aqueduct_polls_total{.*,result="\([a-z]*\)"} .*/polls_\1/p
+    s/^aqueduct_wait_seconds_total{.*,kind="\([a-z]*\)"} .*/wait_\1_ns/p
+    s/^aqueduct_dropped_total{.*,reason="\([a-z]*\)"} .*/dropped_\1/p
+    s/^aqueduct_sleep_seconds_total{.*/sleep_ns/p
+    s/^aqueduct_\(no_room\|refused\|resent\|sleeps\)_total{.*/\1/p' "$work/metrics" |
+    sort | uniq -c | diff "$work/names" - || fail "the metrics are not the counts of the JSON"
 grep -q '^aqueduct_sleep_seconds_total{.*rank="1"} [1-9.]*[0-9.e-]*$' "$work/metrics" ||
     fail "no time asleep: $(grep sleep_seconds "$work/metrics")"
 [ "$(find "$work" -name 'metrics*' | wc -l)" -eq 1 ] || fail "a temporary file is left"
