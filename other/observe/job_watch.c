@@ -297,6 +297,7 @@ static void sum_visit(uint32_t to, const uint64_t sum[AQ_PEER_COUNTS], void *con
 static void counts_read(aq_watched_rank_t *rank)
 {
     memcpy(rank->counted_before, rank->counted, sizeof rank->counted);
+    memcpy(rank->own_before, rank->own, sizeof rank->own);
     memset(rank->counted, 0, sizeof rank->counted);
     if (!aq_rank_read_counts(rank->fd, &rank->seen, sum_visit, rank->counted) ||
         !aq_rank_read_own(rank->fd, &rank->seen, rank->own))

@@ -24,7 +24,7 @@ typedef struct aq_watched_rank {
     uint64_t cpu;       // time that it has used, in ticks of the system
     uint32_t *loops;    // at the reading before, by place of the thread; see aq_watched_is_looping
     uint64_t counted[AQ_PEER_COUNTS], counted_before[AQ_PEER_COUNTS]; // to all ranks
-    uint64_t own[AQ_OWN_COUNTS];                                      // of the rank itself
+    uint64_t own[AQ_OWN_COUNTS], own_before[AQ_OWN_COUNTS];           // of the rank itself
     uint64_t cpu_before;
     bool remote;         // its host sends what it does; then
     char remote_process; // this is its state

@@ -77,11 +77,42 @@ static size_t own_add(char text[AQ_TOP_OWN], size_t used, double number, const c
     char digits[16];
     if (number <= 0 || used + 60 > AQ_TOP_OWN)
         return used;
-    return used + (size_t)snprintf(text + used, AQ_TOP_OWN - used, ", %s %.40s",
+    return used + (size_t)snprintf(text + used, AQ_TOP_OWN - used, "%s%s %.40s", used ? ", " : "",
                                    aq_top_short(number, digits), name);
 }
 
-static void own_waits(const uint64_t own[AQ_OWN_COUNTS], char text[AQ_TOP_OWN])
+const char *aq_top_polls(const aq_watched_rank_t *rank, char text[AQ_TOP_OWN])
+{
+    const uint64_t *own = rank->own;
+    char a[16], b[16];
+    size_t used = (size_t)snprintf(text, AQ_TOP_OWN, "polls: %s found something, %s nothing",
+                                   aq_top_short((double)own[AQ_OWN_POLLS_FOUND], a),
+                                   aq_top_short((double)own[AQ_OWN_POLLS_EMPTY], b));
+    used = own_add(text, used, (double)own[AQ_OWN_NO_ROOM], "times no room");
+    used = own_add(text, used, (double)own[AQ_OWN_REFUSED], "refused");
+    (void)own_add(text, used, (double)own[AQ_OWN_RESENT], "sent again");
+    return text;
+}
+
+const char *aq_top_drops(const aq_watched_rank_t *rank, char text[AQ_TOP_OWN])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = AQ_OWN_DROPPED; i < AQ_OWN_COUNTS; i++)
+        if (aq_own_name(i))
+            used = own_add(text, used, (double)rank->own[i], strchr(aq_own_name(i), '_') + 1);
+    return text;
+}
+
+uint64_t aq_top_dropped(const aq_watched_rank_t *rank)
+{
+    uint64_t sum = 0;
+    for (unsigned i = AQ_OWN_DROPPED; i < AQ_OWN_COUNTS; i++)
+        sum += rank->own[i];
+    return sum;
+}
+
+static void waits_text(const uint64_t own[AQ_OWN_COUNTS], char text[AQ_TOP_OWN])
 {
     static const char *const names[AQ_WAIT_KINDS] = {"",
                                                      "for operations",
@@ -98,26 +129,11 @@ static void own_waits(const uint64_t own[AQ_OWN_COUNTS], char text[AQ_TOP_OWN])
     for (unsigned i = 0; i < AQ_WAIT_KINDS && used + 60 < AQ_TOP_OWN; i++)
         if (own[AQ_OWN_WAIT_NS + i] >= LEAST_NS)
             used += (size_t)snprintf(text + used, AQ_TOP_OWN - used, "%s %.20s %s",
-                                     used ? "," : "waited",
+                                     used ? "," : "; waited",
                                      aq_text_time(own[AQ_OWN_WAIT_NS + i], time), names[i]);
     if (own[AQ_OWN_SLEEP_NS] >= LEAST_NS)
-        snprintf(text + used, AQ_TOP_OWN - used, "%sasleep in waits for %.20s", used ? "; " : "",
+        snprintf(text + used, AQ_TOP_OWN - used, "; asleep in waits for %.20s",
                  aq_text_time(own[AQ_OWN_SLEEP_NS], time));
-}
-
-void aq_top_own(const aq_watched_rank_t *rank, char polls[AQ_TOP_OWN], char waits[AQ_TOP_OWN])
-{
-    const uint64_t *own = rank->own;
-    char a[16], b[16];
-    size_t used = (size_t)snprintf(polls, AQ_TOP_OWN, "polls: %s found something, %s nothing",
-                                   aq_top_short((double)own[AQ_OWN_POLLS_FOUND], a),
-                                   aq_top_short((double)own[AQ_OWN_POLLS_EMPTY], b));
-    used = own_add(polls, used, (double)own[AQ_OWN_NO_ROOM], "times no room");
-    used = own_add(polls, used, (double)own[AQ_OWN_RESENT], "sent again");
-    for (unsigned i = AQ_OWN_DROPPED; i < AQ_OWN_COUNTS; i++)
-        if (aq_own_name(i))
-            used = own_add(polls, used, (double)own[i], aq_own_name(i));
-    own_waits(own, waits);
 }
 
 const char *aq_top_networks(const aq_seen_rank_t *seen, char *text, size_t room)
@@ -171,9 +187,12 @@ static void write_rank(const aq_watched_job_t *job, const aq_watched_rank_t *ran
 
 static void write_own(const aq_watched_rank_t *rank, FILE *out)
 {
-    char polls[AQ_TOP_OWN], waits[AQ_TOP_OWN];
-    aq_top_own(rank, polls, waits);
-    fprintf(out, "rank %" PRIu32 ": %s%s%s\n", rank->seen.rank, polls, waits[0] ? "; " : "", waits);
+    char polls[AQ_TOP_OWN], drops[AQ_TOP_OWN], waits[AQ_TOP_OWN];
+    aq_top_polls(rank, polls);
+    aq_top_drops(rank, drops);
+    waits_text(rank->own, waits);
+    fprintf(out, "rank %" PRIu32 ": %s%s%s%s\n", rank->seen.rank, polls,
+            drops[0] ? "; dropped: " : "", drops, waits);
 }
 
 bool aq_top_write_text(const aq_watched_job_t *job, FILE *out)

@@ -27,10 +27,13 @@ bool aq_top_slowest(const aq_watched_job_t *job, uint64_t now, aq_top_pair_t *pa
 // "1.2 G": at most five characters.
 const char *aq_top_short(double number, char text[16]);
 
-// What a rank has counted of itself, in two lines: "polls: 12 found something ..." and "waits:
-// ..."; the second one may be "".
+// What a rank has counted of itself: "polls: 12 found something, 300 nothing, 4 times no room";
+// "3 forged, 1 stale", or "" if it has dropped nothing. Both return text.
 enum { AQ_TOP_OWN = 400 };
-void aq_top_own(const aq_watched_rank_t *rank, char polls[AQ_TOP_OWN], char waits[AQ_TOP_OWN]);
+const char *aq_top_polls(const aq_watched_rank_t *rank, char text[AQ_TOP_OWN]);
+const char *aq_top_drops(const aq_watched_rank_t *rank, char text[AQ_TOP_OWN]);
+// What it has dropped, for any reason.
+uint64_t aq_top_dropped(const aq_watched_rank_t *rank);
 
 // The conduits of a rank: "smp, udp 127.0.0.1:4711".
 const char *aq_top_networks(const aq_seen_rank_t *seen, char *text, size_t room);
