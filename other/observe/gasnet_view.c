@@ -20,17 +20,16 @@ static const char usage[] =
     "usage: gasnet_view matrix [options] FILE...\n"
     "       gasnet_view trace [options] FILE...\n"
     "\n"
-    "matrix draws the traffic matrix that a job wrote (GASNET_TRAFFIC), as a picture (SVG). trace\n"
-    "sums up the events of a job (GASNET_TRACE). Several files of one job, from hosts that do not\n"
+    "matrix draws the traffic matrix that a job wrote (GASNET_TRAFFIC=FILE), as a picture (SVG).\n"
+    "trace prints a summary of the events of a job (GASNET_TRACE=FILE), and writes the page,\n"
+    "picture and archive that options name. Several files of one job, from hosts that do not\n"
     "share a file system, are one matrix, or one trace.\n"
     "\n"
-    "  -o FILE        where the result goes; without it, standard output\n"
-    "  --what WHAT    bytes (the default), messages, puts, gets, atomics, vectors (puts and gets "
-    "of\n"
-    "                 vectors and strides), sends (messages with two sides), streams, collectives\n"
-    "                 (their messages), no-room (operations that found no room at first) or "
-    "resent\n"
-    "                 (packets)\n"
+    "  -o FILE        where picture or summary goes; without it, standard output\n"
+    "  --what WHAT    what the matrix shows: bytes (the default), messages, puts, gets, atomics,\n"
+    "                 vectors (puts and gets of vectors and strides), sends (messages with two\n"
+    "                 sides), streams, collectives (their messages), no-room (operations that\n"
+    "                 found no room at first) or resent (packets)\n"
     "  --title TEXT   first line of the picture, or of the page\n"
     "  -h, --help     this text\n"
     "  --version      version\n"
@@ -41,17 +40,18 @@ static const char usage[] =
     "                 the last that there are\n"
     "\n"
     "Options of trace\n"
-    "  --html FILE    write a page for browsers, too, with timeline, summary and matrix\n"
-    "  --svg FILE     write a picture of the timeline, too\n"
-    "  --otf2 DIR     write the trace in the format OTF2, too, into a directory that is made\n"
-    "  --matrix FILE  take the matrix of the page from a traffic matrix, not from the trace\n"
+    "  --html FILE    write a page for browsers: a timeline to zoom in, summary and matrix\n"
+    "  --svg FILE     write a picture of the timeline\n"
+    "  --otf2 DIR     write the trace in the format OTF2, into a directory that is made\n"
+    "  --matrix FILE  with --html: take the matrix of the page from a file of GASNET_TRAFFIC, not\n"
+    "                 from the trace\n"
     "\n"
     "Exit code 0: done; 1: a file cannot be read or written; 2: the options are not legal.\n";
 
 typedef struct options {
     const char *output, *title, *html, *svg, *otf2, *matrix;
     aq_view_what_t what;
-    bool text;
+    bool text, help;
     int64_t snapshot;
 } options_t;
 
@@ -71,6 +71,20 @@ static bool what_find(const char *word, aq_view_what_t *what)
             return true;
         }
     return false;
+}
+
+static int snapshot_take(options_t *options, const char *word)
+{
+    if (aq_size_parse_int(word, &options->snapshot) && options->snapshot >= 0)
+        return 0;
+    aq_log_error("--snapshot %s: give the number of a signal, or 0 for the end of the job", word);
+    return 2;
+}
+
+static int value_missing(const char *option)
+{
+    aq_log_error("option %s lacks its value; gasnet_view --help tells which", option);
+    return 2;
 }
 
 static int option_take(options_t *options, int option, const char *word)
@@ -100,16 +114,19 @@ static int option_take(options_t *options, int option, const char *word)
         options->matrix = word;
         return 0;
     case 's':
-        return aq_size_parse_int(word, &options->snapshot) && options->snapshot >= 0
-                   ? 0
-                   : refuse("--snapshot", word);
+        return snapshot_take(options, word);
+    case 'h':
+        options->help = true;
+        return 0;
+    case ':':
+        return value_missing(word);
     default:
         return refuse("option", word);
     }
 }
 
 #define FOR_BOTH                                                                                   \
-    {"what", required_argument, NULL, 'w'},                                                        \
+    {"help", no_argument, NULL, 'h'}, {"what", required_argument, NULL, 'w'},                      \
     {                                                                                              \
         "title", required_argument, NULL, 'i'                                                      \
     }
@@ -124,18 +141,23 @@ static const struct option trace_options[] = {FOR_BOTH,
                                               {"matrix", required_argument, NULL, 'm'},
                                               {NULL, 0, NULL, 0}};
 
-// Returns 0, or the exit code.
+// Returns 0, or the exit code; 0 with options->help: the user has only asked for help.
 static int options_parse(int argc, char **argv, const struct option *longs, options_t *options)
 {
     int option, code = 0;
     opterr = 0;
-    while (!code && (option = getopt_long(argc, argv, ":o:", longs, NULL)) != -1)
+    while (!code && (option = getopt_long(argc, argv, ":ho:", longs, NULL)) != -1)
         code = option_take(options, option,
                            option == '?' || option == ':' ? argv[optind - 1] : optarg);
-    if (code || optind < argc)
+    if (code || options->help || optind < argc)
         return code;
     aq_log_error("the name of a file is missing; gasnet_view --help shows how to give it");
     return 2;
+}
+
+static int help_print(void)
+{
+    return fputs(usage, stdout) < 0;
 }
 
 // ---- matrix ----
@@ -171,8 +193,8 @@ static int run_matrix(int argc, char **argv)
     aq_view_matrix_t matrix = {0};
     size_t told = 0;
     const int code = options_parse(argc, argv, matrix_options, &options);
-    if (code)
-        return code;
+    if (code || options.help)
+        return code ? code : help_print();
     const char *const *files = (const char *const *)(argv + optind);
     bool done = aq_view_load_matrix(&matrix, files, argc - optind, options.snapshot);
     if (done && aq_view_matrix_check(&matrix, disagreement_tell, &told) > MOST_TOLD)
@@ -263,8 +285,8 @@ static int run_trace(int argc, char **argv)
     options_t options = {0};
     aq_view_trace_t trace = {0};
     const int code = options_parse(argc, argv, trace_options, &options);
-    if (code)
-        return code;
+    if (code || options.help)
+        return code ? code : help_print();
     const char *const *files = (const char *const *)(argv + optind);
     const bool done =
         aq_view_load_trace(&trace, files, argc - optind) && trace_show(&trace, &options);
@@ -277,12 +299,15 @@ int main(int argc, char **argv)
     const char *command = argc > 1 ? argv[1] : "--help";
     aq_log_program("gasnet_view");
     if (strcmp(command, "-h") == 0 || strcmp(command, "--help") == 0)
-        return fputs(usage, stdout) < 0;
+        return help_print();
     if (strcmp(command, "--version") == 0)
         return printf("gasnet_view %s\n", PACKAGE_VERSION) < 0;
     if (strcmp(command, "matrix") == 0)
         return run_matrix(argc - 1, argv + 1);
     if (strcmp(command, "trace") == 0)
         return run_trace(argc - 1, argv + 1);
-    return refuse("command", command);
+    aq_log_error(
+        "'%s' is no command: the first word is matrix or trace; gasnet_view --help says more",
+        command);
+    return 2;
 }

@@ -90,9 +90,10 @@ wrong()
 
 view_wrong()
 {
-    wrong 2 "command 'paint' is unknown; gasnet_view --help lists" paint
+    wrong 2 "'paint' is no command: the first word is matrix or trace" paint
     wrong 2 "--what 'beer' is unknown" matrix --what beer "$work/job.csv"
-    wrong 2 "--snapshot '-1' is unknown" matrix --snapshot -1 "$work/job.csv"
+    wrong 2 "option --what lacks its value" matrix --what
+    wrong 2 "--snapshot -1: give the number of a signal, or 0" matrix --snapshot -1 "$work/job.csv"
     wrong 2 "option '--wrong' is unknown" matrix --wrong "$work/job.csv"
     wrong 2 'the name of a file is missing' matrix
     wrong 1 "$work/none: cannot be read: No such file or directory; name the file" matrix "$work/none"

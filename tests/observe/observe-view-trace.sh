@@ -54,6 +54,10 @@ view_wrong()
     says "$work/none: cannot be read: No such file or directory; name the file of GASNET_TRACE"
     expect 1 gasnet_view trace -o /dev/full "$trace"
     says '/dev/full: cannot be written: No space left on device'
+    expect 0 gasnet_view trace --help
+    grep -q '^usage: gasnet_view matrix' "$work/out" || fail 'no help behind the command'
+    expect 2 gasnet_view trace --html
+    says 'option --html lacks its value'
     expect 2 gasnet_view trace --text "$trace"
     says "option '--text' is unknown"
 }
