@@ -36,7 +36,8 @@ static const char usage[] =
     "Usage: gasnet_top [options] [PROCESS|PROGRAM]\n"
     "Shows what the ranks of a running job do; on the host of its launcher those of all hosts.\n"
     "The job is that of a process: its launcher, or a rank; or of a program; without either, the\n"
-    "only job of this user.\n"
+    "only job of this user. Without options a screen shows the ranks again and again; its key h\n"
+    "lists the keys.\n"
     "  --once             print the ranks once, and end\n"
     "  --json             with --once: as JSON\n"
     "  --prometheus FILE  write counters into FILE, in the text exposition format, at each delay\n"
@@ -45,7 +46,10 @@ static const char usage[] =
     "  --stack RANK       ask a rank for its stack, by a signal, and print it\n"
     "  --no-stack         with --diagnose: do not ask ranks for their stacks, by a signal\n"
     "  -d SECONDS         delay between two readings (1)\n"
-    "  -h, --help; --version\n";
+    "  -h, --help         this text\n"
+    "  --version          version\n"
+    "Exit code 0: done; 1: there is no such job, a file cannot be written, or --diagnose has found\n"
+    "something; 2: the options are not legal.\n";
 
 static void complain(const char *sentence)
 {
@@ -249,6 +253,8 @@ static int check_request(const request_t *request, int rest)
         fault = "--json goes with --once alone";
     else if (request->diagnose && request->prometheus)
         fault = "use either --diagnose or --prometheus";
+    else if (request->no_stack && !request->diagnose)
+        fault = "--no-stack goes with --diagnose";
     else if (request->stack >= 0 && (request->once || request->diagnose || request->prometheus))
         fault = "--stack goes with no other option";
     if (fault)

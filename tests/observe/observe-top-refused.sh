@@ -17,6 +17,7 @@ refuses()
 start_job 2 hold
 refuses 2 "-d 0.01: give seconds, from 0.1 to 3600" -d 0.01
 refuses 2 "--json goes with --once alone" --json
+refuses 2 "--no-stack goes with --diagnose" --no-stack --once
 refuses 2 "name one process or one program" a b
 refuses 2 "gasnet_top --help lists the options" --nothing
 refuses 1 "no job of this user on this host runs a program nosuch" --once nosuch
