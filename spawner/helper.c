@@ -245,8 +245,10 @@ static bool take_go(aq_helper_t *helper, const aq_frame_t *frame)
         leave_unused(helper);
     else if (!(ok = aq_helper_start_ranks(helper, &go)))
         aq_log_error("the ranks cannot be started (%s)", strerror(errno));
-    else
+    else {
         aq_helper_start_members(helper);
+        aq_helper_look_listen(helper);
+    }
     aq_go_free(&go);
     return ok;
 }
@@ -323,7 +325,8 @@ static bool take_look(aq_helper_t *helper, const aq_frame_t *frame)
 
 static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
 {
-    if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT && frame->type != AQ_MSG_PING)
+    if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT && frame->type != AQ_MSG_PING &&
+        frame->type != AQ_MSG_TOLD)
         pass_down(helper, frame);
     if (frame->type == AQ_MSG_ENDED || frame->type == AQ_MSG_SIGNAL)
         aq_helper_tell_members(helper, frame);
@@ -343,6 +346,8 @@ static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
         return true;
     case AQ_MSG_LOOK:
         return take_look(helper, frame);
+    case AQ_MSG_TOLD:
+        return aq_helper_take_told(helper, frame);
     case AQ_MSG_LOST:
         helper->lost = helper->gone = true;
         return helper->attached;
@@ -498,6 +503,7 @@ static void helper_watch(aq_node_t *node)
         aq_node_watch(node, helper->lifeline, POLLIN, serve_lifeline, helper);
     aq_helper_watch_ranks(helper, helper_blocked(node));
     aq_helper_watch_members(helper);
+    aq_readers_watch(&helper->readers, node);
 }
 
 static void helper_reaped(aq_node_t *node, pid_t pid, int status)

@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include "boot_page.h"
+#include "look_readers.h"
 #include "members.h"
 #include "supervisor_output.h"
 
@@ -68,6 +69,8 @@ typedef struct aq_helper {
                    // at that place
     aq_page_place_t place;
     aq_helper_ask_t asks[AQ_HELPER_ASKS];
+    aq_look_readers_t readers; // on this host
+    uint32_t looks;            // of these readers, so far
     int lifeline; // pipe that ends with the daemon that forked this process (universe.h); -1: none
 } aq_helper_t;
 
@@ -123,6 +126,12 @@ bool aq_helper_admit(aq_helper_t *helper);
 // helper_look.c: answers a look at the ranks of this host. A question for a stack is answered
 // later, by aq_helper_check_asks, which is to be called after each wait. Nothing here blocks.
 void aq_helper_look_start(aq_helper_t *helper);
+// Listens for readers on this host, unless another helper of the job does here. Not before the
+// supervisor was forked, which would listen, too.
+void aq_helper_look_listen(aq_helper_t *helper);
+// Hands what the launcher tells a reader to the reader, or to the child that leads to its host.
+// False: the frame is not legal.
+bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame);
 void aq_helper_look(aq_helper_t *helper, const aq_look_order_t *order);
 void aq_helper_check_asks(aq_helper_t *helper);
 // Reads what is left in the pipes.

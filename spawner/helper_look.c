@@ -202,8 +202,44 @@ static void ask_stack(aq_helper_t *helper, const aq_look_order_t *order)
     helper->node.deadline = now + AQ_STACK_LOOK_NS;
 }
 
+// ---- readers on this host ----
+
+// The launcher answers.
+static void reader_asked(aq_node_t *node, aq_look_reader_t *reader, aq_look_request_t what,
+                         uint32_t rank)
+{
+    aq_helper_t *helper = aq_helper_of(node);
+    reader->number = ++helper->looks;
+    aq_write_asked(&helper->parent.out, &(aq_look_asker_t){node->self, reader->number, what, rank});
+}
+
+void aq_helper_look_listen(aq_helper_t *helper)
+{
+    struct sockaddr_un address;
+    const socklen_t length = aq_look_job_address(aq_boot_number(helper->node.spec.key), &address);
+    aq_readers_listen(&helper->readers, &address, length);
+}
+
+bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    aq_look_told_t told;
+    if (!aq_read_told(frame->payload, &told))
+        return false;
+    const bool is_here = told.host == helper->node.self;
+    aq_child_t *child = is_here ? NULL : aq_node_child_of(&helper->node, told.host);
+    aq_look_reader_t *reader = is_here ? aq_readers_find(&helper->readers, told.tag) : NULL;
+    if (reader != NULL)
+        aq_reader_tell(reader, told.type, told.data, told.length);
+    else if (child != NULL && aq_link_waiting(&child->link) <= AQ_LOOK_WAITING_MOST)
+        aq_frame_copy(&child->link.out, frame);
+    return true;
+}
+
+// ---- all ----
+
 void aq_helper_look_start(aq_helper_t *helper)
 {
+    aq_readers_init(&helper->readers, reader_asked);
     for (unsigned i = 0; i < AQ_HELPER_ASKS; i++)
         helper->asks[i].fd = -1;
 }

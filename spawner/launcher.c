@@ -514,6 +514,8 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
     } else if (frame->type == AQ_MSG_LOST && aq_read_node_text(frame->payload, &text) &&
                text.node < node->spec.size) {
         take_lost(launcher, &text);
+    } else if (frame->type == AQ_MSG_ASKED) {
+        aq_launcher_look_asked(launcher, frame);
     } else if (frame->type == AQ_MSG_SEEN) {
         aq_launcher_look_answer(launcher, frame);
     } else {

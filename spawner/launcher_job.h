@@ -4,8 +4,8 @@
 #ifndef AQ_LAUNCHER_JOB_H
 #define AQ_LAUNCHER_JOB_H
 
-#include "../other/observe/look_format.h"
 #include "launch_plan.h"
+#include "look_readers.h"
 #include "supervisor_output.h"
 
 #define AQ_SECOND UINT64_C(1000000000)
@@ -14,19 +14,18 @@ typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } 
 
 enum { HOST_WAITED_FOR, HOST_STARTED, HOST_FAILED, HOST_UNUSED, HOST_DONE };
 
-// Readers of the job (launcher_look.c). A place is free if its link has no descriptor.
-enum { AQ_LOOK_READERS = 8 };
-typedef struct aq_look_reader {
-    aq_link_t link;  // only its output is used
-    uint32_t number; // of its last look; 0: none
-    uint8_t request[AQ_LOOK_REQUEST];
-    size_t request_bytes; // of it that have come
-} aq_look_reader_t;
+// Readers of the job (launcher_look.c): those here, and the last looks of those at helpers.
+enum { AQ_LOOKS_FAR = 32 };
+typedef struct aq_look_far {
+    uint32_t number;    // of the look; 0: none
+    uint32_t host, tag; // of the helper; which of its readers
+} aq_look_far_t;
 
 typedef struct aq_look {
-    int listener;    // -1: none
+    aq_look_readers_t readers;
     uint32_t number; // of the last look
-    aq_look_reader_t readers[AQ_LOOK_READERS];
+    aq_look_far_t far[AQ_LOOKS_FAR];
+    uint32_t next_far;
 } aq_look_t;
 
 typedef struct aq_launcher {
@@ -75,6 +74,8 @@ void aq_launcher_fail_start(aq_launcher_t *launcher);
 void aq_launcher_look_start(aq_launcher_t *launcher);
 // Adds the readers to the next wait.
 void aq_launcher_look_watch(aq_launcher_t *launcher);
+// Starts the look of a reader at a helper.
+void aq_launcher_look_asked(aq_launcher_t *launcher, const aq_frame_t *frame);
 // Hands the answer of a host to the reader who has asked.
 void aq_launcher_look_answer(aq_launcher_t *launcher, const aq_frame_t *frame);
 

@@ -1,50 +1,8 @@
-// Readers of a job with several hosts (gasnet_top), at an abstract socket of the launcher: each
-// look goes down the tree, and the answers of the hosts go to the readers
-// (other/observe/look_format.h).
-//
-// A reader cannot hold the job up: its answers wait in memory up to a limit, and then it is cut
-// off.
-#include <errno.h>
-#include <sys/socket.h>
+// Readers of a job with several hosts (gasnet_top), here or at a helper: each look goes down the
+// tree, and the answers of the hosts go to the reader (other/observe/look_format.h).
 #include <unistd.h>
 
-#include "../other/observe/look_format.h"
 #include "launcher_job.h"
-
-enum { WAITING_MOST = 64 << 20 };
-
-static void reader_close(aq_look_reader_t *reader)
-{
-    aq_link_close(&reader->link);
-    *reader = (aq_look_reader_t){.link.fd = -1};
-}
-
-void aq_launcher_look_start(aq_launcher_t *launcher)
-{
-    struct sockaddr_un address;
-    const socklen_t length = aq_look_address(getpid(), &address);
-    aq_look_t *look = &launcher->look;
-    for (unsigned i = 0; i < AQ_LOOK_READERS; i++)
-        look->readers[i].link.fd = -1;
-    look->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (look->listener < 0)
-        return;
-    if (bind(look->listener, (struct sockaddr *)&address, length) == 0 &&
-        listen(look->listener, AQ_LOOK_READERS) == 0)
-        return;
-    (void)close(look->listener); // the job goes on without readers
-    look->listener = -1;
-}
-
-// ---- requests ----
-
-static void send_look(aq_launcher_t *launcher, const aq_look_order_t *order)
-{
-    aq_bytes_t bytes = {0};
-    aq_write_look(&bytes, order);
-    aq_node_down(&launcher->node, &bytes);
-    aq_bytes_free(&bytes);
-}
 
 // The hosts that will answer.
 static uint32_t hosts_with_ranks(const aq_launcher_t *launcher)
@@ -55,110 +13,85 @@ static uint32_t hosts_with_ranks(const aq_launcher_t *launcher)
     return launcher->phase == LAUNCH_STARTING ? 0 : count;
 }
 
-static void tell_hosts(aq_launcher_t *launcher, aq_look_reader_t *reader, uint32_t answers)
+// Sends a look with a new number down. Writes into out what the reader is told first.
+static uint32_t look_send(aq_launcher_t *launcher, unsigned what, uint32_t rank, aq_bytes_t *out)
 {
-    aq_bytes_t *out = &reader->link.out;
-    const size_t begin = aq_frame_begin(out, AQ_LOOK_HOSTS);
-    aq_put_u32(out, reader->number);
-    aq_put_u32(out, answers);
-    aq_put_u64(out, aq_boot_number(launcher->node.spec.key));
-    aq_frame_end(out, begin);
-}
-
-// Returns false if the reader asks for something unknown.
-static bool take_request(aq_launcher_t *launcher, aq_look_reader_t *reader)
-{
-    aq_view_t view = {.at = reader->request, .left = AQ_LOOK_REQUEST};
-    aq_look_order_t order = {.what = aq_get_u8(&view), .rank = aq_get_u32(&view)};
-    const bool all = order.what == AQ_LOOK_ALL;
-    if (!all && order.what != AQ_LOOK_ONE && order.what != AQ_LOOK_STACK)
-        return false;
+    aq_bytes_t frame = {0};
     const uint32_t hosts = hosts_with_ranks(launcher);
-    const uint32_t one = hosts > 0 && order.rank < launcher->node.spec.size;
-    order.number = reader->number = ++launcher->look.number;
-    tell_hosts(launcher, reader, all ? hosts : one);
-    send_look(launcher, &order);
-    return true;
+    const uint32_t one = hosts > 0 && rank < launcher->node.spec.size;
+    const uint32_t number = ++launcher->look.number;
+    aq_put_u32(out, number);
+    aq_put_u32(out, what == AQ_LOOK_ALL ? hosts : one);
+    aq_put_u64(out, aq_boot_number(launcher->node.spec.key));
+    aq_write_look(&frame, &(aq_look_order_t){number, what, rank});
+    aq_node_down(&launcher->node, &frame);
+    aq_bytes_free(&frame);
+    return number;
 }
 
-static void take_requests(aq_launcher_t *launcher, aq_look_reader_t *reader)
+// ---- readers here ----
+
+static void reader_asked(aq_node_t *node, aq_look_reader_t *reader, aq_look_request_t what,
+                         uint32_t rank)
 {
-    const size_t room = AQ_LOOK_REQUEST - reader->request_bytes;
-    const ssize_t got = read(reader->link.fd, reader->request + reader->request_bytes, room);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    reader->request_bytes += got > 0 ? (size_t)got : 0;
-    bool fine = got > 0;
-    if (fine && reader->request_bytes == AQ_LOOK_REQUEST) {
-        fine = take_request(launcher, reader);
-        reader->request_bytes = 0;
-    }
-    if (!fine)
-        reader_close(reader);
+    aq_bytes_t out = {0};
+    reader->number = look_send(aq_launcher_of(node), what, rank, &out);
+    aq_reader_tell(reader, AQ_LOOK_HOSTS, out.data, out.used);
+    aq_bytes_free(&out);
 }
 
-static void serve_reader(aq_node_t *node, void *item, short events)
+void aq_launcher_look_start(aq_launcher_t *launcher)
 {
-    aq_look_reader_t *reader = item;
-    if (reader->link.fd >= 0 && (events & (POLLIN | POLLHUP | POLLERR)))
-        take_requests(aq_launcher_of(node), reader);
-    if (reader->link.fd >= 0 && aq_link_flush(&reader->link) != 0)
-        reader_close(reader);
-}
-
-static aq_look_reader_t *free_reader(aq_look_t *look)
-{
-    for (unsigned i = 0; i < AQ_LOOK_READERS; i++)
-        if (look->readers[i].link.fd < 0)
-            return &look->readers[i];
-    return NULL;
-}
-
-static void serve_listener(aq_node_t *node, void *item, short events)
-{
-    aq_look_t *look = item;
-    aq_look_reader_t *reader = free_reader(look);
-    (void)node;
-    (void)events;
-    const int fd = reader ? accept4(look->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
-    if (fd >= 0 && aq_look_is_ours(fd, geteuid()))
-        aq_link_open(&reader->link, fd);
-    else if (fd >= 0)
-        (void)close(fd);
+    struct sockaddr_un address;
+    const socklen_t length = aq_look_address(getpid(), &address);
+    aq_readers_init(&launcher->look.readers, reader_asked);
+    aq_readers_listen(&launcher->look.readers, &address, length);
 }
 
 void aq_launcher_look_watch(aq_launcher_t *launcher)
 {
+    aq_readers_watch(&launcher->look.readers, &launcher->node);
+}
+
+// ---- readers at helpers ----
+
+// What a link does not take in time is lost: the reader does without it.
+static void far_tell(aq_launcher_t *launcher, const aq_look_far_t *far, unsigned type,
+                     aq_view_t what)
+{
+    aq_child_t *child = aq_node_child_of(&launcher->node, far->host);
+    if (child != NULL && what.left <= AQ_TOLD_MOST &&
+        aq_link_waiting(&child->link) <= AQ_LOOK_WAITING_MOST)
+        aq_write_told(&child->link.out,
+                      &(aq_look_told_t){far->host, far->tag, type, what.at, what.left});
+}
+
+void aq_launcher_look_asked(aq_launcher_t *launcher, const aq_frame_t *frame)
+{
     aq_look_t *look = &launcher->look;
-    if (look->listener >= 0 && free_reader(look) != NULL)
-        aq_node_watch(&launcher->node, look->listener, POLLIN, serve_listener, look);
-    for (unsigned i = 0; i < AQ_LOOK_READERS; i++) {
-        aq_look_reader_t *reader = &look->readers[i];
-        const bool waits = reader->link.fd >= 0 && aq_link_waiting(&reader->link) > 0;
-        if (reader->link.fd >= 0)
-            aq_node_watch(&launcher->node, reader->link.fd, (short)(POLLIN | (waits ? POLLOUT : 0)),
-                          serve_reader, reader);
-    }
+    aq_look_asker_t asker;
+    aq_bytes_t out = {0};
+    if (!aq_read_asked(frame->payload, &asker) || !aq_look_is_request(asker.what))
+        return;
+    const uint32_t number = look_send(launcher, asker.what, asker.rank, &out);
+    aq_look_far_t *far = &look->far[look->next_far++ % AQ_LOOKS_FAR];
+    *far = (aq_look_far_t){number, asker.host, asker.tag};
+    if (!out.failed)
+        far_tell(launcher, far, AQ_LOOK_HOSTS, (aq_view_t){.at = out.data, .left = out.used});
+    aq_bytes_free(&out);
 }
 
 // ---- answers ----
 
-static void pass_answer(aq_look_reader_t *reader, const aq_frame_t *frame)
-{
-    const size_t begin = aq_frame_begin(&reader->link.out, AQ_LOOK_SEEN);
-    aq_put_raw(&reader->link.out, frame->payload.at, frame->payload.left);
-    aq_frame_end(&reader->link.out, begin);
-    if (aq_link_waiting(&reader->link) > WAITING_MOST || aq_link_flush(&reader->link) != 0)
-        reader_close(reader);
-}
-
 void aq_launcher_look_answer(aq_launcher_t *launcher, const aq_frame_t *frame)
 {
+    aq_look_t *look = &launcher->look;
     aq_view_t view = frame->payload;
     const uint32_t number = aq_get_u32(&view);
-    for (unsigned i = 0; i < AQ_LOOK_READERS; i++) {
-        aq_look_reader_t *reader = &launcher->look.readers[i];
-        if (reader->link.fd >= 0 && number != 0 && reader->number == number)
-            pass_answer(reader, frame);
-    }
+    aq_look_reader_t *reader = aq_readers_find(&look->readers, number);
+    if (reader != NULL)
+        aq_reader_tell(reader, AQ_LOOK_SEEN, frame->payload.at, frame->payload.left);
+    for (unsigned i = 0; i < AQ_LOOKS_FAR; i++)
+        if (number != 0 && look->far[i].number == number)
+            far_tell(launcher, &look->far[i], AQ_LOOK_SEEN, frame->payload);
 }

@@ -596,3 +596,42 @@ bool aq_read_look(aq_view_t view, aq_look_order_t *out)
     out->rank = aq_get_u32(&view);
     return aq_view_done(&view);
 }
+
+void aq_write_asked(aq_bytes_t *bytes, const aq_look_asker_t *asker)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_ASKED);
+    aq_put_u32(bytes, asker->host);
+    aq_put_u32(bytes, asker->tag);
+    aq_put_u8(bytes, asker->what);
+    aq_put_u32(bytes, asker->rank);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_asked(aq_view_t view, aq_look_asker_t *out)
+{
+    out->host = aq_get_u32(&view);
+    out->tag = aq_get_u32(&view);
+    out->what = aq_get_u8(&view);
+    out->rank = aq_get_u32(&view);
+    return aq_view_done(&view);
+}
+
+void aq_write_told(aq_bytes_t *bytes, const aq_look_told_t *told)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_TOLD);
+    aq_put_u32(bytes, told->host);
+    aq_put_u32(bytes, told->tag);
+    aq_put_u8(bytes, told->type);
+    aq_put_raw(bytes, told->data, told->length);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_told(aq_view_t view, aq_look_told_t *out)
+{
+    out->host = aq_get_u32(&view);
+    out->tag = aq_get_u32(&view);
+    out->type = aq_get_u8(&view);
+    out->data = view.at;
+    out->length = view.left;
+    return !view.bad;
+}

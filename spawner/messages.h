@@ -6,8 +6,8 @@
 //
 //   up first:  HELLO, AUTH (WORKER)               down first: CHALLENGE (ATTACH), JOB
 //   up:   STARTED FAILED AGAIN  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG  MEMBER
-//         LOST  SEEN
-//   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING  LOOK
+//         LOST  SEEN  ASKED
+//   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING  LOOK  TOLD
 //
 // Between a process of a rendezvous and another of its host, which shares its helper (members.h):
 //
@@ -65,8 +65,10 @@ typedef enum aq_message {
     AQ_MSG_SHRINK,  // the daemon of that number is to leave
     AQ_MSG_HALT,    // the universe ends; no payload
     // At the end, because daemons of other versions know the numbers above.
-    AQ_MSG_LOOK, // down: tell what your ranks do
-    AQ_MSG_SEEN, // up: the answer of a host (other/observe/look_format.h)
+    AQ_MSG_LOOK,  // down: tell what your ranks do
+    AQ_MSG_SEEN,  // up: the answer of a host (other/observe/look_format.h)
+    AQ_MSG_ASKED, // up: a reader at a helper asks for a look
+    AQ_MSG_TOLD,  // down: what this reader is told; goes to its host only
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -268,6 +270,27 @@ typedef struct aq_look_order {
 } aq_look_order_t;
 void aq_write_look(aq_bytes_t *bytes, const aq_look_order_t *look);
 bool aq_read_look(aq_view_t view, aq_look_order_t *out);
+
+// ASKED. tag: from the helper, for the answers.
+typedef struct aq_look_asker {
+    uint32_t host, tag;
+    unsigned what; // as of LOOK
+    uint32_t rank;
+} aq_look_asker_t;
+void aq_write_asked(aq_bytes_t *bytes, const aq_look_asker_t *asker);
+bool aq_read_asked(aq_view_t view, aq_look_asker_t *out);
+
+// TOLD. type: of the frame to the reader (other/observe/look_format.h), which has these bytes, at
+// most AQ_TOLD_MOST.
+#define AQ_TOLD_MOST (AQ_FRAME_MOST - 16)
+typedef struct aq_look_told {
+    uint32_t host, tag;
+    unsigned type;
+    const uint8_t *data; // the reader's points into the payload
+    size_t length;
+} aq_look_told_t;
+void aq_write_told(aq_bytes_t *bytes, const aq_look_told_t *told);
+bool aq_read_told(aq_view_t view, aq_look_told_t *out);
 
 typedef struct aq_done {
     uint32_t node, code;

@@ -118,12 +118,17 @@ void aq_node_go(aq_node_t *node, const aq_go_t *go)
     }
 }
 
-aq_child_t *aq_node_first_child(aq_node_t *node)
+aq_child_t *aq_node_child_of(aq_node_t *node, uint32_t host)
 {
     for (uint32_t i = 0; i < node->child_count; i++)
-        if (is_linked(&node->children[i]) && in_subtree(&node->children[i], node->first_host))
+        if (is_linked(&node->children[i]) && in_subtree(&node->children[i], host))
             return &node->children[i];
     return NULL;
+}
+
+aq_child_t *aq_node_first_child(aq_node_t *node)
+{
+    return aq_node_child_of(node, node->first_host);
 }
 
 // ---- up ----
@@ -195,6 +200,15 @@ static bool take_again(aq_node_t *node, aq_child_t *child, const aq_frame_t *fra
     return true;
 }
 
+static bool take_asked(aq_node_t *node, const aq_child_t *child, const aq_frame_t *frame)
+{
+    aq_look_asker_t asker;
+    if (!aq_read_asked(frame->payload, &asker) || !in_subtree(child, asker.host))
+        return false;
+    node->ops->up(node, frame);
+    return true;
+}
+
 // False: helpers do not send such a frame.
 static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
 {
@@ -216,6 +230,8 @@ static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *f
         child->owed += (uint32_t)frame->payload.left;
         node->ops->up(node, frame);
         return true;
+    case AQ_MSG_ASKED:
+        return take_asked(node, child, frame);
     case AQ_MSG_PONG:
         child->unanswered = child->warned = false;
         return true;

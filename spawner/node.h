@@ -169,6 +169,8 @@ void aq_node_report(aq_node_t *node, uint32_t low, uint32_t high, const char *wh
 void aq_node_go(aq_node_t *node, const aq_go_t *go);
 // The child through which rank 0 is reached; NULL: rank 0 is not behind this node.
 aq_child_t *aq_node_first_child(aq_node_t *node);
+// The child through which the helper of that host is reached; NULL: it is not behind this node.
+aq_child_t *aq_node_child_of(aq_node_t *node, uint32_t host);
 // Sends the child the job, for the hosts of its subtree.
 void aq_node_send_job(aq_node_t *node, aq_child_t *child);
 

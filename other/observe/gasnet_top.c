@@ -34,7 +34,7 @@ typedef struct request {
 
 static const char usage[] =
     "Usage: gasnet_top [options] [PROCESS|PROGRAM]\n"
-    "Shows what the ranks of a running job do; on the host of its launcher those of all hosts.\n"
+    "Shows what the ranks of a running job do, on all hosts.\n"
     "The job is that of a process: its launcher, or a rank; or of a program; without either, the\n"
     "only job of this user. Without options a screen shows the ranks again and again; its key h\n"
     "lists the keys.\n"
@@ -48,7 +48,8 @@ static const char usage[] =
     "  -d SECONDS         delay between two readings (1)\n"
     "  -h, --help         this text\n"
     "  --version          version\n"
-    "Exit code 0: done; 1: there is no such job, a file cannot be written, or --diagnose has found\n"
+    "Exit code 0: done; 1: there is no such job, a file cannot be written, or --diagnose has "
+    "found\n"
     "something; 2: the options are not legal.\n";
 
 static void complain(const char *sentence)

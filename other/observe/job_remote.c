@@ -22,16 +22,28 @@ enum {
 
 // ---- the connection ----
 
-bool aq_remote_open(aq_remote_t *remote, pid_t launcher)
+static bool open_at(aq_remote_t *remote, const struct sockaddr_un *address, socklen_t length)
 {
-    struct sockaddr_un address;
-    const socklen_t length = aq_look_address(launcher, &address);
     *remote = (aq_remote_t){.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (remote->fd >= 0 && connect(remote->fd, (struct sockaddr *)&address, length) == 0 &&
+    if (remote->fd >= 0 && connect(remote->fd, (const struct sockaddr *)address, length) == 0 &&
         (geteuid() == 0 || aq_look_is_ours(remote->fd, geteuid())))
         return true;
     aq_remote_close(remote);
     return false;
+}
+
+bool aq_remote_open(aq_remote_t *remote, pid_t launcher)
+{
+    struct sockaddr_un address;
+    const socklen_t length = aq_look_address(launcher, &address);
+    return open_at(remote, &address, length);
+}
+
+bool aq_remote_open_job(aq_remote_t *remote, uint64_t job)
+{
+    struct sockaddr_un address;
+    const socklen_t length = aq_look_job_address(job, &address);
+    return open_at(remote, &address, length);
 }
 
 void aq_remote_close(aq_remote_t *remote)

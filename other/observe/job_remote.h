@@ -29,6 +29,9 @@ typedef void (*aq_remote_visit_t)(const aq_remote_rank_t *rank, void *context);
 // Connects to the launcher with this process number. Returns false if there is none that takes
 // readers.
 bool aq_remote_open(aq_remote_t *remote, pid_t launcher);
+// Connects to a helper on this host of the job with this number, through which the launcher
+// answers. Returns false if there is none.
+bool aq_remote_open_job(aq_remote_t *remote, uint64_t job);
 void aq_remote_close(aq_remote_t *remote);
 
 // Asks all hosts, and calls visit for each rank. Waits for hosts that do not answer for two seconds

@@ -222,11 +222,10 @@ static aq_watched_job_t *job_numbered(const aq_watch_t *watch, uint64_t number)
     return NULL;
 }
 
-aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher)
+// Through watch->remote, which is open.
+static aq_watched_job_t *remote_find(aq_watch_t *watch)
 {
     uint64_t number = 0;
-    if (!aq_remote_open(&watch->remote, launcher))
-        return NULL;
     const bool seen = aq_remote_look(&watch->remote, remote_find_visit, watch, &number);
     aq_watched_job_t *job = seen && jobs_list(watch) ? job_numbered(watch, number) : NULL;
     if (job)
@@ -234,6 +233,11 @@ aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher)
     else
         aq_remote_close(&watch->remote);
     return job;
+}
+
+aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher)
+{
+    return aq_remote_open(&watch->remote, launcher) ? remote_find(watch) : NULL;
 }
 
 const aq_seen_rank_t *aq_watched_guide(const aq_watched_job_t *job)
@@ -251,13 +255,21 @@ static bool is_this_host(const char *name)
     return strcmp(own, name) == 0;
 }
 
+// The launcher itself, if it is here: its helper on this host may be busy.
+static aq_watched_job_t *whole_job(aq_watch_t *watch, const aq_seen_rank_t *guide)
+{
+    if (is_this_host(guide->launcher_host))
+        return aq_watch_launcher(watch, guide->launcher);
+    return aq_remote_open_job(&watch->remote, guide->job) ? remote_find(watch) : NULL;
+}
+
 aq_watched_job_t *aq_watch_extend(aq_watch_t *watch, aq_watched_job_t *job)
 {
     const aq_seen_rank_t *guide = aq_watched_guide(job);
     const uint64_t number = job->number;
-    if (job->found == job->ranks || !guide->launcher || !is_this_host(guide->launcher_host))
+    if (job->found == job->ranks || !guide->launcher)
         return job;
-    aq_watched_job_t *whole = aq_watch_launcher(watch, guide->launcher);
+    aq_watched_job_t *whole = whole_job(watch, guide);
     if (whole && whole->number == number)
         return whole;
     aq_remote_close(&watch->remote); // another job has this process number by now

@@ -58,7 +58,8 @@ void aq_watch_free(aq_watch_t *watch);
 // The job of a launcher that knows the ranks of several hosts, which are added to those that were
 // found; NULL: the process is none. Waits for the hosts, two seconds at most.
 aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher);
-// Adds the ranks of other hosts to a job of which ranks are here, if its launcher is here, too.
+// Adds the ranks of other hosts to a job of which ranks are here, through its launcher, or its
+// helper here.
 // Returns the job, which may have moved.
 aq_watched_job_t *aq_watch_extend(aq_watch_t *watch, aq_watched_job_t *job);
 

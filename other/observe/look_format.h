@@ -3,6 +3,9 @@
 //
 //     reader -> launcher:    connects to the abstract socket of aq_look_address, and sends
 //                            requests: a letter (aq_look_request_t), u32 rank
+//     or reader -> helper:   the same at the socket of aq_look_job_address, on hosts with ranks;
+//     the
+//                            helper passes requests to the launcher, and answers back
 //     launcher -> reader:    frame AQ_LOOK_HOSTS: u32 number of the look | u32 number of answers to
 //                            expect | u64 number of the job
 //                            frames AQ_LOOK_SEEN: the answer of a host
@@ -20,6 +23,7 @@
 #ifndef AQ_LOOK_FORMAT_H
 #define AQ_LOOK_FORMAT_H
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +52,7 @@ typedef enum aq_look_request {
 enum { AQ_LOOK_HOSTS = 1, AQ_LOOK_SEEN = 2 };
 
 #define AQ_LOOK_SOCKET "aqueduct-launcher-"
+#define AQ_LOOK_JOB_SOCKET "aqueduct-job-"
 
 // The address of the launcher with this process number. Returns its length.
 static inline socklen_t aq_look_address(pid_t launcher, struct sockaddr_un *address)
@@ -55,6 +60,15 @@ static inline socklen_t aq_look_address(pid_t launcher, struct sockaddr_un *addr
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     const int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
                                 AQ_LOOK_SOCKET "%d", (int)launcher);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+// The address of a helper of the job with this number on this host. Returns its length.
+static inline socklen_t aq_look_job_address(uint64_t job, struct sockaddr_un *address)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    const int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
+                                AQ_LOOK_JOB_SOCKET "%016" PRIx64, job);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 

@@ -357,6 +357,29 @@ static void test_later_messages(void **state)
     aq_bytes_free(&bytes);
 }
 
+static void test_looks(void **state)
+{
+    aq_bytes_t bytes = {0};
+    aq_look_asker_t asker;
+    (void)state;
+    aq_write_asked(&bytes, &(aq_look_asker_t){3, 70000, 's', 9});
+    aq_view_t view = only_frame(&bytes, AQ_MSG_ASKED).payload;
+    assert_true(aq_read_asked(view, &asker));
+    assert_true(asker.host == 3 && asker.tag == 70000 && asker.what == 's' && asker.rank == 9);
+    view.left--;
+    assert_false(aq_read_asked(view, &asker));
+    bytes.used = 0;
+    aq_look_told_t told;
+    aq_write_told(&bytes, &(aq_look_told_t){3, 70000, 2, (const uint8_t *)"seen", 4});
+    view = only_frame(&bytes, AQ_MSG_TOLD).payload;
+    assert_true(aq_read_told(view, &told));
+    assert_true(told.host == 3 && told.tag == 70000 && told.type == 2 && told.length == 4);
+    assert_memory_equal(told.data, "seen", 4);
+    view.left = 8;
+    assert_false(aq_read_told(view, &told));
+    aq_bytes_free(&bytes);
+}
+
 // The tag of one side is valid only for that side, and only with the same key, node number and
 // nonces.
 static void test_auth(void **state)
@@ -388,11 +411,12 @@ static void test_auth(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_codec),   cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_spec),    cmocka_unit_test(test_first_messages),
-        cmocka_unit_test(test_hosts),   cmocka_unit_test(test_placement_is_short),
-        cmocka_unit_test(test_go),      cmocka_unit_test(test_later_messages),
-        cmocka_unit_test(test_daemons), cmocka_unit_test(test_auth),
+        cmocka_unit_test(test_codec), cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_spec),  cmocka_unit_test(test_first_messages),
+        cmocka_unit_test(test_hosts), cmocka_unit_test(test_placement_is_short),
+        cmocka_unit_test(test_go),    cmocka_unit_test(test_later_messages),
+        cmocka_unit_test(test_looks), cmocka_unit_test(test_daemons),
+        cmocka_unit_test(test_auth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

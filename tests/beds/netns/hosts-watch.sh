@@ -1,7 +1,7 @@
 #!/bin/bash
 # gasnet_top shows the ranks of a job on several hosts, through its launcher, also one that hangs, and
-# gives their stacks; a launcher goes on when its reader is killed. Where it does not see all ranks,
-# it says what does. The same for a job whose processes find each other (spawner rendezvous). From outside of the hosts' process tables, as from
+# gives their stacks, on each of them; a launcher goes on when its reader is killed. Where gasnet_top
+# does not see all ranks, it says what does. The same for a job whose processes find each other (spawner rendezvous). From outside of the hosts' process tables, as from
 # outside of containers, it finds the ranks, too.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
@@ -14,7 +14,8 @@ all=$(hosts 1 "$AQ_BED_HOSTS")
 ranks=$((2 * AQ_BED_HOSTS))
 last=$((ranks - 1))
 
-on_host n1 "$run" -n "$ranks" -H "$all" "$AQ_BUILD/watched_work" missing >"$work/job" 2>&1 &
+# The helper of n1 starts that of n2.
+GASNET_SSH_OUT_DEGREE=1 on_host n1 "$run" -n "$ranks" -H "$all" "$AQ_BUILD/watched_work" missing >"$work/job" 2>&1 &
 for ((turn = 0; turn < 200; turn++)); do
     grep -q ready "$work/job" && break
     sleep 0.1
@@ -40,11 +41,12 @@ sees_all()
     [ "$(grep -c ' barrier 2 of the team of all ranks$' "$work/out")" -eq "$last" ] ||
         fail "not all ranks but one wait"
     expect 0 on_host n2 "$top" --once watched_work
-    grep -q "^watched_work: $ranks ranks, 2 shown" "$work/out" || fail "not the ranks of n2"
-    grep -q "^$((ranks - 2)) of $ranks ranks are on other hosts; all are shown on the host of the launcher, by ssh -t n1 gasnet_top $launcher$" \
-        "$work/out" || fail "no word of the other ranks"
-    expect 1 on_host n2 "$top" --diagnose --no-stack watched_work
-    grep -q "ssh -t n1 gasnet_top $launcher$" "$work/out" || fail "no word of the other ranks in the diagnosis"
+    grep -q "^watched_work: $ranks ranks, $ranks shown" "$work/out" || fail "not all ranks from n2"
+    ! grep -q 'on other hosts' "$work/out" || fail "ranks are elsewhere, for n2"
+    [ "$(grep -c ' barrier 2 of the team of all ranks$' "$work/out")" -eq "$last" ] ||
+        fail "not all ranks but one wait, for n2"
+    expect 0 on_host n2 "$top" --stack 0 watched_work
+    grep -q '^rank 0 on n1, ' "$work/out" || fail "no stack of a rank of n1 on n2"
 }
 sees_all
 expect 1 on_host n1 "$top" --diagnose "$launcher"
@@ -68,6 +70,15 @@ helper=$(find_on "n$AQ_BED_HOSTS" gasnet-helper)
 kill -STOP $helper
 expect 1 on_host n1 "$top" --stack "$last" "$launcher"
 grep -q "^gasnet_top: --stack $last: this rank is not shown" "$work/err" || fail "another sentence: $(cat "$work/err")"
+
+# Nor does such a helper pass on what a reader on its host asks, who is told where all is shown.
+there=n$AQ_BED_HOSTS
+expect 0 on_host "$there" "$top" --once watched_work
+grep -q "^watched_work: $ranks ranks, 2 shown" "$work/out" || fail "not the ranks of $there"
+grep -q "^$((ranks - 2)) of $ranks ranks are on other hosts; all are shown on the host of the launcher, by ssh -t n1 gasnet_top $launcher$" \
+    "$work/out" || fail "no word of the other ranks"
+expect 1 on_host "$there" "$top" --diagnose --no-stack watched_work
+grep -q "ssh -t n1 gasnet_top $launcher$" "$work/out" || fail "no word of the other ranks in the diagnosis"
 kill -CONT $helper
 expect 0 on_host n1 "$top" --stack "$last" "$launcher"
 
@@ -75,12 +86,13 @@ expect 0 on_host n1 "$top" --stack "$last" "$launcher"
 expect 0 "$top" --once watched_work
 [ "$(grep -c ' sleeps \| runs ' "$work/out")" -eq "$ranks" ] || fail "not all ranks from outside"
 
-# Readers that come and are killed.
+# Readers that come and are killed, at the launcher and at a helper.
 for ((i = 0; i < 10; i++)); do
-    on_host n1 "$top" --prometheus "$work/metrics" -d 0.1 "$launcher" &
+    from=n$((1 + i % 2))
+    on_host "$from" "$top" --prometheus "$work/metrics" -d 0.1 watched_work &
     reader=$!
     sleep 0.15
-    kill -KILL $(find_on n1 gasnet_top)
+    kill -KILL $(find_on "$from" gasnet_top)
     wait "$reader" 2>/dev/null
 done
 expect 0 on_host n1 "$top" --once "$launcher"
