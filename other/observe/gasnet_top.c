@@ -48,9 +48,8 @@ static const char usage[] =
     "  -d SECONDS         delay between two readings (1)\n"
     "  -h, --help         this text\n"
     "  --version          version\n"
-    "Exit code 0: done; 1: there is no such job, a file cannot be written, or --diagnose has "
-    "found\n"
-    "something; 2: the options are not legal.\n";
+    "Exit code 0: done; 1: there is no such job, a file cannot be written, or\n"
+    "--diagnose has found something; 2: the options are not legal.\n";
 
 static void complain(const char *sentence)
 {

@@ -59,8 +59,7 @@ void aq_watch_free(aq_watch_t *watch);
 // found; NULL: the process is none. Waits for the hosts, two seconds at most.
 aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher);
 // Adds the ranks of other hosts to a job of which ranks are here, through its launcher, or its
-// helper here.
-// Returns the job, which may have moved.
+// helper here. Returns the job, which may have moved.
 aq_watched_job_t *aq_watch_extend(aq_watch_t *watch, aq_watched_job_t *job);
 
 // job_choose.c: finds the job that a text names: the number of a process, of a rank or above one,

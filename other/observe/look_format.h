@@ -4,8 +4,7 @@
 //     reader -> launcher:    connects to the abstract socket of aq_look_address, and sends
 //                            requests: a letter (aq_look_request_t), u32 rank
 //     or reader -> helper:   the same at the socket of aq_look_job_address, on hosts with ranks;
-//     the
-//                            helper passes requests to the launcher, and answers back
+//                            the helper passes requests to the launcher, and answers back
 //     launcher -> reader:    frame AQ_LOOK_HOSTS: u32 number of the look | u32 number of answers to
 //                            expect | u64 number of the job
 //                            frames AQ_LOOK_SEEN: the answer of a host
