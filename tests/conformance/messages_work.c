@@ -2,7 +2,7 @@
  * receives: order, wildcards, sizes, teams, probes, cancellation, persistent requests.
  *
  *     gasnetrun_smp -n 4 messages_work [ROUNDS]
- *     gasnetrun_smp -n 2 messages_work share      long messages that both sides copy
+ *     gasnetrun_smp -n 2 messages_work share [TIMES]      long messages that both sides copy
  */
 #include <gasnetex.h>
 
@@ -507,9 +507,9 @@ static void test_sender_away(_Atomic uint32_t *mine)
     barrier();
 }
 
-static void share_work(gex_EP_t ep, gex_Segment_t segment)
+static void share_work(gex_EP_t ep, gex_Segment_t segment, int times)
 {
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < times; i++)
         test_shared(ep);
     test_sender_away(gex_Segment_QueryAddr(segment));
     if (me == 0)
@@ -530,7 +530,7 @@ int main(int argc, char **argv)
     size = gex_TM_QuerySize(team);
     gex_System_SetVerboseErrors(0); /* what is refused is refused on purpose */
     if (argc > 1 && !strcmp(argv[1], "share"))
-        share_work(ep, segment);
+        share_work(ep, segment, argc > 2 ? atoi(argv[2]) : 10);
     const int rounds = argc > 1 ? atoi(argv[1]) : 3;
     for (int i = 0; i < rounds; i++) {
         random_state = (uint64_t)i * 1000 + me + 1;
