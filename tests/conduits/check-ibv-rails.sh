@@ -88,10 +88,13 @@ grep -qE '^ +rxe1 port 1 +used$' out || fail "rxe1 is not used"
 grep -qE '^ +rxe2 port 1 +not used: it is not needed, since enough ports before it are used' out ||
     fail "nothing says why rxe2 is not used"
 
-# Over two ports, which is the default, the whole suite; over two and three with more queue pairs, what
-# goes by rails and by bonds.
+# Over two ports, which is the default, and over two and three with more queue pairs: what goes by rails
+# and by bonds.
 by_rails='am_args am_medium am_long am_flood_mixed rma_heap rma_segment rma_nbi vis-strided atomic-count'
-spreads 2 "$both" -n 2 conform-seq all
+# shellcheck disable=SC2086
+spreads 2 "$both" -n 2 conform-seq $by_rails am_flood_short am_deadlock am_long_zero npam_sizes rma_values rma_order \
+    rma_overwrite rma_pair vis-vector vis-indexed atomic-away barrier_many coll_same coll_segment coll_many gather_sizes \
+    fence_region notice_frames window_churn endpoint_am endpoint_long
 # shellcheck disable=SC2086
 GASNET_IBV_PORTS=rxe0+rxe1 GASNET_NUM_QPS=8 \
     spreads 2 "2 ports, 8 queue pairs a peer; 7 of the further ones in use; $did 0 " -n 2 conform-seq $by_rails
