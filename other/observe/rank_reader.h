@@ -32,6 +32,7 @@ typedef struct aq_seen_thread {
 uint64_t aq_seen_waited(const aq_seen_thread_t *thread, uint64_t now);
 uint64_t aq_seen_unpolled(const aq_seen_thread_t *thread, uint64_t now);
 
+// Texts have printable characters of UTF-8 only, '?' for others.
 typedef struct aq_seen_rank {
     uint64_t job, started, started_unix, stage_since;
     uint32_t rank, ranks, host; // rank below ranks, host below ranks

@@ -112,13 +112,6 @@ static json_t *peers_array(const aq_watched_rank_t *rank)
     return array;
 }
 
-// Texts of a rank may be in another encoding than UTF-8, which jansson refuses.
-static json_t *text_of(const char *text)
-{
-    json_t *string = json_string(text);
-    return string ? string : json_string("?");
-}
-
 static json_t *rank_object(const aq_watched_job_t *job, const aq_watched_rank_t *rank, uint64_t now)
 {
     const aq_seen_rank_t *seen = &rank->seen;
@@ -126,7 +119,7 @@ static json_t *rank_object(const aq_watched_job_t *job, const aq_watched_rank_t 
     json_t *object = json_pack("{s:I, s:I, s:i, s:s, s:b}", "rank", (json_int_t)seen->rank, "host",
                                (json_int_t)seen->host, "process", (int)seen->pid, "state",
                                aq_top_state(rank), "damaged", (int)rank->damaged);
-    json_object_set_new(object, "host_name", text_of(seen->host_name));
+    json_object_set_new(object, "host_name", json_string(seen->host_name));
     json_object_set_new(object, "started", json_integer(number(seen->started_unix)));
     json_object_set_new(object, "conduits", conduits_array(seen));
     json_object_set_new(object, "threads", threads_array(seen, now));
@@ -161,9 +154,10 @@ bool aq_top_write_json(const aq_watched_job_t *job, FILE *out)
         json_pack("{s:i, s:s, s:I, s:I, s:f}", "version", FORMAT, "job", text, "ranks",
                   (json_int_t)job->ranks, "ranks_shown", (json_int_t)job->found, "interval_seconds",
                   job->before ? (double)(job->now - job->before) / 1e9 : 0.0);
-    json_object_set_new(object, "program", text_of(job->rank[0]->seen.program));
+    json_object_set_new(object, "program", json_string(job->rank[0]->seen.program));
     json_object_set_new(object, "elsewhere",
-                        aq_text_elsewhere(job, elsewhere)[0] ? text_of(elsewhere) : json_null());
+                        aq_text_elsewhere(job, elsewhere)[0] ? json_string(elsewhere)
+                                                             : json_null());
     json_object_set_new(object, "slowest_pair", pair_object(job, now));
     json_object_set_new(object, "rank", ranks);
     const bool fine = object && json_dumpf(object, out, JSON_INDENT(2)) == 0;

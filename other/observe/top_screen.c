@@ -194,18 +194,10 @@ static void write_both(const screen_t *screen, const aq_watched_rank_t *rank,
     aq_top_short(rates.puts + rates.gets, text);
 }
 
-// Of the polls since the reading before, those that found something, in percent.
 static void write_polls(const screen_t *screen, const aq_watched_rank_t *rank,
                         char text[AQ_RANK_TEXT])
 {
-    const double found =
-        (double)(rank->own[AQ_OWN_POLLS_FOUND] - rank->own_before[AQ_OWN_POLLS_FOUND]);
-    const double empty =
-        (double)(rank->own[AQ_OWN_POLLS_EMPTY] - rank->own_before[AQ_OWN_POLLS_EMPTY]);
-    if (screen->job->before && found + empty > 0)
-        snprintf(text, AQ_RANK_TEXT, "%.0f", 100 * found / (found + empty));
-    else
-        snprintf(text, AQ_RANK_TEXT, "-");
+    aq_top_poll_share(screen->job, rank, text);
 }
 
 static void write_dropped(const screen_t *screen, const aq_watched_rank_t *rank,

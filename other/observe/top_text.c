@@ -94,6 +94,19 @@ const char *aq_top_polls(const aq_watched_rank_t *rank, char text[AQ_TOP_OWN])
     return text;
 }
 
+const char *aq_top_poll_share(const aq_watched_job_t *job, const aq_watched_rank_t *rank,
+                              char text[16])
+{
+    const uint64_t *own = rank->own, *before = rank->own_before;
+    const double found = (double)(own[AQ_OWN_POLLS_FOUND] - before[AQ_OWN_POLLS_FOUND]);
+    const double empty = (double)(own[AQ_OWN_POLLS_EMPTY] - before[AQ_OWN_POLLS_EMPTY]);
+    if (job->before && found + empty > 0)
+        snprintf(text, 16, "%.0f", 100 * found / (found + empty));
+    else
+        snprintf(text, 16, "-");
+    return text;
+}
+
 const char *aq_top_drops(const aq_watched_rank_t *rank, char text[AQ_TOP_OWN])
 {
     size_t used = 0;
@@ -174,15 +187,16 @@ static void write_rank(const aq_watched_job_t *job, const aq_watched_rank_t *ran
 {
     const aq_seen_thread_t *longest = aq_seen_longest(&rank->seen, now, 0);
     const aq_top_numbers_t rates = aq_top_rates(job, rank);
-    char what[AQ_RANK_TEXT] = "", time[AQ_RANK_TEXT] = "", a[16], b[16], c[16], d[16];
+    char what[AQ_RANK_TEXT] = "", time[AQ_RANK_TEXT] = "", a[16], b[16], c[16], d[16], e[16];
     if (longest) {
         aq_text_wait(&rank->seen, longest, what);
         aq_text_time(aq_seen_waited(longest, now), time);
     }
-    fprintf(out, "%5" PRIu32 " %-12.12s %7d %-8s %7s %7s %7s %7s %10s  %s\n", rank->seen.rank,
+    fprintf(out, "%5" PRIu32 " %-12.12s %7d %-8s %7s %7s %7s %7s %5s %10s  %s\n", rank->seen.rank,
             rank->seen.host_name, (int)rank->seen.pid, aq_top_state(rank),
             aq_top_short(rates.messages, a), aq_top_short(rates.message_bytes, b),
-            aq_top_short(rates.puts, c), aq_top_short(rates.gets, d), time, what);
+            aq_top_short(rates.puts, c), aq_top_short(rates.gets, d),
+            aq_top_poll_share(job, rank, e), time, what);
 }
 
 static void write_own(const aq_watched_rank_t *rank, FILE *out)
@@ -203,8 +217,8 @@ bool aq_top_write_text(const aq_watched_job_t *job, FILE *out)
     aq_top_pair_t pair;
     fprintf(out, "%s: %" PRIu32 " ranks, %" PRIu32 " shown; %s\n", first->program, job->ranks,
             job->found, aq_top_networks(first, networks, sizeof networks));
-    fprintf(out, "%5s %-12s %7s %-8s %7s %7s %7s %7s %10s  %s\n", "rank", "host", "process",
-            "state", "msg/s", "bytes/s", "puts/s", "gets/s", "for", "waits for");
+    fprintf(out, "%5s %-12s %7s %-8s %7s %7s %7s %7s %5s %10s  %s\n", "rank", "host", "process",
+            "state", "msg/s", "bytes/s", "puts/s", "gets/s", "poll%", "for", "waits for");
     for (uint32_t i = 0; i < job->found; i++)
         write_rank(job, job->rank[i], now, out);
     for (uint32_t i = 0; i < job->found; i++)

@@ -66,6 +66,7 @@ expect 0 "$top" --once "$rank_process"
     fail "not all ranks but 0 wait in the barrier"
 [ "$(grep -c '^rank [0-9]*: polls: [0-9kMG]* found something, [0-9kMG]* nothing' "$work/out")" -eq "$ranks" ] ||
     fail "not a line of counts for each rank"
+grep -q ' gets/s poll% ' "$work/out" || fail "no column for the polls"
 grep -q "^watched_work: $ranks ranks, $ranks shown; " "$work/out" || fail "no title"
 
 expect 0 "$top" --once --prometheus "$work/metrics" "$job"

@@ -97,6 +97,29 @@ static void a_correct_file_is_read(void **state)
     assert_int_equal(seen.thread[1].pending[1], 7);
 }
 
+static void assert_shown(const file_t *file, const char *program, const char *shown)
+{
+    memset(file->head->program, 0, sizeof file->head->program);
+    strcpy(file->head->program, program);
+    assert_int_equal(aq_rank_read(file->fd, &seen, &version), AQ_READ_OK);
+    assert_string_equal(seen.program, shown);
+}
+
+static void texts_are_printable_characters_of_utf8(void **state)
+{
+    assert_shown(*state, "h\xc3\xa9 \xe2\x82\xac\xf0\x9f\x8c\x8a",
+                 "h\xc3\xa9 \xe2\x82\xac\xf0\x9f\x8c\x8a");
+    assert_shown(*state, "\xc2\xa0\xe0\xa0\x80\xed\x9f\xbf\xf4\x8f\xbf\xbf",
+                 "\xc2\xa0\xe0\xa0\x80\xed\x9f\xbf\xf4\x8f\xbf\xbf");
+    assert_shown(*state, "caf\xe9", "caf?");                         // Latin 1
+    assert_shown(*state, "\033[2Ja\177", "?[2Ja?");                  // control characters
+    assert_shown(*state, "\xc2\x9b", "??");                          // one of two bytes
+    assert_shown(*state, "\xc0\xaf\xe0\x9f\xbf", "?????");           // longer than needed
+    assert_shown(*state, "\xed\xa0\x80\xf4\x90\x80\x80", "???????"); // a surrogate; too great
+    assert_shown(*state, "\xe2\x82", "??");                          // without its end
+    assert_shown(*state, "\xf0\x9f\x8cz\xff", "???z?");
+}
+
 // ---- counters ----
 
 typedef struct visits {
@@ -302,6 +325,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_correct_file_is_read),
+        TEST(texts_are_printable_characters_of_utf8),
         TEST(counters_of_all_slots_are_added),
         TEST(counts_of_all_threads_are_added),
         TEST(counters_outside_of_the_file_are_refused),
