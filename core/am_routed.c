@@ -1,5 +1,6 @@
 #include "am_routed.h"
 
+#include "am_carried.h"
 #include "am_send.h"
 #include "long_push.h"
 #include "segment.h"
@@ -35,7 +36,7 @@ static __attribute__((noinline)) int send_long_request(aq_route_t route, uint32_
         return send_wrapped_request(route, jobrank, &routed, flags);
     }
     if (aq_long_push_needed(jobrank, route, am)) {
-        aq_long_push_request(jobrank, route, am);
+        aq_long_push_request(jobrank, route, am, 0);
         return 0;
     }
     if (route.to)
@@ -61,7 +62,7 @@ static int send_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
     int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t routed = *am;
     if (am->category == AQ_AM_LONG && aq_long_push_needed(token->arrival->source, route, am)) {
-        aq_long_push_reply(token, am);
+        aq_long_push_reply(token, am, 0);
         return 0;
     }
     if (!aq_route_needed(route))
@@ -79,11 +80,17 @@ static bool is_of_client(const aq_am_t *am)
 
 // ---- with an event in the trace ----
 
-// Whether the message travels as it is, and arrives.
+// Whether the message arrives: one that is not wanted travels without its payload, and is dropped.
 static bool may_have_number(aq_route_t route, uint32_t jobrank, const aq_am_t *am)
 {
-    return am->category != AQ_AM_LONG ||
-           (!is_unwanted(route, jobrank) && !aq_long_push_needed(jobrank, route, am));
+    return am->category != AQ_AM_LONG || !is_unwanted(route, jobrank);
+}
+
+// Whether the message is a Long that travels in pieces, with its number in the message behind them.
+static bool is_pushed(aq_route_t route, uint32_t jobrank, const aq_am_t *am)
+{
+    return am->category == AQ_AM_LONG && !is_unwanted(route, jobrank) &&
+           aq_long_push_needed(jobrank, route, am);
 }
 
 static __attribute__((noinline, cold)) int request_traced(aq_route_t route, uint32_t jobrank,
@@ -91,6 +98,11 @@ static __attribute__((noinline, cold)) int request_traced(aq_route_t route, uint
 {
     int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t traced = *am;
+    if (is_pushed(route, jobrank, am)) {
+        const aq_carried_t carried = aq_carried_begin(route.from, jobrank, am);
+        aq_long_push_request(jobrank, route, am, carried.number);
+        return aq_traced_send_end(carried.opened, 0);
+    }
     const bool fits = may_have_number(route, jobrank, am);
     const uint64_t opened = aq_traced_send_begin(route, jobrank, &traced, fits, args);
     return aq_traced_send_end(opened, send_request(route, jobrank, &traced, flags));
@@ -103,6 +115,11 @@ static __attribute__((noinline, cold)) int reply_traced(gex_Token_t token, const
     const uint32_t jobrank = token->arrival->source;
     int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t traced = *am;
+    if (am->category == AQ_AM_LONG && aq_long_push_needed(jobrank, route, am)) {
+        const aq_carried_t carried = aq_carried_begin(route.from, jobrank, am);
+        aq_long_push_reply(token, am, carried.number);
+        return aq_traced_send_end(carried.opened, 0);
+    }
     const bool fits = may_have_number(route, jobrank, am);
     const uint64_t opened = aq_traced_send_begin(route, jobrank, &traced, fits, args);
     return aq_traced_send_end(opened, send_reply(token, &traced, flags));

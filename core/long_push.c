@@ -14,6 +14,7 @@
 // The message without its payload, as it travels.
 typedef struct pushed {
     uint64_t dest, nbytes;
+    uint64_t number; // in the trace; 0: none
     uint16_t from, to;
     uint8_t handler, nargs, reply, zero;
     int32_t args[AQ_HANDLER_MAX_ARGS];
@@ -34,7 +35,8 @@ typedef struct push {
 static aq_cookies_t pushes; // by cookie
 static aq_lock_t cookies_lock;
 
-static void push_start(push_t *push, uint32_t jobrank, aq_route_t route, const aq_am_t *am)
+static void push_start(push_t *push, uint32_t jobrank, aq_route_t route, const aq_am_t *am,
+                       uint64_t number)
 {
     *push = (push_t){.jobrank = jobrank,
                      .route = route,
@@ -42,6 +44,7 @@ static void push_start(push_t *push, uint32_t jobrank, aq_route_t route, const a
                      .payload = am->payload,
                      .message = {.dest = (uintptr_t)am->dest,
                                  .nbytes = am->nbytes,
+                                 .number = number,
                                  .from = route.from,
                                  .to = route.to,
                                  .handler = am->handler,
@@ -141,10 +144,10 @@ static bool push_advance_all(void *push)
     return push_advance(push, 0);
 }
 
-void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
+void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am, uint64_t number)
 {
     push_t push;
-    push_start(&push, jobrank, route, am);
+    push_start(&push, jobrank, route, am, number);
     aq_progress_wait_until(push_advance_all, &push, aq_wait_word(AQ_WAIT_ROOM, jobrank), NULL);
     push_end(&push);
 }
@@ -174,13 +177,13 @@ static bool reply_run(aq_later_t *later)
     return true;
 }
 
-void aq_long_push_reply(gex_Token_t token, const aq_am_t *am)
+void aq_long_push_reply(gex_Token_t token, const aq_am_t *am, uint64_t number)
 {
     push_t *push = malloc(sizeof *push + am->nbytes);
     if (!push)
         aq_fatal("out of memory for a Long reply of %zu bytes to rank %u", am->nbytes,
                  token->arrival->source);
-    push_start(push, token->arrival->source, aq_token_reply_route(token), am);
+    push_start(push, token->arrival->source, aq_token_reply_route(token), am, number);
     push->payload = memcpy(push + 1, am->payload, am->nbytes);
     push->later = (aq_later_t){.ready = reply_ready, .run = reply_run};
     token->replied = token->deferred = true;
@@ -265,7 +268,7 @@ static void on_pushed(gex_Token_t token, void *payload, size_t nbytes)
     const aq_arrival_t inner = pushed_arrival(token->arrival, &message);
     if (token->tag != AQ_TAG_WRONG)
         check_pushed(token, &message, route.to);
-    token->replied = aq_am_deliver_tagged(&inner, route, token->tag);
+    token->replied = aq_am_deliver_numbered(&inner, route, token->tag, message.number);
 }
 
 void aq_long_push_start(void)

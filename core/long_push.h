@@ -29,8 +29,9 @@ void aq_long_push_start(void);
 bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am);
 
 // Sends a request, or the reply of a request's handler, with the client's handler and arguments.
-// The payload may be reused when the call returns. Ends the job if memory is out.
-void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am);
-void aq_long_push_reply(gex_Token_t token, const aq_am_t *am);
+// number: of the message in the trace; 0: none. The payload may be reused when the call returns.
+// Ends the job if memory is out.
+void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am, uint64_t number);
+void aq_long_push_reply(gex_Token_t token, const aq_am_t *am, uint64_t number);
 
 #endif

@@ -61,7 +61,9 @@ enum { LARGES = 2, SMALL_LARGE = 100, LARGES_BYTES = SMALL_LARGE + LARGE, LARGE_
  * completion. Thread 0 puts a large piece with a notice to the next rank, and to FAR of its further
  * endpoints. */
 enum { NOTICES = 3, RUNS = 2, NOTE_BYTES = 32, FAR = 2, FAR_NOTICES = FAR * NOTICES };
-enum { ONCE_RUNS = 1 + FAR * RUNS, FAR_BYTES = 4096 };
+enum { ONCE_RUNS = 1 + FAR * RUNS };
+/* A Long to each of these endpoints travels in pieces: its segment is not mapped. */
+enum { FAR_BYTES = 1 << 18, FAR_LONG = 200000, FAR_LONGS_BYTES = FAR * FAR_LONG };
 
 /* Each thread of each rank has a slot of its own in all segments, in whose first half slots are,
  * and each operation its own bytes there. */
@@ -215,13 +217,16 @@ static void notify_large(gex_Rank_t to, char *at)
 }
 
 /* Between further endpoints, with an identity and without. */
-static void notify_far(gex_Rank_t to)
+static void send_far(gex_Rank_t to)
 {
+    static char bytes[FAR_LONG];
     for (int i = 0; i < FAR; i++) {
         const gex_TM_t pair = gex_TM_Pair(far[i], gex_EP_QueryIndex(far[i]));
         void *address;
         gex_Event_Wait(gex_EP_QueryBoundSegmentNB(pair, to, &address, NULL, NULL, 0));
         notify_at(pair, to, (char *)address + PIECE, address);
+        gex_AM_RequestLong0(pair, to, H_LONG, bytes, FAR_LONG, (char *)address + 2 * PIECE,
+                            GEX_EVENT_NOW, 0);
     }
 }
 
@@ -297,7 +302,7 @@ static void *work(void *number)
         if (*(unsigned *)number == 0 && to == next_rank()) {
             vis_large(to, (char *)address + LARGE_AT);
             notify_large(to, (char *)address + LARGE_AT);
-            notify_far(to);
+            send_far(to);
         }
     }
     exchange(*(unsigned *)number);
@@ -311,7 +316,7 @@ static void await_all(void)
     for (gex_Rank_t to = 0; to < size; to++)
         replies += threads * (shorts(me, to) + mediums(to) + RUNS + 1);
     GASNET_BLOCKUNTIL(replies_arrived == replies &&
-                      longs_arrived == (uint64_t)threads * LONGS * size);
+                      longs_arrived == (uint64_t)threads * LONGS * size + FAR);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
@@ -445,6 +450,10 @@ static uint64_t is_once(gex_Rank_t to, size_t place)
     const uint64_t sent = me && to == 0 ? me + 1 : 0, arrived = to && me == 0 ? to + 1 : 0;
     const unsigned is_next = to == next_rank(), is_previous = (to + 1) % size == me;
     switch (place) {
+    case 2:
+        return is_next * FAR;
+    case 3:
+        return is_next * FAR_LONGS_BYTES;
     case 4:
         return is_next * ONCE_RUNS;
     case 8:
@@ -463,6 +472,10 @@ static uint64_t is_once(gex_Rank_t to, size_t place)
         return sent;
     case 20:
         return sent * ITEM_BYTES;
+    case 21:
+        return is_previous * FAR + is_last(to, place);
+    case 22:
+        return is_previous * FAR_LONGS_BYTES;
     case 23:
         return is_previous * ONCE_RUNS;
     case 25:
@@ -522,7 +535,7 @@ static void print_pair(gex_Rank_t to)
 static void check_counters(void)
 {
     const volatile gasnetx_counters_t *counters = gasnetx_Counters(GEX_EP_INVALID);
-    uint64_t requests = 0, bytes = 0;
+    uint64_t requests = 0, bytes = FAR_LONGS_BYTES;
     for (gex_Rank_t to = 0; to < size; to++) {
         requests += threads * shorts(me, to);
         bytes += threads * request_bytes(to);
@@ -543,13 +556,14 @@ static void check_counters(void)
 static void make_far(gex_Client_t client)
 {
     const gasnetx_identity_t secret = {{1, 2, 3}};
-    gex_AM_Entry_t entry = {
-        H_NOTICE, (gex_AM_Fn_t)on_notice, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 8, NULL, NULL};
+    gex_AM_Entry_t table[] = {
+        {H_NOTICE, (gex_AM_Fn_t)on_notice, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 8, NULL, NULL},
+        {H_LONG, (gex_AM_Fn_t)on_long, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 0, NULL, NULL}};
     gex_Segment_t segment;
     for (int i = 0; i < FAR; i++)
         check(gasnetx_EP_Create(&far[i], client, GEX_EP_CAPABILITY_ALL, 0, i ? &secret : NULL) ==
                       GASNET_OK &&
-                  gex_EP_RegisterHandlers(far[i], &entry, 1) == GASNET_OK &&
+                  gex_EP_RegisterHandlers(far[i], table, 2) == GASNET_OK &&
                   gex_Segment_Create(&segment, client, NULL, FAR_BYTES, GEX_MK_HOST, 0) ==
                       GASNET_OK &&
                   gex_EP_BindSegment(far[i], segment, 0) == GASNET_OK &&
