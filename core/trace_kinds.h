@@ -16,6 +16,7 @@ typedef enum aq_traced {
     AQ_TRACED_LARGE_SEND,
     AQ_TRACED_LARGE_RECEIVE, // its header has arrived
     AQ_TRACED_LARGE_HANDLER, // the function of the client
+    AQ_TRACED_LARGE_END,     // its data are here: the other function of the client
     AQ_TRACED_STREAM_SEND,   // to one neighbour
     AQ_TRACED_STREAM_RECEIVE,
     AQ_TRACED_STREAM_HANDLER, // for the messages of a round

@@ -15,6 +15,7 @@ const aq_trace_name_t aq_trace_names[AQ_TRACED_VISIBLE] = {
     [AQ_TRACED_LARGE_SEND] = {"large send", "am"},
     [AQ_TRACED_LARGE_RECEIVE] = {"large receive", "am"},
     [AQ_TRACED_LARGE_HANDLER] = {"large handler", "am"},
+    [AQ_TRACED_LARGE_END] = {"large end", "am"},
     [AQ_TRACED_STREAM_SEND] = {"stream send", "am"},
     [AQ_TRACED_STREAM_RECEIVE] = {"stream receive", "am"},
     [AQ_TRACED_STREAM_HANDLER] = {"stream handler", "am"},

@@ -25,8 +25,12 @@ static aq_large_turn_t message_end(aq_large_work_t *work)
 
 void aq_large_end(gasnetx_Large_t message)
 {
+    const aq_msg_head_t *head = &message->head;
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     if (message->received)
-        message->received(message->arg, message->head.nbytes, message->stored);
+        message->received(message->arg, head->nbytes, message->stored);
+    aq_trace_two_sided(AQ_TRACED_LARGE_END, begin, head->source, head->nbytes, head->tag,
+                       head->number);
     aq_msg_room_leave(message->head.source, aq_large_cost(&message->head));
     for (aq_large_child_t *child = message->children, *next; child; child = next) {
         next = child->next;

@@ -123,10 +123,10 @@ static uint32_t peer_of(const reader_t *reader, const json_t *args)
     return peer < reader->trace->ranks ? (uint32_t)peer : AQ_VIEW_NO_RANK;
 }
 
-// "handler 200", "large receive", "stream handler" ...
+// "handler 200", "large receive", "large end" ...
 static bool name_is_arrival(const char *name)
 {
-    return strstr(name, "handler") || strstr(name, "receive");
+    return strstr(name, "handler") || strstr(name, "receive") || strcmp(name, "large end") == 0;
 }
 
 static bool event_parse(const reader_t *reader, const json_t *json, aq_view_event_t *event)

@@ -42,6 +42,8 @@ value("ts") !~ /^[0-9]+\.[0-9][0-9][0-9]$/ { wrong("no time"); next }
 value("tid") !~ /^[0-9]+$/ { wrong("no thread"); next }
 phase ~ /^[Xib]$/ { written[pid]++ }
 phase == "X" && value("dur") !~ /^[0-9]+\.[0-9][0-9][0-9]$/ { wrong("no duration") }
+name == "large end" { large_ends++ }
+name == "large receive" { large_receives++ }
 { sub(/^large /, "", name) } # counts as a message with two sides
 phase ~ /^[Xb]$/ { count[name]++ }
 phase == "b" { begins[value("id")]++ }
@@ -74,6 +76,7 @@ END {
     total = wanted["Short request"] + wanted["Medium request"] + wanted["Long request"] + wanted["Short reply"] + wanted["Medium reply"]
     if (!some && (handlers != total || paired != total + wanted["send"] + wanted["stream send"])) { print handlers + 0 " handlers and " paired + 0 " pairs in place of " total; bad = 1 }
     if (!some && receives != wanted["send"]) { print receives + 0 " receives in place of " wanted["send"]; bad = 1 }
+    if (!some && (large_ends != large_receives || !large_ends)) { print large_ends + 0 " ends of " large_receives + 0 " large messages"; bad = 1 }
     if (!some && stream_receives != wanted["stream send"]) { print stream_receives + 0 " receives on streams in place of " wanted["stream send"]; bad = 1 }
     print paired " pairs, " dropped + 0 " dropped"
     exit bad
