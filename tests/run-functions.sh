@@ -621,11 +621,11 @@ ibv_with_minimum()
 }
 
 # Runs a job of conduit ibv that prints its counters at the end; its standard error is also kept in
-# the file `messages`.
+# the file `messages`. A job that hangs says for what its ranks wait, and is ended.
 ibv_with_counters()
 {
     local code=0
-    GASNET_STATS=1 gasnetrun_ibv "$@" 2>messages || code=$?
+    GASNET_STATS=1 timeout --foreground -s USR2 -k 20 300 gasnetrun_ibv "$@" 2>messages || code=$?
     cat messages
     return $code
 }
