@@ -400,10 +400,10 @@ on_ofi()
         gasnetrun_ofi -n "$ranks" "$@"
 }
 
-# The subtests that show most about a conduit in little time.
 # What travels over a network, for sanitizers, with which each subtest takes long.
 sanitized_part='am_args am_medium am_long am_flood_short am_flood_mixed am_deadlock am_sleeper am_immediate_retry npam_sizes npam_many rma_values rma_segment rma_order rma_nbi rma_pair atomic-nbi atomic-count barrier_am barrier_many vis-strided vis-vector coll_same coll_many gather_many split_many hsl endpoint_am endpoint_threads window_threads fence_threads notice_threads concurrent_split'
 
+# The subtests that show most about a conduit in little time.
 ofi_part='am_args am_medium am_long am_flood_mixed am_deadlock am_sleeper npam_sizes rma_values rma_nbi atomic-nbi barrier_am vis-strided coll_same gather_many'
 
 # In a virtual machine, with Yama's restriction that is the default of some distributions: the kernel copies between
