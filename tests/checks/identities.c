@@ -516,6 +516,7 @@ static void drop_accesses(uint64_t dropped[3])
 typedef struct pushed {
     void *dest;
     uint64_t nbytes;
+    uint64_t number;
     uint16_t from, to;
     uint8_t handler, nargs, reply, zero;
     int32_t args[16];

@@ -416,6 +416,7 @@ static void route_unregistered(void)
 typedef struct pushed {
     void *dest;
     uint64_t nbytes;
+    uint64_t number;
     uint16_t from, to;
     uint8_t handler, nargs, reply, zero;
     int32_t args[16];
