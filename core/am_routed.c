@@ -115,7 +115,7 @@ static __attribute__((noinline, cold)) int reply_traced(gex_Token_t token, const
     const uint32_t jobrank = token->arrival->source;
     int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t traced = *am;
-    if (am->category == AQ_AM_LONG && aq_long_push_needed(jobrank, route, am)) {
+    if (is_pushed(route, jobrank, am)) {
         const aq_carried_t carried = aq_carried_begin(route.from, jobrank, am);
         aq_long_push_reply(token, am, carried.number);
         return aq_traced_send_end(carried.opened, 0);

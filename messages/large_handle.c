@@ -31,7 +31,7 @@ void aq_large_end(gasnetx_Large_t message)
         message->received(message->arg, head->nbytes, message->stored);
     aq_trace_two_sided(AQ_TRACED_LARGE_END, begin, head->source, head->nbytes, head->tag,
                        head->number);
-    aq_msg_room_leave(message->head.source, aq_large_cost(&message->head));
+    aq_msg_room_leave(head->source, aq_large_cost(head));
     for (aq_large_child_t *child = message->children, *next; child; child = next) {
         next = child->next;
         if (child->send)
