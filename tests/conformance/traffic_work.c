@@ -63,7 +63,7 @@ enum { LARGES = 2, SMALL_LARGE = 100, LARGES_BYTES = SMALL_LARGE + LARGE, LARGE_
 enum { NOTICES = 3, RUNS = 2, NOTE_BYTES = 32, FAR = 2, FAR_NOTICES = FAR * NOTICES };
 enum { ONCE_RUNS = 1 + FAR * RUNS };
 /* A Long to each of these endpoints travels in pieces: its segment is not mapped. */
-enum { FAR_BYTES = 1 << 18, FAR_LONG = 200000, FAR_LONGS_BYTES = FAR * FAR_LONG };
+enum { FAR_BYTES = 1 << 18, FAR_LONG_MOST = 200000 };
 
 /* Each thread of each rank has a slot of its own in all segments, in whose first half slots are,
  * and each operation its own bytes there. */
@@ -76,6 +76,7 @@ static unsigned threads;
 static int hangs;
 static gex_AD_t domain;
 static gex_EP_t far[FAR];
+static size_t far_long; /* bytes of each Long to them, at most what this job allows */
 static atomic_uint_least64_t longs_arrived, replies_arrived;
 
 static void check(int holds, const char *what)
@@ -219,13 +220,13 @@ static void notify_large(gex_Rank_t to, char *at)
 /* Between further endpoints, with an identity and without. */
 static void send_far(gex_Rank_t to)
 {
-    static char bytes[FAR_LONG];
+    static char bytes[FAR_LONG_MOST];
     for (int i = 0; i < FAR; i++) {
         const gex_TM_t pair = gex_TM_Pair(far[i], gex_EP_QueryIndex(far[i]));
         void *address;
         gex_Event_Wait(gex_EP_QueryBoundSegmentNB(pair, to, &address, NULL, NULL, 0));
         notify_at(pair, to, (char *)address + PIECE, address);
-        gex_AM_RequestLong0(pair, to, H_LONG, bytes, FAR_LONG, (char *)address + 2 * PIECE,
+        gex_AM_RequestLong0(pair, to, H_LONG, bytes, far_long, (char *)address + 2 * PIECE,
                             GEX_EVENT_NOW, 0);
     }
 }
@@ -453,7 +454,7 @@ static uint64_t is_once(gex_Rank_t to, size_t place)
     case 2:
         return is_next * FAR;
     case 3:
-        return is_next * FAR_LONGS_BYTES;
+        return is_next * FAR * far_long;
     case 4:
         return is_next * ONCE_RUNS;
     case 8:
@@ -475,7 +476,7 @@ static uint64_t is_once(gex_Rank_t to, size_t place)
     case 21:
         return is_previous * FAR + is_last(to, place);
     case 22:
-        return is_previous * FAR_LONGS_BYTES;
+        return is_previous * FAR * far_long;
     case 23:
         return is_previous * ONCE_RUNS;
     case 25:
@@ -535,7 +536,7 @@ static void print_pair(gex_Rank_t to)
 static void check_counters(void)
 {
     const volatile gasnetx_counters_t *counters = gasnetx_Counters(GEX_EP_INVALID);
-    uint64_t requests = 0, bytes = FAR_LONGS_BYTES;
+    uint64_t requests = 0, bytes = FAR * far_long;
     for (gex_Rank_t to = 0; to < size; to++) {
         requests += threads * shorts(me, to);
         bytes += threads * request_bytes(to);
@@ -599,6 +600,8 @@ int main(int argc, char **argv)
     check(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "no segment");
     gex_AD_Create(&domain, team, GEX_DT_U64, GEX_OP_ADD, 0);
     make_far(client);
+    far_long = gex_AM_LUBRequestLong();
+    far_long = far_long < FAR_LONG_MOST ? far_long : FAR_LONG_MOST;
     register_larges();
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     if (argc > 2 && strcmp(argv[2], "lasts") == 0)
