@@ -1,14 +1,14 @@
 /*
  * chaos_work: a job that checks everything it does, for tests/chaos/run.
  *
- *   chaos_work [--seconds S] [--threads T] [--seed N] [--split]
+ *   chaos_work [--seconds S] [--while FILE] [--threads T] [--seed N] [--split]
  *
  * T threads of each rank (2; at most 4) work in rounds, thread t of every rank on teams of their
- * own, until S seconds (2) are over on rank 0. In each round a thread sends active messages to all
- * ranks, puts and gets data, draws tickets by remote atomics, and takes part in collectives; with
- * --split it also splits its team. Every message carries its number, so that the target knows which
- * came twice; behind a barrier it knows which are lost; all data is a pattern that follows from who
- * wrote it and when.
+ * own, until S seconds (2) are over on rank 0; with --while also until FILE is gone there. In each
+ * round a thread sends active messages to all ranks, puts and gets data, draws tickets by remote
+ * atomics, and takes part in collectives; with --split it also splits its team. Every message
+ * carries its number, so that the target knows which came twice; behind a barrier it knows which
+ * are lost; all data is a pattern that follows from who wrote it and when.
  *
  * Rank 0 prints "round N" now and then, which shows progress, and at the end
  *
@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     RANKS_MAX = 16,
@@ -58,6 +59,7 @@ static gex_Segment_t segment;
 static gex_Rank_t me, ranks;
 static char *bases[RANKS_MAX];
 static int thread_count = 2, seconds = 2, splitting;
+static const char *kept_by; /* a file, or NULL */
 static uint64_t seed = 1;
 static worker_t workers[THREADS_MAX];
 
@@ -457,7 +459,7 @@ static void show_progress(const worker_t *w, double at)
 /* Whether rank 0 says that it is enough. */
 static int is_over(worker_t *w, double end)
 {
-    char over = (char)(me == 0 && now() >= end);
+    char over = (char)(me == 0 && now() >= end && !(kept_by && access(kept_by, F_OK) == 0));
 
     gex_Event_Wait(gex_Coll_BroadcastNB(w->all, 0, &over, &over, 1, 0));
     return over;
@@ -576,6 +578,8 @@ static void read_options(int argc, char **argv)
             splitting = 1;
         else if (strcmp(argv[i], "--seconds") == 0 && ++i)
             seconds = atoi(value);
+        else if (strcmp(argv[i], "--while") == 0 && ++i)
+            kept_by = value;
         else if (strcmp(argv[i], "--threads") == 0 && ++i)
             thread_count = atoi(value);
         else if (strcmp(argv[i], "--seed") == 0 && ++i)

@@ -83,7 +83,8 @@ says 2 "$unmoved"
 # threads.
 renew="rdma link delete rxe0 && rdma link add rxe0 type rxe netdev eth0"
 eval "$renew" && ssh -F /run/bed/ssh_config g2 "PATH=$PATH; $renew" || fail "rxe0 cannot be made again"
-GASNET_RCV_THREAD=1 GASNET_IBV_CONNECT=ud start chaos_work --seconds 10 --threads 2
+touch busy
+GASNET_RCV_THREAD=1 GASNET_IBV_CONNECT=ud start chaos_work --while "$PWD/busy" --threads 2
 for _ in $(seq 100); do
     # The one that stands by for the first port, and one for puts and gets.
     [ "$(rdma res show qp | grep -c '^link rxe0/1 .* type RC state RTS ')" -lt 2 ] || break
@@ -91,6 +92,11 @@ for _ in $(seq 100); do
 done
 sleep 1 # the other rank has them, too
 loses 100
+for _ in $(seq 600); do
+    [ "$(grep -c 'warning: .*: its messages, puts and gets take ' out)" -lt 2 ] || break
+    sleep 0.1
+done
+rm busy
 wait "$job" || fail "the job ends with exit code $? when the wire of the first port is cut"
 grep -qE '^chaos_work: [1-9][0-9]* rounds, lost 0, twice 0, wrong 0$' out || fail "nothing was checked"
 [ "$(grep -cE '^ibv: rank [01] moved links to another port 1 times' out)" = 2 ] ||

@@ -63,6 +63,17 @@ cut()
     ip link set "$2" down
 }
 
+# moved COUNT: waits until so many ranks have said that a link to another rank moved to another port.
+moved()
+{
+    for _ in $(seq 600); do
+        [ "$(sed -nE 's/^.*: rank ([0-9]+) of .* warning: .*: its messages, puts and gets take .*/\1/p' out |
+            sort -u | wc -l)" -lt "$1" ] || return 0
+        sleep 0.1
+    done
+    fail "not $1 ranks moved a link"
+}
+
 # mend DEVICE LINK: brings a link up again. The device is made anew: what the kernel sends for librdmacm
 # while the link is down breaks the device's queue pair for management (number 1) for good.
 mend()
@@ -231,12 +242,15 @@ ip link set veth0 up
 # The link of the first port goes down while three ranks over three ports send messages, put and get,
 # and then that of the second: the next one carries on, nothing is lost and nothing comes twice. Each
 # of the three links of the job begins at another port. The next job uses both again.
-GASNET_IBV_CONNECT=ud GASNET_IBV_PORTS=rxe0+rxe1+rxe2 timeout -s KILL 100 \
-    gasnetrun_ibv -n 3 chaos_work --seconds 10 --threads 2 >out 2>&1 &
+touch busy
+GASNET_IBV_CONNECT=ud GASNET_IBV_PORTS=rxe0+rxe1+rxe2 timeout -s KILL 200 \
+    gasnetrun_ibv -n 3 chaos_work --while "$PWD/busy" --threads 2 >out 2>&1 &
 job=$!
 stands_by 6 && sleep 1
 cut rxe0 veth0
 cut rxe1 veth2
+moved 3
+rm busy
 wait $job || fail "the job ends with exit code $? when the first links go down"
 grep -qE '^chaos_work: [1-9][0-9]* rounds, lost 0, twice 0, wrong 0$' out || fail "nothing was checked"
 [ "$(grep -cE '^ibv: rank [012] moved links to another port [1-9][0-9]* times' out)" = 3 ] ||
