@@ -66,7 +66,7 @@ none_there()
 gasnetrun_ibv -n 2 -H g1,g2 hostname >out 2>err || fail "a job on two hosts ends with $?"
 [ "$(sort out | xargs)" = 'g1 g2' ] || fail "there is not one rank on each host"
 counters_say 4 ' connected to 3 peers by 3 queue pairs' -n 4 -H g1,g2 \
-    conform-seq am_args rma_segment || exit
+    conform-seq am_args rma_values coll_same || exit
 
 # With 16, the device retransmits the lost end of a message after 0.27 seconds.
 export GASNET_QP_TIMEOUT=16
