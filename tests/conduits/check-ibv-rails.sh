@@ -63,15 +63,17 @@ cut()
     ip link set "$2" down
 }
 
-# moved COUNT: waits until so many ranks have said that a link to another rank moved to another port.
+# moved COUNT: waits until the links of so many ranks have moved to another port, as one rank of each
+# link says.
 moved()
 {
-    for _ in $(seq 600); do
-        [ "$(sed -nE 's/^.*: rank ([0-9]+) of .* warning: .*: its messages, puts and gets take .*/\1/p' out |
+    local until=$((SECONDS + 60))
+    while [ $SECONDS -lt $until ]; do
+        [ "$(sed -nE 's/^.*: rank ([0-9]+) of .* does not reach rank ([0-9]+) .*: its messages, .*/\1\n\2/p' out |
             sort -u | wc -l)" -lt "$1" ] || return 0
         sleep 0.1
     done
-    fail "not $1 ranks moved a link"
+    fail "not the links of $1 ranks have moved"
 }
 
 # mend DEVICE LINK: brings a link up again. The device is made anew: what the kernel sends for librdmacm
