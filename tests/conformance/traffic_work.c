@@ -37,7 +37,9 @@ enum {
     H_MEDIUM_BACK,
     H_NOTICE,
     H_HANG,
-    H_PING
+    H_PING,
+    H_FAR,
+    H_FAR_BACK
 };
 enum { SEGMENT = 1 << 18, MOST_THREADS = 8 };
 
@@ -62,8 +64,10 @@ enum { LARGES = 2, SMALL_LARGE = 100, LARGES_BYTES = SMALL_LARGE + LARGE, LARGE_
  * endpoints. */
 enum { NOTICES = 3, RUNS = 2, NOTE_BYTES = 32, FAR = 2, FAR_NOTICES = FAR * NOTICES };
 enum { ONCE_RUNS = 1 + FAR * RUNS };
-/* A Long to each of these endpoints travels in pieces: its segment is not mapped. */
-enum { FAR_BYTES = 1 << 18, FAR_LONG_MOST = 200000 };
+/* A Long to each of these endpoints travels in pieces, and so does the reply to it: their segments
+ * are not mapped. */
+enum { FAR_LONG_MOST = 200000, FAR_AT = 2 * PIECE, FAR_BACK_AT = FAR_AT + FAR_LONG_MOST };
+enum { FAR_BYTES = 1 << 19 };
 
 /* Each thread of each rank has a slot of its own in all segments, in whose first half slots are,
  * and each operation its own bytes there. */
@@ -76,7 +80,7 @@ static unsigned threads;
 static int hangs;
 static gex_AD_t domain;
 static gex_EP_t far[FAR];
-static size_t far_long; /* bytes of each Long to them, at most what this job allows */
+static size_t far_long, far_back; /* bytes of each Long to them, and of its reply */
 static atomic_uint_least64_t longs_arrived, replies_arrived;
 
 static void check(int holds, const char *what)
@@ -125,6 +129,23 @@ static void on_long(gex_Token_t token, void *payload, size_t nbytes)
 {
     (void)token, (void)payload, (void)nbytes;
     longs_arrived++;
+}
+
+/* The arguments are where the reply goes. */
+static void on_far(gex_Token_t token, void *payload, size_t nbytes, gex_AM_Arg_t high,
+                   gex_AM_Arg_t low)
+{
+    void *back = (void *)((uintptr_t)(uint32_t)high << 32 | (uint32_t)low);
+    longs_arrived++;
+    (void)nbytes;
+    gex_AM_ReplyLong0(token, H_FAR_BACK, payload, far_back, back, GEX_EVENT_NOW, 0);
+}
+
+static void on_far_back(gex_Token_t token, void *payload, size_t nbytes)
+{
+    (void)token, (void)payload;
+    check(nbytes == far_back, "the reply of a far Long has another size");
+    replies_arrived++;
 }
 
 static void on_short_back(gex_Token_t token)
@@ -226,8 +247,10 @@ static void send_far(gex_Rank_t to)
         void *address;
         gex_Event_Wait(gex_EP_QueryBoundSegmentNB(pair, to, &address, NULL, NULL, 0));
         notify_at(pair, to, (char *)address + PIECE, address);
-        gex_AM_RequestLong0(pair, to, H_LONG, bytes, far_long, (char *)address + 2 * PIECE,
-                            GEX_EVENT_NOW, 0);
+        const uint64_t back =
+            (uintptr_t)gex_Segment_QueryAddr(gex_EP_QuerySegment(far[i])) + FAR_BACK_AT;
+        gex_AM_RequestLong2(pair, to, H_FAR, bytes, far_long, (char *)address + FAR_AT,
+                            GEX_EVENT_NOW, 0, (gex_AM_Arg_t)(back >> 32), (gex_AM_Arg_t)back);
     }
 }
 
@@ -313,7 +336,7 @@ static void *work(void *number)
 /* All that is sent to this rank has arrived, and so have the replies. */
 static void await_all(void)
 {
-    uint64_t replies = ONCE_RUNS;
+    uint64_t replies = ONCE_RUNS + FAR;
     for (gex_Rank_t to = 0; to < size; to++)
         replies += threads * (shorts(me, to) + mediums(to) + RUNS + 1);
     GASNET_BLOCKUNTIL(replies_arrived == replies &&
@@ -457,6 +480,10 @@ static uint64_t is_once(gex_Rank_t to, size_t place)
         return is_next * FAR * far_long;
     case 4:
         return is_next * ONCE_RUNS;
+    case 6:
+        return is_previous * FAR;
+    case 7:
+        return is_previous * FAR * far_back;
     case 8:
         return is_next * (1 + FAR_NOTICES);
     case 9:
@@ -478,7 +505,9 @@ static uint64_t is_once(gex_Rank_t to, size_t place)
     case 22:
         return is_previous * FAR * far_long;
     case 23:
-        return is_previous * ONCE_RUNS;
+        return is_previous * ONCE_RUNS + is_next * FAR;
+    case 24:
+        return is_next * FAR * far_back;
     case 25:
         return is_previous * LARGES;
     case 26:
@@ -554,17 +583,24 @@ static void check_counters(void)
     check(counters->stream_messages == (me ? me + 1 : 0), "the counter of streams is wrong");
 }
 
+static size_t far_bytes(size_t limit)
+{
+    return limit < FAR_LONG_MOST ? limit : FAR_LONG_MOST;
+}
+
 static void make_far(gex_Client_t client)
 {
     const gasnetx_identity_t secret = {{1, 2, 3}};
     gex_AM_Entry_t table[] = {
         {H_NOTICE, (gex_AM_Fn_t)on_notice, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 8, NULL, NULL},
-        {H_LONG, (gex_AM_Fn_t)on_long, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 0, NULL, NULL}};
+        {H_FAR, (gex_AM_Fn_t)on_far, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 2, NULL, NULL},
+        {H_FAR_BACK, (gex_AM_Fn_t)on_far_back, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REPLY, 0, NULL,
+         NULL}};
     gex_Segment_t segment;
     for (int i = 0; i < FAR; i++)
         check(gasnetx_EP_Create(&far[i], client, GEX_EP_CAPABILITY_ALL, 0, i ? &secret : NULL) ==
                       GASNET_OK &&
-                  gex_EP_RegisterHandlers(far[i], table, 2) == GASNET_OK &&
+                  gex_EP_RegisterHandlers(far[i], table, 3) == GASNET_OK &&
                   gex_Segment_Create(&segment, client, NULL, FAR_BYTES, GEX_MK_HOST, 0) ==
                       GASNET_OK &&
                   gex_EP_BindSegment(far[i], segment, 0) == GASNET_OK &&
@@ -600,8 +636,8 @@ int main(int argc, char **argv)
     check(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "no segment");
     gex_AD_Create(&domain, team, GEX_DT_U64, GEX_OP_ADD, 0);
     make_far(client);
-    far_long = gex_AM_LUBRequestLong();
-    far_long = far_long < FAR_LONG_MOST ? far_long : FAR_LONG_MOST;
+    far_long = far_bytes(gex_AM_LUBRequestLong());
+    far_back = far_bytes(gex_AM_LUBReplyLong());
     register_larges();
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     if (argc > 2 && strcmp(argv[2], "lasts") == 0)

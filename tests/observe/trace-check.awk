@@ -73,7 +73,7 @@ END {
     if (!some && dropped) { print dropped " events are dropped"; bad = 1 }
     if (!paired) { print "nothing is paired"; bad = 1 }
     for (name in wanted) if (!some && count[name] != wanted[name]) { print count[name] + 0 " in place of " wanted[name] " events " name; bad = 1 }
-    total = wanted["Short request"] + wanted["Medium request"] + wanted["Long request"] + wanted["Short reply"] + wanted["Medium reply"]
+    total = wanted["Short request"] + wanted["Medium request"] + wanted["Long request"] + wanted["Short reply"] + wanted["Medium reply"] + wanted["Long reply"]
     if (!some && (handlers != total || paired != total + wanted["send"] + wanted["stream send"])) { print handlers + 0 " handlers and " paired + 0 " pairs in place of " total; bad = 1 }
     if (!some && receives != wanted["send"]) { print receives + 0 " receives in place of " wanted["send"]; bad = 1 }
     if (!some && (large_ends != large_receives || !large_ends)) { print large_ends + 0 " ends of " large_receives + 0 " large messages"; bad = 1 }
