@@ -112,15 +112,15 @@ by_rails='am_args am_medium am_long am_flood_mixed rma_heap rma_segment rma_nbi 
 spreads 2 "$both" -n 2 conform-seq $by_rails am_flood_short am_deadlock am_long_zero npam_sizes rma_values rma_order \
     rma_overwrite rma_pair vis-vector vis-indexed atomic-away barrier_many coll_same coll_segment coll_many gather_sizes \
     fence_region notice_frames window_churn endpoint_am endpoint_long
-# shellcheck disable=SC2086
 GASNET_IBV_PORTS=rxe0+rxe1 GASNET_NUM_QPS=8 \
-    spreads 2 "2 ports, 8 queue pairs a peer; 7 of the further ones in use; $did 0 " -n 2 conform-seq $by_rails
+    spreads 2 "2 ports, 8 queue pairs a peer; 7 of the further ones in use; $did 0 " \
+    -n 2 conform-seq am_args rma_segment rma_nbi
 export GASNET_IBV_PORTS=rxe0+rxe1+rxe2 GASNET_IBV_CONNECT=ud
 # shellcheck disable=SC2086
 spreads 2 "3 ports, 3 queue pairs a peer; 2 of the further ones in use; $did 0 " -n 2 conform-seq $by_rails
-# shellcheck disable=SC2086
 GASNET_NUM_QPS=12 \
-    spreads 2 "3 ports, 12 queue pairs a peer; 11 of the further ones in use; $did 0 " -n 2 conform-seq $by_rails
+    spreads 2 "3 ports, 12 queue pairs a peer; 11 of the further ones in use; $did 0 " \
+    -n 2 conform-seq am_args rma_segment rma_nbi
 unset GASNET_IBV_CONNECT
 spreads 3 "3 ports, 3 queue pairs a peer; 4 of the .* $did 0 " \
     -n 3 conform-par --threads 2 rma_segment rma_nbi
