@@ -64,8 +64,8 @@ enum { LARGES = 2, SMALL_LARGE = 100, LARGES_BYTES = SMALL_LARGE + LARGE, LARGE_
  * endpoints. */
 enum { NOTICES = 3, RUNS = 2, NOTE_BYTES = 32, FAR = 2, FAR_NOTICES = FAR * NOTICES };
 enum { ONCE_RUNS = 1 + FAR * RUNS };
-/* A Long to each of these endpoints travels in pieces, and so does the reply to it: their segments
- * are not mapped. */
+/* A Long to the endpoint with an identity travels in pieces, and so does the reply to it. Those of
+ * the other one do where they are longer than a message: its segment is not mapped. */
 enum { FAR_LONG_MOST = 200000, FAR_AT = 2 * PIECE, FAR_BACK_AT = FAR_AT + FAR_LONG_MOST };
 enum { FAR_BYTES = 1 << 19 };
 
@@ -137,7 +137,7 @@ static void on_far(gex_Token_t token, void *payload, size_t nbytes, gex_AM_Arg_t
 {
     void *back = (void *)((uintptr_t)(uint32_t)high << 32 | (uint32_t)low);
     longs_arrived++;
-    (void)nbytes;
+    check(nbytes == far_long, "a far Long has another size");
     gex_AM_ReplyLong0(token, H_FAR_BACK, payload, far_back, back, GEX_EVENT_NOW, 0);
 }
 
@@ -583,6 +583,7 @@ static void check_counters(void)
     check(counters->stream_messages == (me ? me + 1 : 0), "the counter of streams is wrong");
 }
 
+/* At most what this job allows. */
 static size_t far_bytes(size_t limit)
 {
     return limit < FAR_LONG_MOST ? limit : FAR_LONG_MOST;
@@ -597,6 +598,8 @@ static void make_far(gex_Client_t client)
         {H_FAR_BACK, (gex_AM_Fn_t)on_far_back, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REPLY, 0, NULL,
          NULL}};
     gex_Segment_t segment;
+    far_long = far_bytes(gex_AM_LUBRequestLong());
+    far_back = far_bytes(gex_AM_LUBReplyLong());
     for (int i = 0; i < FAR; i++)
         check(gasnetx_EP_Create(&far[i], client, GEX_EP_CAPABILITY_ALL, 0, i ? &secret : NULL) ==
                       GASNET_OK &&
@@ -636,8 +639,6 @@ int main(int argc, char **argv)
     check(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "no segment");
     gex_AD_Create(&domain, team, GEX_DT_U64, GEX_OP_ADD, 0);
     make_far(client);
-    far_long = far_bytes(gex_AM_LUBRequestLong());
-    far_back = far_bytes(gex_AM_LUBReplyLong());
     register_larges();
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     if (argc > 2 && strcmp(argv[2], "lasts") == 0)
