@@ -38,7 +38,18 @@ extern "C" {
 #else
 #define AQ_API_INLINE static inline
 #endif
-#define AQ_API extern __attribute__((visibility("default")))
+#define AQ_API_VARIABLE extern __attribute__((visibility("default")))
+// A function. Calls go straight through the table of addresses, without a stub of the PLT, which is
+// a jump more; where the library is linked statically, the linker makes them direct calls.
+// Addresses are looked up when the program starts.
+#ifdef __has_attribute
+#if __has_attribute(noplt)
+#define AQ_API AQ_API_VARIABLE __attribute__((noplt))
+#endif
+#endif
+#ifndef AQ_API
+#define AQ_API AQ_API_VARIABLE
+#endif
 
 // ---- constants ----
 
@@ -324,7 +335,7 @@ AQ_API int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t s
 // not communicate and cannot return an error: on failure it calls gasnet_exit or
 // gasnett_fatalerror. It is not called with GASNET_SEGMENT_EVERYTHING or for gex_Segment_Create.
 // Not in the specification, but clients use it.
-AQ_API void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
+AQ_API_VARIABLE void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
 // A kind of memory; see gasnet_mk.h.
 typedef struct gex_mk *gex_MK_t;

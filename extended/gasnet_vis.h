@@ -108,7 +108,7 @@ AQ_API void gex_VIS_SetPeerCompletionHandler(gex_AM_Index_t handler, const void 
 // ---- GASNet-1 ----
 
 // The primordial team, which GASNet-1 calls use.
-AQ_API gex_TM_t aq_api_gasnet1_team;
+AQ_API_VARIABLE gex_TM_t aq_api_gasnet1_team;
 
 // The GASNet-1 forms of the calls above, without flags. The strides hold ptrdiff_t values, count[0]
 // is the size of a block in bytes, and count[1] to count[stridelevels] are the number of blocks in

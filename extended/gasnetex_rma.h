@@ -194,7 +194,7 @@ AQ_API_INLINE void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
 }
 
 // The primordial team, which GASNet-1 calls use; set by gex_Client_Init and gasnet_init.
-AQ_API gex_TM_t aq_api_gasnet1_team;
+AQ_API_VARIABLE gex_TM_t aq_api_gasnet1_team;
 
 // GASNet-1 split-phase barrier over the whole job. gasnet_barrier_notify starts the barrier without
 // blocking; then gasnet_barrier_wait blocks until all ranks have started, or the caller repeats

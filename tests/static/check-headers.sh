@@ -1,7 +1,7 @@
 #!/bin/bash
 # build-headers: each installed header compiles alone, as C11 and as C++11, in every thread mode;
-# and our headers give a program that includes <gasnetex.h> fewer than 3,000 lines after
-# preprocessing.
+# our headers give a program that includes <gasnetex.h> fewer than 3,000 lines after
+# preprocessing; and calls of the library take no stub of the PLT where the compiler can do without.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 include=$AQ_BUILD/installed/include
@@ -36,3 +36,16 @@ lines=$(cc -DGASNET_PAR -I"$include" -I"$include/smp-conduit" -E hello.c |
     echo "A program that includes <gasnetex.h> compiles $lines lines of our headers; it should be 100 to 2,999."
     exit 1
 }
+
+# Which way calls of the library go in a program for a shared library: one line for each, the kind of its relocation.
+printf '#include <gasnetex.h>\nint poll(void) { return gasnet_AMPoll(); }\n' >poll.c
+printf '#if !defined __x86_64__ || !__has_attribute(noplt)\n#error\n#endif\n' >able.c
+if cc -E able.c >able.out 2>&1; then
+    cc -DGASNET_PAR -I"$include" -I"$include/smp-conduit" -O1 -fPIC -c poll.c -o poll.o &&
+        objdump -r poll.o | awk '/aq_|gasnet/ { print $2 }' >calls || exit
+    grep -q GOTPC calls && ! grep -q PLT calls || {
+        echo "A call of the library takes a stub of the PLT:"
+        cat calls
+        exit 1
+    }
+fi
