@@ -559,7 +559,7 @@ ofi_lost()
     done
 }
 
-# on_ibv [--rails N] [--two] COMMAND ...: runs the commands in one virtual machine with a verbs device
+# on_ibv [--rails N] [--two] [--random] COMMAND ...: runs the commands in one virtual machine with a verbs device
 # or several, or in the first of two. No ranks of jobs over conduit ibv share memory. Ranks block, because a spinning
 # rank would keep an emulated processor from the threads that carry packets. The device must never have had to wait
 # for a buffer.
@@ -570,10 +570,10 @@ on_ibv()
         options+=(--rails "$2")
         shift 2
     }
-    [ "$1" != --two ] || {
-        options+=(--two)
+    while [[ $1 =~ ^--(two|random)$ ]]; do
+        options+=("$1")
         shift
-    }
+    done
     has_ibv || skip "conduit ibv is not in this build (packages libibverbs-dev and librdmacm-dev)"
     "$AQ_SRC/tests/beds/rxe-vm/run" "${options[@]}" -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
         ibv_jobs "$@"' bash "$@"
@@ -592,6 +592,17 @@ ibv_jobs()
     run_jobs "$@" || return
     waits=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/*rnr*err | xargs)
     [ "$waits" = "0 0 0" ] || { echo "The device had to wait for buffers: $waits times."; return 1; }
+}
+
+# In a virtual machine: runs the command with random addresses in each process, so that ranks have
+# their segments, functions and buffers at different ones.
+scattered()
+{
+    local code=0
+    echo 2 >/proc/sys/kernel/randomize_va_space
+    "$@" || code=$?
+    echo 0 >/proc/sys/kernel/randomize_va_space
+    return $code
 }
 
 # ibv_parts PART ...: in a virtual machine, runs the jobs of these parts of the file ibv-jobs.
