@@ -251,7 +251,7 @@ static void places_print(const aq_ibv_ports_t *ports, print_line_t *print, void 
 static void rank_print(size_t rank, const seat_t *seat, const char *port, const char *reason,
                        print_line_t *print, void *arg)
 {
-    char label[32], text[1024];
+    char label[40], text[1024];
     snprintf(label, sizeof label, "rank %zu of a host", rank);
     snprintf(text, sizeof text, "%s%s%s: %s", port,
              *seat->place.processors ? ", on processors " : "", seat->place.processors, reason);
