@@ -10,6 +10,8 @@
  *                          in the segment); the job ends with a sentence
  * Prints "N drops, M complaints".
  */
+#include "pushed_long.h"
+
 #include <aqueduct.h>
 #include <gasnet_coll.h>
 #include <gasnet_ratomic.h>
@@ -511,16 +513,6 @@ static void drop_accesses(uint64_t dropped[3])
         }
     barrier();
 }
-
-// As it travels: core/long_push.c.
-typedef struct pushed {
-    void *dest;
-    uint64_t nbytes;
-    uint64_t number;
-    uint16_t from, to;
-    uint8_t handler, nargs, reply, zero;
-    int32_t args[16];
-} pushed_t;
 
 // Messages of the library, with tags that rank 2 makes up.
 static void forge(uint64_t dropped[3])

@@ -8,6 +8,7 @@
  * without debug checks sends whatever the client asks for, so that this client can play a peer that
  * is wrong.
  */
+#include "pushed_long.h"
 #include "wrong_peer.h"
 
 #include <fcntl.h>
@@ -412,15 +413,6 @@ static void route_unregistered(void)
 {
     gex_AM_RequestShort1(tm, 0, H_ROUTE, 0, 1 << 8 | H_NONE);
 }
-
-typedef struct pushed {
-    void *dest;
-    uint64_t nbytes;
-    uint64_t number;
-    uint16_t from, to;
-    uint8_t handler, nargs, reply, zero;
-    int32_t args[16];
-} pushed_t;
 
 static void send_pushed(pushed_t message, size_t nbytes)
 {
