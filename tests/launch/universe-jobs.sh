@@ -27,6 +27,20 @@ await_holds()
     done
     fail "the daemon holds $(holds "$1" | xargs), and held $(xargs <<<"$2") before"
 }
+
+# Prints what the daemon holds when its children have ended and it has closed what was for them.
+settled()
+{
+    local now last=
+    for _ in $(seq 100); do
+        now=$(holds "$1")
+        [ "$(sed -n 2p <<<"$now")" = 0 ] && [ "$now" = "$last" ] && break
+        last=$now
+        sleep 0.1
+    done
+    echo "$now"
+}
+
 clean_universe()
 {
     "$halt" 2>/dev/null
@@ -45,7 +59,7 @@ done)
 for _ in $(seq 5); do
     expect 0 "$run" -n 2 -H "$host" "$hello"
 done
-before=$(holds $memory)
+before=$(settled $memory)
 for _ in $(seq "$jobs"); do
     expect 0 "$run" -n 2 -H "$host" "$hello"
     silent
