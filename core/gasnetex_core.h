@@ -38,10 +38,11 @@ extern "C" {
 #else
 #define AQ_API_INLINE static inline
 #endif
+// Declares a public variable.
 #define AQ_API_VARIABLE extern __attribute__((visibility("default")))
-// A function. Calls go straight through the table of addresses, without a stub of the PLT, which is
-// a jump more; where the library is linked statically, the linker makes them direct calls.
-// Addresses are looked up when the program starts.
+// Declares a public function. Calls go straight through the table of addresses, without a stub of
+// the PLT, which is a jump more; where the library is linked statically, the linker makes them
+// direct calls. Addresses are looked up when the program starts.
 #ifdef __has_attribute
 #if __has_attribute(noplt)
 #define AQ_API AQ_API_VARIABLE __attribute__((noplt))
