@@ -28,7 +28,8 @@ await_holds()
     fail "the daemon holds $(holds "$1" | xargs), and held $(xargs <<<"$2") before"
 }
 
-# Prints what the daemon holds when its children have ended and it has closed what was for them.
+# Prints what the daemon holds when its children have ended and it has closed what was for them, or
+# what it holds after 10 s if they have not.
 settled()
 {
     local now last=
@@ -60,6 +61,7 @@ for _ in $(seq 5); do
     expect 0 "$run" -n 2 -H "$host" "$hello"
 done
 before=$(settled $memory)
+[ "$(sed -n 2p <<<"$before")" = 0 ] || fail "the daemon keeps children when its jobs have ended"
 for _ in $(seq "$jobs"); do
     expect 0 "$run" -n 2 -H "$host" "$hello"
     silent
