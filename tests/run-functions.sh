@@ -598,10 +598,11 @@ ibv_jobs()
 # their segments, functions and buffers at different ones.
 scattered()
 {
-    local code=0
-    echo 2 >/proc/sys/kernel/randomize_va_space
+    local code=0 setting=/proc/sys/kernel/randomize_va_space before
+    before=$(<$setting)
+    echo 2 >$setting
     "$@" || code=$?
-    echo 0 >/proc/sys/kernel/randomize_va_space
+    echo "$before" >$setting
     return $code
 }
 
