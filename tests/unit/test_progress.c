@@ -153,6 +153,7 @@ static unsigned turn_until(aq_api_wait_t *wait, const unsigned *counter)
 
 static _Atomic uint16_t waiting_cpus[3];
 static unsigned yields;
+static uint64_t yield_ns;         // that a yield takes
 static int processor = -1;        // the processor that this process runs on; -1: not known
 static cpu_set_t allowed = {{3}}; // processors that this process may use
 static unsigned moves;            // to other processors
@@ -162,6 +163,7 @@ static cpu_set_t moved_to;        // the processors that it could choose then
 int sched_yield(void)
 {
     yields++;
+    time_ns += yield_ns;
     return 0;
 }
 
@@ -265,11 +267,14 @@ static void test_leaves_processor(void **state)
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
 }
 
+enum { SWITCHES_NS = 5000 }; // what a yield takes if another process runs meanwhile
+
 // A client's own loop of polls yields if there are more ranks than processors, as long as no
 // message arrives.
 static void test_loop_of_polls(void **state)
 {
     (void)state;
+    yield_ns = SWITCHES_NS;
     for (unsigned ranks = 1; ranks <= 3; ranks++) {
         aq_job.boot->processors = 2;
         aq_progress_start(ranks);
@@ -280,6 +285,32 @@ static void test_loop_of_polls(void **state)
         }
         assert_int_equal(yields, ranks > 2 ? 5 : 0);
     }
+    aq_progress_start(1);
+    aq_job.boot->processors = 0;
+}
+
+static unsigned loop_yields(unsigned loops)
+{
+    yields = 0;
+    for (unsigned i = 0; i < 16 * loops; i++)
+        gasnet_AMPoll();
+    return yields;
+}
+
+// A loop of polls omits one yield after one that let no other process run, two after two, and at
+// most seven, until one lets a process run.
+static void test_vain_yields_are_omitted(void **state)
+{
+    (void)state;
+    aq_job.boot->processors = 2;
+    aq_progress_start(3);
+    yield_ns = SWITCHES_NS;
+    assert_int_equal(loop_yields(16), 16);
+    yield_ns = 0;
+    assert_int_equal(loop_yields(2 + 3 + 4 + 5 + 6 + 7 + 8), 7);
+    assert_int_equal(loop_yields(10 * 8), 10);
+    yield_ns = SWITCHES_NS;
+    assert_int_equal(loop_yields(16), 16);
     aq_progress_start(1);
     aq_job.boot->processors = 0;
 }
@@ -848,6 +879,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shared_processor, clear_record, remove_waiting_cpus),
         cmocka_unit_test_setup_teardown(test_leaves_processor, clear_record, remove_waiting_cpus),
         cmocka_unit_test_setup(test_loop_of_polls, clear_record),
+        cmocka_unit_test_setup(test_vain_yields_are_omitted, clear_record),
         cmocka_unit_test_setup(test_loop_beside_thread, clear_record),
         cmocka_unit_test_setup(test_yields_beside_thread, clear_record),
         cmocka_unit_test_setup_teardown(test_sleeper_waits_on_no_processor, clear_record,
