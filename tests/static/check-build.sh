@@ -1,20 +1,19 @@
 #!/bin/bash
 # build-VARIANT: builds the tree once more, in $AQ_BUILD/VARIANT, with warnings as errors.
-#   check-build.sh strict|debug|asan|tsan
+#   check-build.sh strict|asan|tsan
 #   check-build.sh fuzz PROGRAM ...
 # Only files that changed since the last time are compiled again. The other checks use the
-# installation of strict. debug has no shared libraries. It compiles the programs of the tests but
-# those of asan that it does not run itself. The other variants compile only the programs that run
-# with them: asan has the sanitizers of addresses and of undefined behaviour, tsan that of threads. fuzz makes the fuzzers for tests/fuzz/run, by
-# clang with libFuzzer: the main of fuzz_driver.c, which replays a corpus, gets another name, so
-# that the linker takes libFuzzer's main.
+# installations of strict and of asan. asan has --enable-debug, the sanitizers of addresses and of
+# undefined behaviour, and no shared libraries; tsan has the sanitizer of threads, and only the
+# programs that run with it. fuzz makes the fuzzers for tests/fuzz/run, by clang with libFuzzer: the
+# main of fuzz_driver.c, which replays a corpus, gets another name, so that the linker takes
+# libFuzzer's main.
 set -eu
 
 sanitized="--disable-shared CFLAGS=-O1\ -g1 --enable-sanitizer"
 case ${1-} in
 strict) options="--prefix=$AQ_BUILD/strict/installed" goal=all ;;
-debug) options="--enable-debug --disable-shared --prefix=$AQ_BUILD/debug/installed" goal=debug-programs ;;
-asan) options="--enable-debug $sanitized=address,undefined" goal=sanitized-programs ;;
+asan) options="--enable-debug --prefix=$AQ_BUILD/asan/installed $sanitized=address,undefined" goal=checked-programs ;;
 tsan) options="$sanitized=thread" goal=sanitized-programs ;;
 fuzz)
     fuzzed=-fsanitize=fuzzer-no-link,address,undefined
@@ -22,7 +21,7 @@ fuzz)
     goal="${*:2} CPPFLAGS=-Dmain=replay_main LDFLAGS=-fsanitize=fuzzer,address,undefined"
     ;;
 *)
-    echo "check-build: '${1-}' is not a variant; use strict, debug, asan, tsan or fuzz."
+    echo "check-build: '${1-}' is not a variant; use strict, asan, tsan or fuzz."
     exit 1
     ;;
 esac
