@@ -110,9 +110,16 @@ static inline void aq_vis_cursor_next(aq_vis_cursor_t *cursor)
         aq_vis_cursor_next_block(cursor);
 }
 
+// Moves by so many bytes, modulo 2^64 as strides are negative, too. A description that nobody has
+// checked yet may lead where there is no memory, and arithmetic of pointers has no such places.
+static inline void aq_vis_cursor_move(aq_vis_cursor_t *cursor, size_t nbytes)
+{
+    cursor->at = (char *)((uintptr_t)cursor->at + nbytes);
+}
+
 static inline void aq_vis_cursor_skip(aq_vis_cursor_t *cursor, size_t nbytes) // at most left
 {
-    cursor->at += nbytes;
+    aq_vis_cursor_move(cursor, nbytes);
     cursor->left -= nbytes;
     if (!cursor->left)
         aq_vis_cursor_next(cursor);

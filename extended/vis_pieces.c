@@ -76,15 +76,15 @@ static void next_of_list(aq_vis_cursor_t *c)
 // Advances the indices like an odometer; at points to the end of the finished block.
 static void next_of_grid(aq_vis_cursor_t *c)
 {
-    c->at -= c->shape.elem;
+    aq_vis_cursor_move(c, -c->shape.elem);
     for (unsigned i = 0; i < c->shape.dims; i++) {
         aq_vis_dim_t *dim = &c->shape.dim[i];
         if (++dim->index < dim->count) {
-            c->at += dim->stride[0];
+            aq_vis_cursor_move(c, (size_t)dim->stride[0]);
             c->left = c->shape.elem;
             return;
         }
-        c->at -= dim->stride[0] * (ptrdiff_t)(dim->count - 1);
+        aq_vis_cursor_move(c, (size_t)dim->stride[0] * (1 - dim->count));
         dim->index = 0;
     }
 }
@@ -100,7 +100,7 @@ void aq_vis_cursor_next_block(aq_vis_cursor_t *c)
 void aq_vis_cursor_skip_rows(aq_vis_cursor_t *c, size_t rows)
 {
     aq_vis_dim_t *dim = c->shape.dim;
-    c->at += dim->stride[0] * (ptrdiff_t)(rows - 1);
+    aq_vis_cursor_move(c, (size_t)dim->stride[0] * (rows - 1));
     dim->index += rows - 1;
     aq_vis_cursor_skip(c, c->left);
 }

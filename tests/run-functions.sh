@@ -45,6 +45,12 @@ in_build()
     fi
 }
 
+# Runs a command of in_build asan whose faults the library tells, not the sanitizer.
+telling_faults()
+{
+    ASAN_OPTIONS=$ASAN_OPTIONS:handle_segv=0:handle_sigbus=0 "$@"
+}
+
 # Runs a program with $1 ranks over the fake conduit (tests/conduits). GASNET_SUPERNODE_MAXSIZE=N
 # makes each group of N ranks share memory.
 on_fake()
