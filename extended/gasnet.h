@@ -223,7 +223,7 @@ AQ_API_INLINE int aq_api_memset_mapped(gex_TM_t tm, gasnet_node_t node, void *de
     intptr_t shift;
     if (!aq_api_mapped(tm, node, &shift))
         return 0;
-    memset((char *)dest + shift, val, nbytes);
+    memset(aq_api_shifted(dest, shift), val, nbytes);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     return 1;
 }

@@ -60,15 +60,22 @@ AQ_API_INLINE void aq_api_copy(void *dest, const void *src, size_t nbytes)
         memcpy(dest, src, nbytes);
 }
 
+// The address in this process of memory of a rank. No arithmetic of pointers, which has no result
+// for NULL, a legal address of no bytes.
+AQ_API_INLINE char *aq_api_shifted(const void *address, intptr_t shift)
+{
+    return (char *)((uintptr_t)address + (uintptr_t)shift);
+}
+
 AQ_API_INLINE void aq_api_copy_out(void *dest, const void *src, size_t nbytes, intptr_t shift)
 {
-    aq_api_copy((char *)dest + shift, src, nbytes);
+    aq_api_copy(aq_api_shifted(dest, shift), src, nbytes);
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 AQ_API_INLINE void aq_api_copy_in(void *dest, const void *src, size_t nbytes, intptr_t shift)
 {
-    aq_api_copy(dest, (const char *)src + shift, nbytes);
+    aq_api_copy(dest, aq_api_shifted(src, shift), nbytes);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 

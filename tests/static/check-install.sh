@@ -1,5 +1,6 @@
 #!/bin/bash
 # build-install: the installation is sufficient for a client that uses only pkg-config.
+#   check-install.sh [CONDUIT]     only with the packages of this conduit
 set -eu
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -80,7 +81,7 @@ try_link_name()
     "$prefix/bin/gasnetrun_$1" -n 8 "./static-$2"
 }
 
-for package in "$prefix"/lib/pkgconfig/gasnet-*-*.pc; do
+for package in "$prefix"/lib/pkgconfig/gasnet-${1-*}-*.pc; do
     IFS=- read -r _ conduit mode <<<"$(basename "$package" .pc)"
     echo "-- gasnet-$conduit-$mode"
     try_link_name "$conduit" "$mode"
