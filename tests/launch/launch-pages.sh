@@ -50,7 +50,10 @@ without_pool()
     [ "$(grep -c 'HUGEPAGES' "$work/err")" -le 1 ] || fail "more than one rank of the host says that"
 }
 
-# pool_set COUNT: returns whether the host has so many pages in its pool now, and no others use it.
+# Other programs may take pages of a pool meanwhile: a job of MPICH takes three for each rank.
+spare=64
+
+# pool_set COUNT: returns whether the host has so many pages in its pool now.
 pool_set()
 {
     echo "$1" 2>/dev/null >$pool && [ "$(cat $pool)" = "$1" ] &&
@@ -72,7 +75,7 @@ with_gigabytes()
         found $((1 << 30)) $((1 << 30)) 2
         [ "$(cat $gigabytes/free_hugepages)" = 2 ] || fail "the pool of 1 GiB has not got its pages back"
     done
-    pool_set 4 || return
+    pool_set $((4 + spare)) || return
     expect 0 env GASNET_SEGMENT_TOUCH=1 GASNET_USE_HUGEPAGES=1 GASNET_VERBOSE=1 "$run" -n 2 "$pages" 4M
     grep -qF "the segments of this host have 4 huge pages of 2 MiB" "$work/err" || fail "the pool of 2 MiB is not used"
     found $((4 << 20)) $((4 << 20)) 2
@@ -87,7 +90,7 @@ without_pool
 trap 'exit 1' INT TERM
 if [ -w $pool ]; then
     trap 'echo "$before" >$pool; clean_up' EXIT
-    if pool_set 152; then
+    if pool_set $((150 + spare)); then # no room for a second job, so each one gives its pages back
         for conduit in smp udp; do
             export GASNET_CONDUIT=$conduit
             expect 0 env GASNET_SEGMENT_TOUCH=1 GASNET_USE_HUGEPAGES=1 GASNET_VERBOSE=1 "$AQ_BUILD/gasnetrun_$conduit" -n 3 "$pages" 100M
@@ -96,7 +99,6 @@ if [ -w $pool ]; then
         done
         expect 0 env GASNET_USE_HUGEPAGES=1 "$run" -n 3 "$pages" 100M
         silent
-        [ "$(awk '$1 == "HugePages_Free:" { print $2 }' /proc/meminfo)" = 152 ] || fail "the pool has not got its pages back"
         pool_set 149 && without_pool
         with_gigabytes
     fi
