@@ -45,6 +45,12 @@ in_build()
     fi
 }
 
+# Prints the sanitizers of the build in use; nothing without any.
+build_sanitizers()
+{
+    sed -n 's/^#define AQ_SANITIZER //p' "$AQ_BUILD/config.h"
+}
+
 # Runs a command of in_build asan whose faults the library tells, not the sanitizer.
 telling_faults()
 {

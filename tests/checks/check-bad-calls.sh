@@ -9,7 +9,7 @@ set -u
 
 debug=no
 grep -q '^#define AQ_DEBUG 1' "$AQ_BUILD/config.h" && debug=yes
-sanitizer=$(sed -n 's/^#define AQ_SANITIZER //p' "$AQ_BUILD/config.h")
+sanitizers=$(build_sanitizers)
 
 # Prints the processes of the last mode, which have its mark in their environment.
 left_behind()
@@ -76,7 +76,7 @@ while read -r name end rank pattern; do
     fatal | returns-debug) [ $debug = yes ] || continue ;;
     esac
     # A sanitizer tells by itself that a null handle was used.
-    [[ -z $sanitizer || $pattern != "a null handle was used "* ]] || continue
+    [[ -z $sanitizers || $pattern != "a null handle was used "* ]] || continue
     try_mode
 done < <("$AQ_BUILD/bad_calls" --list)
 

@@ -99,6 +99,7 @@ if [ -w $pool ]; then
         done
         expect 0 env GASNET_USE_HUGEPAGES=1 "$run" -n 3 "$pages" 100M
         silent
+        [ "$(awk '$1 == "HugePages_Free:" { print $2 }' /proc/meminfo)" -ge 150 ] || fail "the pool has not got its pages back"
         pool_set 149 && without_pool
         with_gigabytes
     fi

@@ -5,7 +5,7 @@ set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prepare_mpirun
 prefix=$AQ_BUILD/installed
-sanitizer=$(sed -n 's/^#define AQ_SANITIZER //p' "$AQ_BUILD/config.h")
+sanitizers=$(build_sanitizers)
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 variables="PREFIX CC OPT_CFLAGS MISC_CFLAGS MISC_CPPFLAGS DEFINES INCLUDES CXX OPT_CXXFLAGS MISC_CXXFLAGS
     MISC_CXXCPPFLAGS LD LDFLAGS LIBS LD_REQUIRES_MPI CFLAGS CPPFLAGS CXXFLAGS CXXCPPFLAGS"
@@ -89,7 +89,7 @@ END
     make -s || fail "a program cannot be built with $mak."
     # GASNET_LIBS has the run path too, for clients that leave out GASNET_LDFLAGS. Nobody can do that
     # with sanitizers, whose flags are there.
-    if [ -z "$sanitizer" ]; then
+    if [ -z "$sanitizers" ]; then
         make -s GASNET_LDFLAGS= -B && "$prefix/bin/gasnetrun_$conduit" -n 1 "./hello-$mode" >/dev/null ||
             fail "a program linked with GASNET_LIBS of $mak alone does not run."
     fi
