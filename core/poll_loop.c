@@ -18,8 +18,8 @@ enum {
     ASKING_TURNS = 4,
     // One of so many sends asks the conduits whatever the watches show.
     SEND_TURNS = 16,
-    // A yield that took less time was vain: no other process ran. The call alone takes 0.6 to 1 us,
-    // two switches of processes and what ran between them more than 3 us.
+    // A yield that took less time was vain: it is more than the call alone takes, and less than two
+    // switches of processes with what runs between them (docs/decisions/short-loops.md).
     VAIN_YIELD_NS = 1500,
     OMITTED_YIELDS = 7, // at most
 };

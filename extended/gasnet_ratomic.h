@@ -235,7 +235,7 @@ AQ_API_AD_INLINE int aq_api_atomic_here(gex_AD_t ad, void *result, gex_Rank_t ra
     shift = ad->peer_shift[rank];
     if (__builtin_expect(shift & 1, 0))
         return 0;
-    old = aq_api_atomic_direct((char *)addr + shift, dt, op, a, b, flags);
+    old = aq_api_atomic_direct(aq_api_shifted(addr, shift), dt, op, a, b, flags);
     if (op & AQ_API_OP_FETCHING)
         aq_api_put_bits(result, old, dt & AQ_API_DT_64 ? 8 : 4);
     return 1;

@@ -349,7 +349,7 @@ static int put_direct(const put_t *put, intptr_t shift)
     if (!counter && send_run(put))
         return 1;
     if (counter) {
-        counter_add((uint64_t *)(void *)((char *)counter + shift), put->notice->add);
+        counter_add((uint64_t *)(void *)aq_api_shifted(counter, shift), put->notice->add);
         wake_neighbourhood();
     }
     put_count_copied(put);

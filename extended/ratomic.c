@@ -109,7 +109,7 @@ static outcome_t try_here(aq_atomic_target_t target, const aq_api_atomic_t *atom
         return AWAY;
     if (__builtin_expect(aq_traffic_on, 0))
         aq_count_to_at(target.route.from, target.jobrank, AQ_COUNT_ATOMIC);
-    uint64_t old = aq_ratomic_apply((char *)atomic->addr + shift, atomic->dt, atomic->op,
+    uint64_t old = aq_ratomic_apply(aq_api_shifted(atomic->addr, shift), atomic->dt, atomic->op,
                                     atomic->operand1, atomic->operand2, atomic->flags);
     if (atomic->op & AQ_API_OP_FETCHING)
         aq_api_put_bits(atomic->result, old, aq_ratomic_bytes(atomic->dt));
