@@ -315,7 +315,8 @@ typedef struct aq_conduit_ops {
     // ---- mandatory ----
 
     // Whether this conduit runs on this machine. If not, writes the reason and the remedy to why,
-    // in a few words. Called before open, by one thread; does not log; may block for a moment.
+    // in a few words; if so, the device that it would use, or nothing. Called before open, by one
+    // thread; does not log; may block for a moment.
     bool (*usable)(char *why, size_t why_size);
 
     // Collective over the job: may exchange through env->boot, and may block. env stays valid until
