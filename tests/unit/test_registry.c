@@ -115,7 +115,7 @@ static void test_report(void **state)
         assert_true(reports[i].usable || *why); // a usable conduit may name its device there
     }
     assert_true(reports[0].usable);
-    assert_string_equal(reports[0].why, ""); // smp has none
+    assert_string_equal(reports[0].why, "");
     assert_string_equal(reports[KNOWN].name, "broken"); // found in GASNET_MODULE_PATH
     assert_null(reports[KNOWN].ops);
     assert_non_null(strstr(reports[KNOWN].why, "its module cannot be loaded: "));
