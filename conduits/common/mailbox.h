@@ -51,11 +51,12 @@ typedef struct aq_mail {
     aq_doorbell_t *doorbell;
     _Atomic uint32_t *asleep; // of the group
     bool light_senders; // senders need no fence: sleepers run it on all processors (membarrier)
+    bool light_alone;   // the same, in a process with one thread
 
     aq_mail_areas_t areas;
     size_t ring_slots;
     uint64_t key;
-    _Atomic uint64_t sent; // frames, if the process has one thread; else the core counts them
+    _Atomic uint64_t sent;          // frames, if light_alone; else the core counts them
     aq_watched_t watch[AQ_WATCHES]; // two of each ring
 } aq_mail_t;
 
@@ -111,13 +112,18 @@ static inline void aq_mail_fence(const aq_mail_t *mail)
         atomic_thread_fence(memory_order_seq_cst);
 }
 
-// After a message was published: wakes the peer if it sleeps.
-static inline void aq_mail_wake_peer(aq_mail_t *mail, aq_mail_link_t *link)
+static inline void aq_mail_ring_sleepers(const aq_mail_link_t *link)
 {
-    aq_mail_fence(mail);
     if (__builtin_expect(atomic_load_explicit(&link->doorbell->sleepers, memory_order_relaxed) != 0,
                          0))
         aq_mail_ring(link->doorbell);
+}
+
+// After a message was published: wakes the peer if it sleeps.
+static inline void aq_mail_wake_peer(const aq_mail_t *mail, const aq_mail_link_t *link)
+{
+    aq_mail_fence(mail);
+    aq_mail_ring_sleepers(link);
 }
 
 #endif
