@@ -50,6 +50,12 @@ bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
 // IMMEDIATE, returns non-zero instead.
 int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
 
+// As aq_am_reply, for a handler of the library, with any route: sends a Short, or a Medium, which
+// count as no messages of the client. The payload may change when the call returns.
+void aq_am_answer(gex_Token_t token, gex_AM_Index_t handler, unsigned nargs, const int32_t *args);
+void aq_am_answer_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
+                         unsigned nargs, const int32_t *args);
+
 // The conduit and the link by which a message reaches a peer.
 typedef struct aq_am_route {
     aq_conduit_t *conduit;

@@ -78,6 +78,39 @@ static bool is_of_client(const aq_am_t *am)
     return am->handler >= GEX_AM_INDEX_BASE;
 }
 
+// ---- answers of the library ----
+
+static void send_answer(gex_Token_t token, aq_am_t *am)
+{
+    if (__builtin_expect(aq_route_needed(token->route), 0))
+        (void)send_reply(token, am, 0);
+    else
+        (void)aq_am_send_reply(token, am, 0);
+}
+
+void aq_am_answer(gex_Token_t token, gex_AM_Index_t handler, unsigned nargs, const int32_t *args)
+{
+    aq_am_t am = {.args = args,
+                  .category = AQ_AM_SHORT,
+                  .handler = handler,
+                  .nargs = (uint8_t)nargs,
+                  .reply = true};
+    send_answer(token, &am);
+}
+
+void aq_am_answer_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
+                         unsigned nargs, const int32_t *args)
+{
+    aq_am_t am = {.args = args,
+                  .payload = src,
+                  .nbytes = nbytes,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = handler,
+                  .nargs = (uint8_t)nargs,
+                  .reply = true};
+    send_answer(token, &am);
+}
+
 // ---- with an event in the trace ----
 
 // Whether the message arrives: one that is not wanted travels without its payload, and is dropped.

@@ -196,7 +196,7 @@ void aq_long_push_reply(gex_Token_t token, const aq_am_t *am, uint64_t number)
 static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t high, int32_t low)
 {
     (void)payload, (void)nbytes;
-    gex_AM_ReplyShort2(token, AQ_HANDLER_LONG_PIECE_DONE, 0, high, low);
+    aq_am_answer(token, AQ_HANDLER_LONG_PIECE_DONE, 2, (const int32_t[]){high, low});
 }
 
 // Without the identity the piece is not written. The message that follows the pieces counts as
@@ -211,7 +211,7 @@ static void on_tagged_piece(gex_Token_t token, void *payload, size_t nbytes, int
                      token->arrival->source, nbytes, dest);
         memcpy(dest, payload, nbytes);
     }
-    gex_AM_ReplyShort2(token, AQ_HANDLER_LONG_PIECE_DONE, 0, high, low);
+    aq_am_answer(token, AQ_HANDLER_LONG_PIECE_DONE, 2, (const int32_t[]){high, low});
 }
 
 static void on_piece_done(gex_Token_t token, int32_t high, int32_t low)

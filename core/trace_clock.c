@@ -61,8 +61,8 @@ static bool ask(bool first, gex_Flags_t flags)
 static void on_ask(gex_Token_t token, int32_t first, int32_t high, int32_t low)
 {
     const uint64_t now = aq_trace_now();
-    gex_AM_ReplyShort5(token, AQ_HANDLER_CLOCK_ANSWER, 0, first, high, low, aq_high(now),
-                       aq_low(now));
+    aq_am_answer(token, AQ_HANDLER_CLOCK_ANSWER, 5,
+                 (const int32_t[]){first, high, low, aq_high(now), aq_low(now)});
     atomic_fetch_add_explicit(&first_asks, first != 0, memory_order_relaxed);
 }
 

@@ -524,7 +524,8 @@ static void notice_run(gex_Token_t token, const int32_t *args)
 static void notice_answer(gex_Token_t token, const int32_t *args)
 {
     if (aq_join(args[COOKIE_HIGH], args[COOKIE_LOW]))
-        gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, args[COOKIE_HIGH], args[COOKIE_LOW]);
+        aq_am_answer(token, AQ_HANDLER_PUT_DONE, 2,
+                     (const int32_t[]){args[COOKIE_HIGH], args[COOKIE_LOW]});
 }
 
 static void on_count(gex_Token_t token, int32_t c1, int32_t c0, int32_t p1, int32_t p0, int32_t a1,

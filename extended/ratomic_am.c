@@ -67,10 +67,10 @@ static void on_op(gex_Token_t token, int32_t op, int32_t type_flags, int32_t add
     uint64_t old = aq_ratomic_apply(at, dt, (gex_OP_t)op, aq_join(a_high, a_low),
                                     aq_join(b_high, b_low), flags);
     if ((gex_OP_t)op & AQ_API_OP_FETCHING)
-        gex_AM_ReplyShort4(token, AQ_HANDLER_RATOMIC_FETCHED, 0, aq_high(old), aq_low(old),
-                           cookie_high, cookie_low);
+        aq_am_answer(token, AQ_HANDLER_RATOMIC_FETCHED, 4,
+                     (const int32_t[]){aq_high(old), aq_low(old), cookie_high, cookie_low});
     else
-        gex_AM_ReplyShort2(token, AQ_HANDLER_RATOMIC_DONE, 0, cookie_high, cookie_low);
+        aq_am_answer(token, AQ_HANDLER_RATOMIC_DONE, 2, (const int32_t[]){cookie_high, cookie_low});
 }
 
 static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)

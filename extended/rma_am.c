@@ -20,7 +20,7 @@ static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t cook
                    int32_t cookie_low)
 {
     (void)payload, (void)nbytes;
-    gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, cookie_high, cookie_low);
+    aq_am_answer(token, AQ_HANDLER_PUT_DONE, 2, (const int32_t[]){cookie_high, cookie_low});
 }
 
 static void on_put_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
@@ -34,8 +34,8 @@ static void on_get(gex_Token_t token, int32_t src_high, int32_t src_low, int32_t
     const size_t nbytes = aq_pending_get_size(token, size);
     const void *src = aq_join_pointer(src_high, src_low);
     aq_pending_check_target(AQ_PENDING_GET, token, src, nbytes);
-    gex_AM_ReplyMedium2(token, AQ_HANDLER_GET_DONE, src, nbytes, GEX_EVENT_NOW, 0, cookie_high,
-                        cookie_low);
+    aq_am_answer_medium(token, AQ_HANDLER_GET_DONE, src, nbytes, 2,
+                        (const int32_t[]){cookie_high, cookie_low});
 }
 
 static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,

@@ -34,7 +34,7 @@ static void on_probe(gex_Token_t token, int32_t ep, int32_t writes, int32_t addr
 {
     const int reason = reason_here((gex_EP_Index_t)ep, aq_join_pointer(addr_high, addr_low),
                                    aq_join(size_high, size_low), writes != 0);
-    gex_AM_ReplyShort3(token, AQ_HANDLER_PROBED, 0, reason, cookie_high, cookie_low);
+    aq_am_answer(token, AQ_HANDLER_PROBED, 3, (const int32_t[]){reason, cookie_high, cookie_low});
 }
 
 enum { NO_ANSWER = -1 };

@@ -39,8 +39,9 @@ bool aq_tagged_admits(gex_Token_t token, aq_pending_kind_t kind, const void *add
     const uint64_t at = (uintptr_t)addr;
     const int reason = reason_of(token, addr, nbytes);
     if (reason)
-        gex_AM_ReplyShort6(token, AQ_HANDLER_TAGGED_REFUSED, 0, (int32_t)kind, reason, aq_high(at),
-                           aq_low(at), cookie_high, cookie_low);
+        aq_am_answer(token, AQ_HANDLER_TAGGED_REFUSED, 6,
+                     (const int32_t[]){(int32_t)kind, reason, aq_high(at), aq_low(at), cookie_high,
+                                       cookie_low});
     return !reason;
 }
 
@@ -51,7 +52,7 @@ static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t addr
     if (!aq_tagged_admits(token, AQ_PENDING_PUT, dest, nbytes, cookie_high, cookie_low))
         return;
     memcpy(dest, payload, nbytes);
-    gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, cookie_high, cookie_low);
+    aq_am_answer(token, AQ_HANDLER_PUT_DONE, 2, (const int32_t[]){cookie_high, cookie_low});
 }
 
 static void on_get(gex_Token_t token, int32_t addr_high, int32_t addr_low, int32_t size,
@@ -60,8 +61,8 @@ static void on_get(gex_Token_t token, int32_t addr_high, int32_t addr_low, int32
     const size_t nbytes = aq_pending_get_size(token, size);
     const void *src = aq_join_pointer(addr_high, addr_low);
     if (aq_tagged_admits(token, AQ_PENDING_GET, src, nbytes, cookie_high, cookie_low))
-        gex_AM_ReplyMedium2(token, AQ_HANDLER_GET_DONE, src, nbytes, GEX_EVENT_NOW, 0, cookie_high,
-                            cookie_low);
+        aq_am_answer_medium(token, AQ_HANDLER_GET_DONE, src, nbytes, 2,
+                            (const int32_t[]){cookie_high, cookie_low});
 }
 
 // ---- at the initiator ----

@@ -93,7 +93,7 @@ static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, 
         aq_fatal("a non-contiguous put from rank %u names %zu bytes and brings %zu",
                  token->arrival->source, nbytes, size - meta);
     aq_vis_unpack(payload, (uint32_t)runs, (char *)payload + meta);
-    gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, cookie_high, cookie_low);
+    aq_am_answer(token, AQ_HANDLER_PUT_DONE, 2, (const int32_t[]){cookie_high, cookie_low});
 }
 
 // What a get asks for, written into the answer.
@@ -127,8 +127,8 @@ static void answer_copied(gex_Token_t token, answer_t *answer, size_t nbytes,
 {
     char *data = allocate_buffer(nbytes + 1);
     aq_vis_repack(answer->runs, answer->count, data);
-    gex_AM_ReplyMedium2(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, GEX_EVENT_NOW, 0, cookie[0],
-                        cookie[1]);
+    aq_am_answer_medium(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, 2,
+                        (const int32_t[]){cookie[0], cookie[1]});
     free(data);
 }
 

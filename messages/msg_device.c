@@ -273,8 +273,9 @@ static void on_expose(gex_Token_t token, int32_t cookie_high, int32_t cookie_low
                        .cookie = aq_join(cookie_high, cookie_low),
                        .offset = aq_join(offset_high, offset_low)};
     const aq_exposure_t exposure = part_expose(&ask);
-    gex_AM_ReplyShort6(token, AQ_HANDLER_MSG_EXPOSED, 0, answer_high, answer_low, part,
-                       (int32_t)exposure.bytes, aq_high(exposure.key), aq_low(exposure.key));
+    aq_am_answer(token, AQ_HANDLER_MSG_EXPOSED, 6,
+                 (const int32_t[]){answer_high, answer_low, part, (int32_t)exposure.bytes,
+                                   aq_high(exposure.key), aq_low(exposure.key)});
 }
 
 void aq_msg_device_end(uint32_t jobrank, struct aq_msg_exposures *exposures)

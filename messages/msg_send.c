@@ -156,13 +156,14 @@ static void piece_reply(gex_Token_t token, const char *piece, const aq_msg_pull_
         pull->dest ? aq_process_mapped(token->arrival->source, pull->dest, pull->bytes) : NULL;
     if (dest) {
         memcpy(dest, piece, pull->bytes);
-        gex_AM_ReplyShort5(token, AQ_HANDLER_MSG_PLACED, 0, aq_high(pull->answer),
-                           aq_low(pull->answer), aq_high(pull->offset), aq_low(pull->offset),
-                           (int32_t)pull->bytes);
+        aq_am_answer(token, AQ_HANDLER_MSG_PLACED, 5,
+                     (const int32_t[]){aq_high(pull->answer), aq_low(pull->answer),
+                                       aq_high(pull->offset), aq_low(pull->offset),
+                                       (int32_t)pull->bytes});
     } else {
-        gex_AM_ReplyMedium4(token, AQ_HANDLER_MSG_PIECE, piece, pull->bytes, GEX_EVENT_NOW, 0,
-                            aq_high(pull->answer), aq_low(pull->answer), aq_high(pull->offset),
-                            aq_low(pull->offset));
+        aq_am_answer_medium(token, AQ_HANDLER_MSG_PIECE, piece, pull->bytes, 4,
+                            (const int32_t[]){aq_high(pull->answer), aq_low(pull->answer),
+                                              aq_high(pull->offset), aq_low(pull->offset)});
     }
 }
 
