@@ -71,15 +71,19 @@ static inline aq_am_route_t aq_am_request_route(uint32_t jobrank)
 
 // Returns the route of the reply to a request: the link of the request if the conduit has named
 // one. Copies the cookie of the request to the reply.
-static inline aq_am_route_t aq_am_reply_route(const aq_arrival_t *request, aq_am_t *reply)
+static inline aq_am_route_t aq_am_reply_route_to(const aq_return_path_t *path, uint32_t source,
+                                                 aq_am_t *reply)
 {
-    const aq_return_path_t *path = request->path;
     if (path) {
         reply->cookie = path->cookie;
         if (path->link)
             return (aq_am_route_t){path->conduit, path->link};
     }
-    return aq_am_request_route(request->source);
+    return aq_am_request_route(source);
+}
+static inline aq_am_route_t aq_am_reply_route(const aq_arrival_t *request, aq_am_t *reply)
+{
+    return aq_am_reply_route_to(request->path, request->source, reply);
 }
 
 // The counts of messages of this kind, and of their bytes.
@@ -93,25 +97,41 @@ static inline aq_count_t aq_am_bytes_of(const aq_am_t *am)
     return am->reply ? AQ_COUNT_REPLY_BYTES : AQ_COUNT_REQUEST_BYTES;
 }
 
-// Counts a message of the client from endpoint 0 in the record of its rank.
-static inline void aq_am_count_in(aq_peer_record_t *record, uint32_t jobrank, const aq_am_t *am)
+// Counts a message of the client from endpoint 0 in a cell, and its bytes in the record of its
+// rank.
+static inline void aq_am_count_in(_Atomic uint64_t *cell, aq_peer_record_t *record,
+                                  uint32_t jobrank, const aq_am_t *am)
 {
-    // Before the probe, behind which the compiler forgets what it knows of *am.
-    const bool is_short = am->category == AQ_AM_SHORT;
-    _Atomic uint64_t *count = &record->endpoint0[aq_am_count_of(am)];
-    _Atomic uint64_t *bytes = &record->endpoint0[aq_am_bytes_of(am)];
-    const size_t nbytes = am->nbytes;
-    aq_probe_message_send(jobrank, am->handler, am->category, am->reply, nbytes);
-    aq_cell_add(count, 1);
-    if (!is_short)
-        aq_cell_add(bytes, nbytes);
+    // Before the addition and the probe, behind which the compiler forgets what it knows of *am.
+    const aq_am_t sent = *am;
+    aq_cell_add(cell, 1);
+    if (sent.category != AQ_AM_SHORT)
+        aq_cell_add(&record->endpoint0[aq_am_bytes_of(&sent)], sent.nbytes);
+    aq_probe_message_send(jobrank, sent.handler, sent.category, sent.reply, sent.nbytes);
+}
+
+// The cell that counts messages of this kind on the fast way.
+static inline _Atomic uint64_t *aq_am_fast_cell(const aq_fast_counts_t *fast, uint32_t jobrank,
+                                                const aq_am_t *am)
+{
+    if (am->category != AQ_AM_SHORT)
+        return &fast->peers[jobrank].endpoint0[aq_am_count_of(am)];
+    return am->reply ? &fast->replies[jobrank] : &fast->requests[jobrank];
+}
+
+// Counts a message of the client that takes the fast way.
+static inline void aq_am_count_fast(const aq_fast_counts_t *fast, uint32_t jobrank,
+                                    const aq_am_t *am)
+{
+    aq_am_count_in(aq_am_fast_cell(fast, jobrank, am), &fast->peers[jobrank], jobrank, am);
 }
 
 // Counts a message of the client, which has left an endpoint of this process for a rank.
 static inline void aq_am_count_sent(gex_EP_Index_t from, uint32_t jobrank, const aq_am_t *am)
 {
     if (!from) {
-        aq_am_count_in(aq_count_record(jobrank), jobrank, am);
+        aq_peer_record_t *record = aq_count_record(jobrank);
+        aq_am_count_in(&record->endpoint0[aq_am_count_of(am)], record, jobrank, am);
         return;
     }
     aq_probe_message_send(jobrank, am->handler, am->category, am->reply, am->nbytes);

@@ -5,40 +5,62 @@
 #include "team.h"
 
 // Takes back the count of a message that was refused.
-static __attribute__((cold, noinline)) int uncount(uint32_t jobrank, const aq_am_t *am)
+static int uncount(uint32_t jobrank, const aq_am_t *am)
 {
-    _Atomic uint64_t *cell = aq_count_record(jobrank)->endpoint0;
-    if (am->handler >= GEX_AM_INDEX_BASE) {
-        aq_cell_add(&cell[aq_am_count_of(am)], (uint64_t)-1);
-        aq_cell_add(&cell[am->reply ? AQ_COUNT_REPLY_BYTES : AQ_COUNT_REQUEST_BYTES], -am->nbytes);
-    }
+    const aq_fast_counts_t *fast = aq_threads ? &aq_thread_counts.fast : &aq_job.fast;
+    aq_cell_add(aq_am_fast_cell(fast, jobrank, am), (uint64_t)-1);
+    aq_cell_add(&fast->peers[jobrank].endpoint0[aq_am_bytes_of(am)], -am->nbytes);
     return 1;
 }
 
-// On the fast way (aq_counts_fast_team) messages count before they are sent, which is cheaper than
-// afterwards.
+// Functions of their own, which keep nothing in registers during a send.
+static __attribute__((cold, noinline)) int refused_reply(gex_Token_t token, const aq_am_t *am)
+{
+    return uncount(token->arrival->source, am);
+}
+
+static __attribute__((cold, noinline)) int refused_request(uint32_t jobrank, const aq_am_t *am)
+{
+    return uncount(jobrank, am);
+}
+
+// Messages of the fast way count before they are sent, which is cheaper than afterwards.
+static inline int reply_counted(const aq_fast_counts_t *fast, gex_Token_t token, aq_am_t *am,
+                                gex_Flags_t flags)
+{
+    const aq_arrival_t *request = token->arrival;
+    const uint32_t source = request->source;
+    aq_am_count_fast(fast, source, am);
+    const int refused = aq_am_send_reply_to(request, source, token, am, flags);
+    return __builtin_expect(refused, 0) ? refused_reply(token, am) : 0;
+}
+
+static inline int request_counted(const aq_fast_counts_t *fast, uint32_t jobrank, const aq_am_t *am,
+                                  gex_Flags_t flags)
+{
+    aq_am_count_fast(fast, jobrank, am);
+    const int refused = aq_am_send_request(jobrank, am, flags);
+    return __builtin_expect(refused, 0) ? refused_request(jobrank, am) : 0;
+}
+
 static inline int reply_by_route(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
-    const bool of_client = am->handler >= GEX_AM_INDEX_BASE; // the library replies, too
-    if (__builtin_expect(aq_route_needed(token->route), 0) ||
-        (of_client && __builtin_expect(!aq_thread_counts.fast_team, 0)))
-        return aq_am_reply_routed(token, am, flags);
-    if (of_client)
-        aq_am_count_in(&aq_thread_counts.peers[token->arrival->source], token->arrival->source, am);
-    const int refused = aq_am_send_reply(token, am, flags);
-    return __builtin_expect(refused, 0) ? uncount(token->arrival->source, am) : 0;
+    const uint32_t route = aq_route_word(token->route);
+    if (__builtin_expect(route == aq_job.fast.route, 1))
+        return reply_counted(&aq_job.fast, token, am, flags);
+    if (__builtin_expect(route == aq_thread_counts.fast.route, 1))
+        return reply_counted(&aq_thread_counts.fast, token, am, flags);
+    return aq_am_reply_routed(token, am, flags);
 }
 
 static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, gex_Flags_t flags)
 {
-    if (__builtin_expect(tm != aq_thread_counts.fast_team, 0)) {
-        const aq_team_t *team = aq_team_of(tm);
-        return aq_am_request_routed(aq_team_route(team, rank), aq_team_jobrank(team, rank), am,
-                                    flags);
-    }
-    aq_am_count_in(&aq_thread_counts.peers[rank], rank, am);
-    const int refused = aq_am_send_request(rank, am, flags);
-    return __builtin_expect(refused, 0) ? uncount(rank, am) : 0;
+    if (__builtin_expect(tm == aq_job.fast.team, 1))
+        return request_counted(&aq_job.fast, rank, am, flags);
+    if (__builtin_expect(tm == aq_thread_counts.fast.team, 1))
+        return request_counted(&aq_thread_counts.fast, rank, am, flags);
+    const aq_team_t *team = aq_team_of(tm);
+    return aq_am_request_routed(aq_team_route(team, rank), aq_team_jobrank(team, rank), am, flags);
 }
 
 int aq_api_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags,

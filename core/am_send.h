@@ -51,16 +51,21 @@ static inline int aq_am_send_request(uint32_t jobrank, const aq_am_t *am, gex_Fl
     return 0;
 }
 
-// As aq_am_reply.
-static inline int aq_am_send_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
+// As aq_am_reply, by a caller that has read the token's arrival and its source.
+static inline int aq_am_send_reply_to(const aq_arrival_t *request, uint32_t source,
+                                      gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
-    const aq_am_route_t route = aq_am_reply_route(token->arrival, am);
+    const aq_am_route_t route = aq_am_reply_route_to(request->path, source, am);
     const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
     if (__builtin_expect(status != AQ_OK, 0) &&
         aq_am_reply_again(token->arrival, am, flags, status))
         return 1;
     token->replied = true;
     return 0;
+}
+static inline int aq_am_send_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
+{
+    return aq_am_send_reply_to(token->arrival, token->arrival->source, token, am, flags);
 }
 
 #endif

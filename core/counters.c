@@ -5,6 +5,7 @@
 
 #include "aqueduct.h"
 #include "fatal.h"
+#include "job.h"
 #include "lock.h"
 #include "thread_life.h"
 
@@ -12,7 +13,7 @@ enum { LEAVING_TURNS = 10000 };
 _Static_assert((int)AQ_OWN_DROPS == (int)GASNETX_DROP_REASONS, "all reasons have a count");
 
 static aq_own_record_t nobody; // of threads without records
-_Thread_local aq_thread_counts_t aq_thread_counts = {.own = &nobody};
+_Thread_local aq_thread_counts_t aq_thread_counts = {.fast.route = AQ_FAST_NEVER, .own = &nobody};
 static gex_TM_t fast_team;
 static aq_thread_counts_t ended; // what threads that have ended counted
 static aq_thread_counts_t *threads = &ended;
@@ -98,10 +99,19 @@ static void end_thread(void)
     move_to_ended(counts);
     aq_peer_slot_drop(counts->peers);
     counts->peers = NULL;
-    counts->fast_team = NULL;
+    counts->fast = (aq_fast_counts_t){.route = AQ_FAST_NEVER};
     counts->own = &nobody;
     counts->joined = false;
     drop_lock();
+}
+
+static aq_fast_counts_t fast_counts_of(aq_peer_record_t *slot)
+{
+    return (aq_fast_counts_t){.team = fast_team,
+                              .route = fast_team ? AQ_FAST_NO_ROUTE : AQ_FAST_NEVER,
+                              .requests = aq_peer_shorts(slot, 0),
+                              .replies = aq_peer_shorts(slot, 1),
+                              .peers = slot};
 }
 
 aq_peer_record_t *aq_counts_join(void)
@@ -113,7 +123,8 @@ aq_peer_record_t *aq_counts_join(void)
     aq_thread_at_end(&end);
     take_lock();
     counts->peers = aq_peer_slot_take();
-    counts->fast_team = fast_team;
+    if (aq_threads)
+        counts->fast = fast_counts_of(counts->peers);
     counts->own = aq_peer_own(counts->peers);
     counts->joined = true;
     counts->next = threads;
@@ -125,8 +136,11 @@ aq_peer_record_t *aq_counts_join(void)
 void aq_counts_fast_team(gex_TM_t team)
 {
     fast_team = team;
-    if (aq_thread_counts.joined)
-        aq_thread_counts.fast_team = team;
+    const aq_fast_counts_t fast = fast_counts_of(aq_counts_join());
+    if (aq_threads)
+        aq_thread_counts.fast = fast;
+    else
+        aq_job.fast = fast;
 }
 
 // ---- counting ----

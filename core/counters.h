@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fast_counts.h"
 #include "gasnetex_core.h"
 #include "peer_records.h"
 
@@ -65,7 +66,7 @@ typedef struct aq_cells {
 
 // The cells of a thread.
 typedef struct aq_thread_counts {
-    gex_TM_t fast_team;      // see aq_counts_fast_team; NULL also if there are no records yet
+    aq_fast_counts_t fast;   // if threads may call at once; else aq_job has one for all threads
     aq_peer_record_t *peers; // of all ranks; NULL: none yet
     aq_own_record_t *own;    // never NULL; without records one that nobody reads
     aq_cells_t endpoint0;    // events only
@@ -76,8 +77,7 @@ typedef struct aq_thread_counts {
 
 extern _Thread_local aq_thread_counts_t aq_thread_counts __attribute__((tls_model("initial-exec")));
 
-// Messages over this team, whose ranks are job ranks, and replies take the fast way in threads that
-// have records; NULL: none do. One comparison of a send tells all of it. At init, by its thread.
+// Sets the team of fast_counts.h; NULL: no message takes the fast way. At init, by its thread.
 void aq_counts_fast_team(gex_TM_t team);
 
 // Adds the cells of this thread to the list of all, before they are first used; returns the records

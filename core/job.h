@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "conduit.h"
+#include "fast_counts.h"
 #include "gasnetex_core.h"
 #include "thread.h"
 
@@ -55,6 +56,9 @@ typedef struct aq_job {
     _Atomic unsigned unused_conduits;
     uint8_t
         *descriptions[AQ_MAX_CONDUITS]; // of all ranks, description_bytes each; NULL: none needed
+
+    // Of all threads, if no two of them call at once. Else each thread has its own (counters.h).
+    aq_fast_counts_t fast;
 
     atomic_uintptr_t *link;
     atomic_uintptr_t own_link; // of this rank by the conduit that reaches it; 0: not bound yet

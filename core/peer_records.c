@@ -89,7 +89,12 @@ void aq_peer_slot_drop(aq_peer_record_t *slot)
 
 aq_own_record_t *aq_peer_own(aq_peer_record_t *slot)
 {
-    return (aq_own_record_t *)(void *)(slot + aq_job.size);
+    return (aq_own_record_t *)(void *)((char *)slot + aq_slot_own(aq_job.size));
+}
+
+_Atomic uint64_t *aq_peer_shorts(aq_peer_record_t *slot, unsigned table)
+{
+    return (_Atomic uint64_t *)(void *)((char *)slot + aq_slot_shorts(aq_job.size, table));
 }
 
 void aq_peer_own_sum(uint64_t sum[AQ_OWN_COUNTS])
@@ -103,58 +108,111 @@ void aq_peer_own_sum(uint64_t sum[AQ_OWN_COUNTS])
 
 // ---- walks ----
 
-static void visit_ranks(const slot_t *slot, size_t low, size_t high, aq_peer_visit_t visit,
-                        void *context)
+typedef struct walk {
+    aq_peer_visit_t visit;
+    void *context;
+} walk_t;
+
+static void walk_records(const walk_t *walk, const slot_t *slot, aq_slot_part_t bytes)
 {
-    for (size_t rank = low; rank < high && rank < aq_job.size; rank++)
-        visit((uint32_t)rank, &slot->records[rank], context);
+    const aq_slot_part_t ranks = aq_slot_elements(bytes, 0, sizeof(aq_peer_record_t), aq_job.size);
+    for (uint64_t rank = ranks.low; rank < ranks.high; rank++)
+        walk->visit((uint32_t)rank, &slot->records[rank], walk->context);
 }
 
-// The bytes of a slot that are there, from *at on; false: no more.
-static bool find_written(size_t i, size_t *at, size_t *end)
+// Shows each count as a record that has no other one.
+static void walk_shorts(const walk_t *walk, const slot_t *slot, aq_slot_part_t bytes,
+                        unsigned table)
+{
+    const _Atomic uint64_t *shorts = aq_peer_shorts(slot->records, table);
+    const aq_slot_part_t ranks =
+        aq_slot_elements(bytes, aq_slot_shorts(aq_job.size, table), sizeof *shorts, aq_job.size);
+    aq_peer_record_t record = {0};
+    for (uint64_t rank = ranks.low; rank < ranks.high; rank++) {
+        const uint64_t count = atomic_load_explicit(&shorts[rank], memory_order_relaxed);
+        atomic_store_explicit(&record.endpoint0[aq_short_count(table)], count,
+                              memory_order_relaxed);
+        if (count)
+            walk->visit((uint32_t)rank, &record, walk->context);
+    }
+}
+
+static void walk_part(const walk_t *walk, const slot_t *slot, aq_slot_part_t bytes)
+{
+    walk_records(walk, slot, bytes);
+    for (unsigned table = 0; table < AQ_SHORT_TABLES; table++)
+        walk_shorts(walk, slot, bytes, table);
+}
+
+// The next bytes of a slot that are there, from part->high on; false: no more.
+static bool find_written(size_t i, aq_slot_part_t *part)
 {
     const off_t start = (off_t)slot_offset(i), limit = start + (off_t)slot_bytes();
-    const off_t data = lseek(aq_rank_file(), start + (off_t)*at, SEEK_DATA);
+    const off_t data = lseek(aq_rank_file(), start + (off_t)part->high, SEEK_DATA);
     if (data < 0 || data >= limit)
         return false;
     const off_t hole = lseek(aq_rank_file(), data, SEEK_HOLE);
-    *at = (size_t)(data - start);
-    *end = (size_t)((hole > 0 && hole < limit ? hole : limit) - start);
+    *part = (aq_slot_part_t){(uint64_t)(data - start),
+                             (uint64_t)((hole > 0 && hole < limit ? hole : limit) - start)};
     return true;
 }
 
-static void visit_slot(size_t i, aq_peer_visit_t visit, void *context)
+static void walk_slot(const walk_t *walk, size_t i)
 {
-    size_t at = 0, end = 0;
-    if (!slots[i].in_file) {
-        visit_ranks(&slots[i], 0, aq_job.size, visit, context);
-        return;
-    }
-    for (; find_written(i, &at, &end); at = end)
-        visit_ranks(&slots[i], at / sizeof(aq_peer_record_t), end / sizeof(aq_peer_record_t), visit,
-                    context);
+    aq_slot_part_t part = {0};
+    if (!slots[i].in_file)
+        walk_part(walk, &slots[i], (aq_slot_part_t){0, slot_bytes()});
+    else
+        while (find_written(i, &part))
+            walk_part(walk, &slots[i], part);
 }
 
 void aq_peer_each(aq_peer_visit_t visit, void *context)
 {
+    const walk_t walk = {visit, context};
     for (size_t i = 0; i < slot_count; i++)
-        visit_slot(i, visit, context);
+        walk_slot(&walk, i);
 }
 
 // ---- reading without a lock ----
 
 // The slots of the process may move, so this reads the file.
-static bool slot_read(size_t i, uint32_t first, uint32_t count, uint64_t *sums)
+static bool words_read(size_t at, uint64_t *words, size_t count)
+{
+    const size_t bytes = count * sizeof *words;
+    return pread(aq_rank_file(), words, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+static bool records_read(size_t i, uint32_t first, uint32_t count, aq_peer_record_t *sums)
 {
     enum { WORDS = sizeof(aq_peer_record_t) / sizeof(uint64_t) };
-    uint64_t words[AQ_PEER_READ * WORDS];
-    const size_t bytes = count * sizeof(aq_peer_record_t);
-    const off_t at = (off_t)(slot_offset(i) + first * sizeof(aq_peer_record_t));
-    if (pread(aq_rank_file(), words, bytes, at) != (ssize_t)bytes)
+    uint64_t words[AQ_PEER_READ * WORDS], *sum = (uint64_t *)(void *)sums;
+    if (!words_read(slot_offset(i) + first * sizeof *sums, words, count * WORDS))
         return false;
     for (size_t word = 0; word < count * WORDS; word++)
-        sums[word] += words[word];
+        sum[word] += words[word];
     return true;
+}
+
+static bool shorts_read(size_t i, unsigned table, uint32_t first, uint32_t count,
+                        aq_peer_record_t *sums)
+{
+    uint64_t words[AQ_PEER_READ];
+    const size_t at = slot_offset(i) + aq_slot_shorts(aq_job.size, table);
+    if (!words_read(at + first * sizeof *words, words, count))
+        return false;
+    for (uint32_t rank = 0; rank < count; rank++)
+        atomic_fetch_add_explicit(&sums[rank].endpoint0[aq_short_count(table)], words[rank],
+                                  memory_order_relaxed);
+    return true;
+}
+
+static bool slot_read(size_t i, uint32_t first, uint32_t count, aq_peer_record_t *sums)
+{
+    bool all = records_read(i, first, count, sums);
+    for (unsigned table = 0; table < AQ_SHORT_TABLES && all; table++)
+        all = shorts_read(i, table, first, count, sums);
+    return all;
 }
 
 bool aq_peer_read(uint32_t first, uint32_t count, aq_peer_record_t *sums)
@@ -165,6 +223,6 @@ bool aq_peer_read(uint32_t first, uint32_t count, aq_peer_record_t *sums)
     bool all = aq_rank_file() >= 0;
     const uint64_t made = atomic_load_explicit(&aq_rank_head()->slots, memory_order_acquire);
     for (uint64_t i = 0; i < made && all; i++)
-        all = slot_read(i, first, count, (uint64_t *)sums);
+        all = slot_read(i, first, count, sums);
     return all;
 }

@@ -15,11 +15,16 @@ typedef struct aq_route {
 } aq_route_t;
 
 // Both are read at once: each message asks.
-static inline bool aq_route_needed(aq_route_t route)
+static inline uint32_t aq_route_word(aq_route_t route)
 {
     uint32_t both;
     memcpy(&both, &route, sizeof both);
     return both;
+}
+
+static inline bool aq_route_needed(aq_route_t route)
+{
+    return aq_route_word(route) != 0;
 }
 
 #endif

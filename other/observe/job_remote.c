@@ -277,7 +277,7 @@ static bool write_own(const aq_remote_rank_t *rank, int file)
     for (unsigned c = 0; c < AQ_OWN_COUNTS; c++)
         own.count[c] = number_at(rank->own + 8 * (size_t)c, 8);
     return pwrite(file, &own, sizeof own,
-                  (off_t)(AQ_RANK_HEAD_BYTES + rank->head->ranks * sizeof(aq_peer_record_t))) ==
+                  (off_t)(AQ_RANK_HEAD_BYTES + aq_slot_own(rank->head->ranks))) ==
            (ssize_t)sizeof own;
 }
 

@@ -23,7 +23,7 @@
 #define AQ_RANK_FILE_MAGIC "AQRANK"
 
 enum {
-    AQ_RANK_FILE_VERSION = 3,
+    AQ_RANK_FILE_VERSION = 4,
     AQ_RANK_HEAD_BYTES = 3 * 4096, // rounded up to a page of the system
     AQ_SHOWN_TEAMS = 40,           // further teams are not shown
     AQ_SHOWN_THREADS = 64,         // further threads share the places of the first ones
@@ -113,7 +113,9 @@ typedef struct aq_shown_stack {
     char frame[AQ_SHOWN_FRAMES][120]; // "object+offset (function)", the innermost first
 } aq_shown_stack_t;
 
-// What a rank counts for another one, in a slot of each thread.
+// What a rank counts for another one, in a slot of each thread. Shorts of the most common way count
+// in tables of their own behind the records (aq_slot_shorts), which spares sends the place of a
+// record; readers add them to these.
 typedef enum aq_peer_count {
     AQ_PEER_REQUEST_SHORT,
     AQ_PEER_REQUEST_MEDIUM,
@@ -170,6 +172,13 @@ typedef struct aq_peer_record {
 } aq_peer_record_t;
 _Static_assert(sizeof(aq_peer_record_t) == 512, "records do not share lines of the cache");
 
+// Tables of Shorts: of requests, of replies.
+enum { AQ_SHORT_TABLES = 2 };
+static inline aq_peer_count_t aq_short_count(unsigned table)
+{
+    return table == 0 ? AQ_PEER_REQUEST_SHORT : AQ_PEER_REPLY_SHORT;
+}
+
 // What a thread counts of itself: one record, behind those of the ranks in its slot.
 typedef enum aq_own_count {
     AQ_OWN_POLLS_FOUND, // polls that found something to do
@@ -191,10 +200,35 @@ typedef struct aq_own_record {
 _Static_assert((int)AQ_OWN_COUNTS <= 64 && sizeof(aq_own_record_t) == 512,
                "a slot grows by eight lines");
 
-// The bytes of a slot that are used.
+// A slot: records by rank | the record of the thread | tables of Shorts, by rank. Offsets and sizes
+// in bytes.
+static inline uint64_t aq_slot_own(uint64_t ranks)
+{
+    return ranks * sizeof(aq_peer_record_t);
+}
+static inline uint64_t aq_slot_shorts(uint64_t ranks, unsigned table)
+{
+    return aq_slot_own(ranks) + sizeof(aq_own_record_t) + table * ranks * sizeof(uint64_t);
+}
 static inline uint64_t aq_slot_used(uint64_t ranks)
 {
-    return ranks * sizeof(aq_peer_record_t) + sizeof(aq_own_record_t);
+    return aq_slot_shorts(ranks, AQ_SHORT_TABLES);
+}
+
+// A part of a slot, or of an array in it: from low on, below high.
+typedef struct aq_slot_part {
+    uint64_t low, high;
+} aq_slot_part_t;
+
+// The elements that a part of a slot contains, or begins or ends in, of an array of `count` that
+// begins at `array`. None if low is not below high.
+static inline aq_slot_part_t aq_slot_elements(aq_slot_part_t bytes, uint64_t array,
+                                              uint64_t element_bytes, uint64_t count)
+{
+    const uint64_t low = bytes.low > array ? bytes.low - array : 0;
+    const uint64_t high = bytes.high > array ? bytes.high - array : 0;
+    const uint64_t end = (high + element_bytes - 1) / element_bytes;
+    return (aq_slot_part_t){low / element_bytes, end < count ? end : count};
 }
 
 typedef struct aq_shown_conduit {

@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HANDLERS = 256, READ_RECORDS = 256, SLOTS_MOST = 1 << 16 };
+#include "../base/minmax.h"
+
+enum { HANDLERS = 256, READ_RECORDS = 256, READ_SHORTS = 4096, SLOTS_MOST = 1 << 16 };
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
@@ -213,34 +215,61 @@ static void record_add(uint64_t sum[AQ_PEER_COUNTS], const aq_peer_record_t *rec
         sum[i] += LOAD(record->endpoint0[i]) + LOAD(record->further[i]);
 }
 
-// Adds the records from `low` on, below `high`, of the slot that begins at `start`.
-static bool run_add(int fd, off_t start, uint32_t low, uint32_t high, const sums_t *sums)
+// Adds the records in a part of the slot that begins at `start`.
+static bool records_add(int fd, off_t start, aq_slot_part_t bytes, const sums_t *sums)
 {
     static aq_peer_record_t records[READ_RECORDS];
-    while (low < high) {
-        const uint32_t count = high - low < READ_RECORDS ? high - low : READ_RECORDS;
-        if (!read_whole(fd, records, count * sizeof *records,
-                        start + (off_t)(low * sizeof *records)))
+    aq_slot_part_t ranks = aq_slot_elements(bytes, 0, sizeof *records, sums->ranks);
+    while (ranks.low < ranks.high) {
+        const uint64_t count = aq_min(ranks.high - ranks.low, READ_RECORDS);
+        const uint64_t at = ranks.low * sizeof *records;
+        if (!read_whole(fd, records, count * sizeof *records, start + (off_t)at))
             return false;
-        for (uint32_t i = 0; i < count; i++)
-            record_add(sums->of[low + i], &records[i]);
-        low += count;
+        for (uint64_t i = 0; i < count; i++)
+            record_add(sums->of[ranks.low + i], &records[i]);
+        ranks.low += count;
     }
     return true;
+}
+
+// As records_add, for a table of Shorts.
+static bool shorts_add(int fd, off_t start, aq_slot_part_t bytes, unsigned table,
+                       const sums_t *sums)
+{
+    static uint64_t shorts[READ_SHORTS];
+    const uint64_t array = aq_slot_shorts(sums->ranks, table);
+    aq_slot_part_t ranks = aq_slot_elements(bytes, array, sizeof *shorts, sums->ranks);
+    while (ranks.low < ranks.high) {
+        const uint64_t count = aq_min(ranks.high - ranks.low, READ_SHORTS);
+        const uint64_t at = array + ranks.low * sizeof *shorts;
+        if (!read_whole(fd, shorts, count * sizeof *shorts, start + (off_t)at))
+            return false;
+        for (uint64_t i = 0; i < count; i++)
+            sums->of[ranks.low + i][aq_short_count(table)] += shorts[i];
+        ranks.low += count;
+    }
+    return true;
+}
+
+static bool part_add(int fd, off_t start, aq_slot_part_t bytes, const sums_t *sums)
+{
+    bool fine = records_add(fd, start, bytes, sums);
+    for (unsigned table = 0; table < AQ_SHORT_TABLES && fine; table++)
+        fine = shorts_add(fd, start, bytes, table, sums);
+    return fine;
 }
 
 // The bytes of a slot that are there.
 static bool slot_add(int fd, off_t start, const sums_t *sums)
 {
-    const off_t limit = start + (off_t)(sums->ranks * sizeof(aq_peer_record_t));
+    const off_t limit = start + (off_t)aq_slot_used(sums->ranks);
     off_t at = start;
     while ((at = lseek(fd, at, SEEK_DATA)) >= 0 && at < limit) {
         off_t hole = lseek(fd, at, SEEK_HOLE);
-        if (hole < 0 || hole > limit)
+        if (hole <= at || hole > limit)
             hole = limit;
-        const off_t record = (off_t)sizeof(aq_peer_record_t);
-        const off_t low = (at - start) / record, high = (hole - start + record - 1) / record;
-        if (high <= low || !run_add(fd, start, (uint32_t)low, (uint32_t)high, sums))
+        const aq_slot_part_t bytes = {(uint64_t)(at - start), (uint64_t)(hole - start)};
+        if (!part_add(fd, start, bytes, sums))
             return false;
         at = hole;
     }
@@ -291,8 +320,7 @@ bool aq_rank_read_own(int fd, const aq_seen_rank_t *seen, uint64_t sum[AQ_OWN_CO
         return false;
     for (uint64_t i = 0; i < seen->slots; i++) {
         const uint64_t slot = seen->first + i * seen->slot_bytes;
-        if (!read_whole(fd, &own, sizeof own,
-                        (off_t)(slot + seen->ranks * sizeof(aq_peer_record_t))))
+        if (!read_whole(fd, &own, sizeof own, (off_t)(slot + aq_slot_own(seen->ranks))))
             return false;
         for (unsigned c = 0; c < AQ_OWN_COUNTS; c++)
             sum[c] += LOAD(own.count[c]);

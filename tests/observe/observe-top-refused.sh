@@ -51,7 +51,7 @@ sys.stdin.read()' <"$work/hold.hold" >"$work/python.out" {hold}>&- &
     other=$!
     pids="$pids $other"
     await there "$work/python.out"
-    refuses 1 "process $other shows its state in version 99 and this program reads version 3: use the gasnet_top of the installation" \
+    refuses 1 "process $other shows its state in version 99 and this program reads version 4: use the gasnet_top of the installation" \
         --once "$other"
 fi
 

@@ -28,6 +28,11 @@ static aq_peer_record_t *record_of(const file_t *file, unsigned slot, uint32_t r
     return (aq_peer_record_t *)(void *)(slots + (size_t)slot * SLOT) + rank;
 }
 
+static uint64_t *shorts_of(const file_t *file, unsigned slot, unsigned table)
+{
+    return (uint64_t *)(void *)((char *)record_of(file, slot, 0) + aq_slot_shorts(RANKS, table));
+}
+
 static void head_fill(aq_rank_head_t *head)
 {
     memcpy(head->magic, AQ_RANK_FILE_MAGIC, sizeof AQ_RANK_FILE_MAGIC);
@@ -148,6 +153,51 @@ static void counters_of_all_slots_are_added(void **state)
     assert_int_equal(visits.count, 2);
     assert_int_equal(visits.last, 39);
     assert_int_equal(visits.sum, 12);
+}
+
+static void visit_shorts(uint32_t to, const uint64_t sum[AQ_PEER_COUNTS], void *context)
+{
+    uint64_t(*seen_shorts)[2] = context;
+    seen_shorts[to][0] = sum[AQ_PEER_REQUEST_SHORT];
+    seen_shorts[to][1] = sum[AQ_PEER_REPLY_SHORT];
+}
+
+static void shorts_of_tables_and_records_are_added(void **state)
+{
+    const file_t *file = *state;
+    uint64_t sums[RANKS][2] = {{0}};
+    record_of(file, 0, 1)->endpoint0[AQ_PEER_REQUEST_SHORT] = 1;
+    shorts_of(file, 0, 0)[1] = 2;
+    shorts_of(file, 1, 0)[1] = 4;
+    shorts_of(file, 1, 1)[0] = 8;
+    shorts_of(file, 0, 1)[39] = 16;
+    assert_int_equal(aq_rank_read(file->fd, &seen, &version), AQ_READ_OK);
+    assert_true(aq_rank_read_counts(file->fd, &seen, visit_shorts, sums));
+    assert_int_equal(sums[1][0], 7);
+    assert_int_equal(sums[0][1], 8);
+    assert_int_equal(sums[39][1], 16);
+    assert_int_equal(sums[39][0] + sums[1][1] + sums[0][0], 0);
+}
+
+// Bytes 100 to 200 of a slot, and an array of 5 elements of 16 bytes from byte `array` on.
+static void expect_elements(uint64_t array, uint64_t low, uint64_t high)
+{
+    const aq_slot_part_t bytes = {100, 200}, found = aq_slot_elements(bytes, array, 16, 5);
+    assert_int_equal(found.low, low);
+    assert_int_equal(found.high, high);
+}
+
+static void elements_of_a_part_are_found(void **state)
+{
+    (void)state;
+    expect_elements(120, 0, 5);
+    expect_elements(80, 1, 5);
+    expect_elements(64, 2, 5);
+    expect_elements(180, 0, 2);
+    expect_elements(200, 0, 0);
+    expect_elements(300, 0, 0);
+    const aq_slot_part_t none = aq_slot_elements((aq_slot_part_t){100, 200}, 0, 16, 5);
+    assert_true(none.low >= none.high); // the array ends before the part
 }
 
 static aq_own_record_t *own_of(const file_t *file, unsigned slot)
@@ -327,6 +377,8 @@ int main(void)
         TEST(a_correct_file_is_read),
         TEST(texts_are_printable_characters_of_utf8),
         TEST(counters_of_all_slots_are_added),
+        TEST(shorts_of_tables_and_records_are_added),
+        TEST(elements_of_a_part_are_found),
         TEST(counts_of_all_threads_are_added),
         TEST(counters_outside_of_the_file_are_refused),
         TEST(a_file_that_shrinks_is_refused),
