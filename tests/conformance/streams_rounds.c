@@ -218,8 +218,9 @@ static void filters_run(const tree_t *tree)
     const gasnetx_stream_info_t info = info_of(stream);
     const uint64_t value = 100, eaten = 6;
     if (!is_root(stream)) {
-        gasnetx_Stream_Send(stream, GASNETX_UP, FILTERED, &value, 8, "abc", 3, 0);
+        /* In this order: when the second message has come, the first one has, too. */
         gasnetx_Stream_Send(stream, GASNETX_UP, FILTERED, &eaten, 8, "abc", 3, 0);
+        gasnetx_Stream_Send(stream, GASNETX_UP, FILTERED, &value, 8, "abc", 3, 0);
     } else if (size > 1) {
         gasnetx_Stream_Send(stream, GASNETX_DOWN, FILTERED, &value, 8, "abc", 3, 0);
     }
