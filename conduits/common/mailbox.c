@@ -86,17 +86,9 @@ void aq_mail_link(const aq_mail_t *mail, aq_mailbox_t *peer, aq_mail_link_t *lin
 
 // ---- sending ----
 
-// A process with one thread counts here, which spares the core's counter of each thread.
-static inline void frame_count(aq_mail_t *mail)
-{
-    if (__builtin_expect(mail->light_alone, 1))
-        aq_cell_add(&mail->sent, 1);
-    else
-        mail->base.env->count_frame(mail->base.endpoint);
-}
-
-// After a frame was published: wakes the peer, and counts. One test tells both that senders need no
-// fence and that frames count here.
+// After a frame was published: wakes the peer, and counts. A process with one thread counts here,
+// which spares the core's counter of each thread. One test tells that, and that senders need no
+// fence.
 static inline void frame_left(aq_mail_t *mail, const aq_mail_link_t *link)
 {
     if (__builtin_expect(mail->light_alone, 1)) {
@@ -198,8 +190,8 @@ static void skip_rest(const aq_ring_out_t *ring, const aq_ring_run_t *run, uint6
     aq_ring_skip(ring, &rest, taken - used);
 }
 
-static void finish_send(aq_mail_t *mail, aq_mail_link_t *link, const aq_am_t *am,
-                        const aq_reservation_t *room, uint64_t used)
+static void finish_send(const aq_mail_link_t *link, const aq_am_t *am, const aq_reservation_t *room,
+                        uint64_t used)
 {
     const aq_ring_out_t *ring = &link->out[am->reply];
     const aq_ring_run_t run = run_of(ring, room);
@@ -208,7 +200,6 @@ static void finish_send(aq_mail_t *mail, aq_mail_link_t *link, const aq_am_t *am
         skip_rest(ring, &run, used, taken);
     if (used)
         aq_ring_publish(ring, &run);
-    aq_mail_wake_peer(mail, link);
 }
 
 // The payload of a message that became short may begin nearer to the header.
@@ -226,15 +217,15 @@ void aq_mail_commit(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
     aq_ring_header_t *header = run_of(&link->out[am->reply], room).header;
     place_payload(header, am, room);
     write_header(aq_mail_of(conduit), header, am, am->nbytes);
-    finish_send(aq_mail_of(conduit), link, am, room,
-                aq_ring_slots(am->nargs, AQ_AM_MEDIUM, am->nbytes));
-    frame_count(aq_mail_of(conduit));
+    finish_send(link, am, room, aq_ring_slots(am->nargs, AQ_AM_MEDIUM, am->nbytes));
+    frame_left(aq_mail_of(conduit), link);
 }
 
 void aq_mail_cancel(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
                     const aq_reservation_t *room)
 {
-    finish_send(aq_mail_of(conduit), pointer, am, room, 0);
+    finish_send(pointer, am, room, 0);
+    aq_mail_wake_peer(aq_mail_of(conduit), pointer);
 }
 
 // ---- receiving ----
