@@ -109,8 +109,8 @@ static aq_fast_counts_t fast_counts_of(aq_peer_record_t *slot)
 {
     return (aq_fast_counts_t){.team = fast_team,
                               .route = fast_team ? AQ_FAST_NO_ROUTE : AQ_FAST_NEVER,
-                              .requests = aq_peer_shorts(slot, 0),
-                              .replies = aq_peer_shorts(slot, 1),
+                              .requests = aq_peer_shorts(slot, AQ_SHORT_REQUESTS),
+                              .replies = aq_peer_shorts(slot, AQ_SHORT_REPLIES),
                               .peers = slot};
 }
 

@@ -1,8 +1,7 @@
 // What this process counts for each rank that it has to do with.
 //
 //     memory file of the rank:  head (other/observe/rank_file.h) | slot 0 | slot 1 | ...
-//     slot:                     a record for each rank of the job | one of the thread itself |
-//     Shorts
+//     slot:                     a record for each rank | one of the thread | tables of Shorts
 //
 // - A thread has a slot of its own, so it counts without a lock. When the thread ends, a later
 //   thread goes on counting in its slot.
@@ -26,10 +25,11 @@ void aq_peer_slot_drop(aq_peer_record_t *slot);
 
 // The record of the thread itself in its slot.
 aq_own_record_t *aq_peer_own(aq_peer_record_t *slot);
-// A table of Shorts in a slot (AQ_SHORT_TABLES), by rank.
-_Atomic uint64_t *aq_peer_shorts(aq_peer_record_t *slot, unsigned table);
 // Adds up these records of all slots. The caller holds the lock of the counters.
 void aq_peer_own_sum(uint64_t sum[AQ_OWN_COUNTS]);
+
+// A table of Shorts in a slot (AQ_SHORT_*), by rank.
+_Atomic uint64_t *aq_peer_shorts(aq_peer_record_t *slot, unsigned table);
 
 // Calls visit for records in all slots that may have counted something; a rank may have several.
 // The caller holds the lock of the counters.

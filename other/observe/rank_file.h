@@ -172,11 +172,11 @@ typedef struct aq_peer_record {
 } aq_peer_record_t;
 _Static_assert(sizeof(aq_peer_record_t) == 512, "records do not share lines of the cache");
 
-// Tables of Shorts: of requests, of replies.
-enum { AQ_SHORT_TABLES = 2 };
+// Tables of Shorts.
+enum { AQ_SHORT_REQUESTS, AQ_SHORT_REPLIES, AQ_SHORT_TABLES };
 static inline aq_peer_count_t aq_short_count(unsigned table)
 {
-    return table == 0 ? AQ_PEER_REQUEST_SHORT : AQ_PEER_REPLY_SHORT;
+    return table == AQ_SHORT_REQUESTS ? AQ_PEER_REQUEST_SHORT : AQ_PEER_REPLY_SHORT;
 }
 
 // What a thread counts of itself: one record, behind those of the ranks in its slot.

@@ -167,10 +167,10 @@ static void shorts_of_tables_and_records_are_added(void **state)
     const file_t *file = *state;
     uint64_t sums[RANKS][2] = {{0}};
     record_of(file, 0, 1)->endpoint0[AQ_PEER_REQUEST_SHORT] = 1;
-    shorts_of(file, 0, 0)[1] = 2;
-    shorts_of(file, 1, 0)[1] = 4;
-    shorts_of(file, 1, 1)[0] = 8;
-    shorts_of(file, 0, 1)[39] = 16;
+    shorts_of(file, 0, AQ_SHORT_REQUESTS)[1] = 2;
+    shorts_of(file, 1, AQ_SHORT_REQUESTS)[1] = 4;
+    shorts_of(file, 1, AQ_SHORT_REPLIES)[0] = 8;
+    shorts_of(file, 0, AQ_SHORT_REPLIES)[39] = 16;
     assert_int_equal(aq_rank_read(file->fd, &seen, &version), AQ_READ_OK);
     assert_true(aq_rank_read_counts(file->fd, &seen, visit_shorts, sums));
     assert_int_equal(sums[1][0], 7);
