@@ -10,10 +10,12 @@
 #include "progress.h"
 #include "report.h"
 #include "thread.h"
+#include "thread_life.h"
 
 enum {
     // After LOOP_TURNS fruitless turns, a loop yields, and its poll asks the conduits whatever the
-    // watches show. A poll that asks them counts as ASKING_TURNS.
+    // watches show. A poll that asks them counts as ASKING_TURNS. Yields that were vain make the
+    // next loop longer.
     LOOP_TURNS = 64,
     ASKING_TURNS = 4,
     // One of so many sends asks the conduits whatever the watches show.
@@ -21,7 +23,7 @@ enum {
     // A yield that took less time was vain: it is more than the call alone takes, and less than two
     // switches of processes with what runs between them (docs/decisions/short-loops.md).
     VAIN_YIELD_NS = 1500,
-    OMITTED_YIELDS = 7, // at most
+    LONGER_MAX = 63, // times LOOP_TURNS
 };
 
 // Of the only conduit. A process with several, or with one that has no watches, asks them at each
@@ -32,20 +34,11 @@ static bool has_watches; // not always_calls
 // With one thread the watches show all that there is. If ranks do not share processors either,
 // loops need not count: each turn of a count waits for the store of the one before. A thread learns
 // that when its first loop lasts, so a second thread is known by then.
-enum { ALL_COUNT, KNOWN_RESTS, ALL_REST };
-static _Atomic unsigned loops;
-// This thread is one of those that are counted (aq_thread_live), and has a processor.
-static _Thread_local bool is_known __attribute__((tls_model("initial-exec")));
+static atomic_bool all_count = true; // until the conduits are open
+// The thread that need not count, as thread_here() names it: the only one known, if it has a
+// processor. NULL: all threads count.
+static _Atomic(const void *) resting_thread;
 static const _Atomic int32_t *exit_word; // of the job
-
-static unsigned loops_at_start(void)
-{
-    if (!has_watches)
-        return ALL_COUNT;
-    if (aq_threads)
-        return KNOWN_RESTS;
-    return aq_progress_is_crowded() ? ALL_COUNT : ALL_REST;
-}
 
 void aq_poll_loop_start(void)
 {
@@ -53,14 +46,14 @@ void aq_poll_loop_start(void)
     has_watches = aq_job.conduit_count == 1 && watch;
     watches = has_watches ? watch : always_calls;
     aq_thread_on_second(aq_poll_loop_count);
-    atomic_init(&loops, loops_at_start());
+    atomic_init(&all_count, !has_watches);
     exit_word = aq_job.boot->exit_word;
 }
 
 void aq_poll_loop_count(void)
 {
-    if (atomic_load_explicit(&loops, memory_order_relaxed) != ALL_COUNT)
-        atomic_store_explicit(&loops, ALL_COUNT, memory_order_relaxed);
+    atomic_store(&all_count, true);
+    atomic_store(&resting_thread, NULL);
 }
 
 // Whether a watch has its awaited value. The thread sanitizer cannot know that another thread may
@@ -72,19 +65,23 @@ static inline bool
 watch_calls(const aq_watched_t *watch)
 {
     const _Atomic uint64_t *word = atomic_load_explicit(&watch->word, memory_order_relaxed);
-    return atomic_load_explicit(word, memory_order_relaxed) ==
-           atomic_load_explicit(&watch->awaited, memory_order_relaxed);
+    const uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
+    return __builtin_expect(value == atomic_load_explicit(&watch->awaited, memory_order_relaxed),
+                            0);
 }
 
-// Whether a poll would find nothing to do, as far as the watches show.
-static inline bool all_rest(void)
+// Whether a poll would find something to do, as far as the watches show. Tells the compiler what is
+// usual at each step, so that a poll that finds nothing jumps little.
+static inline bool something_calls(void)
 {
     const aq_watched_t *watch = watches;
     _Static_assert(AQ_WATCHES == 4, "all watches are looked at");
-    return !atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed) &&
-           !watch_calls(watch) && !watch_calls(watch + 1) && !watch_calls(watch + 2) &&
-           !watch_calls(watch + 3) &&
-           atomic_load_explicit(exit_word, memory_order_relaxed) == AQ_BOOT_RUNNING;
+    return __builtin_expect(
+               atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed) != 0, 0) ||
+           watch_calls(watch) || watch_calls(watch + 1) || watch_calls(watch + 2) ||
+           watch_calls(watch + 3) ||
+           __builtin_expect(
+               atomic_load_explicit(exit_word, memory_order_relaxed) != AQ_BOOT_RUNNING, 0);
 }
 
 // ---- after a send ----
@@ -92,71 +89,112 @@ static inline bool all_rest(void)
 void aq_poll_sending(void)
 {
     static _Thread_local unsigned sends __attribute__((tls_model("initial-exec")));
-    if (!has_watches || ++sends % SEND_TURNS == 0 || !all_rest())
+    if (!has_watches || ++sends % SEND_TURNS == 0 || something_calls())
         aq_progress_poll_sending();
 }
 
 // ---- in a loop ----
 
-static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
+// The turn that the loop of this thread is in, and the one that it began with: below 0 if the loop
+// is a longer one.
+static _Thread_local int turn __attribute__((tls_model("initial-exec")));
+static _Thread_local int first_turn __attribute__((tls_model("initial-exec")));
 
-static void loop_yield_unless_vain(void)
+// Names the calling thread by one load, where the compiler can.
+static inline const void *thread_here(void)
 {
-    static _Thread_local unsigned char vain, omit __attribute__((tls_model("initial-exec")));
-    if (omit) {
-        omit--;
-        return;
-    }
+#if defined __has_builtin && __has_builtin(__builtin_thread_pointer)
+    return __builtin_thread_pointer();
+#else
+    return &turn;
+#endif
+}
+
+// Another thread may get the name of one that has ended.
+static _Thread_local bool will_leave;
+
+static void thread_leaves(void)
+{
+    will_leave = false;
+    atomic_store(&resting_thread, NULL);
+}
+
+static void thread_leaves_at_end(void)
+{
+    static _Thread_local aq_thread_end_t end = {.run = thread_leaves};
+    if (!will_leave)
+        aq_thread_at_end(&end);
+    will_leave = true;
+}
+
+// aq_poll_loop_count may interrupt this, or run in another thread meanwhile.
+static void thread_rests(void)
+{
+    thread_leaves_at_end();
+    atomic_store(&resting_thread, thread_here());
+    if (atomic_load(&all_count))
+        atomic_store(&resting_thread, NULL);
+}
+
+static void loop_begin(unsigned longer)
+{
+    turn = first_turn = -(int)longer * LOOP_TURNS;
+}
+
+// Returns by how many times LOOP_TURNS the next loop is longer: a process that shares its processor
+// with others that sleep asks for them ever more rarely.
+static unsigned loop_yield_in_vain(void)
+{
+    static _Thread_local unsigned char vain __attribute__((tls_model("initial-exec")));
     const uint64_t begun = aq_clock_ns();
     sched_yield();
     if (aq_clock_ns() - begun >= VAIN_YIELD_NS)
         vain = 0;
-    else if (vain < OMITTED_YIELDS)
+    else if (vain < LONGER_MAX)
         vain++;
-    omit = vain;
+    return vain;
 }
 
-// A process that shares its processor with others that sleep does not ask for them each time: after
-// n vain yields it omits n. A thread beside others of its process always yields, because what it
-// polls for may be theirs to do.
-static void loop_yield(void)
+// Returns what loop_yield_in_vain returns. Loops of a thread beside others of its process stay
+// short, because what it polls for may be theirs to do.
+static unsigned loop_yield(void)
 {
-    if (aq_thread_live() > 1)
-        sched_yield();
-    else
-        loop_yield_unless_vain();
+    if (aq_thread_live() <= 1)
+        return loop_yield_in_vain();
+    sched_yield();
+    return 0;
 }
 
 static void loop_lasts(void)
 {
     aq_report_loops();
-    aq_count_own_add(AQ_OWN_POLLS_EMPTY, LOOP_TURNS);
-    is_known = !aq_progress_is_crowded();
-    if (!is_known)
-        loop_yield();
+    aq_count_own_add(AQ_OWN_POLLS_EMPTY, (uint64_t)(LOOP_TURNS - first_turn));
+    const bool crowded = aq_progress_is_crowded();
+    if (!crowded)
+        thread_rests();
+    loop_begin(crowded ? loop_yield() : 0);
 }
 
 // Returns GASNET_OK, as the call that ends with it.
 static __attribute__((noinline)) int poll_in_turn(void)
 {
-    const unsigned all = turns + ASKING_TURNS - 1;
-    const bool found = aq_progress_poll();
-    turns = found || all >= LOOP_TURNS ? 0 : all;
-    if (!found && all >= LOOP_TURNS)
+    turn += ASKING_TURNS - 1;
+    if (aq_progress_poll())
+        loop_begin(0);
+    else if (turn >= LOOP_TURNS)
         loop_lasts();
     return GASNET_OK;
 }
 
 static inline bool loop_counts(void)
 {
-    const unsigned mode = atomic_load_explicit(&loops, memory_order_relaxed);
-    return __builtin_expect(mode != ALL_REST, 0) && !(mode == KNOWN_RESTS && is_known);
+    return atomic_load_explicit(&resting_thread, memory_order_relaxed) != thread_here();
 }
 
 static inline int poll_in_loop(void)
 {
-    const bool full = loop_counts() && ++turns >= LOOP_TURNS;
-    return !full && all_rest() ? GASNET_OK : poll_in_turn();
+    const bool full = __builtin_expect(loop_counts(), 0) && ++turn >= LOOP_TURNS;
+    return __builtin_expect(full || something_calls(), 0) ? poll_in_turn() : GASNET_OK;
 }
 
 void aq_poll_in_loop(void)

@@ -21,6 +21,7 @@
 #include "../../core/fatal.h"
 #include "../../core/gasnetex_core.h"
 #include "../../core/job.h"
+#include "../../core/poll_loop.h"
 #include "../../core/progress.h"
 #include "../../core/thread.h"
 #include "../../other/base/settings.h"
@@ -297,20 +298,24 @@ static unsigned loop_yields(unsigned loops)
     return yields;
 }
 
-// A loop of polls omits one yield after one that let no other process run, two after two, and at
-// most seven, until one lets a process run.
-static void test_vain_yields_are_omitted(void **state)
+// A loop of polls is twice as long after a yield that let no other process run, three times after
+// two, and at most 64 times, until a yield lets a process run. A message ends the longer loop.
+static void test_vain_yields_get_rare(void **state)
 {
     (void)state;
+    enum { MOST = 64, ALL = MOST * (MOST + 1) / 2 };
     aq_job.boot->processors = 2;
     aq_progress_start(3);
     yield_ns = SWITCHES_NS;
     assert_int_equal(loop_yields(16), 16);
     yield_ns = 0;
-    assert_int_equal(loop_yields(2 + 3 + 4 + 5 + 6 + 7 + 8), 7);
-    assert_int_equal(loop_yields(10 * 8), 10);
+    assert_int_equal(loop_yields(ALL), MOST);
+    assert_int_equal(loop_yields(10 * MOST), 10);
+    seen.arrived = 1;
+    gasnet_AMPoll();
+    assert_int_equal(loop_yields(1), 1);
     yield_ns = SWITCHES_NS;
-    assert_int_equal(loop_yields(16), 16);
+    assert_int_equal(loop_yields(MOST + 15), 16);
     aq_progress_start(1);
     aq_job.boot->processors = 0;
 }
@@ -368,6 +373,85 @@ static void test_loop_beside_thread(void **state)
     }
     aq_threads = false;
     aq_job.boot->processors = 0;
+}
+
+// The number of polls that ask the conduit, of 640.
+static unsigned count_asking(void)
+{
+    seen.polls = 0;
+    for (unsigned i = 0; i < 640; i++)
+        gasnet_AMPoll();
+    return seen.polls;
+}
+
+static void *count_asking_here(void *count)
+{
+    *(unsigned *)count = count_asking();
+    return NULL;
+}
+
+static unsigned count_asking_in_thread(void)
+{
+    pthread_t thread;
+    unsigned count = 0;
+    assert_int_equal(pthread_create(&thread, NULL, count_asking_here, &count), 0);
+    pthread_join(thread, NULL);
+    return count;
+}
+
+static int use_watches(void **state)
+{
+    static const _Atomic uint64_t word = 1;
+    static const aq_watched_t silent[AQ_WATCHES] = {
+        {.word = &word}, {.word = &word}, {.word = &word}, {.word = &word}};
+    static aq_conduit_t watched = {.ops = &ops, .watch = silent};
+    clear_record(state);
+    aq_job.conduits[0] = &watched;
+    aq_job.boot->processors = 2;
+    aq_threads = true;
+    aq_progress_start(1);
+    aq_poll_loop_start();
+    return 0;
+}
+
+static int use_no_watches(void **state)
+{
+    (void)state;
+    aq_threads = false;
+    aq_job.boot->processors = 0;
+    aq_job.conduits[0] = &stub;
+    aq_poll_loop_start();
+    return 0;
+}
+
+// If watches tell what arrives, the only thread of a process asks the conduit no more once its loop
+// has lasted. A later thread does not rest at once, though it may get the memory of the first one.
+static void test_new_thread_asks(void **state)
+{
+    (void)state;
+    assert_int_equal(aq_thread_live(), 0);
+    assert_int_equal(count_asking_in_thread(), 1);
+    assert_int_equal(count_asking_in_thread(), 1);
+}
+
+// It asks for those who watch the job.
+static void test_watched_loop_asks(void **state)
+{
+    (void)state;
+    count_asking();
+    assert_int_equal(count_asking(), 0);
+    aq_poll_loop_count();
+    assert_int_equal(count_asking(), 10);
+}
+
+// It asks beside a second thread.
+static void test_loop_asks_beside_thread(void **state)
+{
+    (void)state;
+    count_asking();
+    assert_int_equal(count_asking(), 0);
+    count_asking_in_thread();
+    assert_int_equal(count_asking(), 10);
 }
 
 // A thread beside another one yields for longer before it sleeps.
@@ -861,6 +945,9 @@ static void test_brief_polls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_new_thread_asks, use_watches, use_no_watches),
+        cmocka_unit_test_setup_teardown(test_watched_loop_asks, use_watches, use_no_watches),
+        cmocka_unit_test_setup_teardown(test_loop_asks_beside_thread, use_watches, use_no_watches),
         cmocka_unit_test_setup(test_tasks, clear_record),
         cmocka_unit_test_setup(test_all_conduits, clear_record),
         cmocka_unit_test_setup(test_wakes, clear_record),
@@ -879,7 +966,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shared_processor, clear_record, remove_waiting_cpus),
         cmocka_unit_test_setup_teardown(test_leaves_processor, clear_record, remove_waiting_cpus),
         cmocka_unit_test_setup(test_loop_of_polls, clear_record),
-        cmocka_unit_test_setup(test_vain_yields_are_omitted, clear_record),
+        cmocka_unit_test_setup(test_vain_yields_get_rare, clear_record),
         cmocka_unit_test_setup(test_loop_beside_thread, clear_record),
         cmocka_unit_test_setup(test_yields_beside_thread, clear_record),
         cmocka_unit_test_setup_teardown(test_sleeper_waits_on_no_processor, clear_record,
