@@ -6,6 +6,10 @@
 // unless the sender has written it to its destination already. A payload of more than 8 bytes is
 // aligned to 16, another body to 8.
 //
+// A large payload of a Medium lies in its lines of the cache as its source does in those of the
+// sender: processors copy such memory in half the time (docs/decisions/aligned-copies.md). How far
+// it is shifted for that, 0 to 48 bytes, stands behind the arguments as if it were one.
+//
 // A Short with up to 4 arguments, or a Medium with 2 and a word, is one slot, which is half a line.
 #ifndef AQ_MAIL_MESSAGE_H
 #define AQ_MAIL_MESSAGE_H
@@ -19,6 +23,9 @@
 
 #define AQ_RING_MAX_MEDIUM ((size_t)64 << 10)
 #define AQ_RING_SKIP 3u // in place of a category: nothing to deliver; nbytes counts the slots
+
+#define AQ_RING_LARGE 2048 // bytes; from here on the payload of a Medium is shifted
+#define AQ_RING_SHIFTS 48u // the bits of a shift
 
 #define AQ_RING_LINE 64 // bytes of a line of the cache
 #define AQ_RING_SLOT 32 // bytes of a slot
@@ -75,11 +82,38 @@ static inline void *aq_ring_body(aq_ring_header_t *header, unsigned nargs, size_
     return (char *)header + aq_ring_body_offset(nargs, nbytes);
 }
 
+// Where a large payload begins if it is not shifted.
+static inline char *aq_ring_large_body(aq_ring_header_t *header, unsigned nargs)
+{
+    return (char *)header + aq_ring_body_offset(nargs + 1, AQ_RING_LARGE);
+}
+
+// Returns the place for the payload of a Medium that is copied from `source`, and notes its shift.
+static inline void *aq_ring_place_payload(aq_ring_header_t *header, unsigned nargs, size_t nbytes,
+                                          const void *source)
+{
+    if (nbytes < AQ_RING_LARGE)
+        return aq_ring_body(header, nargs, nbytes);
+    char *body = aq_ring_large_body(header, nargs);
+    const unsigned shift = (unsigned)((uintptr_t)source - (uintptr_t)body) & AQ_RING_SHIFTS;
+    aq_ring_args(header)[nargs] = (int32_t)shift;
+    return body + shift;
+}
+
+// The large payload of a Medium that has arrived.
+static inline void *aq_ring_large_payload(aq_ring_header_t *header, unsigned nargs)
+{
+    return aq_ring_large_body(header, nargs) +
+           ((unsigned)aq_ring_args(header)[nargs] & AQ_RING_SHIFTS);
+}
+
 static inline uint64_t aq_ring_slots(unsigned nargs, unsigned category, size_t nbytes)
 {
     size_t bytes = aq_ring_body_offset(nargs, nbytes);
     if (category == AQ_AM_LONG)
         bytes += sizeof(aq_ring_long_t);
+    else if (nbytes >= AQ_RING_LARGE)
+        bytes = aq_ring_body_offset(nargs + 1, nbytes) + AQ_RING_SHIFTS;
     bytes += nbytes;
     return (bytes + AQ_RING_SLOT - 1) / AQ_RING_SLOT;
 }

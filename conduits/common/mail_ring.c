@@ -127,6 +127,14 @@ static __attribute__((noinline)) void deliver_long(const aq_conduit_env_t *env,
     env->deliver(arrival);
 }
 
+// Separate for the same reason.
+static __attribute__((noinline)) void deliver_large(const aq_conduit_env_t *env,
+                                                    aq_arrival_t *arrival, aq_ring_header_t *header)
+{
+    arrival->payload = aq_ring_large_payload(header, arrival->nargs);
+    env->deliver(arrival);
+}
+
 static void deliver_message(aq_ring_header_t *header, uint32_t descriptor,
                             const aq_conduit_env_t *env, bool reply)
 {
@@ -144,6 +152,8 @@ static void deliver_message(aq_ring_header_t *header, uint32_t descriptor,
     };
     if (arrival.category == AQ_AM_LONG)
         deliver_long(env, &arrival);
+    else if (__builtin_expect(nbytes >= AQ_RING_LARGE, 0))
+        deliver_large(env, &arrival, header);
     else
         env->deliver(&arrival);
 }

@@ -140,7 +140,8 @@ aq_status_t aq_mail_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am
     if (am->category == AQ_AM_LONG)
         write_long(run.header, am);
     else if (inside)
-        memcpy(aq_ring_body(run.header, am->nargs, inside), am->payload, inside);
+        memcpy(aq_ring_place_payload(run.header, am->nargs, inside, am->payload), am->payload,
+               inside);
     aq_ring_publish(ring, &run);
     frame_left(aq_mail_of(conduit), link);
     return AQ_OK;
@@ -172,8 +173,8 @@ aq_status_t aq_mail_prepare(aq_conduit_t *conduit, void *pointer, const aq_am_t 
         if (least == most || !aq_ring_take(ring, prepared_slots(am, size), &run))
             return AQ_AGAIN;
     }
-    *out = (aq_reservation_t){aq_ring_body(run.header, am->nargs, aligned_size(size)), size,
-                              run.position | run.gap};
+    void *payload = aq_ring_place_payload(run.header, am->nargs, aligned_size(size), NULL);
+    *out = (aq_reservation_t){payload, size, run.position | run.gap};
     return AQ_OK;
 }
 
@@ -205,7 +206,7 @@ static void finish_send(const aq_mail_link_t *link, const aq_am_t *am, const aq_
 // The payload of a message that became short may begin nearer to the header.
 static void place_payload(aq_ring_header_t *header, const aq_am_t *am, const aq_reservation_t *room)
 {
-    void *body = aq_ring_body(header, am->nargs, am->nbytes);
+    void *body = aq_ring_place_payload(header, am->nargs, am->nbytes, room->payload);
     if (body != room->payload)
         memmove(body, room->payload, am->nbytes);
 }

@@ -650,6 +650,58 @@ static void test_other_process(void **state)
     assert_int_equal(status, 0);
 }
 
+// ---- large payloads ----
+
+static _Alignas(AQ_RING_LINE) char room[AQ_RING_MAX_MEDIUM + 1024];
+
+static aq_ring_header_t *room_header(void)
+{
+    return (aq_ring_header_t *)(void *)room;
+}
+
+static void check_place(unsigned nargs, size_t nbytes, uintptr_t source)
+{
+    aq_ring_header_t *header = room_header();
+    const char *after_args = (char *)(aq_ring_args(header) + nargs);
+    const char *end = room + aq_ring_slots(nargs, AQ_AM_MEDIUM, nbytes) * AQ_RING_SLOT;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    char *payload = aq_ring_place_payload(header, nargs, nbytes, (const void *)source);
+    assert_true(payload >= after_args && payload + nbytes <= end);
+    assert_int_equal((uintptr_t)payload % 16, 0);
+    if (nbytes < AQ_RING_LARGE) {
+        assert_ptr_equal(payload, aq_ring_body(header, nargs, nbytes));
+        return;
+    }
+    assert_int_equal((uintptr_t)payload % AQ_RING_LINE, source / 16 * 16 % AQ_RING_LINE);
+    assert_ptr_equal(payload, aq_ring_large_payload(header, nargs));
+}
+
+// A large payload lies in its lines as its source does, behind the arguments and inside the slots
+// of the message, and the receiver finds it.
+static void test_large_payload_lies_as_source(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {9, AQ_RING_LARGE - 1, AQ_RING_LARGE, AQ_RING_MAX_MEDIUM};
+    for (unsigned nargs = 0; nargs <= AQ_AM_MAX_ARGS; nargs++)
+        for (unsigned s = 0; s < 4; s++)
+            for (uintptr_t source = 0; source < 2 * AQ_RING_LINE; source++)
+                check_place(nargs, sizes[s], source);
+}
+
+// Whatever word stands for the shift, the payload is inside the message.
+static void test_wrong_shift_stays_inside(void **state)
+{
+    (void)state;
+    static const int32_t words[] = {-1, INT32_MAX, INT32_MIN, 1, 64, 4096};
+    const char *end = room + aq_ring_slots(3, AQ_AM_MEDIUM, AQ_RING_LARGE) * AQ_RING_SLOT;
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+        aq_ring_args(room_header())[3] = words[i];
+        const char *payload = aq_ring_large_payload(room_header(), 3);
+        assert_true(payload > (char *)(aq_ring_args(room_header()) + 3));
+        assert_true(payload + AQ_RING_LARGE <= end);
+    }
+}
+
 #define RING_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -668,6 +720,8 @@ int main(void)
         RING_TEST(test_out_of_order),
         RING_TEST(test_threads),
         RING_TEST(test_other_process),
+        cmocka_unit_test(test_large_payload_lies_as_source),
+        cmocka_unit_test(test_wrong_shift_stays_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
