@@ -100,10 +100,16 @@ void aq_poll_sending(void)
 static _Thread_local int turn __attribute__((tls_model("initial-exec")));
 static _Thread_local int first_turn __attribute__((tls_model("initial-exec")));
 
-// Names the calling thread by one load, where the compiler can.
+#ifdef __has_builtin
+#if __has_builtin(__builtin_thread_pointer)
+#define HAS_THREAD_POINTER
+#endif
+#endif
+
+// Names the calling thread, by one load where the compiler can.
 static inline const void *thread_here(void)
 {
-#if defined __has_builtin && __has_builtin(__builtin_thread_pointer)
+#ifdef HAS_THREAD_POINTER
     return __builtin_thread_pointer();
 #else
     return &turn;
