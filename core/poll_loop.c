@@ -136,6 +136,8 @@ static void thread_leaves_at_end(void)
 // aq_poll_loop_count may interrupt this, or run in another thread meanwhile.
 static void thread_rests(void)
 {
+    if (atomic_load(&all_count)) // without a store, which all threads that poll would notice
+        return;
     thread_leaves_at_end();
     atomic_store(&resting_thread, thread_here());
     if (atomic_load(&all_count))
