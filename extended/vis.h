@@ -137,6 +137,12 @@ static inline size_t aq_vis_cursor_rows(const aq_vis_cursor_t *cursor, ptrdiff_t
 }
 void aq_vis_cursor_skip_rows(aq_vis_cursor_t *cursor, size_t rows);
 
+// Whether no piece follows the current one; of a strided side: whether it has one piece only.
+static inline bool aq_vis_cursor_is_last(const aq_vis_cursor_t *cursor)
+{
+    return cursor->kind == AQ_VIS_STRIDED ? !cursor->shape.dims : cursor->next == cursor->count;
+}
+
 // Bytes that a side describes.
 size_t aq_vis_side_bytes(const aq_vis_side_t *side);
 

@@ -38,6 +38,7 @@ typedef struct transfer {
     uint32_t jobrank;
     aq_route_t route;
     bool alone;            // each piece travels alone: one of the endpoints has an identity
+    size_t large;          // bytes of the smallest piece that travels alone if others follow
     gex_Flags_t immediate; // until the first message was sent
     gex_Event_t part;
     bool is_get;
@@ -168,10 +169,19 @@ static size_t common_bytes(const aq_vis_cursor_t *a, const aq_vis_cursor_t *b)
     return aq_min(a->left, b->left);
 }
 
-// The smallest size in bytes of a piece that travels alone.
-static size_t large_bytes(void)
+// The smallest size in bytes of a piece that travels alone. Where the conduit writes messages from
+// the pieces, packing is one copy, which costs less than a message that is half full.
+static size_t large_bytes(bool gathers)
 {
-    return aq_job.max_medium / 2;
+    return gathers ? aq_job.max_medium : aq_job.max_medium / 2;
+}
+
+// nbytes: of the next piece. The last one, behind which a message would have room, travels alone
+// from half a message on.
+static bool travels_alone(const transfer_t *t, size_t nbytes)
+{
+    const bool last = aq_vis_cursor_is_last(&t->remote) && aq_vis_cursor_is_last(&t->local);
+    return t->alone || nbytes >= (last ? large_bytes(false) : t->large);
 }
 
 // Adds the rows that both sides have from here on, as many as fit; false: fewer than 2.
@@ -196,7 +206,7 @@ static aq_vis_pack_t pack_runs(transfer_t *t)
     aq_vis_pack_t pack = {.out = t->buffer, .limit = aq_job.max_medium, .together = !t->is_get};
     aq_vis_cursor_t ahead;
     aq_vis_cursor_copy(&ahead, &t->local);
-    while (t->remote.left && ahead.left && common_bytes(&t->remote, &ahead) < large_bytes()) {
+    while (t->remote.left && ahead.left && common_bytes(&t->remote, &ahead) < t->large) {
         if (pack_rows(&pack, &t->remote, &ahead))
             continue;
         size_t n = aq_vis_pack_add(&pack, t->remote.at, common_bytes(&t->remote, &ahead));
@@ -294,6 +304,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
     t.gather.write = put_write;
     t.gathers = route_gathers(t.route, jobrank);
+    t.large = large_bytes(t.gathers);
     t.stable = aq_vis_keeps_source(vis);
     t.part = part;
     t.is_get = vis->is_get;
@@ -303,9 +314,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     int no_op = 0;
     while (!no_op && t.remote.left && t.local.left) {
         size_t n = common_bytes(&t.remote, &t.local);
-        no_op = t.alone || n >= large_bytes() ? send_large(&t, n)
-                : t.is_get                    ? get_chunk(&t)
-                                              : put_chunk(&t);
+        no_op = travels_alone(&t, n) ? send_large(&t, n) : t.is_get ? get_chunk(&t) : put_chunk(&t);
         t.immediate = 0; // only the first message may be refused; the operation has begun
     }
     free(t.buffer);
