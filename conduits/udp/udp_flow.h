@@ -172,6 +172,12 @@ static inline uint64_t udp_sender_sequence(const udp_sender_t *sender)
     return sender->next;
 }
 
+// Whether datagrams of the flow have not been acknowledged.
+static inline bool udp_sender_keeps(const udp_sender_t *sender)
+{
+    return sender->kept > 0;
+}
+
 // Processes an acknowledgement of this class from any datagram of the peer, including a
 // confirmation of an epoch; returns how many datagrams were released. The kernel must have all
 // copies that udp_sender_next returned by then: their memory may be reused.

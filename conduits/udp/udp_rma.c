@@ -11,7 +11,7 @@
 #include "../../other/base/minmax.h"
 
 enum {
-    ALONE_LEAST = 4096,     // from this size on a copy costs more than a datagram of its own
+    ALONE_LEAST = 4096,     // from this size on data to an idle peer has a datagram of its own
     GETTING_MOST = 1 << 18, // most bytes of outstanding gets from one peer
 };
 
@@ -19,6 +19,19 @@ enum {
 static size_t largest_piece(const udp_link_t *link)
 {
     return (link->datagram_bytes - UDP_HEADER_MOST - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
+}
+
+// With the link's lock held: the most bytes that wait for others to share their datagram. While one
+// is on its way, a copy costs less than a system call for each; to an idle peer nothing waits.
+static size_t shared_most(const udp_link_t *link, unsigned class)
+{
+    return udp_sender_keeps(&link->sender[class]) ? largest_piece(link) / 2 : 0;
+}
+
+// With the link's lock held: whether the data of a put or of an answer shares a datagram.
+static bool is_shared(const udp_link_t *link, unsigned class, size_t nbytes)
+{
+    return nbytes < aq_min(ALONE_LEAST, largest_piece(link)) || nbytes <= shared_most(link, class);
 }
 
 // With the link's lock held: writes a frame into the open datagram.
@@ -102,12 +115,14 @@ static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, u
     const size_t most = largest_piece(link);
     const uint64_t now = aq_clock_ns();
     const size_t nbytes = rma->nbytes;
+    const size_t shared = shared_most(link, UDP_REQUESTS);
     size_t begun = 0;
     how.batch = batch_for(udp, &batch);
     for (; begun < nbytes; begun += rma->nbytes) {
         rma->nbytes = aq_min(nbytes - begun, most);
         how.wants_ack = begun + rma->nbytes == nbytes;
-        if (!udp_send_alone(udp, link, rma, how, now))
+        if (!(rma->nbytes <= shared ? add_frame(udp, link, rma, how.pending)
+                                    : udp_send_alone(udp, link, rma, how, now)))
             break;
         rma->payload = (const char *)rma->payload + rma->nbytes;
         rma->place += rma->nbytes;
@@ -125,10 +140,10 @@ static size_t put_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *pu
     const udp_alone_t how = {.in_place = put->flags & AQ_RMA_STABLE, .pending = put->pending};
     size_t begun;
     aq_lock_take(&link->lock);
-    if (put->nbytes >= aq_min(ALONE_LEAST, largest_piece(link)))
-        begun = put_pieces(udp, link, &rma, how);
-    else
+    if (is_shared(link, UDP_REQUESTS, put->nbytes))
         begun = add_frame(udp, link, &rma, put->pending) ? put->nbytes : 0;
+    else
+        begun = put_pieces(udp, link, &rma, how);
     aq_lock_drop(&link->lock);
     return begun;
 }
@@ -192,9 +207,9 @@ static bool answer_one(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *
                            .payload = udp_place_memory(udp, link->rank, get->place, get->nbytes),
                            .cookie = get->cookie};
     const udp_alone_t how = {.batch = batch, .in_place = udp->answers_there};
-    if (rma.nbytes >= aq_min(ALONE_LEAST, largest_piece(link)))
-        return udp_send_alone(udp, link, &rma, how, aq_clock_ns());
-    return add_frame(udp, link, &rma, NULL);
+    if (is_shared(link, UDP_REPLIES, rma.nbytes))
+        return add_frame(udp, link, &rma, NULL);
+    return udp_send_alone(udp, link, &rma, how, aq_clock_ns());
 }
 
 bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, const udp_frame_t *get,
