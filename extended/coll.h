@@ -209,7 +209,7 @@ typedef struct aq_coll_op {
     bool posted; // the operation has begun to move its data, by rounds or boards
 
     // Of the ways that use boards.
-    uint32_t phase;          // among the operations on the team's boards
+    uint32_t phase, post;    // among the operations on the team's boards; its post on each
     size_t sent;             // bytes that a rank posts or shows
     bool is_short;           // ranks post bytes, not addresses
     bool copied;             // the blocks of all ranks are here
@@ -302,7 +302,7 @@ bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call);
 // ---- the memory of the neighbourhood: coll_board.c ----
 
 // Bytes of a board, in the scratch of each process.
-#define AQ_BOARD_BYTES (33 << 10)
+#define AQ_BOARD_BYTES (35 << 10)
 // Makes this process's side of the boards of a team. areas: the boards of all members, in rank
 // order; the caller frees the array. Local.
 aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas);

@@ -58,9 +58,11 @@ bool aq_board_reset(void *memory)
 
 // ---- turns ----
 
-void aq_board_join(aq_coll_op_t *op)
+void aq_board_join(aq_coll_op_t *op, size_t nbytes)
 {
     op->phase = ++op->coll->board->phases;
+    op->post = nbytes && nbytes <= AQ_POST_NEAR ? AQ_BOARD_POSTS + op->phase % AQ_BOARD_MORE
+                                                : op->phase % AQ_BOARD_POSTS;
 }
 
 bool aq_board_room_look(aq_board_t *board, uint32_t before)

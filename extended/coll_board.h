@@ -2,6 +2,7 @@
 // others needs.
 //
 //     board of a rank:   post[phase % 4]   phase, then the bytes of this rank or their address
+//                        (or [4 + phase % 32], of a broadcast and the like of bytes in a line)
 //                        combined          phase of the last operation whose share is computed
 //                        done              phase of the last operation that needs no board of
 //                                          another rank any more
@@ -22,7 +23,8 @@
 
 enum {
     AQ_BOARD_POSTS = 4,
-    AQ_POST_NEAR = 32, // bytes that fit into the line of the phase
+    AQ_BOARD_MORE = 32, // of one rank to others: so many operations the poster may be ahead of them
+    AQ_POST_NEAR = 32,  // bytes that fit into the line of the phase
 };
 
 // In aq_post_t.shows: which memory of the rank all others reach without the kernel, as its segment.
@@ -38,7 +40,7 @@ typedef struct aq_post {
 
 // The bytes of posts come last, so that a team that posts little needs one page.
 typedef struct aq_area {
-    aq_post_t post[AQ_BOARD_POSTS];
+    aq_post_t post[AQ_BOARD_POSTS + AQ_BOARD_MORE];
     _Alignas(64) _Atomic uint32_t done;
     _Atomic uint32_t combined;
     // Members of the team that have left, and all of them.
@@ -84,7 +86,7 @@ static inline aq_area_t *aq_board_area(const aq_coll_op_t *op, uint32_t rank)
 
 static inline aq_post_t *aq_board_post(const aq_coll_op_t *op, uint32_t rank)
 {
-    return &aq_board_area(op, rank)->post[op->phase % AQ_BOARD_POSTS];
+    return &aq_board_area(op, rank)->post[op->post];
 }
 
 // Where a rank posts the bytes of a short operation, aligned as they are large, for operators.
@@ -103,8 +105,9 @@ static inline bool aq_board_is_short(const aq_coll_op_t *op, size_t nbytes)
     return nbytes <= limits->post_bytes || (nbytes <= AQ_POST_BYTES && op->coll->board->size > few);
 }
 
-// Gives an operation its phase. Called in the order of the operations.
-void aq_board_join(aq_coll_op_t *op);
+// Gives an operation its phase. Called in the order of the operations. nbytes: of a short operation
+// in which not all ranks post, or 0: if they fit into a line, its posts are among the 32.
+void aq_board_join(aq_coll_op_t *op, size_t nbytes);
 
 // Whether the operations before this one are complete in this process.
 static inline bool aq_board_turn(const aq_coll_op_t *op)
@@ -120,7 +123,8 @@ bool aq_board_room_look(aq_board_t *board, uint32_t phase);
 // negative.
 static inline bool aq_board_room(const aq_coll_op_t *op)
 {
-    const uint32_t before = op->phase - AQ_BOARD_POSTS;
+    const uint32_t before =
+        op->phase - (op->post < AQ_BOARD_POSTS ? AQ_BOARD_POSTS : AQ_BOARD_MORE);
     return (int32_t)(op->coll->board->all_done - before) >= 0 ||
            aq_board_room_look(op->coll->board, before);
 }

@@ -82,7 +82,7 @@ static void prepare_combine(aq_coll_op_t *op)
 {
     if (!op->is_short)
         aq_coll_by_tree.prepare(op);
-    aq_board_join(op);
+    aq_board_join(op, op->is_short && !is_to_all(op) ? op->bytes : 0);
 }
 
 static uint32_t combine_sender(const aq_coll_op_t *op, uint32_t row)

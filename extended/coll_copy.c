@@ -13,6 +13,11 @@
 
 // ---- layout ----
 
+static bool is_rooted(const aq_coll_op_t *op)
+{
+    return op->call.kind != AQ_COLL_GATHER_ALL && op->call.kind != AQ_COLL_EXCHANGE;
+}
+
 // The block of a rank among those that a rank posts.
 static size_t block_offset(const aq_coll_op_t *op, uint32_t rank)
 {
@@ -39,7 +44,7 @@ static size_t plan_copy(aq_coll_op_t *op)
 static void prepare_copy(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
-    aq_board_join(op);
+    aq_board_join(op, op->is_short && is_rooted(op) ? op->sent : 0);
     if (op->is_short)
         return;
     op->slots = (aq_coll_slot_t *)(op + 1);
@@ -62,11 +67,6 @@ static bool copy_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 }
 
 // ---- sending ----
-
-static bool is_rooted(const aq_coll_op_t *op)
-{
-    return op->call.kind != AQ_COLL_GATHER_ALL && op->call.kind != AQ_COLL_EXCHANGE;
-}
 
 static bool has_blocks(const aq_coll_op_t *op)
 {

@@ -235,11 +235,47 @@ static void test_frames(void)
     }
 }
 
+/* ---- turns ---- */
+
+enum { AHEAD = 32 };
+
+static void broadcasts_small(gex_Rank_t root)
+{
+    for (uint64_t i = 0; i < AHEAD; i++) {
+        uint64_t value = job.rank == root ? conform_mix(root, i, 7) : 0;
+
+        gex_Event_Wait(gex_Coll_BroadcastNB(job.tm, root, &value, &value, sizeof value, 0));
+        CHECK(value == conform_mix(root, i, 7), "broadcast %u of a root that is ahead brought %llx",
+              (unsigned)i, (unsigned long long)value);
+    }
+}
+
+/* The root of small broadcasts need not wait for the others, who call when it is done with all. */
+static void test_ahead(void)
+{
+    volatile unsigned char *flag = job.base[job.rank] + CONFORM_INBOX;
+
+    if (getenv("CONFORM_COUNT") == NULL)
+        return;
+    for (gex_Rank_t root = 0; root < job.size; root++) {
+        *flag = 0;
+        conform_barrier();
+        if (job.rank != root)
+            GASNET_BLOCKUNTIL(*flag != 0);
+        broadcasts_small(root);
+        for (gex_Rank_t r = 0; job.rank == root && r < job.size; r++)
+            if (r != root)
+                gex_RMA_PutBlocking(job.tm, r, job.base[r] + CONFORM_INBOX, "x", 1, 0);
+        conform_barrier();
+    }
+}
+
 const conform_test_t conform_shared_tests[] = {
     {"shared_reduce", test_reductions, "reductions in order, from any memory"},
     {"shared_teams", test_teams, "in teams of a part of the ranks"},
     {"shared_broadcast", test_broadcasts, "broadcasts from and to any memory"},
     {"shared_frames", test_frames, "how many messages they are"},
+    {"shared_ahead", test_ahead, "a root that is 32 operations ahead of the others"},
     {NULL, NULL, NULL},
 };
 #endif
