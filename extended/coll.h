@@ -13,7 +13,7 @@
 //       coll_shares.c  each rank owns a share of the elements, and sends that to all
 //       coll_copy.c    ranks of one neighbourhood copy blocks from each other's memory
 //       coll_combine.c ranks of one neighbourhood combine what is in each other's memory
-//   The last two use the boards of coll_board.c.
+//   The last two use the boards of coll_board.c, and streams of coll_stream.c.
 // - In a team of several hosts with several members each, an operation may be a chain of operations
 //   over the members of a host and over the first members of all hosts (coll_hosts.c).
 // - The id of a team and a number in the team identify an operation. If this process has not
@@ -209,16 +209,20 @@ typedef struct aq_coll_op {
     bool posted; // the operation has begun to move its data, by rounds or boards
 
     // Of the ways that use boards.
-    uint32_t phase, post;    // among the operations on the team's boards; its post on each
-    size_t sent;             // bytes that a rank posts or shows
-    bool is_short;           // ranks post bytes, not addresses
-    bool copied;             // the blocks of all ranks are here
-    uint8_t step, shows;     // of coll_combine.c
-    uint32_t seen;           // ranks, in this step
-    uint32_t combiners;      // ranks that combine a share
-    uint32_t answered;       // of `ready`
-    _Atomic uint8_t *askers; // by rank: AQ_COLL_ASKED ...; NULL: of another way
-    uint8_t *taken;          // by rank: progress with its block
+    uint32_t phase, post;          // among the operations on the team's boards; its post on each
+    size_t sent;                   // bytes that a rank posts or shows
+    bool is_short;                 // ranks post bytes, not addresses
+    bool streams;                  // this rank's bytes go through its board (coll_stream.h)
+    bool copied;                   // the blocks of all ranks are here
+    uint8_t step, shows;           // of coll_combine.c
+    uint32_t seen;                 // ranks, in this step
+    uint32_t combiners;            // ranks that combine a share
+    uint32_t answered;             // of `ready`
+    _Atomic uint8_t *askers;       // by rank: AQ_COLL_ASKED ...; NULL: of another way
+    uint8_t *taken;                // by rank: progress with its block
+    size_t streamed, chunk;        // bytes that a rank takes from each that streams, and of a chunk
+    uint32_t chunks, staged, took; // in all, written by this rank, taken from all that stream
+    uint32_t sources;              // ranks whose blocks stream to this one
 
     size_t slots_at, boxes_at; // offsets from the record
     size_t block;              // bytes of this record with slots and boxes

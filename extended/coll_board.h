@@ -4,6 +4,7 @@
 //     board of a rank:   post[phase % 4]   phase, then the bytes of this rank or their address
 //                        (or [4 + phase % 32], of a broadcast and the like of bytes in a line)
 //                        combined          phase of the last operation whose share is computed
+//                        staged, took      chunks of a long operation (coll_stream.h)
 //                        done              phase of the last operation that needs no board of
 //                                          another rank any more
 //
@@ -27,8 +28,9 @@ enum {
     AQ_POST_NEAR = 32,  // bytes that fit into the line of the phase
 };
 
-// In aq_post_t.shows: which memory of the rank all others reach without the kernel, as its segment.
-enum { AQ_SHOWS_SRC = 1, AQ_SHOWS_DST = 2 };
+// In aq_post_t.shows: which memory of the rank all others reach without the kernel, as its segment,
+// and whether its source goes through its board (coll_stream.h).
+enum { AQ_SHOWS_SRC = 1, AQ_SHOWS_DST = 2, AQ_SHOWS_STREAM = 4 };
 
 typedef struct aq_post {
     _Alignas(64) _Atomic uint32_t phase;
@@ -43,6 +45,7 @@ typedef struct aq_area {
     aq_post_t post[AQ_BOARD_POSTS + AQ_BOARD_MORE];
     _Alignas(64) _Atomic uint32_t done;
     _Atomic uint32_t combined;
+    _Atomic uint64_t staged, took; // phase << 32 | chunks of a stream
     // Members of the team that have left, and all of them.
     _Alignas(64) _Atomic uint32_t left, lookers;
     _Atomic uint32_t reads; // whether the rank can read all others: aq_board_reads_t

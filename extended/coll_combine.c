@@ -12,10 +12,11 @@
 //   wait for a processor. The post of the root (of rank 0, if all get the result) says how many.
 // - Elements are combined in the order of the ranks, from the last one to the first, and each of a
 //   long operation at one rank. So all ranks get the same bits, also of sums of reals.
-// - Long sources are read in segments that all have mapped, or through the kernel if it lets all
-//   members read each other's memory, which they tell each other at the first operation that needs
-//   it. Else pieces go along the tree (coll_move.c): all see the same posts and decide alike, and a
-//   rank that has posted takes messages.
+// - Long sources are read in segments that all have mapped. Else they go through the boards
+//   (coll_stream.h), and each rank that gets the result combines all of it; or the kernel reads
+//   them, if it lets all members read each other's memory, which they tell each other at the first
+//   operation that needs it; or pieces go along the tree (coll_move.c). All see the same posts and
+//   decide alike, and a rank that has posted takes messages.
 // - A chunk of the elements goes through all ranks before the next one, so that the result is
 //   combined in the nearest cache.
 #include <string.h>
@@ -24,7 +25,7 @@
 #include "../core/job.h"
 #include "../core/segment.h"
 #include "../other/base/minmax.h"
-#include "coll_board.h"
+#include "coll_stream.h"
 
 enum {
     CHUNK = 16 << 10,
@@ -35,6 +36,7 @@ typedef enum combine_step {
     STEP_POST,   // write the post
     STEP_LOOK,   // await the posts of all
     STEP_AGREE,  // await what all say about reading
+    STEP_STREAM, // await the chunks of all
     STEP_SHARES, // await the shares of all
     STEP_ROOT,   // await the root
     STEP_ALL,    // await all
@@ -55,6 +57,11 @@ static bool is_shared(const aq_coll_op_t *op)
 static uint32_t my_rank(const aq_coll_op_t *op)
 {
     return op->coll->board->rank;
+}
+
+static bool gets_result(const aq_coll_op_t *op)
+{
+    return is_to_all(op) || op->call.root == my_rank(op);
 }
 
 bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call)
@@ -80,8 +87,10 @@ static size_t plan_combine(aq_coll_op_t *op)
 
 static void prepare_combine(aq_coll_op_t *op)
 {
-    if (!op->is_short)
+    if (!op->is_short) {
         aq_coll_by_tree.prepare(op);
+        aq_stream_plan(op, op->bytes);
+    }
     aq_board_join(op, op->is_short && !is_to_all(op) ? op->bytes : 0);
 }
 
@@ -301,7 +310,7 @@ static bool all_are_mapped(const aq_coll_op_t *op)
 // What the others reach without the kernel, if they all have mapped what this rank has mapped.
 static uint32_t shown_by(const aq_coll_op_t *op)
 {
-    const bool writes = is_to_all(op) || op->call.root == my_rank(op);
+    const bool writes = gets_result(op);
     if (aq_job.env.segment_mode == AQ_SEGMENT_EVERYTHING || !all_are_mapped(op))
         return 0;
     return (aq_segment_holds(op->call.src, op->bytes) ? AQ_SHOWS_SRC : 0) |
@@ -313,22 +322,32 @@ static bool post_addresses(aq_coll_op_t *op)
     aq_post_t *post = aq_board_post(op, my_rank(op));
     if (!aq_board_room(op))
         return false;
-    post->shows = shown_by(op);
+    post->shows = shown_by(op) | (aq_stream_is_worth(op) ? AQ_SHOWS_STREAM : 0);
     post->src = (uintptr_t)op->call.src;
     post->dst = (uintptr_t)op->call.dst;
     post->combiners = op->coll->board->combiners;
     aq_board_publish(op);
-    op->shows = AQ_SHOWS_SRC | AQ_SHOWS_DST;
+    op->shows = AQ_SHOWS_SRC | AQ_SHOWS_DST | AQ_SHOWS_STREAM;
     op->step = STEP_LOOK;
     return true;
 }
 
 // ---- long: shares ----
 
+static const void *find_source(const aq_coll_op_t *op, uint32_t rank, size_t at, void *room,
+                               size_t nbytes)
+{
+    if (rank == my_rank(op))
+        return (const char *)op->call.src + at;
+    if (op->step == STEP_STREAM)
+        return aq_stream_next(op, rank);
+    return aq_board_see(op, rank, aq_board_post(op, rank)->src + at, room, nbytes);
+}
+
 static const void *see_source(const aq_coll_op_t *op, uint32_t rank, size_t at, void *room,
                               size_t nbytes)
 {
-    const void *found = aq_board_see(op, rank, aq_board_post(op, rank)->src + at, room, nbytes);
+    const void *found = find_source(op, rank, at, room, nbytes);
     if (!found)
         aq_fatal("%zu bytes of rank %u for a reduction cannot be read (process_vm_readv) though "
                  "earlier ones could; if the job forbids the call later on, set "
@@ -404,6 +423,43 @@ static bool shares_copy(aq_coll_op_t *op)
     return true;
 }
 
+// ---- long: streams ----
+
+// Whether the next chunk of all other ranks is here, and that of this rank is written for those
+// who take it: the result may replace it.
+static bool chunks_are_here(const aq_coll_op_t *op)
+{
+    const uint32_t size = op->coll->board->size;
+    uint32_t rank = 0;
+    while (rank < size && (rank == my_rank(op) ? !is_to_all(op) || op->staged > op->took
+                                               : aq_stream_next(op, rank) != NULL))
+        rank++;
+    return rank == size;
+}
+
+static void chunks_combine(aq_coll_op_t *op)
+{
+    const bool in_place = op->call.src == op->call.dst && my_rank(op) + 1 != op->coll->board->size;
+    const size_t at = aq_stream_at(op);
+    combine_chunk(op, at, aq_stream_length(op), (char *)op->call.dst + at, in_place);
+    aq_stream_take(op);
+}
+
+static combine_step_t step_stream(aq_coll_op_t *op)
+{
+    const bool reads = gets_result(op), writes = is_to_all(op) || !reads;
+    bool written = !writes || aq_stream_write(op);
+    while (reads && !aq_stream_is_taken(op) && chunks_are_here(op)) {
+        chunks_combine(op);
+        written = !writes || aq_stream_write(op);
+    }
+    if (!written || (reads && !aq_stream_is_taken(op)))
+        return STEP_STREAM;
+    aq_board_tell_done(op);
+    op->seen = 0;
+    return is_to_all(op) ? STEP_ALL : STEP_ROOT;
+}
+
 // ---- long: steps ----
 
 // Where this process has the destination of the root, or NULL.
@@ -446,7 +502,11 @@ static combine_step_t step_after_look(aq_coll_op_t *op)
 {
     aq_board_t *board = op->coll->board;
     const uint8_t need = is_to_all(op) ? AQ_SHOWS_SRC | AQ_SHOWS_DST : AQ_SHOWS_SRC;
-    if ((op->shows & need) == need || board->reads == AQ_READS_ALL)
+    if ((op->shows & need) == need)
+        return step_combine(op);
+    if (op->shows & AQ_SHOWS_STREAM)
+        return STEP_STREAM;
+    if (board->reads == AQ_READS_ALL)
         return step_combine(op);
     if (board->reads == AQ_READS_REFUSED)
         return STEP_TREE;
@@ -518,6 +578,8 @@ static bool advance_long(aq_coll_op_t *op)
         op->step = (uint8_t)step_look(op);
     if (op->step == STEP_AGREE)
         op->step = (uint8_t)step_agree(op);
+    if (op->step == STEP_STREAM)
+        op->step = (uint8_t)step_stream(op);
     if (op->step == STEP_SHARES)
         op->step = (uint8_t)step_shares(op);
     if (!is_over(op))

@@ -3,13 +3,14 @@
 // - A rank that has a block for others posts it (coll_board.h), and they copy it: short blocks from
 //   the board, and long ones from memory that is mapped here, or through the kernel
 //   (process_read.h). If the kernel refuses, the rank reports "ready" and gets the block by
-//   messages (coll_flat.c).
+//   messages (coll_flat.c). What is not mapped may also go through the board in chunks, as the
+//   rank that posts it decides (coll_stream.h).
 // - An operation with short blocks is complete when this rank has copied all of those that it
 //   awaits, and one with long blocks when the other ranks have copied theirs too. So a rank that
 //   shares its processor has to run once for short blocks.
 #include <string.h>
 
-#include "coll_board.h"
+#include "coll_stream.h"
 
 // ---- layout ----
 
@@ -48,6 +49,7 @@ static void prepare_copy(aq_coll_op_t *op)
     if (op->is_short)
         return;
     op->slots = (aq_coll_slot_t *)(op + 1);
+    aq_stream_plan(op, op->bytes);
     op->askers = (_Atomic uint8_t *)((char *)op + op->slots_at);
     op->taken = (uint8_t *)op->askers + size;
     memset((char *)(op + 1), 0, op->slots_at - sizeof *op + 2 * (size_t)size);
@@ -74,17 +76,24 @@ static bool has_blocks(const aq_coll_op_t *op)
     return !is_rooted(op) || is_root == (op->call.kind != AQ_COLL_GATHER);
 }
 
+static void post_address(aq_coll_op_t *op)
+{
+    aq_post_t *post = aq_board_post(op, op->coll->board->rank);
+    op->streams = aq_stream_is_worth(op) && !aq_process_shows(op->call.src, op->sent);
+    post->shows = op->streams ? AQ_SHOWS_STREAM : 0;
+    post->src = (uintptr_t)op->call.src;
+}
+
 // Posts the blocks for the others. Returns false if there is no room yet.
 static bool post_blocks(aq_coll_op_t *op)
 {
-    const uint32_t me = op->coll->board->rank;
     if (has_blocks(op)) {
         if (!aq_board_room(op))
             return false;
         if (op->is_short)
-            memcpy(aq_board_bytes(op, me, op->sent), op->call.src, op->sent);
+            memcpy(aq_board_bytes(op, op->coll->board->rank, op->sent), op->call.src, op->sent);
         else
-            aq_board_post(op, me)->src = (uintptr_t)op->call.src;
+            post_address(op);
         aq_board_publish(op);
     }
     aq_coll_block_keep(op);
@@ -105,7 +114,7 @@ static void answer_askers(aq_coll_op_t *op)
 
 // ---- receiving ----
 
-enum { NOT_HERE, AWAITED, HERE }; // in op->taken
+enum { NOT_HERE, STREAMS, AWAITED, HERE }; // in op->taken
 
 static void block_ask(const aq_coll_op_t *op, uint32_t rank)
 {
@@ -117,9 +126,13 @@ static void block_ask(const aq_coll_op_t *op, uint32_t rank)
 }
 
 // Takes the long block of a rank that has posted it; returns what has become of the block.
-static uint8_t block_take(const aq_coll_op_t *op, uint32_t rank)
+static uint8_t block_take(aq_coll_op_t *op, uint32_t rank)
 {
     char *to = aq_coll_block_place(op, rank);
+    if (aq_board_post(op, rank)->shows & AQ_SHOWS_STREAM) {
+        op->sources++;
+        return STREAMS;
+    }
     const uint64_t address = aq_board_post(op, rank)->src + block_offset(op, op->coll->board->rank);
     const void *from = aq_board_see(op, rank, address, to, op->bytes);
     if (!from) {
@@ -141,17 +154,59 @@ static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
         *taken = block_take(op, rank);
     if (*taken == AWAITED && !atomic_load_explicit(&op->slots[rank].missing, memory_order_acquire))
         *taken = HERE;
+    if (*taken == STREAMS && aq_stream_is_taken(op))
+        *taken = HERE;
     return *taken == HERE;
 }
 
-// Returns true if all blocks are here.
-static bool take_blocks(aq_coll_op_t *op)
+// Whether the next chunk of each block that streams is here. Which these are is known when all
+// ranks have posted.
+static bool chunks_are_here(const aq_coll_op_t *op)
+{
+    for (uint32_t r = 0; r < op->coll->board->size; r++)
+        if ((op->taken[r] == NOT_HERE && aq_coll_block_comes(op, r)) ||
+            (op->taken[r] == STREAMS && !aq_stream_next(op, r)))
+            return false;
+    return true;
+}
+
+static void chunks_take(aq_coll_op_t *op)
+{
+    const size_t at = aq_stream_at(op), nbytes = aq_stream_length(op);
+    for (uint32_t r = 0; r < op->coll->board->size; r++)
+        if (op->taken[r] == STREAMS) {
+            memcpy(aq_coll_block_place(op, r) + at, aq_stream_next(op, r), nbytes);
+            aq_board_took(op, r, nbytes);
+        }
+    aq_stream_take(op);
+}
+
+// Takes the chunks that are here, and writes those of this rank meanwhile. Returns true if all are
+// taken.
+static bool take_chunks(aq_coll_op_t *op)
+{
+    while (!aq_stream_is_taken(op) && chunks_are_here(op)) {
+        chunks_take(op);
+        if (op->streams)
+            aq_stream_write(op);
+    }
+    return aq_stream_is_taken(op);
+}
+
+// Takes the blocks that are here. Returns true if these are all.
+static bool take_posted(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
     for (uint32_t i = op->down; i + 1 < board->size; i++)
         if (block_is_here(op, aq_board_rank_after(board, i)) && i == op->down)
             op->down++;
     return op->down + 1 == board->size;
+}
+
+// Returns true if all blocks are here.
+static bool take_blocks(aq_coll_op_t *op)
+{
+    return take_posted(op) || (op->sources && take_chunks(op) && take_posted(op));
 }
 
 // Whether the ranks that need a block of this one have copied it.
@@ -167,6 +222,8 @@ static bool advance_long(aq_coll_op_t *op)
 {
     if (op->answered != atomic_load_explicit(&op->ready, memory_order_acquire))
         answer_askers(op);
+    if (op->streams)
+        aq_stream_write(op);
     if (!op->copied && take_blocks(op)) {
         op->copied = true;
         aq_board_tell_done(op);

@@ -1,7 +1,8 @@
 /* Broadcasts and reductions of every size, from and to memory in the segment and outside of it, as
  * ranks that share memory do them in different ways. With CONFORM_NO_READS=odd odd ranks cannot
  * read the memory of others through the kernel, with =all no rank can. With CONFORM_COUNT=N a call
- * on memory in segments must be N messages of each rank, whatever its size. */
+ * on memory in segments (with CONFORM_OUTSIDE: outside of them) must be N messages of each rank,
+ * whatever its size. */
 #include "conform.h"
 
 #if __has_include(<aqueduct.h>)
@@ -209,6 +210,7 @@ static void calls_of(size_t count)
 {
     call_t c = {.tm = job.tm, .size = job.size, .count = count};
 
+    c.outside = getenv("CONFORM_OUTSIDE") != NULL;
     for (int i = 0; i < COUNT; i++) {
         c.round++;
         c.root = (gex_Rank_t)i % job.size;
