@@ -55,34 +55,62 @@ static aq_coll_op_t *take_spare(size_t bytes)
     return NULL;
 }
 
-// Keeps a record for reuse, in place of each spare record in turn. The caller holds aq_coll_lock.
-static void give_back(aq_coll_op_t *op)
+// An empty place for a spare record, or that of each in turn.
+static aq_coll_op_t **place_of_spare(void)
 {
     static unsigned turn;
+    for (unsigned i = 0; i < SPARES; i++)
+        if (!spares[i])
+            return &spares[i];
+    return &spares[turn++ % SPARES];
+}
+
+// Keeps a record for reuse. The caller holds aq_coll_lock.
+static void give_back(aq_coll_op_t *op)
+{
     free(op->own);
     op->own = NULL;
     if (op->block <= SPARE_MOST) {
-        aq_coll_op_t **place = &spares[turn++ % SPARES], *old = *place;
+        aq_coll_op_t **place = place_of_spare(), *old = *place;
         *place = op;
         op = old;
     }
     free(op);
 }
 
-static aq_coll_op_t *new_op(aq_coll_t *coll, const aq_coll_call_t *call)
+// With the lock held: a record of at least so many bytes, of which only `block` is set.
+static aq_coll_op_t *take_record(size_t bytes)
 {
-    aq_coll_op_t plan = {.call = *call, .coll = coll};
-    size_t bytes = (aq_coll_op_plan(&plan) + 63) & ~(size_t)63;
     aq_coll_op_t *op = take_spare(bytes);
     if (op)
-        bytes = op->block;
-    else
-        op = aligned_alloc(64, bytes);
+        return op;
+    bytes = aq_coll_round_up(bytes);
+    op = aligned_alloc(64, bytes);
     if (!op)
         aq_fatal("out of memory for a collective (%zu bytes)", bytes);
-    plan.block = bytes;
-    *op = plan;
+    op->block = bytes;
     return op;
+}
+
+// With the lock held: replaces a planned record by a larger one.
+static aq_coll_op_t *move_to_larger(aq_coll_op_t *op, size_t bytes)
+{
+    aq_coll_op_t *large = take_record(bytes);
+    const size_t block = large->block;
+    *large = *op;
+    large->block = block;
+    give_back(op);
+    return large;
+}
+
+// Most records have room for nothing else, and a copy of one takes as long as the rest of a small
+// operation. So a small record is planned where it is.
+static aq_coll_op_t *new_op(aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    aq_coll_op_t *op = take_record(sizeof *op);
+    *op = (aq_coll_op_t){.call = *call, .coll = coll, .block = op->block};
+    const size_t bytes = aq_coll_op_plan(op);
+    return bytes <= op->block ? op : move_to_larger(op, bytes);
 }
 
 // ---- numbers and stretches ----
