@@ -212,6 +212,7 @@ typedef struct aq_coll_op {
     uint32_t phase, post;          // among the operations on the team's boards; its post on each
     size_t sent;                   // bytes that a rank posts or shows
     bool is_short;                 // ranks post bytes, not addresses
+    bool is_far;                   // more of them than fit into the line of the phase
     bool streams;                  // this rank's bytes go through its board (coll_stream.h)
     bool copied;                   // the blocks of all ranks are here
     uint8_t step, shows;           // of coll_combine.c

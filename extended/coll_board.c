@@ -58,11 +58,13 @@ bool aq_board_reset(void *memory)
 
 // ---- turns ----
 
-void aq_board_join(aq_coll_op_t *op, size_t nbytes)
+void aq_board_join(aq_coll_op_t *op, size_t nbytes, bool all_post)
 {
     op->phase = ++op->coll->board->phases;
-    op->post = nbytes && nbytes <= AQ_POST_NEAR ? AQ_BOARD_POSTS + op->phase % AQ_BOARD_MORE
-                                                : op->phase % AQ_BOARD_POSTS;
+    op->is_far = nbytes > AQ_POST_NEAR;
+    op->post = nbytes && nbytes <= AQ_POST_SMALL && !all_post
+                   ? AQ_BOARD_POSTS + op->phase % AQ_BOARD_MORE
+                   : op->phase % AQ_BOARD_POSTS;
 }
 
 bool aq_board_room_look(aq_board_t *board, uint32_t before)
@@ -89,8 +91,10 @@ void aq_board_wake(void)
 
 void aq_board_publish(const aq_coll_op_t *op)
 {
-    atomic_store_explicit(&aq_board_post(op, op->coll->board->rank)->phase, op->phase,
-                          memory_order_release);
+    aq_board_t *board = op->coll->board;
+    if (op->is_far)
+        *(op->post < AQ_BOARD_POSTS ? &board->last_large : &board->last_small) = op->phase;
+    atomic_store_explicit(&aq_board_post(op, board->rank)->phase, op->phase, memory_order_release);
     aq_board_wake();
 }
 

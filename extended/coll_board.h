@@ -2,7 +2,7 @@
 // others needs.
 //
 //     board of a rank:   post[phase % 4]   phase, then the bytes of this rank or their address
-//                        (or [4 + phase % 32], of a broadcast and the like of bytes in a line)
+//                        (or [4 + phase % 32], of a small broadcast and the like)
 //                        combined          phase of the last operation whose share is computed
 //                        staged, took      chunks of a long operation (coll_stream.h)
 //                        done              phase of the last operation that needs no board of
@@ -26,6 +26,7 @@ enum {
     AQ_BOARD_POSTS = 4,
     AQ_BOARD_MORE = 32, // of one rank to others: so many operations the poster may be ahead of them
     AQ_POST_NEAR = 32,  // bytes that fit into the line of the phase
+    AQ_POST_SMALL = AQ_BOARD_POSTS * AQ_POST_BYTES / AQ_BOARD_MORE, // and into one of 32 pieces
 };
 
 // In aq_post_t.shows: which memory of the rank all others reach without the kernel, as its segment,
@@ -70,7 +71,9 @@ struct aq_board {
     uint32_t looks;             // times to look for a post before giving up the turn
     uint32_t phases, completed; // operations so far
     uint32_t all_done;          // a phase that all members are done with
-    aq_board_reads_t reads;     // what all members have agreed on
+    // The last phases in which this rank has posted bytes in one of the 32 pieces, and of the 4.
+    uint32_t last_small, last_large;
+    aq_board_reads_t reads; // what all members have agreed on
     aq_board_member_t member[];
 };
 
@@ -95,8 +98,11 @@ static inline aq_post_t *aq_board_post(const aq_coll_op_t *op, uint32_t rank)
 // Where a rank posts the bytes of a short operation, aligned as they are large, for operators.
 static inline char *aq_board_bytes(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)
 {
-    return nbytes <= AQ_POST_NEAR ? aq_board_post(op, rank)->near
-                                  : aq_board_area(op, rank)->far[op->phase % AQ_BOARD_POSTS];
+    if (nbytes <= AQ_POST_NEAR)
+        return aq_board_post(op, rank)->near;
+    char(*far)[AQ_POST_BYTES] = aq_board_area(op, rank)->far;
+    return op->post < AQ_BOARD_POSTS ? far[op->post]
+                                     : far[0] + (size_t)(op->post - AQ_BOARD_POSTS) * AQ_POST_SMALL;
 }
 
 // Whether ranks post that many bytes, and not their address.
@@ -108,9 +114,9 @@ static inline bool aq_board_is_short(const aq_coll_op_t *op, size_t nbytes)
     return nbytes <= limits->post_bytes || (nbytes <= AQ_POST_BYTES && op->coll->board->size > few);
 }
 
-// Gives an operation its phase. Called in the order of the operations. nbytes: of a short operation
-// in which not all ranks post, or 0: if they fit into a line, its posts are among the 32.
-void aq_board_join(aq_coll_op_t *op, size_t nbytes);
+// Gives an operation its phase. Called in the order of the operations. nbytes: that a rank posts,
+// or 0: addresses. all_post: not only one rank or all but one; else small posts are among the 32.
+void aq_board_join(aq_coll_op_t *op, size_t nbytes, bool all_post);
 
 // Whether the operations before this one are complete in this process.
 static inline bool aq_board_turn(const aq_coll_op_t *op)
@@ -121,15 +127,29 @@ static inline bool aq_board_turn(const aq_coll_op_t *op)
 // Looks whether all members are done with a phase.
 bool aq_board_room_look(aq_board_t *board, uint32_t phase);
 
-// Whether this rank may write its post: all members are done with the operation that used it. The
+// The last phase that used what an operation of `phase` overwrites: the one `depth` before, or the
+// `other` one, if that came later and overlaps.
+static inline uint32_t aq_board_before(uint32_t phase, uint32_t depth, uint32_t other)
+{
+    return phase - other < depth ? other : phase - depth;
+}
+
+static inline bool aq_board_is_over(aq_board_t *board, uint32_t phase)
+{
+    return (int32_t)(board->all_done - phase) >= 0 || aq_board_room_look(board, phase);
+}
+
+// Whether this rank may write its post: all members are done with the operations that used it. The
 // first phases are below the number of posts, and nothing is awaited then: the difference is
 // negative.
 static inline bool aq_board_room(const aq_coll_op_t *op)
 {
-    const uint32_t before =
-        op->phase - (op->post < AQ_BOARD_POSTS ? AQ_BOARD_POSTS : AQ_BOARD_MORE);
-    return (int32_t)(op->coll->board->all_done - before) >= 0 ||
-           aq_board_room_look(op->coll->board, before);
+    aq_board_t *board = op->coll->board;
+    const bool more = op->post >= AQ_BOARD_POSTS;
+    const uint32_t depth = more ? AQ_BOARD_MORE : AQ_BOARD_POSTS;
+    const uint32_t other = more ? board->last_large : board->last_small;
+    return aq_board_is_over(board, op->is_far ? aq_board_before(op->phase, depth, other)
+                                              : op->phase - depth);
 }
 
 // Shows the post of this rank to the others, once it is written.

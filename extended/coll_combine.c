@@ -91,7 +91,7 @@ static void prepare_combine(aq_coll_op_t *op)
         aq_coll_by_tree.prepare(op);
         aq_stream_plan(op, op->bytes);
     }
-    aq_board_join(op, op->is_short && !is_to_all(op) ? op->bytes : 0);
+    aq_board_join(op, op->is_short ? op->bytes : 0, is_to_all(op));
 }
 
 static uint32_t combine_sender(const aq_coll_op_t *op, uint32_t row)

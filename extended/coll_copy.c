@@ -45,7 +45,7 @@ static size_t plan_copy(aq_coll_op_t *op)
 static void prepare_copy(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
-    aq_board_join(op, op->is_short && is_rooted(op) ? op->sent : 0);
+    aq_board_join(op, op->is_short ? op->sent : 0, !is_rooted(op));
     if (op->is_short)
         return;
     op->slots = (aq_coll_slot_t *)(op + 1);

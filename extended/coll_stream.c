@@ -121,8 +121,8 @@ static bool has_room(const aq_coll_op_t *op, uint32_t chunk)
     aq_board_t *board = op->coll->board;
     if (chunk >= AQ_BOARD_POSTS)
         return all_took(op, chunk - AQ_BOARD_POSTS + 1);
-    const uint32_t before = op->phase - AQ_BOARD_POSTS + chunk;
-    return (int32_t)(board->all_done - before) >= 0 || aq_board_room_look(board, before);
+    return aq_board_is_over(board,
+                            aq_board_before(op->phase, AQ_BOARD_POSTS - chunk, board->last_small));
 }
 
 static void chunk_write(const aq_coll_op_t *op, uint32_t chunk)
@@ -141,9 +141,11 @@ static void chunk_write(const aq_coll_op_t *op, uint32_t chunk)
 
 bool aq_stream_write(aq_coll_op_t *op)
 {
-    aq_area_t *area = aq_board_area(op, op->coll->board->rank);
+    aq_board_t *board = op->coll->board;
+    aq_area_t *area = aq_board_area(op, board->rank);
     while (op->staged < op->chunks && has_room(op, op->staged)) {
         chunk_write(op, op->staged++);
+        board->last_large = op->phase;
         word_set(&area->staged, tell(op, op->staged));
     }
     return op->staged == op->chunks;

@@ -17,6 +17,7 @@ const conform_test_t conform_shared_tests[] = {{NULL, NULL, NULL}};
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 enum { GUARD = 16, COUNT = 30 };
 
@@ -204,6 +205,39 @@ static void test_broadcasts(void)
             }
 }
 
+/* ---- one after the other ---- */
+
+enum { MIXED_CALLS = 600, LATE_US = 100 };
+
+/* Now and then a rank is late, so that the others are ahead of it as far as they may. */
+static void be_late(uint64_t chance)
+{
+    if (chance % 16 == job.rank % 16)
+        usleep(LATE_US);
+}
+
+/* Calls of all sizes and ways in turn: what one has posted must stay until all have read it. */
+static void test_mixed(void)
+{
+    static const size_t few[] = {1, 2, 3, 60, 64, 65, 300, 512, 513, 1500, 3000};
+    call_t c = {.tm = job.tm, .size = job.size};
+
+    refuse_reads();
+    for (c.round = 1; c.round <= MIXED_CALLS; c.round++) {
+        const uint64_t chance = conform_mix(job.seed, c.round, 5);
+
+        c.count = few[chance % (sizeof few / sizeof few[0])];
+        c.outside = (int)(chance >> 8 & 1);
+        c.in_place = (int)(chance >> 9 & 1);
+        c.root = (gex_Rank_t)((chance >> 16) % (job.size + 1));
+        be_late(chance >> 32);
+        if (c.root < job.size && chance >> 10 & 1)
+            one_broadcast(&c);
+        else
+            one_reduction(&c);
+    }
+}
+
 /* ---- messages ---- */
 
 static void calls_of(size_t count)
@@ -276,6 +310,7 @@ const conform_test_t conform_shared_tests[] = {
     {"shared_reduce", test_reductions, "reductions in order, from any memory"},
     {"shared_teams", test_teams, "in teams of a part of the ranks"},
     {"shared_broadcast", test_broadcasts, "broadcasts from and to any memory"},
+    {"shared_mixed", test_mixed, "one after the other, with ranks that are late"},
     {"shared_frames", test_frames, "how many messages they are"},
     {"shared_ahead", test_ahead, "a root that is 32 operations ahead of the others"},
     {NULL, NULL, NULL},
