@@ -15,7 +15,7 @@
 // A macro, because an object is no constant in an initializer.
 #define FALLBACKS                                                                                  \
     {                                                                                              \
-        .post_bytes = 1280, .post_ranks = 4, .post_ranks_one = 2, .combine_bytes = 32 << 10,       \
+        .post_bytes = 1280, .post_ranks = 2, .post_ranks_one = 2, .combine_bytes = 32 << 10,       \
         .combine_share = 64, .combine_split = 16 << 10, .part_bytes = 16 << 10,                    \
         .unasked_bytes = 64 << 10, .rounds_ranks = 5, .rounds_bytes = 8 << 10,                     \
         .double_pair = 64 << 10, .double_ranks = 3, .double_bytes = 1 << 10,                       \
