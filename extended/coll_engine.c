@@ -93,7 +93,7 @@ static aq_coll_op_t *take_record(size_t bytes)
 }
 
 // With the lock held: replaces a planned record by a larger one.
-static aq_coll_op_t *move_to_larger(aq_coll_op_t *op, size_t bytes)
+static __attribute__((noinline, cold)) aq_coll_op_t *move_to_larger(aq_coll_op_t *op, size_t bytes)
 {
     aq_coll_op_t *large = take_record(bytes);
     const size_t block = large->block;
