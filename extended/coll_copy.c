@@ -154,8 +154,10 @@ static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
         *taken = block_take(op, rank);
     if (*taken == AWAITED && !atomic_load_explicit(&op->slots[rank].missing, memory_order_acquire))
         *taken = HERE;
-    if (*taken == STREAMS && aq_stream_is_taken(op))
+    if (*taken == STREAMS && aq_stream_is_taken(op)) {
+        aq_board_took(op, rank, op->bytes);
         *taken = HERE;
+    }
     return *taken == HERE;
 }
 
@@ -174,10 +176,8 @@ static void chunks_take(aq_coll_op_t *op)
 {
     const size_t at = aq_stream_at(op), nbytes = aq_stream_length(op);
     for (uint32_t r = 0; r < op->coll->board->size; r++)
-        if (op->taken[r] == STREAMS) {
+        if (op->taken[r] == STREAMS)
             memcpy(aq_coll_block_place(op, r) + at, aq_stream_next(op, r), nbytes);
-            aq_board_took(op, r, nbytes);
-        }
     aq_stream_take(op);
 }
 
