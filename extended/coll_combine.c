@@ -445,6 +445,25 @@ static void chunks_combine(aq_coll_op_t *op)
     aq_stream_take(op);
 }
 
+// Whether the root should read what does not come. Only a rank whose source nobody overwrites can
+// do that, so not if all get the result.
+static bool is_vain(aq_coll_op_t *op)
+{
+    return !is_to_all(op) && gets_result(op) && !aq_stream_is_taken(op) &&
+           ++op->vain == AQ_STREAM_PATIENCE && aq_board_reads_all(op->coll->board);
+}
+
+// Combines the rest of sources that the kernel reads.
+static combine_step_t rest_combine(aq_coll_op_t *op)
+{
+    op->step = STEP_ROOT;
+    combine_elements(op, op->call.root, op->call.dst, aq_stream_at(op) / op->call.unit,
+                     op->call.count);
+    aq_board_tell_done(op);
+    op->seen = 0;
+    return STEP_ROOT;
+}
+
 static combine_step_t step_stream(aq_coll_op_t *op)
 {
     const bool reads = gets_result(op), writes = is_to_all(op) || !reads;
@@ -453,6 +472,8 @@ static combine_step_t step_stream(aq_coll_op_t *op)
         chunks_combine(op);
         written = !writes || aq_stream_write(op);
     }
+    if (is_vain(op))
+        return rest_combine(op);
     if (!written || (reads && !aq_stream_is_taken(op)))
         return STEP_STREAM;
     aq_board_tell_done(op);

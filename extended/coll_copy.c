@@ -161,15 +161,22 @@ static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
     return *taken == HERE;
 }
 
-// Whether the next chunk of each block that streams is here. Which these are is known when all
-// ranks have posted.
+// Whether it is known which blocks stream.
+static bool all_have_posted(const aq_coll_op_t *op)
+{
+    uint32_t r = 0;
+    while (r < op->coll->board->size && (op->taken[r] != NOT_HERE || !aq_coll_block_comes(op, r)))
+        r++;
+    return r == op->coll->board->size;
+}
+
+// Whether the next chunk of each block that streams is here.
 static bool chunks_are_here(const aq_coll_op_t *op)
 {
-    for (uint32_t r = 0; r < op->coll->board->size; r++)
-        if ((op->taken[r] == NOT_HERE && aq_coll_block_comes(op, r)) ||
-            (op->taken[r] == STREAMS && !aq_stream_next(op, r)))
-            return false;
-    return true;
+    uint32_t r = 0;
+    while (r < op->coll->board->size && (op->taken[r] != STREAMS || aq_stream_next(op, r)))
+        r++;
+    return r == op->coll->board->size;
 }
 
 static void chunks_take(aq_coll_op_t *op)
@@ -181,15 +188,37 @@ static void chunks_take(aq_coll_op_t *op)
     aq_stream_take(op);
 }
 
+// Reads the rest of the blocks that stream through the kernel, if it lets this rank.
+static void rest_take(aq_coll_op_t *op)
+{
+    const size_t at = aq_stream_at(op), nbytes = op->bytes - at;
+    const size_t mine = block_offset(op, op->coll->board->rank) + at;
+    for (uint32_t r = 0; r < op->coll->board->size; r++) {
+        if (op->taken[r] != STREAMS)
+            continue;
+        char *to = aq_coll_block_place(op, r) + at;
+        const void *from = aq_board_see(op, r, aq_board_post(op, r)->src + mine, to, nbytes);
+        if (!from)
+            return;
+        if (from != to)
+            memcpy(to, from, nbytes);
+    }
+    aq_stream_take_rest(op);
+}
+
 // Takes the chunks that are here, and writes those of this rank meanwhile. Returns true if all are
 // taken.
 static bool take_chunks(aq_coll_op_t *op)
 {
+    if (!all_have_posted(op))
+        return false;
     while (!aq_stream_is_taken(op) && chunks_are_here(op)) {
         chunks_take(op);
         if (op->streams)
             aq_stream_write(op);
     }
+    if (!aq_stream_is_taken(op) && ++op->vain == AQ_STREAM_PATIENCE)
+        rest_take(op);
     return aq_stream_is_taken(op);
 }
 

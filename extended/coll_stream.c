@@ -160,8 +160,19 @@ const char *aq_stream_next(const aq_coll_op_t *op, uint32_t rank)
     return place_of(op, rank, op->took) + part_of(op, rank, op->coll->board->rank);
 }
 
+static void took_set(aq_coll_op_t *op, uint32_t chunks)
+{
+    op->took = chunks;
+    op->vain = 0;
+    word_set(&aq_board_area(op, op->coll->board->rank)->took, tell(op, op->took));
+}
+
 void aq_stream_take(aq_coll_op_t *op)
 {
-    op->took++;
-    word_set(&aq_board_area(op, op->coll->board->rank)->took, tell(op, op->took));
+    took_set(op, op->took + 1);
+}
+
+void aq_stream_take_rest(aq_coll_op_t *op)
+{
+    took_set(op, op->chunks);
 }

@@ -306,12 +306,52 @@ static void test_ahead(void)
     }
 }
 
+enum { LONG_COUNT = 70001 };
+
+/* A rank that has begun its part and computes holds up none of the others, whose memory it can
+ * read: it makes no call before they tell that they are done. */
+static void absent(gex_Rank_t root, int reduces)
+{
+    volatile unsigned char *flag = job.base[job.rank] + CONFORM_INBOX;
+    call_t c = {.tm = job.tm, .root = root, .size = job.size, .count = LONG_COUNT, .outside = 1};
+    const gex_Rank_t busy = reduces ? (root + 1) % job.size : root;
+    gex_Event_t event;
+
+    *flag = 0;
+    conform_barrier();
+    memory_take(&c);
+    for (size_t i = 0; i < c.count; i++)
+        c.src[i] = map_of(job.rank, i, c.round);
+    event = reduces ? reduce(&c)
+                    : gex_Coll_BroadcastNB(c.tm, root, c.dst, c.src, c.count * sizeof(map_t), 0);
+    while (job.rank == busy && *flag == 0)
+        continue;
+    gex_Event_Wait(event);
+    if (reduces && job.rank == root)
+        check_maps(&c);
+    if (job.rank == (busy + 1) % job.size)
+        gex_RMA_PutBlocking(job.tm, busy, job.base[busy] + CONFORM_INBOX, "x", 1, 0);
+    memory_drop(&c);
+    conform_barrier();
+}
+
+static void test_absent(void)
+{
+    if (getenv("CONFORM_ABSENT") == NULL)
+        return;
+    for (gex_Rank_t root = 0; root < job.size; root++) {
+        absent(root, 0);
+        absent(root, 1);
+    }
+}
+
 const conform_test_t conform_shared_tests[] = {
     {"shared_reduce", test_reductions, "reductions in order, from any memory"},
     {"shared_teams", test_teams, "in teams of a part of the ranks"},
     {"shared_broadcast", test_broadcasts, "broadcasts from and to any memory"},
     {"shared_mixed", test_mixed, "one after the other, with ranks that are late"},
     {"shared_frames", test_frames, "how many messages they are"},
+    {"shared_absent", test_absent, "ranks that compute and do not poll meanwhile"},
     {"shared_ahead", test_ahead, "a root that is 32 operations ahead of the others"},
     {NULL, NULL, NULL},
 };
