@@ -426,6 +426,11 @@ static inline bool aq_coll_is_from_root(const aq_coll_op_t *op)
 {
     return op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_BROADCAST;
 }
+// Whether a rank has a block of its own for each other one.
+static inline bool aq_coll_is_for_each(const aq_coll_op_t *op)
+{
+    return op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_EXCHANGE;
+}
 // Whether this rank sends a block to a rank, or awaits one from it.
 static inline bool aq_coll_block_goes(const aq_coll_op_t *op, uint32_t rank)
 {

@@ -22,8 +22,7 @@ static bool is_rooted(const aq_coll_op_t *op)
 // The block of a rank among those that a rank posts.
 static size_t block_offset(const aq_coll_op_t *op, uint32_t rank)
 {
-    const bool of_many = op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_EXCHANGE;
-    return of_many ? rank * op->bytes : 0;
+    return aq_coll_is_for_each(op) ? rank * op->bytes : 0;
 }
 
 // After the record of a long operation: slots, as of blocks by messages, and two bytes for each

@@ -17,8 +17,7 @@
 // The source of the block for a rank, and the destination of the block of a rank.
 const char *aq_coll_block_for(const aq_coll_op_t *op, uint32_t rank)
 {
-    const bool of_many = op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_EXCHANGE;
-    return (const char *)op->call.src + (of_many ? rank * op->bytes : 0);
+    return (const char *)op->call.src + (aq_coll_is_for_each(op) ? rank * op->bytes : 0);
 }
 
 char *aq_coll_block_place(const aq_coll_op_t *op, uint32_t rank)

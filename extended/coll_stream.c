@@ -16,11 +16,6 @@ static uint32_t team_size(const aq_coll_op_t *op)
     return op->coll->board->size;
 }
 
-static bool is_for_each(const aq_coll_op_t *op)
-{
-    return op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_EXCHANGE;
-}
-
 // Whether a rank takes the bytes of this one.
 static bool is_reader(const aq_coll_op_t *op, uint32_t rank)
 {
@@ -34,8 +29,8 @@ static bool is_reader(const aq_coll_op_t *op, uint32_t rank)
 void aq_stream_plan(aq_coll_op_t *op, size_t nbytes)
 {
     const size_t unit = op->call.fn ? op->call.unit : 1, others = team_size(op) - 1;
-    op->chunk =
-        is_for_each(op) ? AQ_POST_BYTES / others & ~(size_t)63 : AQ_POST_BYTES / unit * unit;
+    op->chunk = aq_coll_is_for_each(op) ? AQ_POST_BYTES / others & ~(size_t)63
+                                        : AQ_POST_BYTES / unit * unit;
     op->chunks = op->chunk ? (uint32_t)((nbytes + op->chunk - 1) / op->chunk) : 0;
     op->streamed = nbytes;
 }
@@ -81,7 +76,7 @@ static char *place_of(const aq_coll_op_t *op, uint32_t rank, uint32_t chunk)
 // Where the bytes for a reader begin in a chunk of a rank.
 static size_t part_of(const aq_coll_op_t *op, uint32_t rank, uint32_t reader)
 {
-    return is_for_each(op) ? (reader - (reader > rank)) * op->chunk : 0;
+    return aq_coll_is_for_each(op) ? (reader - (reader > rank)) * op->chunk : 0;
 }
 
 // ---- progress, as others see it ----
@@ -130,7 +125,7 @@ static void chunk_write(const aq_coll_op_t *op, uint32_t chunk)
     const uint32_t me = op->coll->board->rank;
     char *place = place_of(op, me, chunk);
     const size_t at = chunk * op->chunk, nbytes = length_of(op, chunk);
-    if (!is_for_each(op)) {
+    if (!aq_coll_is_for_each(op)) {
         memcpy(place, (const char *)op->call.src + at, nbytes);
         return;
     }
