@@ -17,10 +17,9 @@ static struct fi_info *hints_new(void)
     if (!hints)
         return NULL;
     hints->caps = FI_MSG;
-    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->mode = OFI_MODES;
     hints->ep_attr->type = FI_EP_RDM;
-    hints->domain_attr->mr_mode =
-        FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+    hints->domain_attr->mr_mode = OFI_MR_MODES;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
     hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
@@ -65,7 +64,7 @@ struct fi_info *ofi_query_all(void)
         return NULL;
     hints->mode = ~UINT64_C(0);
     hints->domain_attr->mode = ~UINT64_C(0);
-    hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+    hints->domain_attr->mr_mode = ~OFI_MR_OLD_MODES;
     (void)list_ask(hints, &found);
     fi_freeinfo(hints);
     return found;

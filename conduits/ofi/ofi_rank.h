@@ -21,7 +21,15 @@
 enum {
     OFI_WHY_BYTES = 200,
     OFI_MESSAGE_LEAST = 1024, // bytes of a message that a provider has to take
+    // Modes of registration that the conduit has.
+    OFI_MR_MODES =
+        FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT,
+    // FI_MR_BASIC and FI_MR_SCALABLE, as numbers: libfabric 2 has the compiler warn of the names.
+    OFI_MR_OLD_MODES = 3,
 };
+
+// Modes that the conduit has.
+#define OFI_MODES (FI_CONTEXT | FI_CONTEXT2)
 
 typedef union ofi_sockaddr {
     struct sockaddr any;

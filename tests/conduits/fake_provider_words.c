@@ -61,11 +61,13 @@ static const struct {
     (FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS |     \
      FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS)
 
+// An address format of a provider's own: FI_PROV_SPECIFIC, which libfabric 2 no longer has.
+#define ADDRESS_FAKE (1u << 31 | 0xfa)
+
 // The first one is the fake itself. The others are what the manuals of the providers say, and
 // assumed where a manual is silent: no machine with such hardware was asked.
 static const fake_preset_t presets[] = {
-    {"fake", "", 0, ORDER_ALL, 16u << 20, FI_PROTO_UNSPEC, FI_PROV_SPECIFIC | 0xfa, 24, 4, 8, 8,
-     false},
+    {"fake", "", 0, ORDER_ALL, 16u << 20, FI_PROTO_UNSPEC, ADDRESS_FAKE, 24, 4, 8, 8, false},
     {"efa", "inject=0,no-atomic,no-wait-fd,no-selective,mr-virt,mr-allocated,mr-prov-key",
      FI_TAGGED | FI_DIRECTED_RECV, ORDER_MESSAGES, UINT64_MAX, FI_PROTO_EFA, FI_ADDR_EFA, 32, 4, 4,
      4, true},
