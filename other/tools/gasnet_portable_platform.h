@@ -1,8 +1,51 @@
 // The target of a compilation, under names that do not depend on the compiler: README-tools,
 // "Portable platform defines". A macro PLATFORM_<kind>_<name> is 1 where it holds and not defined
 // elsewhere, for use in #if. Needs no other header; C11 and C++11.
-#ifndef _PORTABLE_PLATFORM_H
-#define _PORTABLE_PLATFORM_H
+//
+// Other projects carry a header of this kind with the same macros: mpi.h of Open MPI does. The
+// number in PLATFORM_HEADER_VERSION settles which one counts: from version 5 on, that of Open MPI
+// stands back where _PORTABLE_PLATFORM_H and PLATFORM_HEADER_VERSION are the same number, of at
+// least 22. Where another header came first, the macros here replace its own.
+#ifndef GASNET_PORTABLE_PLATFORM_H
+#define GASNET_PORTABLE_PLATFORM_H
+
+#undef PLATFORM_HEADER_VERSION
+#define PLATFORM_HEADER_VERSION 22
+#undef _PORTABLE_PLATFORM_H
+#define _PORTABLE_PLATFORM_H PLATFORM_HEADER_VERSION
+
+#undef PLATFORM_COMPILER_FAMILYNAME
+#undef PLATFORM_COMPILER_FAMILYID
+#undef PLATFORM_COMPILER_VERSION_INT
+#undef PLATFORM_COMPILER_VERSION
+#undef PLATFORM_COMPILER_VERSION_STR
+#undef PLATFORM_COMPILER_IDSTR
+#undef PLATFORM_COMPILER_CLANG
+#undef PLATFORM_COMPILER_CLANG_C
+#undef PLATFORM_COMPILER_CLANG_CXX
+#undef PLATFORM_COMPILER_GNU
+#undef PLATFORM_COMPILER_GNU_C
+#undef PLATFORM_COMPILER_GNU_CXX
+#undef PLATFORM_COMPILER_C_LANGLVL
+#undef PLATFORM_COMPILER_CXX_LANGLVL
+#undef PLATFORM_COMPILER_VERSION_GT
+#undef PLATFORM_COMPILER_VERSION_GE
+#undef PLATFORM_COMPILER_VERSION_EQ
+#undef PLATFORM_COMPILER_VERSION_LE
+#undef PLATFORM_COMPILER_VERSION_LT
+#undef PLATFORM_OS_LINUX
+#undef PLATFORM_OS_UNKNOWN
+#undef PLATFORM_OS_FAMILYNAME
+#undef PLATFORM_ARCH_X86_64
+#undef PLATFORM_ARCH_AARCH64
+#undef PLATFORM_ARCH_POWERPC
+#undef PLATFORM_ARCH_RISCV
+#undef PLATFORM_ARCH_UNKNOWN
+#undef PLATFORM_ARCH_FAMILYNAME
+#undef PLATFORM_ARCH_32
+#undef PLATFORM_ARCH_64
+#undef PLATFORM_ARCH_LITTLE_ENDIAN
+#undef PLATFORM_ARCH_BIG_ENDIAN
 
 #ifndef _STRINGIFY
 #define _STRINGIFY_HELPER(x) #x
@@ -13,23 +56,9 @@
 
 // PLATFORM_COMPILER_VERSION grows with the version and is for comparisons; compare it with
 // PLATFORM_COMPILER_VERSION_INT, or use PLATFORM_COMPILER_VERSION_GE(9, 1, 0) and its relatives.
-//
-// The header of Open MPI has macros with the same names, which it does not define if
-// PLATFORM_COMPILER_FAMILYID is defined. If that header came first, the macros here replace its
-// own.
-#undef PLATFORM_COMPILER_FAMILYNAME
-#undef PLATFORM_COMPILER_FAMILYID
-#undef PLATFORM_COMPILER_VERSION_INT
-#undef PLATFORM_COMPILER_VERSION
-#undef PLATFORM_COMPILER_VERSION_STR
-#undef PLATFORM_COMPILER_IDSTR
 #define PLATFORM_COMPILER_VERSION_INT(major, minor, patch)                                         \
     (((major) << 16) | ((minor) << 8) | (patch))
 #if defined(__clang__)
-#undef PLATFORM_COMPILER_GNU // Open MPI mistakes clang for gcc
-#undef PLATFORM_COMPILER_GNU_C
-#undef PLATFORM_COMPILER_GNU_CXX
-#undef PLATFORM_COMPILER_CLANG
 #define PLATFORM_COMPILER_CLANG 1
 #define PLATFORM_COMPILER_FAMILYNAME CLANG
 #define PLATFORM_COMPILER_FAMILYID 19

@@ -121,11 +121,13 @@ for mpi in ompi-c mpich; do
         left_out "$mpi" "it is not installed"
         continue
     }
-    printf '#include <gasnet.h>\n#include <mpi.h>\nextern int order;\n' >mpi1.c
-    printf '#include <mpi.h>\n#include <gasnet.h>\nextern int order;\n' >mpi2.c
-    for order in mpi1 mpi2; do
-        # shellcheck disable=SC2086
-        cc -Wall -Werror $include -DGASNET_PAR $words -c $order.c -o $order.o || fail "gasnet.h and mpi.h of $mpi do not compile together."
+    for header in gasnet gasnetex gasnet_tools; do
+        printf '#include <%s.h>\n#include <mpi.h>\nextern int order;\n' $header >mpi1.c
+        printf '#include <mpi.h>\n#include <%s.h>\nextern int order;\n' $header >mpi2.c
+        for order in mpi1 mpi2; do
+            # shellcheck disable=SC2086
+            cc -Wall -Werror $include -DGASNET_PAR $words -c $order.c -o $order.o || fail "$header.h and mpi.h of $mpi do not compile together."
+        done
     done
 done
 exit 0

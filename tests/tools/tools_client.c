@@ -28,6 +28,10 @@
     !(PLATFORM_COMPILER_GNU ^ PLATFORM_COMPILER_CLANG) || !PLATFORM_COMPILER_VERSION_GE(4, 0, 0)
 #error "gasnet_portable_platform.h does not know this platform"
 #endif
+// Other headers of this kind, such as that in mpi.h of Open MPI 5, stand back only then.
+#if _PORTABLE_PLATFORM_H != PLATFORM_HEADER_VERSION || PLATFORM_HEADER_VERSION < 22
+#error "gasnet_portable_platform.h has no number that other platform headers respect"
+#endif
 #if GASNETT_SPEC_VERSION_MAJOR != 1 || GASNETT_SPEC_VERSION_MINOR != 20
 #error "not the specification that this client is written for"
 #endif
