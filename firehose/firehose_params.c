@@ -4,7 +4,6 @@
 #include "../other/base/settings.h"
 #include "../other/base/minmax.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #define LEAST_REGION (UINT64_C(128) << 10) // shortest default length
@@ -89,12 +88,12 @@ static void params_warn(const aq_firehose_limits_t *limits, const aq_firehose_pa
 
 static void params_print(const aq_firehose_params_t *params)
 {
-    fprintf(stderr,
-            "firehose: main pool %llu KiB in %u regions, %u for each peer; victim pool %llu KiB in "
-            "%u regions; regions of at most %llu KiB\n",
-            (unsigned long long)params->main.bytes / 1024, params->main.regions, params->per_peer,
-            (unsigned long long)params->victim.bytes / 1024, params->victim.regions,
-            (unsigned long long)params->region_bytes / 1024);
+    aq_log_counts(
+        "firehose: main pool %llu KiB in %u regions, %u for each peer; victim pool %llu KiB in "
+        "%u regions; regions of at most %llu KiB",
+        (unsigned long long)params->main.bytes / 1024, params->main.regions, params->per_peer,
+        (unsigned long long)params->victim.bytes / 1024, params->victim.regions,
+        (unsigned long long)params->region_bytes / 1024);
 }
 
 void aq_firehose_params_read(const aq_firehose_limits_t *limits, aq_firehose_params_t *params)

@@ -3,7 +3,6 @@
 
 #include "../other/base/log.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 aq_status_t aq_firehose_start(const aq_firehose_params_t *params, const aq_firehose_ops_t *ops,
@@ -55,16 +54,15 @@ static void counters_print(aq_firehose_t *firehose)
 {
     aq_firehose_stats_t stats;
     aq_firehose_stats(firehose, &stats);
-    fprintf(stderr,
-            "firehose: %llu misses, %llu pins, %llu unpins, %llu evictions, %llu merged; "
-            "%llu moves asked, %llu served, %llu refused; "
-            "pinned: main %u regions, %llu KiB, victim %u regions, %llu KiB\n",
-            (unsigned long long)stats.misses, (unsigned long long)stats.pins,
-            (unsigned long long)stats.unpins, (unsigned long long)stats.evictions,
-            (unsigned long long)stats.merged, (unsigned long long)stats.moves_asked,
-            (unsigned long long)stats.moves_served, (unsigned long long)stats.refused,
-            stats.main.regions, (unsigned long long)stats.main.bytes / 1024, stats.victim.regions,
-            (unsigned long long)stats.victim.bytes / 1024);
+    aq_log_counts("firehose: %llu misses, %llu pins, %llu unpins, %llu evictions, %llu merged; "
+                  "%llu moves asked, %llu served, %llu refused; "
+                  "pinned: main %u regions, %llu KiB, victim %u regions, %llu KiB",
+                  (unsigned long long)stats.misses, (unsigned long long)stats.pins,
+                  (unsigned long long)stats.unpins, (unsigned long long)stats.evictions,
+                  (unsigned long long)stats.merged, (unsigned long long)stats.moves_asked,
+                  (unsigned long long)stats.moves_served, (unsigned long long)stats.refused,
+                  stats.main.regions, (unsigned long long)stats.main.bytes / 1024,
+                  stats.victim.regions, (unsigned long long)stats.victim.bytes / 1024);
 }
 
 void aq_firehose_stop(aq_firehose_t *firehose)

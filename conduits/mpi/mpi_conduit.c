@@ -227,11 +227,11 @@ static void print_counters(const mpi_conduit_t *mpi)
         messages += window->messages;
         accesses += window->accesses;
     }
-    fprintf(stderr,
-            "mpi: rank %u in all: %lu messages and %lu puts and gets by MPI; took %lu lines of "
-            "requests and %lu of replies out of its mailbox; %u peers are reached by MPI only\n",
-            mpi->mail.base.env->rank, (unsigned long)messages, (unsigned long)accesses,
-            (unsigned long)mpi->mail.in[0].head, (unsigned long)mpi->mail.in[1].head, mpi->far);
+    aq_log_counts(
+        "mpi: rank %u in all: %lu messages and %lu puts and gets by MPI; took %lu lines of "
+        "requests and %lu of replies out of its mailbox; %u peers are reached by MPI only",
+        mpi->mail.base.env->rank, (unsigned long)messages, (unsigned long)accesses,
+        (unsigned long)mpi->mail.in[0].head, (unsigned long)mpi->mail.in[1].head, mpi->far);
 }
 
 // Waits until MPI has sent what it was given, until a point of time. Sends make progress only if

@@ -218,13 +218,13 @@ static aq_status_t ofi_connect(aq_conduit_t *conduit, const aq_peer_t *peer, voi
 
 static void counters_print(const ofi_conduit_t *ofi)
 {
-    fprintf(stderr,
-            "ofi: rank %u sent %lu messages and %lu puts, %lu gets in %lu packets of %s on %s, and "
-            "received %lu messages in %lu packets\n",
-            ofi->base.env->rank, (unsigned long)ofi->messages, (unsigned long)ofi->puts,
-            (unsigned long)ofi->gets, (unsigned long)ofi->packets,
-            ofi->fabric.info->fabric_attr->prov_name, ofi->fabric.info->domain_attr->name,
-            (unsigned long)ofi->received_messages, (unsigned long)ofi->received_packets);
+    aq_log_counts(
+        "ofi: rank %u sent %lu messages and %lu puts, %lu gets in %lu packets of %s on %s, and "
+        "received %lu messages in %lu packets",
+        ofi->base.env->rank, (unsigned long)ofi->messages, (unsigned long)ofi->puts,
+        (unsigned long)ofi->gets, (unsigned long)ofi->packets,
+        ofi->fabric.info->fabric_attr->prov_name, ofi->fabric.info->domain_attr->name,
+        (unsigned long)ofi->received_messages, (unsigned long)ofi->received_packets);
 }
 
 // The provider sends only while it is polled.

@@ -146,6 +146,13 @@ static void message_print(aq_log_take_t *take, const char *kind, const char *fmt
     errno = saved_errno;
 }
 
+static void counts_print(const char *fmt, va_list args)
+{
+    char line[LINE_MAX_BYTES];
+    int n = vsnprintf(line, sizeof line - 1, fmt, args);
+    line_write(line, end_line(line, (size_t)(n > 0 ? n : 0)));
+}
+
 void aq_log_divert(aq_log_take_t *take)
 {
     atomic_store(&aq_log_taker, take);
@@ -160,7 +167,9 @@ void aq_log_repeat(const char *message, const char *text)
 
 void aq_log_message(aq_log_kind_t kind, const char *fmt, va_list args)
 {
-    if (kind == AQ_LOG_ERROR)
+    if (kind == AQ_LOG_COUNTS)
+        counts_print(fmt, args);
+    else if (kind == AQ_LOG_ERROR)
         message_print(atomic_load(&aq_log_taker), "", fmt, args);
     else if (kind == AQ_LOG_WARN && !atomic_load(&aq_log_is_quiet))
         message_print(NULL, "warning: ", fmt, args);

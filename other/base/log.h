@@ -40,8 +40,18 @@ void aq_log_warn(const char *fmt, ...) AQ_PRINTF(1, 2);
 // Prints a detail, only after aq_log_verbose(true) (launcher -v, GASNET_SPAWN_VERBOSE).
 void aq_log_info(const char *fmt, ...) AQ_PRINTF(1, 2);
 
-// The same with the arguments of one of the four above, for functions that forward a message.
-typedef enum aq_log_kind { AQ_LOG_ERROR, AQ_LOG_NOTICE, AQ_LOG_WARN, AQ_LOG_INFO } aq_log_kind_t;
+// Prints a line of counters that the user requested (GASNET_STATS), in one write, as messages are,
+// but without a prefix. Appends a newline.
+void aq_log_counts(const char *fmt, ...) AQ_PRINTF(1, 2);
+
+// The same with the arguments of one of the five above, for functions that forward a message.
+typedef enum aq_log_kind {
+    AQ_LOG_ERROR,
+    AQ_LOG_NOTICE,
+    AQ_LOG_WARN,
+    AQ_LOG_INFO,
+    AQ_LOG_COUNTS
+} aq_log_kind_t;
 void aq_log_message(aq_log_kind_t kind, const char *fmt, va_list args) AQ_PRINTF(2, 0);
 
 void aq_log_quiet(bool on);

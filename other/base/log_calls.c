@@ -33,3 +33,11 @@ void aq_log_info(const char *fmt, ...)
     aq_log_message(AQ_LOG_INFO, fmt, args);
     va_end(args);
 }
+
+void aq_log_counts(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    aq_log_message(AQ_LOG_COUNTS, fmt, args);
+    va_end(args);
+}

@@ -106,6 +106,27 @@ static void test_quiet_and_verbose(void **state)
     assert_output(log_three_infos, "rank 0 of 1", "heard");
 }
 
+// A pipe that keeps each write apart receives a line that is longer than what libraries of C
+// collect for an unbuffered stream.
+static void test_counts_are_one_write(void **state)
+{
+    (void)state;
+    int ends[2];
+    char text[1024];
+    const int before = dup(STDERR_FILENO);
+    assert_int_equal(pipe2(ends, O_DIRECT), 0);
+    dup2(ends[1], STDERR_FILENO);
+    aq_log_counts("net: %0500d in all", 42);
+    dup2(before, STDERR_FILENO);
+    const ssize_t length = read(ends[0], text, sizeof text);
+    assert_int_equal(length, 5 + 500 + 8);
+    assert_memory_equal(text, "net: 000", 8);
+    assert_memory_equal(text + length - 11, "042 in all\n", 11);
+    close(before);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void repeat_with_addition(const char *message)
 {
     aq_log_repeat(message, ", and more");
@@ -286,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_senders),
         cmocka_unit_test(test_host_is_known),
         cmocka_unit_test(test_quiet_and_verbose),
+        cmocka_unit_test(test_counts_are_one_write),
         cmocka_unit_test(test_divert),
         cmocka_unit_test(test_controls_are_blanked),
         cmocka_unit_test(test_empty_message),
