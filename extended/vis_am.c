@@ -187,7 +187,7 @@ static bool travels_alone(const transfer_t *t, size_t nbytes)
 // Adds the rows that both sides have from here on, as many as fit; false: fewer than 2.
 static bool pack_rows(aq_vis_pack_t *pack, aq_vis_cursor_t *remote, aq_vis_cursor_t *local)
 {
-    ptrdiff_t there, here;
+    ptrdiff_t there = 0, here = 0;
     const size_t rows =
         aq_min(aq_vis_cursor_rows(remote, &there), aq_vis_cursor_rows(local, &here));
     const size_t n = rows && remote->left == local->left
