@@ -54,7 +54,7 @@ static void start(uint32_t regions, uint32_t pages)
     start_with(regions, pages, 1000);
 }
 
-static void stop(void)
+static void tear_down(void)
 {
     aq_firehose_stop(firehose);
     fake_memory_stop(&memory);
@@ -124,7 +124,7 @@ static void test_hit(void **state)
     assert_int_equal(stats().misses, 1);
     pin_once(12, 1);
     assert_int_equal(memory.registered, 1);
-    stop();
+    tear_down();
 }
 
 static void test_parts_of_pages(void **state)
@@ -135,7 +135,7 @@ static void test_parts_of_pages(void **state)
     assert_int_equal(aq_firehose_pin(firehose, (void *)(at(5) + 4095), 2, false, &region), AQ_OK);
     assert_pages(region, 5, 7);
     aq_firehose_release(region);
-    stop();
+    tear_down();
 }
 
 static void test_long(void **state)
@@ -155,7 +155,7 @@ static void test_long(void **state)
                      AQ_OK);
     assert_pages(region, 100, 100 + REGION_PAGES);
     aq_firehose_release(region);
-    stop();
+    tear_down();
 }
 
 // ---- growth ----
@@ -168,7 +168,7 @@ static void test_grows(void **state)
     pin_once(11, 3); // begins inside the first region
     assert_pinned_as(10, 4, 10, 14);
     assert_int_equal(memory.now.regions, 1);
-    stop();
+    tear_down();
 }
 
 static void test_merges_neighbours(void **state)
@@ -182,7 +182,7 @@ static void test_merges_neighbours(void **state)
     assert_pages(region, 9, 16);
     assert_int_equal(memory.now.regions, 1);
     aq_firehose_release(region);
-    stop();
+    tear_down();
 }
 
 static void test_neighbours(void **state)
@@ -197,7 +197,7 @@ static void test_neighbours(void **state)
     pin_once(13, 1);
     assert_int_equal(memory.now.regions, 1);
     assert_pinned_as(10, 1, 10, 14);
-    stop();
+    tear_down();
 }
 
 // When pages are pinned one after the other, a page is pinned again only when its region doubles.
@@ -213,7 +213,7 @@ static void test_growth_is_cheap(void **state)
     for (uint32_t i = 1; i <= memory.registered; i++)
         pinned += (memory.registrations[i].end - memory.registrations[i].start) / FAKE_PAGE;
     assert_int_equal(pinned, PAGES * (2 + 4) / 2); // log2(16) = 4
-    stop();
+    tear_down();
 }
 
 static void test_no_growth_in_use(void **state)
@@ -231,7 +231,7 @@ static void test_no_growth_in_use(void **state)
     aq_firehose_release(head);
     aq_firehose_release(before);
     aq_firehose_release(behind);
-    stop();
+    tear_down();
 }
 
 static void test_unmapped_neighbours(void **state)
@@ -245,7 +245,7 @@ static void test_unmapped_neighbours(void **state)
     aq_firehose_release(region);
     assert_int_equal(try_pin(10, 2, true, &region), AQ_ERR_ARG);
     assert_int_equal(try_pin(10, 2, false, &region), AQ_ERR_ARG);
-    stop();
+    tear_down();
 }
 
 // ---- access ----
@@ -270,7 +270,7 @@ static void test_read_only(void **state)
     aq_firehose_release(region);
     assert_int_equal(memory.now.regions, 1);
     aq_firehose_release(writable);
-    stop();
+    tear_down();
 }
 
 static void test_readers_share(void **state)
@@ -282,7 +282,7 @@ static void test_readers_share(void **state)
     assert_ptr_equal(reader, writer);
     aq_firehose_release(writer);
     aq_firehose_release(reader);
-    stop();
+    tear_down();
 }
 
 // ---- eviction ----
@@ -300,7 +300,7 @@ static void test_evicts_oldest(void **state)
     assert_int_equal(memory.pins[20], 0);
     assert_int_equal(memory.pins[40], 1);
     assert_int_equal(stats().evictions, 1);
-    stop();
+    tear_down();
 }
 
 static void test_evicts_nothing_in_use(void **state)
@@ -316,7 +316,7 @@ static void test_evicts_nothing_in_use(void **state)
     assert_int_equal(memory.pins[0], 0);
     aq_firehose_release(two);
     aq_firehose_release(three);
-    stop();
+    tear_down();
 }
 
 static void test_bytes(void **state)
@@ -333,7 +333,7 @@ static void test_bytes(void **state)
     region = pin(60, 8, true); // more pages than the limit
     assert_pages(region, 60, 64);
     aq_firehose_release(region);
-    stop();
+    tear_down();
 }
 
 static void test_no_memory_allowed(void **state)
@@ -342,7 +342,7 @@ static void test_no_memory_allowed(void **state)
     aq_firehose_region_t *region;
     start(0, 0);
     assert_int_equal(try_pin(0, 1, true, &region), AQ_ERR_ABSENT);
-    stop();
+    tear_down();
 }
 
 // ---- invalidation ----
@@ -363,7 +363,7 @@ static void test_invalidate(void **state)
     assert_int_equal(memory.now.regions, 1);
     assert_int_equal(memory.pins[0], 1);
     assert_int_equal(invalidate(50, 10), AQ_OK); // nothing is pinned there
-    stop();
+    tear_down();
 }
 
 static void test_invalidate_in_use(void **state)
@@ -380,7 +380,7 @@ static void test_invalidate_in_use(void **state)
     aq_firehose_release(fresh);
     assert_int_equal(invalidate(10, 2), AQ_OK);
     assert_int_equal(memory.now.regions, 0);
-    stop();
+    tear_down();
 }
 
 // ---- limits of the machine ----
@@ -437,7 +437,7 @@ static void test_limits(void **state)
         memory.limit = AQ_FIREHOSE_PINNED;
         meet_limit();
         assert_int_equal(memory.now.regions, 3);
-        stop();
+        tear_down();
     }
 }
 
@@ -458,7 +458,7 @@ static void test_limit_logged_once(void **state)
     capture_stderr(meet_limit_twice, text, sizeof text);
     assert_int_equal(memory.now.regions, 2);
     assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
-    stop();
+    tear_down();
 }
 
 static void pin_much(void)
@@ -477,7 +477,7 @@ static void test_limit_cuts(void **state)
     memory.limit = AQ_FIREHOSE_MEMLOCK;
     capture_stderr(pin_much, text, sizeof text);
     assert_non_null(strstr(text, "20 KiB"));
-    stop();
+    tear_down();
 }
 
 static void pin_in_vain(void)
@@ -496,7 +496,7 @@ static void test_limit_of_nothing(void **state)
     memory.limit = AQ_FIREHOSE_CGROUP;
     capture_stderr(pin_in_vain, text, sizeof text);
     assert_non_null(strstr(text, "memory.max"));
-    stop();
+    tear_down();
 }
 
 // ---- comparison with a model ----
@@ -660,7 +660,7 @@ static void test_model(void **state)
     assert_true(done.evictions > OPERATIONS / 100);
     assert_true(done.merged > OPERATIONS / 100);
     assert_true(done.misses < OPERATIONS / 2 && done.misses > OPERATIONS / 10);
-    stop();
+    tear_down();
 }
 
 // ---- threads ----
@@ -700,7 +700,7 @@ static void test_threads(void **state)
     while (invalidate(0, PAGES) != AQ_OK)
         ;
     assert_int_equal(memory.now.regions, 0); // the threads have released all regions
-    stop();
+    tear_down();
 }
 
 #ifdef __SANITIZE_THREAD__
@@ -734,7 +734,7 @@ static void test_recycled(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, recycle, (void *)i), 0);
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-    stop();
+    tear_down();
 }
 
 // ---- settings ----

@@ -85,7 +85,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     aq_firehose_stop(asker);
@@ -484,7 +484,7 @@ static void test_too_long(void **state)
     aq_firehose_release(waiting.region);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, start, tear_down)
 
 int main(void)
 {

@@ -113,7 +113,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     free(queue.ops);
@@ -232,10 +232,10 @@ static void test_setting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_operations, start, stop),
-        cmocka_unit_test_setup_teardown(test_resources, start, stop),
-        cmocka_unit_test_setup_teardown(test_coherence, start, stop),
-        cmocka_unit_test_setup_teardown(test_outside_of_segment, start, stop),
+        cmocka_unit_test_setup_teardown(test_operations, start, tear_down),
+        cmocka_unit_test_setup_teardown(test_resources, start, tear_down),
+        cmocka_unit_test_setup_teardown(test_coherence, start, tear_down),
+        cmocka_unit_test_setup_teardown(test_outside_of_segment, start, tear_down),
         cmocka_unit_test(test_setting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

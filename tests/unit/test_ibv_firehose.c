@@ -220,7 +220,7 @@ static void start(aq_segment_mode_t mode, uint64_t piece)
 }
 
 // Stops both instances, and checks that nothing stays registered.
-static void stop(void)
+static void tear_down(void)
 {
     for (uint32_t rank = 0; rank < RANKS; rank++)
         aq_ibv_keys_stop(&keys[rank]);
@@ -266,7 +266,7 @@ static void test_fast(void **state)
         assert_int_equal(sent_count, 0);
         // The table has one key per piece.
         assert_int_equal(aq_ibv_keys_table_bytes(&keys[0]), sizeof(uint32_t) * fake_verbs.regions);
-        stop();
+        tear_down();
     }
 }
 
@@ -284,7 +284,7 @@ static void test_fast_uneven(void **state)
     assert_int_equal(aq_ibv_keys_remote(&keys[1], 0, address_of(0, FROM), 1, true, NULL,
                                         &waiter.wait, &waiter.hold),
                      AQ_IBV_MESSAGES);
-    stop();
+    tear_down();
 }
 
 static void register_neither(void)
@@ -303,7 +303,7 @@ static void register_one(void)
     attach_all(LENGTH, LENGTH);
     if (attachments[0].status != AQ_ERR_ARG || attachments[1].status != AQ_ERR_ARG)
         _exit(1);
-    stop();
+    tear_down();
 }
 
 // If any rank cannot register its segment, attach fails on all ranks, and one rank logs why.
@@ -343,7 +343,7 @@ static void fall_back(void)
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
     fake_verbs_use(hold.key, address_of(0, FROM), 8, true, true);
     aq_ibv_keys_release(&hold);
-    stop();
+    tear_down();
 }
 
 static void test_fast_falls_back(void **state)
@@ -380,7 +380,7 @@ static void test_expose(void **state)
             fake_verbs_use(hold.key, address_of(0, 10), 1000, false, false);
             aq_ibv_keys_release(&hold);
         }
-        stop();
+        tear_down();
     }
 }
 
@@ -407,7 +407,7 @@ static void test_local(void **state)
     assert_int_equal(fake_verbs.access, IBV_ACCESS_REMOTE_READ);
     aq_ibv_keys_release(&hold);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 60 * PAGE, 8, true, &hold), AQ_ERR_ARG);
-    stop();
+    tear_down();
 }
 
 static void test_local_absent(void **state)
@@ -419,7 +419,7 @@ static void test_local_absent(void **state)
     attach_all(LENGTH, LENGTH);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_ERR_ABSENT);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
-    stop();
+    tear_down();
     // The result is the same if memory may be unmapped at any time.
     load_setting("GASNET_USE_FIREHOSE", "1");
     load_setting("GASNET_DISABLE_MUNMAP", "0");
@@ -428,7 +428,7 @@ static void test_local_absent(void **state)
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_ERR_ABSENT);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
     aq_ibv_keys_release(&hold);
-    stop();
+    tear_down();
     // A limit of the machine has the same result, and is logged once.
     load_setting("GASNET_DISABLE_MUNMAP", "1");
     start(AQ_SEGMENT_FAST, 1 << 30);
@@ -436,7 +436,7 @@ static void test_local_absent(void **state)
     fake_verbs.most_regions = 2;
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_ERR_ABSENT);
-    stop();
+    tear_down();
 }
 
 // Memory that is already registered counts against the limit of firehose.
@@ -491,7 +491,7 @@ static void test_large(void **state)
     aq_ibv_keys_release(&first.hold);
     aq_ibv_keys_release(&second.hold);
     aq_ibv_keys_release(&late.hold);
-    stop();
+    tear_down();
 }
 
 // The data of a small put travels with the request.
@@ -507,7 +507,7 @@ static void test_put_in_move(void **state)
     assert_int_equal(waiter.status, AQ_OK);
     assert_false(waiter.has_hold);
     assert_string_equal(bytes[1] + FROM + 5, "hello");
-    stop();
+    tear_down();
 }
 
 // While all firehoses are in use, a request is refused. Once one is released, it moves.
@@ -529,7 +529,7 @@ static void test_full(void **state)
     assert_int_equal(second.hold.bytes, PAGE); // the rest needs another firehose
     fake_verbs_use(second.hold.key, address_of(1, FROM + 10 * PAGE), PAGE, false, false);
     aq_ibv_keys_release(&second.hold);
-    stop();
+    tear_down();
 }
 
 // A peer requests memory outside of the segment: refused in mode LARGE. In mode EVERYTHING, all
@@ -549,7 +549,7 @@ static void test_outside_of_segment(void **state)
         assert_int_equal(aq_ibv_keys_serve(&keys[1], 0, &move, NULL, 0, &answer), AQ_ERR_PEER);
     }
     assert_int_equal(fake_verbs.asked, 0);
-    stop();
+    tear_down();
     start(AQ_SEGMENT_EVERYTHING, 1 << 30);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         aq_ibv_reached_t reached = reach(places[i][0], places[i][1], true, NULL, &waiter);
@@ -560,7 +560,7 @@ static void test_outside_of_segment(void **state)
                        false);
         aq_ibv_keys_release(&waiter.hold);
     }
-    stop();
+    tear_down();
 }
 
 // If the peer may pin nothing, the operation falls back to messages.
@@ -576,7 +576,7 @@ static void test_no_room(void **state)
     assert_int_equal(waiter.calls, 1);
     assert_false(waiter.has_hold);
     assert_true(waiter.status != AQ_OK && waiter.status != AQ_AGAIN);
-    stop();
+    tear_down();
 }
 
 // ---- devices that page all memory ----
@@ -630,7 +630,7 @@ static void test_whole_fast(void **state)
     check_local_whole();
     check_no_firehose();
     assert_int_equal(fake_verbs.regions, 2 * RANKS);
-    stop();
+    tear_down();
 }
 
 // Reaches memory of the peer without a message.
@@ -658,7 +658,7 @@ static void test_whole_large(void **state)
     assert_int_equal(reach(TO - 8, 9, false, NULL, &waiter), AQ_IBV_MESSAGES);
     check_no_firehose();
     assert_int_equal(fake_verbs.regions, RANKS);
-    stop();
+    tear_down();
 }
 
 static void test_whole_everything(void **state)
@@ -673,7 +673,7 @@ static void test_whole_everything(void **state)
     assert_int_equal(fake_verbs.regions, RANKS);
     assert_true(aq_ibv_keys_quit(&keys[0])); // releases the region
     assert_int_equal(fake_verbs.regions, RANKS - 1);
-    stop();
+    tear_down();
 }
 
 // A rank whose device cannot page all memory uses firehose, and its peers do for its memory.
@@ -698,7 +698,7 @@ static void test_whole_mixed(void **state)
     assert_int_equal(waiter.status, AQ_OK);
     fake_verbs_use(waiter.hold.key, address_of(0, FROM), 8, true, false);
     aq_ibv_keys_release(&waiter.hold);
-    stop();
+    tear_down();
 }
 
 // Devices that refuse the region, although they say that they can page all memory: firehose serves,
@@ -717,13 +717,13 @@ static void test_whole_refused(void **state)
     deliver(0);
     assert_int_equal(waiter.status, AQ_OK);
     aq_ibv_keys_release(&waiter.hold);
-    stop();
+    tear_down();
     load_setting("GASNET_USE_FIREHOSE", "0");
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
     assert_false(keys[0].reaches);
     assert_int_equal(reach(FROM, 8, true, NULL, &waiter), AQ_IBV_MESSAGES);
-    stop();
+    tear_down();
 }
 
 static void fall_back_whole(void)
@@ -737,7 +737,7 @@ static void fall_back_whole(void)
     check_remote_whole(FROM, LENGTH);
     check_local_whole();
     assert_int_equal(fake_verbs.regions, RANKS);
-    stop();
+    tear_down();
 }
 
 // If a segment cannot be registered, peers get the key of all memory.
@@ -780,7 +780,7 @@ static void test_whole_ports(void **state)
         fake_verbs_use(there, address_of(1, at), 8, true, false);
         assert_int_equal(aq_ibv_keys_remote_at(&keys[0], 2, 1, address_of(1, at), &waiter.hold), 0);
         check_no_firehose();
-        stop();
+        tear_down();
     }
 }
 
@@ -806,7 +806,7 @@ static void test_whole_ports_fast(void **state)
     assert_int_equal(found[1], found[2]);
     assert_int_not_equal(found[0], found[1]);
     check_no_firehose();
-    stop();
+    tear_down();
 }
 
 #define KEYS_TEST(test) cmocka_unit_test_setup(test, set_up)

@@ -190,7 +190,7 @@ static int set_up(void **state)
     return default_settings();
 }
 
-static void stop(void)
+static void tear_down(void)
 {
     assert_int_equal(pending, 0);
     for (uint32_t rank = 0; rank < RANKS; rank++) {
@@ -246,7 +246,7 @@ static void test_in_move(void **state)
     assert_memory_equal(bytes[1] + 100, bytes[0], 3000);
     assert_int_equal(sent, 2);
     assert_int_equal(begun_count, 0);
-    stop();
+    tear_down();
 }
 
 // The caller may change the source of a put when the call returns, unless the put is declared
@@ -269,7 +269,7 @@ static void test_source_of_put(void **state)
     memcpy(bytes[0], was, sizeof was);
     settle_all();
     assert_memory_equal(bytes[1] + 20 * PAGE, was, sizeof was);
-    stop();
+    tear_down();
 }
 
 static void test_get(void **state)
@@ -281,7 +281,7 @@ static void test_get(void **state)
     settle_all();
     assert_memory_equal(bytes[0] + 50, bytes[1] + 5, 30 * PAGE - 5);
     assert_int_equal(sent, 2);
-    stop();
+    tear_down();
 }
 
 // The request, the answer and the operation are each refused at first for lack of room.
@@ -314,7 +314,7 @@ static void test_no_room(void **state)
     assert_memory_equal(bytes[1], bytes[0], 2 * PAGE);
     assert_int_equal(sent, 2);
     settle_all();
-    stop();
+    tear_down();
 }
 
 // The only firehose is in use, and is released later. The number of waiting transfers is limited.
@@ -336,7 +336,7 @@ static void test_full(void **state)
     assert_int_equal(sent, 2);
     assert_int_equal(begin_transfer(PAGE, bytes[0], 8, true, true, &begun), AQ_OK);
     settle_all();
-    stop();
+    tear_down();
 }
 
 // If the peer can register nothing, the peer copies, piece by piece.
@@ -356,7 +356,7 @@ static void test_by_peer(void **state)
     assert_memory_equal(bytes[1] + 50, bytes[0] + 20000, 10000);
     assert_int_equal(ondemands[0].by_peer, 6);
     assert_int_equal(begun_count, 0);
-    stop();
+    tear_down();
 }
 
 // A request for memory outside of the segment ends the job.
@@ -421,7 +421,7 @@ static void test_random(void **state)
     settle_all();
     assert_memory_equal(bytes[1], model, sizeof model);
     assert_true(ondemands[0].by_peer > 0 && begun_count > 0);
-    stop();
+    tear_down();
 }
 
 #define REACH_TEST(test) cmocka_unit_test_setup(test, set_up)
