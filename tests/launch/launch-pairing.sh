@@ -10,7 +10,7 @@ smp=$AQ_BUILD/conform_exit udp=$AQ_BUILD/conform_exit_udp
 
 # expect_warning LINKED USED LAUNCHER command ...: rank 0 prints one line with the remedy; the job
 # does its work.
-told()
+expect_warning()
 {
     local linked=$1 used=$2 launcher=$3
     expect 0 "${@:4}"
