@@ -35,7 +35,7 @@ g++                | optional | command -v c++              | the check of the h
 mandoc             | optional | command -v mandoc           | the check of the manual pages
 spin               | optional | command -v spin             | the check of the protocol models
 clang              | optional | command -v clang            | coverage-guided fuzzing (tests/fuzz/run)
-libclang-rt-14-dev | optional | has_libfuzzer               | the same
+libclang-rt-dev    | optional | has_libfuzzer               | the same
 python3-yaml       | optional | has_yaml                    | the check of the recipes (examples/clusters)
 iproute2           | optional | PATH=$PATH:/usr/sbin command -v ip | networks for tests (tests/beds/veth)
 nftables           | optional | PATH=$PATH:/usr/sbin command -v nft | loss of packets in these networks
