@@ -43,6 +43,7 @@ qemu-system-x86    | optional | command -v qemu-system-x86_64 | a virtual machin
 busybox-static     | optional | command -v busybox          | the same
 cpio               | optional | command -v cpio             | the same
 kmod               | optional | PATH=$PATH:/usr/sbin command -v modprobe | the same
+mmdebstrap         | optional | command -v mmdebstrap       | chroots of other releases of Debian (tests/beds/suite)
 cmake              | optional | command -v cmake            | the check of the CMake package
 debhelper          | optional | command -v dh               | the check of the Debian packages
 openssh-client     | optional | command -v ssh              | spawner ssh, and its tests
