@@ -1,5 +1,5 @@
 #!/bin/bash
-# bed-suite: what tests/beds/suite/run refuses, and that a command in a chroot gets its arguments,
+# bed-suite: what tests/beds/suite/run and tests/platforms/run refuse, and that a command in a chroot gets its arguments,
 # gives its exit code and leaves no file. The chroot has busybox alone.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
@@ -72,5 +72,16 @@ if command -v apt-get >/dev/null; then
     expect 77 "no chroot of sid can be had: " sid --folder new -- true
     [ ! -e new ] || fail "there is a folder of a chroot that could not be made"
 fi
+bed=$AQ_SRC/tests/platforms/run
+expect 2 "'potato' is no platform" --folder new potato
+expect 2 "'trixie:tcc' is no platform" --folder new trixie:tcc
+expect 2 "--tests needs a value" --tests
+[ ! -e new ] || fail "there is a folder of a run that did not begin"
+bed=$AQ_SRC/tests/platforms/document
+expect 1 "there are no results in" .
+printf '%s\n' '@demo ok' '@tests smp 3 1 0' '@failed smp smp-a: exit code 3' '@others stdin A 1 | rank 0' >sid-gcc.results
+expect 0 '| sid-gcc | A 1 | rank 0 |' .
+grep -qxF '| sid-gcc | ok | smp | 3 | 1 | 0 |' out && grep -qxF '| sid-gcc | smp-a | exit code 3 |' out ||
+    fail "the document lacks counts or failures"
 none=$(find . -maxdepth 1 -name 'suite.*')
 [ -z "$none" ] || fail "$none stays"
