@@ -84,8 +84,12 @@ for pmi in pmix pmi2; do
         left_out "srun --mpi=$pmi" "$pmi was not found when this build was configured"
         continue
     }
-    one_pmi $pmi
     found=$pmi
+    srun --mpi=list 2>&1 | grep -qw $pmi || {
+        left_out "srun --mpi=$pmi" "this Slurm has no plugin of that name"
+        continue
+    }
+    one_pmi $pmi
 done
 [ -n "$found" ] || {
     echo "neither PMIx nor PMI-2 was found when this build was configured (packages libpmix-dev, libpmi2-0-dev)"
