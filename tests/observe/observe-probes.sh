@@ -80,7 +80,7 @@ mv "$work/sent.bt" "$work/scripts"
 for script in "$work/scripts/sent.bt" "$AQ_SRC"/other/observe/*.bt; do
     watch "$script"
 done
-await '^Attaching'
+await '^Attach' # Attaching (0.23) or Attached (0.27)
 sleep 1 # until the kernel has placed the last one
 export LD_LIBRARY_PATH=$work GASNET_SUPERNODE_MAXSIZE=1 GASNET_UDP_FAULT_DROP=20
 on_udp 3 "$AQ_BUILD/traffic_work" 2 >"$work/expected" 2>"$work/err" ||
