@@ -51,7 +51,7 @@ static void make_list(list_t *list, const char *text)
     }
 }
 
-static const char use_letters[] = "UDPCLAGFSN"; // in the order of aq_ibv_use_t
+static const char use_letters[] = "UDPCLOAGFSN"; // in the order of aq_ibv_use_t
 
 // Chooses ports of a list with a filter, and compares the decisions, one letter for each port, with
 // `wanted`.
@@ -78,7 +78,8 @@ static void test_ports(void **state)
     assert_choice("", "", 1, "");
     assert_choice("a/1/ia", "", 1, "U");
     assert_choice("a/1/ra", "", 1, "U");
-    assert_choice("a/1/wa", "", 1, "U");
+    assert_choice("a/1/wa", "", 1, "O");
+    assert_choice("a/1/wa b/1/ra", "", 2, "OU");
     assert_choice("a/1/xa", "", 1, "L");
     assert_choice("a/1/id", "", 1, "A");
     assert_choice("a/1/in", "", 1, "A");
@@ -174,6 +175,8 @@ static void test_sentences(void **state)
                          ". Also, port 1 of b is not active yet; start a subnet manager", NULL});
     assert_explained("a/0/x", "",
                      (const char *const[]){"device a cannot be opened", "/dev/infiniband", NULL});
+    assert_explained("a/1/wa", "",
+                     (const char *const[]){"port 1 of a is of iWARP", "conduit ofi", NULL});
     assert_explained("a/1/ia b/1/rd", "c:1",
                      (const char *const[]){"GASNET_IBV_PORTS='c:1'",
                                            "port 1 of a (InfiniBand, active)",

@@ -122,20 +122,19 @@ static void test_near(void **state)
     assert_string_equal(rails.list[1].device, "d1");
 }
 
-// librdmacm alone can connect queue pairs of iWARP.
+// A put over iWARP that is complete may not have reached its destination.
 static void test_iwarp(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < PORTS; i++)
         list[i].link = AQ_IBV_LINK_IWARP;
+    list[0].link = AQ_IBV_LINK_ROCE;
     assert_int_equal(choose(""), AQ_OK);
     assert_rails(1, 1);
-    assert_int_equal(uses[1], AQ_IBV_NO_RAILS);
-    assert_non_null(strstr(aq_ibv_use_words(&list[1], uses[1]), "iWARP"));
-    set("GASNET_NUM_QPS", "4"); // a link has one queue pair all the same
-    assert_int_equal(choose("d0+d1"), AQ_OK);
+    assert_int_equal(uses[1], AQ_IBV_NO_ORDER);
+    assert_int_equal(choose("d0+d1"), AQ_OK); // named, and refused all the same
     assert_rails(1, 1);
-    assert_int_equal(uses[1], AQ_IBV_NO_RAILS);
+    assert_int_equal(uses[1], AQ_IBV_NO_ORDER);
 }
 
 int main(void)
