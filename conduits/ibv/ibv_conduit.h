@@ -39,7 +39,7 @@
 //      port_watch   ports that go down and come up
 //      xrc          queue pairs that links share
 //      buffer       registered buffers                   firehose   keys of memory
-//      limits       how many of everything               memory, segments, whole
+//      limits       how many of everything               memory, paging, segments, whole
 //      wire         what travels                         addresses, ports, filter, path, settings
 #ifndef AQ_IBV_CONDUIT_H
 #define AQ_IBV_CONDUIT_H

@@ -202,7 +202,8 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "the program without pinning it; the buffers of the library stay pinned, and "
          "GASNET_PHYSMEM_MAX limits only these. A device that can page all memory (gasnet_info "
          "says so) registers it once at the start, and firehose is not used. With other devices "
-         "firehose registers memory as before. Devices that cannot page pin memory."},
+         "firehose registers memory as before. Memory is pinned with devices that cannot page, or "
+         "that move bytes to the wrong place when the job tries that at its start."},
     [IBV_SET_ODP_VERBOSE] = {"GASNET_ODP_VERBOSE", AQ_TYPE_INT, "1", 0, 9, NULL,
                              "Conduit ibv: 0: rank 0 does not warn if its device cannot do what "
                              "GASNET_USE_ODP=1 asks for."},

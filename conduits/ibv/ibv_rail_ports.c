@@ -1,4 +1,5 @@
 #include "ibv_rail_ports.h"
+#include "ibv_paging.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -97,6 +98,15 @@ aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_po
 
 // ---- open and close ----
 
+aq_ibv_path_source_t aq_ibv_rail_source(const aq_ibv_rail_port_t *port)
+{
+    return (aq_ibv_path_source_t){.path = &port->path,
+                                  .address = port->address,
+                                  .port = port->number,
+                                  .gid_index = port->gid_index,
+                                  .ethernet = port->link == AQ_IBV_LINK_ROCE};
+}
+
 static struct ibv_context *device_open(const char *name)
 {
     struct ibv_context *verbs = NULL;
@@ -145,13 +155,18 @@ void aq_ibv_rail_ports_open(aq_ibv_rail_ports_t *rails, const aq_ibv_rail_port_t
     rails->list[0].verbs = first->verbs;
     rails->list[0].pd = first->pd;
     rails->list[0].memory = first->memory;
+    const aq_ibv_path_source_t source = aq_ibv_rail_source(&rails->list[0]);
+    aq_ibv_paging_try(first->memory, &source);
     rails->count = chosen ? 1 : 0;
     for (unsigned i = 1; i < chosen; i++) {
         rails->list[rails->count] = rails->list[i];
         rails->count += rail_port_open(&rails->list[rails->count], first->memory);
     }
-    for (unsigned i = 1; i < rails->count; i++)
+    for (unsigned i = 1; i < rails->count; i++) {
+        const aq_ibv_path_source_t from = aq_ibv_rail_source(&rails->list[i]);
         rails->list[i].memory = &rails->list[i].own;
+        aq_ibv_paging_try(rails->list[i].memory, &from);
+    }
     if (aq_ibv_rails_exist(rails))
         rails->queue_pairs = aq_ibv_queue_pairs_wanted(rails->count);
 }

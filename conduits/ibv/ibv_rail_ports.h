@@ -54,8 +54,11 @@ aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_po
                                      aq_ibv_use_t *uses, const char *filter, const char *device,
                                      unsigned number, char *why, size_t why_size);
 
+// Where the paths from a port of this process begin.
+aq_ibv_path_source_t aq_ibv_rail_source(const aq_ibv_rail_port_t *port);
+
 // Opens the further ports that were chosen. Port 0 is open: `first` has what open sets. A port that
-// cannot be opened is left out, with a warning.
+// cannot be opened is left out, with a warning. Tries on-demand paging where a port would use it.
 void aq_ibv_rail_ports_open(aq_ibv_rail_ports_t *rails, const aq_ibv_rail_port_t *first);
 void aq_ibv_rail_ports_close(aq_ibv_rail_ports_t *rails);
 

@@ -23,15 +23,6 @@ static uint64_t bit_of(unsigned rail)
 
 // ---- queue pairs ----
 
-aq_ibv_path_source_t aq_ibv_rail_source(const aq_ibv_rail_port_t *port)
-{
-    return (aq_ibv_path_source_t){.path = &port->path,
-                                  .address = port->address,
-                                  .port = port->number,
-                                  .gid_index = port->gid_index,
-                                  .ethernet = port->link == AQ_IBV_LINK_ROCE};
-}
-
 static struct ibv_qp_init_attr rail_attr(const aq_ibv_rails_t *rails, unsigned port)
 {
     struct ibv_cq *cq = rails->queues[port].cq;

@@ -22,9 +22,6 @@ aq_ibv_rail_set_t *aq_ibv_rail_set_make(aq_ibv_rails_t *rails, aq_ibv_peer_t *li
 // errno. The rails are open and have standbys. Any thread.
 struct ibv_qp *aq_ibv_rail_first_make(const aq_ibv_rails_t *rails, unsigned port);
 
-// Where the paths from a port of this process begin.
-aq_ibv_path_source_t aq_ibv_rail_source(const aq_ibv_rail_port_t *port);
-
 // A rail as the peer has to know it.
 aq_ibv_pair_info_t aq_ibv_rail_end(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail);
 
