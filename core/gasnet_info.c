@@ -35,6 +35,7 @@
 #include "../other/base/size.h"
 #include "../spawner/spawner_list.h"
 #include "registry.h"
+#include "settings_manual.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "of unknown version (built without configure)"
@@ -327,55 +328,9 @@ static int print_settings(void)
     return code;
 }
 
-// Prints text for the manual page: escapes characters that troff would read as a command or a
-// hyphen.
-static void print_troff(const char *text)
-{
-    if (*text == '.' || *text == '\'')
-        fputs("\\&", stdout);
-    for (; *text; text++) {
-        if (*text == '-')
-            fputs("\\-", stdout);
-        else if (*text == '\\')
-            fputs("\\e", stdout);
-        else
-            putchar(*text);
-    }
-}
-
-static void print_ignored(const aq_setting_ignored_t *entry)
-{
-    const char *tag = ".TP";
-    for (const char *name = entry->names; *name; tag = ".TQ") {
-        const int length = (int)strcspn(name, " ");
-        printf("%s\n.B %.*s\n", tag, length, name);
-        name += length + (name[length] == ' ');
-    }
-    print_troff("No effect: ");
-    print_troff(entry->why);
-    puts(".");
-}
-
 static int print_manual(void)
 {
-    puts(".SH ENVIRONMENT");
-    for (size_t i = 0; i < aq_settings_count(); i++) {
-        const aq_setting_t *row = aq_settings_at(i);
-        char legal[256];
-        aq_settings_describe(row, legal, sizeof legal);
-        printf(".TP\n.B %s\n", row->name);
-        print_troff(row->help);
-        fputs("\n.br\nValue: ", stdout);
-        print_troff(legal);
-        fputs(". Default: ", stdout);
-        print_troff(*row->fallback ? row->fallback : "not set");
-        puts(".");
-    }
-    puts(".SH VARIABLES WITHOUT EFFECT\n"
-         "The manuals of GASNet and GASNet\\-EX describe these variables too.\n"
-         "They are accepted; a job that sets one prints the reason once.");
-    for (size_t i = 0; i < aq_settings_ignored_count(); i++)
-        print_ignored(aq_settings_ignored_at(i));
+    aq_settings_manual_print();
     return EXIT_SUCCESS;
 }
 
