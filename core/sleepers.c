@@ -16,7 +16,9 @@ void aq_sleepers_start(void)
 void aq_sleepers_enter(void)
 {
     atomic_fetch_add(&aq_sleepers, 1);
-    if (!aq_sleepers_fence)
+    if (aq_sleepers_fence)
+        atomic_thread_fence(memory_order_seq_cst);
+    else
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 

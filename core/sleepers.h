@@ -7,8 +7,9 @@
 //
 // Either the sleeper sees the effects or the other thread sees the sleeper, if both fences are
 // there. The sleeper has the kernel run a fence on all processors that run this process
-// (membarrier), so that the other threads, which would need it after each poll, have none. They
-// fence only if the kernel has no such call.
+// (membarrier), so that the other threads, which would need it after each poll, have none. Both
+// fence only if the kernel has no such call. This is the order of conduits/common/mailbox_sleep.c,
+// and tests/model/weak_mail.pml is its model.
 #ifndef AQ_SLEEPERS_H
 #define AQ_SLEEPERS_H
 
@@ -30,6 +31,8 @@ static inline bool aq_sleepers_any(void)
 {
     if (__builtin_expect(aq_sleepers_fence, 0))
         atomic_thread_fence(memory_order_seq_cst);
+    else
+        atomic_signal_fence(memory_order_seq_cst); // the compiler keeps the order, too
     return atomic_load_explicit(&aq_sleepers, memory_order_relaxed);
 }
 

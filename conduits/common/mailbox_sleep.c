@@ -8,8 +8,9 @@
 //
 // Either the sleeper sees the message or the sender sees the sleeper, if both fences are there. A
 // full fence in each send would cost more than the send, so the sleeper has the kernel run one on
-// all processors that run a process of the job (membarrier, expedited and global). Senders fence
-// only if the kernel has no such call.
+// all processors that run a process of the job (membarrier, expedited and global). Both sides fence
+// only if the kernel has no such call: sleepers++ alone, although an atomic operation, does not
+// keep arm64 from loading the rings before it. tests/model/weak_mail.pml checks both ways.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -39,6 +40,8 @@ uint32_t aq_mail_arm(aq_conduit_t *conduit)
     atomic_fetch_add(mail->asleep, 1);
     if (mail->light_senders)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    else
+        atomic_thread_fence(memory_order_seq_cst);
     return bell | 1;
 }
 
