@@ -12,6 +12,9 @@
 // - A rank writes a post only when all members are done with the operation that used it before. If
 //   an operation needs the posts of all, it is known by its end that all are done with the one
 //   before, so most operations need not ask.
+// - The phase of a post is stored with release and loaded with acquire, as `done` is: what a rank
+//   has read of others' posts comes before its next post or its `done`, and what it writes to a
+//   post comes after it has seen those of all (tests/model/weak_board.pml).
 // - Boards are in memory that other processes write. Lengths are known here, and an address is only
 //   used if it is in a segment, or read in a process that has proved its number.
 #ifndef AQ_COLL_BOARD_H

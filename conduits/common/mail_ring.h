@@ -22,6 +22,10 @@
 //   handlers run without it, and a message done before an older one is marked (flag ^ DONE).
 // - Senders see only `freed`, which follows released with some delay, to keep its line
 //   from travelling.
+// - A flag is stored with release and loaded with acquire, so the message comes before it. So are
+//   `freed`, a sender's copy of it, and marks: reading a message comes before writing its slots
+//   again, by whichever sender. The order needs nothing of tail, which only hands out positions
+//   (tests/model/weak_mail.pml).
 #ifndef AQ_MAIL_RING_H
 #define AQ_MAIL_RING_H
 
