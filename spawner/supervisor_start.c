@@ -21,7 +21,7 @@
 // Least memory of a rank: its process, rings and stack. Up to FREE_RANKS ranks need no check.
 #define RANK_BYTES ((uint64_t)6 << 20)
 #define FREE_RANKS 16
-#define PIPE_FDS 5        // pipes and file of a rank that is being started
+#define PIPE_FDS 7        // pipes and file of a rank that is being started
 #define STACK_BYTES 65536 // of a child until it executes its program
 
 #define EXIT_NOT_FOUND 127
@@ -270,16 +270,42 @@ static bool pass_file(const launch_t *launch)
     return file == 0 || fcntl(file, F_SETFD, 0) == 0;
 }
 
-static int exec_rank(void *arg)
+// Returns only if the child cannot execute its program.
+static void exec_program(launch_t *launch)
 {
-    launch_t *launch = arg;
     if (copy_fds(launch) && become_rank(launch) && pass_file(launch))
         (void)execve(launch->job->program, launch->job->options->argv, launch->environment);
     launch->error = errno;
+}
+
+static int exec_rank(void *arg)
+{
+    exec_program(arg);
     _exit(EXIT_NOT_EXECUTABLE);
 }
 
-// As with vfork, the parent waits until exec has succeeded or has left its errno.
+// Starts a rank where a child cannot share our memory: it writes its errno into a pipe, which a
+// successful exec closes.
+static pid_t fork_program(launch_t *launch)
+{
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) != 0)
+        return -1;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        exec_program(launch);
+        const ssize_t written = write(report[1], &launch->error, sizeof launch->error);
+        _exit(written < 0 ? 1 : EXIT_NOT_EXECUTABLE);
+    }
+    (void)close(report[1]);
+    if (pid > 0 && read(report[0], &launch->error, sizeof launch->error) < 0)
+        launch->error = errno;
+    (void)close(report[0]);
+    return pid;
+}
+
+// As with vfork, the parent waits until exec has succeeded or has left its errno. qemu-user makes a
+// fork of such a clone and refuses CLONE_FILES in a fork, with EINVAL.
 static pid_t spawn_program(launch_t *launch)
 {
     static _Alignas(16) char stack[STACK_BYTES];
@@ -287,8 +313,9 @@ static pid_t spawn_program(launch_t *launch)
              launch->job->page_fd, aq_supervised_rank(launch->job, launch->rank),
              (uint64_t)launch->job->page_inode);
     launch->error = 0;
-    return clone(exec_rank, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD,
-                 launch);
+    const pid_t pid = clone(exec_rank, stack + sizeof stack,
+                            CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, launch);
+    return pid < 0 && errno == EINVAL ? fork_program(launch) : pid;
 }
 
 static void close_run(int first, int last)
