@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gasnet_variables: prints what gasnet_info --man does. It is compiled for the machine of the build,
-// which may be unable to run gasnet_info: that is compiled for the machine of the installation.
+// gasnet_variables: prints what gasnet_info --man does. It is compiled for the machine of the
+// build, which may be unable to run gasnet_info: that is compiled for the machine of the
+// installation.
 #include <stdio.h>
 #include <stdlib.h>
 

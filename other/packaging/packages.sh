@@ -46,6 +46,8 @@ kmod               | optional | PATH=$PATH:/usr/sbin command -v modprobe | the s
 mmdebstrap         | optional | command -v mmdebstrap       | chroots of other releases of Debian (tests/beds/suite)
 cmake              | optional | command -v cmake            | the check of the CMake package
 debhelper          | optional | command -v dh               | the check of the Debian packages
+rpm                | optional | command -v rpmspec          | the check of the RPM recipe
+rpmlint            | optional | command -v rpmlint          | the same
 openssh-client     | optional | command -v ssh              | spawner ssh, and its tests
 openssh-server     | optional | test -x /usr/sbin/sshd      | the tests of jobs on several hosts
 iproute2           | optional | command -v ip               | the same
