@@ -578,8 +578,8 @@ ofi_lost()
 on_ibv()
 {
     local options=(--rdma --time "${GUEST_TIME:-840}")
-    [ "$1" != --rails ] || {
-        options+=(--rails "$2")
+    [[ $1 != --@(rails|suite) ]] || {
+        options+=("$1" "$2")
         shift 2
     }
     while [[ $1 =~ ^--(two|random)$ ]]; do
@@ -616,6 +616,20 @@ scattered()
     "$@" || code=$?
     echo "$before" >$setting
     return $code
+}
+
+# In a virtual machine with software iWARP: conduit ibv and gasnet_info refuse the device, in one sentence.
+ibv_refuses_iwarp()
+{
+    local sentence='of iWARP, where a put that is complete may not have reached its destination; use conduit '
+    gasnet_info >messages
+    grep "siw0 port 1 *not used: it is $sentence" messages || { cat messages; return 1; }
+    ! GASNET_CONDUIT=ibv GASNET_SUPERNODE_MAXSIZE=1 gasnetrun_ibv -n 2 hello >messages 2>&1 || {
+        echo "A job uses iWARP."
+        return 1
+    }
+    cat messages
+    [ "$(grep -c "port 1 of siw0 is $sentence" messages)" = 1 ]
 }
 
 # ibv_parts PART ...: in a virtual machine, runs the jobs of these parts of the file ibv-jobs.
