@@ -65,7 +65,7 @@ static aq_ibv_use_t port_fitness(const aq_ibv_port_t *port)
         return AQ_IBV_NOT_ACTIVE;
     if (port->link == AQ_IBV_LINK_OTHER)
         return AQ_IBV_NO_LINK;
-    if (port->link == AQ_IBV_LINK_IWARP)
+    if (port->link == AQ_IBV_LINK_IWARP && !aq_setting_bool(aq_ibv_setting(IBV_SET_IWARP)))
         return AQ_IBV_NO_ORDER;
     return aq_ibv_best_gid(port) != NULL ? AQ_IBV_USED : AQ_IBV_NO_GID;
 }
@@ -166,7 +166,8 @@ const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use)
         return "is of a network that is neither InfiniBand nor RoCE nor iWARP";
     case AQ_IBV_NO_ORDER:
         return "is of iWARP, where a put that is complete may not have reached its destination; "
-               "use conduit ofi with GASNET_OFI_PROVIDER='verbs;ofi_rxm', or conduit udp";
+               "use conduit ofi with GASNET_OFI_PROVIDER='verbs;ofi_rxm', or conduit udp, or try "
+               "GASNET_IBV_IWARP=1";
     case AQ_IBV_NOT_ACTIVE:
         return words_of_state(port);
     case AQ_IBV_NO_GID:
@@ -185,6 +186,9 @@ const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use)
         return "is of another kind of network or has another MTU than the first one, so that they "
                "cannot be used together; give them the same MTU, or name it in GASNET_IBV_PORTS "
                "instead of the first";
+    case AQ_IBV_NO_RAILS:
+        return "is of iWARP, where a connection has one queue pair, on the first port; name it in "
+               "GASNET_IBV_PORTS instead of the first to have it";
     case AQ_IBV_USED:
         break;
     }

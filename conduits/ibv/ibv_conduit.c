@@ -127,7 +127,8 @@ void aq_ibv_parts_join(aq_ibv_conduit_t *ibv)
 // How puts and gets are begun.
 static aq_ibv_rma_begin_t *begin_choose(const aq_ibv_conduit_t *ibv)
 {
-    const bool fenced = aq_setting_bool(aq_ibv_setting(IBV_SET_USE_FENCED_PUTS));
+    const bool fenced =
+        ibv->limits.unordered || aq_setting_bool(aq_ibv_setting(IBV_SET_USE_FENCED_PUTS));
     if (ibv->rma.rails)
         return fenced ? aq_ibv_rma_begin_fenced_on_rails : aq_ibv_rma_begin_on_rails;
     return fenced ? aq_ibv_rma_begin_fenced : aq_ibv_rma_begin;

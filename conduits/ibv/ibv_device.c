@@ -394,6 +394,8 @@ aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *
     if (status != AQ_OK)
         return status;
     aq_ibv_limits_find(limits, peers, env->threads, &can, &port);
+    if (device->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+        aq_ibv_limits_loosen(limits);
     device->mtu = (uint8_t)device->path.mtu;
     device->processes = processes_here(env->boot);
     device->atomics = aq_ibv_atomics_of(can.atomic_cap);

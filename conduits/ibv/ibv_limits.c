@@ -167,6 +167,14 @@ void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
     limits->queue_arrivals = most_arrivals(can);
 }
 
+void aq_ibv_limits_loosen(aq_ibv_limits_t *limits)
+{
+    limits->unordered = true;
+    limits->unsignaled_each = limits->unsignaled_total = 0;
+    limits->arrivals -= limits->ring_replies;
+    limits->rings = limits->ring_replies = 0;
+}
+
 void aq_ibv_limits_multiply(aq_ibv_limits_t *limits, unsigned receive_queues)
 {
     limits->receive_queues = receive_queues;

@@ -46,6 +46,7 @@ typedef struct aq_ibv_limits {
     uint8_t reads;                          // RDMA reads of a connection that may be outstanding
     uint32_t regions;                       // memory regions that the device supports
     bool in_software;                       // the kernel does the device's work
+    bool unordered;                         // see aq_ibv_limits_loosen
     unsigned queue_entries;                 // the longest completion queue of the device
     unsigned queue_arrivals;                // the longest queue of receive buffers of the device
 } aq_ibv_limits_t;
@@ -54,6 +55,14 @@ typedef struct aq_ibv_limits {
 // client may have several.
 void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
                         const struct ibv_device_attr *can, const struct ibv_port_attr *port);
+
+// The device keeps less order than InfiniBand does, as the standards of iWARP allow:
+// - operations of a queue pair complete in any order, so each is signaled;
+// - a completed write may still be on its way, so a put is complete when a read behind it is;
+// - what several writes, or one, change in memory changes in any order, so there are no rings.
+// A message still arrives behind the writes that were posted before it, and a read still returns
+// what these have written.
+void aq_ibv_limits_loosen(aq_ibv_limits_t *limits);
 
 // There are to be so many shared receive queues, in place of one.
 void aq_ibv_limits_multiply(aq_ibv_limits_t *limits, unsigned receive_queues);

@@ -111,7 +111,7 @@ typedef enum aq_ibv_use {
     AQ_IBV_OTHER_PORT,   // the filter names its device, with other ports
     AQ_IBV_CLOSED,       // the device refuses
     AQ_IBV_NO_LINK,      // a network that this conduit does not know
-    AQ_IBV_NO_ORDER,     // iWARP, whose completions do not say what this conduit needs to know
+    AQ_IBV_NO_ORDER,     // iWARP, without GASNET_IBV_IWARP
     AQ_IBV_NOT_ACTIVE,
     AQ_IBV_NO_GID,    // RoCE without an address
     AQ_IBV_NOT_FIRST, // another port of the device is used, and the filter does not name this one
@@ -120,6 +120,7 @@ typedef enum aq_ibv_use {
                       // named
     AQ_IBV_FARTHER,   // type Auto gives this process another port
     AQ_IBV_UNLIKE,    // not of the same kind of network and MTU as the first, and not named
+    AQ_IBV_NO_RAILS,  // not the first port, and of a network without rails (iWARP)
 } aq_ibv_use_t;
 
 // Decides for each port of the list; uses[i] belongs to list[i]. Uses the first usable ports of the

@@ -94,6 +94,12 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "target performs all of them; "
          "1: also if they are not, for domains with no other operations: the program then "
          "guarantees that the ranks of the target's host do not access that memory meanwhile."},
+    [IBV_SET_IWARP] =
+        {"GASNET_IBV_IWARP", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: whether ports of iWARP are used. A put is complete there when a read behind "
+         "it has returned, as with GASNET_USE_FENCED_PUTS, and active messages do not travel by "
+         "RDMA. No hardware of iWARP has tested this, and the software device of Linux (siw) "
+         "returns wrong data at times. 0: such ports are refused."},
     [IBV_SET_CONNECT] =
         {"GASNET_IBV_CONNECT", AQ_TYPE_CHOICE, "auto", 0, 0, "auto rdmacm ud",
          "Conduit ibv: how processes connect to each other. rdmacm: with librdmacm, which needs an "

@@ -76,7 +76,11 @@ static aq_status_t further_take(aq_ibv_rail_ports_t *rails, const aq_ibv_port_t 
         *use = AQ_IBV_UNLIKE;
         return *filter ? difference_explain(first, &rail, why, why_size) : AQ_OK;
     }
-    rails->list[rails->count++] = rail;
+    // The queue pairs of rails are connected without librdmacm, which iWARP does not allow.
+    if (rail.link == AQ_IBV_LINK_IWARP)
+        *use = AQ_IBV_NO_RAILS;
+    else
+        rails->list[rails->count++] = rail;
     return AQ_OK;
 }
 
@@ -91,7 +95,7 @@ aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_po
         if (uses[i] == AQ_IBV_USED && !is_first(&ports->list[i], device, number) &&
             rails->count < AQ_IBV_RAIL_PORTS_MOST)
             status = further_take(rails, &ports->list[i], &uses[i], filter, why, why_size);
-    if (rails->count)
+    if (rails->count && rails->list[0].link != AQ_IBV_LINK_IWARP)
         rails->queue_pairs = aq_ibv_queue_pairs_wanted(rails->count);
     return status;
 }

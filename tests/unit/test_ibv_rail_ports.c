@@ -135,6 +135,16 @@ static void test_iwarp(void **state)
     assert_int_equal(choose("d0+d1"), AQ_OK); // named, and refused all the same
     assert_rails(1, 1);
     assert_int_equal(uses[1], AQ_IBV_NO_ORDER);
+    // With GASNET_IBV_IWARP: librdmacm alone can connect queue pairs of iWARP.
+    list[0].link = AQ_IBV_LINK_IWARP;
+    set("GASNET_IBV_IWARP", "1");
+    assert_int_equal(choose(""), AQ_OK);
+    assert_rails(1, 1);
+    assert_int_equal(uses[1], AQ_IBV_NO_RAILS);
+    assert_non_null(strstr(aq_ibv_use_words(&list[1], uses[1]), "iWARP"));
+    set("GASNET_NUM_QPS", "4"); // a link has one queue pair all the same
+    assert_int_equal(choose("d0+d1"), AQ_OK);
+    assert_rails(1, 1);
 }
 
 int main(void)

@@ -321,6 +321,9 @@ static void test_iwarp(void **state)
     assert_false(aq_ibv_usable(why, sizeof why));
     assert_non_null(strstr(why, "port 1 of fake0 is of iWARP, where a put that is complete may not "
                                 "have reached its destination; use conduit ofi"));
+    set("GASNET_IBV_IWARP", "1");
+    assert_true(aq_ibv_usable(why, sizeof why));
+    assert_string_equal(why, "port 1 of fake0, iWARP");
 }
 
 int main(void)
