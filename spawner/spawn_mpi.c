@@ -293,6 +293,13 @@ static void leave_mpi(mpi_boot_t *self)
     mpi_boot_abort(&self->boot, 1);
 }
 
+// For a process that is about to end by _exit, without the functions of atexit.
+static void tell_launcher(const mpi_boot_t *self)
+{
+    if (self->mpi->quit && self->mpi->finished())
+        (void)self->mpi->quit();
+}
+
 static void mpi_boot_finalize(aq_boot_t *boot)
 {
     mpi_boot_t *self = mine_of(boot);
@@ -300,6 +307,7 @@ static void mpi_boot_finalize(aq_boot_t *boot)
         return;
     self->leaves = true;
     leave_mpi(self);
+    tell_launcher(self);
     mark_left(self);
 }
 
@@ -324,8 +332,10 @@ static void on_exit_of_process(int code, void *unused)
     else if (code && ends_job)
         mpi_boot_abort(&self->boot, code); // other ranks may wait in MPI
     mark_left(self);
-    if (won != code)
-        _exit(won);
+    if (won == code)
+        return;
+    tell_launcher(self);
+    _exit(won);
 }
 
 // ---- hosts ----

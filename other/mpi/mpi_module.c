@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "mpi_table.h"
 
@@ -123,38 +124,61 @@ static void mpi_end_job(int code, const char *why)
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
+static struct stat line; // the connection to the launcher (PMI-1), as it was at the start
+
+static int line_number(void)
+{
+    const char *text = getenv("PMI_FD");
+    return text ? atoi(text) : -1;
+}
+
+static void line_remember(void)
+{
+    if (fstat(line_number(), &line) != 0)
+        line.st_ino = 0;
+}
+
+// Sends a message on that connection, unless MPI has closed it: its number may be that of another
+// file since then.
+static bool line_send(const char *message)
+{
+    struct stat now;
+    const size_t length = strlen(message);
+    return line.st_ino && fstat(line_number(), &now) == 0 && now.st_dev == line.st_dev &&
+           now.st_ino == line.st_ino &&
+           send(line_number(), message, length, MSG_NOSIGNAL) == (ssize_t)length;
+}
+
 // MPICH's mpirun confuses the exit code of a rank with the signals by which it ends the others. So
 // this sends the message of PMI-1 that MPI_Abort would send, but without MPI, which may be
 // interrupted.
 static void mpi_end_now(int code)
 {
     char message[64];
-    const char *fd = getenv("PMI_FD");
-    int length = snprintf(message, sizeof message, "cmd=abort exitcode=%d\n", code);
-    if (fd && write(atoi(fd), message, (size_t)length) < 0)
-        return; // the launcher has ended, or notices that this process exits
+    snprintf(message, sizeof message, "cmd=abort exitcode=%d\n", code);
+    (void)line_send(message); // else the launcher has ended, or notices that this process exits
 }
 
 // MPI_Finalize of MPICH over UCX closes the connections to other hosts, for which it needs the
 // peers. But peers that have closed their connections wait for the launcher and do not help. So a
 // job on several hosts may hang there, even if it only calls MPI_Init and MPI_Finalize. The
-// launcher is satisfied if a process announces that it leaves, on the connection that its
-// environment names (PMI-1).
+// launcher is satisfied if a process announces that it leaves. MPI_Finalize itself announces it in
+// MPICH 4.0, and a function of atexit does in 4.2.
 static bool mpi_quit(void)
 {
-    static const char leaving[] = "cmd=finalize\n", agreed[] = "cmd=finalize_ack";
+    static const char agreed[] = "cmd=finalize_ack";
     char answer[64];
-    const char *text = getenv("PMI_FD");
-    const int fd = text ? atoi(text) : -1;
-    if (fd < 0 || write(fd, leaving, sizeof leaving - 1) != (ssize_t)(sizeof leaving - 1))
+    if (!line_send("cmd=finalize\n"))
         return false;
-    const ssize_t got = read(fd, answer, sizeof answer);
+    const ssize_t got = recv(line_number(), answer, sizeof answer, 0);
     return got >= (ssize_t)sizeof agreed && memcmp(answer, agreed, sizeof agreed - 1) == 0;
 }
 #else
 #define mpi_end_job NULL
 #define mpi_end_now NULL
 #define mpi_quit NULL
+
+static void line_remember(void) {}
 #endif
 
 static int mpi_open(aq_mpilib_comm_t **out, uint32_t *rank, uint32_t *size)
@@ -166,6 +190,7 @@ static int mpi_open(aq_mpilib_comm_t **out, uint32_t *rank, uint32_t *size)
         free(comm);
         return error;
     }
+    line_remember();
     MPI_Comm_set_errhandler(comm->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm->comm, &mine);
     MPI_Comm_size(comm->comm, &all);

@@ -56,9 +56,10 @@ typedef struct aq_mpilib_table {
     // before it does anything.
     int (*on_finish)(void (*call)(void));
     int (*finish)(void);
-    // Tells the launcher that this process leaves, without finish, which may hang if ranks of
-    // several hosts call it; NULL if it does not. False: this is not possible, and nothing was
-    // done.
+    // Tells the launcher that this process leaves: instead of finish, which may hang if ranks of
+    // several hosts call it, or after finish, which may leave that to a function of atexit that a
+    // process does not reach by _exit. False: finish told the launcher, or this is not possible.
+    // NULL: finish always tells the launcher, and does not hang.
     bool (*quit)(void);
 
     // Creates a communicator of our own over the processes of MPI_COMM_WORLD. Collective; may
