@@ -184,7 +184,7 @@ void gasnet_exit(int code)
 {
     if (!aq_job_running()) {
         fflush(NULL);
-        _exit(code);
+        _exit(aq_boot_exit_code(code));
     }
     code = exit_head(code);
     exit_tail(exit_body(code));

@@ -47,10 +47,10 @@ typedef struct aq_boot_ops {
 
     // Announces that the job ends with code. Not collective; legal in any thread and in a signal
     // handler (async-signal-safe); does not block. The first announcement on a host wins; returns
-    // the code that won. Afterwards *exit_word of every rank is 1 + (code & 0xff), and ranks that
-    // sleep on it are woken. Between hosts, the first announcement to reach the launcher decides
-    // the code of the job; ranks of a host that announced at the same time keep their own code.
-    // (See exit_stays_here.)
+    // the code that won. Afterwards *exit_word of every rank is 1 + aq_boot_exit_code(code), and
+    // ranks that sleep on it are woken. Between hosts, the first announcement to reach the launcher
+    // decides the code of the job; ranks of a host that announced at the same time keep their own
+    // code. (See exit_stays_here.)
     int (*announce_exit)(aq_boot_t *boot, int code);
     // Ends the whole job now, with code. Not collective; async-signal-safe; does not return.
     void (*abort)(aq_boot_t *boot, int code) __attribute__((noreturn));
@@ -135,6 +135,13 @@ static inline bool aq_boot_ended(const aq_boot_t *boot)
 // A number of the job for those who watch it, made of its key, which nobody computes from it. 0: no
 // random numbers on this system.
 uint64_t aq_boot_number(const uint8_t key[AQ_KEY_BYTES]);
+
+// The exit code that a launcher can pass on for the code of a client: its low 8 bits, as the system
+// gives them to a parent; but a failure stays one.
+static inline int aq_boot_exit_code(int code)
+{
+    return code != 0 && (code & 0xff) == 0 ? 1 : code & 0xff;
+}
 
 // Finds out how this process was started, and joins the job:
 // - a launcher started it;

@@ -250,7 +250,7 @@ void aq_page_print_fault(const char *fault, uint32_t ranks)
 int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code)
 {
     int32_t expected = AQ_BOOT_RUNNING;
-    int32_t wanted = 1 + (code & 0xff);
+    int32_t wanted = 1 + aq_boot_exit_code(code);
     if (!atomic_compare_exchange_strong(&page->exit_word, &expected, wanted))
         return expected - 1;
     int saved = errno; // the caller may be a signal handler

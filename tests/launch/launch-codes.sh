@@ -13,6 +13,9 @@ both 0 code 0
 silent
 both 42 code 42
 silent
+both 3 code 259
+both 1 code 256
+silent
 both 9 one 2 9
 silent
 both 0 one 1 0
