@@ -376,6 +376,7 @@ static bool load_settings(run_options_t *run)
     // A rank may start a job of its own; the variables of the rank's launcher are not for that job.
     (void)unsetenv("GASNET_SPAWN_CONTROL");
     (void)unsetenv("GASNET_SPAWN_CONDUIT");
+    (void)unsetenv("GASNET_SPAWN_REPORTS");
     (void)unsetenv(AQ_WORKER_KEY);
     if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
         aq_log_error("%s", fault);

@@ -24,6 +24,7 @@
 #include "../other/base/size.h"
 #include "boot_page.h"
 #include "net_address.h"
+#include "rank_report.h"
 #include "spawn_watch.h"
 #include "supervisor.h"
 
@@ -207,7 +208,9 @@ static int mpi_boot_announce(aq_boot_t *boot, int code)
     uint64_t never = 0;
     atomic_compare_exchange_strong(&mine_of(boot)->leave_by, &never,
                                    aq_clock_ns() + aq_exit_timeout_ns(boot->size));
-    return aq_page_announce(mine_of(boot)->page, (int32_t)boot->rank, code);
+    const int won = aq_page_announce(mine_of(boot)->page, (int32_t)boot->rank, code);
+    aq_report_send(AQ_REPORT_ENDS, won);
+    return won;
 }
 
 // A launcher that is told to end the job may lose what a rank has just printed.
@@ -226,6 +229,7 @@ __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
     int won = mpi_boot_announce(boot, code);
     if (won == 0 && !all_leave)
         won = 1;
+    aq_report_send(AQ_REPORT_ENDS, won);
     if (won && self->mpi->end_now) {
         wait_for_output();
         self->mpi->end_now(won);
@@ -321,6 +325,8 @@ static void on_exit_of_process(int code, void *unused)
     bool ends_job = aq_settings_bool(AQ_SET_CATCH_EXIT);
     if (ends_job && self->boot.leave)
         self->boot.leave(code);
+    if (!self->leaves)
+        aq_report_send(AQ_REPORT_LEAVES, code);
     if (self->leaves || self->mpi->finished())
         return;
     fflush(NULL);
@@ -617,6 +623,7 @@ static aq_status_t join_job(mpi_boot_t *self)
     if (status != AQ_OK)
         return status;
     aq_log_identity(boot->rank, boot->size);
+    aq_report_open(boot->rank, boot->size);
     status = find_hosts(self);
     if (status != AQ_OK)
         return status;

@@ -12,6 +12,7 @@
 
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
+#include "rank_watch.h"
 #include "shell_words.h"
 #include "spawn_module.h"
 
@@ -268,10 +269,13 @@ static void mpi_describe(const aq_start_t *start)
 // ---- the process ----
 
 static volatile pid_t child;
+static volatile sig_atomic_t stopped_by; // the last signal that asked to end the job; 0: none
 
 // mpirun forwards signals, or ends the job.
 static void forward_signal(int number)
 {
+    if (number != SIGUSR1 && number != SIGUSR2)
+        stopped_by = number;
     if (child > 0)
         (void)kill(child, number);
 }
@@ -310,6 +314,7 @@ static void mpi_start(const aq_start_t *start, int *code)
 {
     (void)start;
     const pid_t parent = getpid();
+    const bool watches = aq_rank_watch_open();
     const pid_t forked = fork();
     if (forked == 0)
         run_command(parent);
@@ -320,7 +325,11 @@ static void mpi_start(const aq_start_t *start, int *code)
     }
     child = forked;
     catch_signals();
+    if (watches)
+        aq_rank_watch_run(child);
     *code = wait_for_child();
+    if (watches)
+        *code = aq_rank_watch_code(*code, stopped_by);
 }
 
 static void mpi_deallocate(void)

@@ -691,12 +691,18 @@ static void print_members(FILE *out)
     }
 }
 
+// Whether the launcher sets that variable for its ranks.
+static bool of_launcher(const aq_setting_t *row)
+{
+    return row == &aq_settings[AQ_SET_SPAWN_CONTROL] || row == &aq_settings[AQ_SET_SPAWN_CONDUIT] ||
+           row == &aq_settings[AQ_SET_SPAWN_REPORTS];
+}
+
 void aq_settings_print_given(FILE *out)
 {
     for (size_t i = 0; i < aq_settings_count(); i++) {
         const aq_setting_t *row = aq_settings_at(i);
-        if (row != &aq_settings[AQ_SET_SPAWN_CONTROL] &&
-            row != &aq_settings[AQ_SET_SPAWN_CONDUIT] && aq_setting_given(row))
+        if (!of_launcher(row) && aq_setting_given(row))
             print_value(out, row, value_of(row));
     }
     print_members(out);

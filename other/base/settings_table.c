@@ -498,4 +498,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SPAWN_CONTROL] =
         {"GASNET_SPAWN_CONTROL", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Set by the launcher for the processes that it starts; not for users."},
+    [AQ_SET_SPAWN_REPORTS] =
+        {"GASNET_SPAWN_REPORTS", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Set by the launcher for ranks that mpirun starts: the socket at which they report how "
+         "they end; not for users."},
 };

@@ -1,0 +1,51 @@
+#include "rank_report.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../other/base/settings.h"
+#include "net_address.h"
+
+static int launcher = -1; // the connection; lives as long as the process
+static pid_t owner;       // the process that opened it, not a child that was forked since then
+static uint32_t own_rank;
+
+socklen_t aq_report_address(const char name[AQ_REPORT_NAME], struct sockaddr_un *out)
+{
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(out->sun_path + 1, name, AQ_REPORT_NAME - 1); // after a NUL: the name is in no folder
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + AQ_REPORT_NAME);
+}
+
+// Returns -1 if no process of this user listens there.
+static int call_launcher(const char *name)
+{
+    struct sockaddr_un at;
+    if (strlen(name) != AQ_REPORT_NAME - 1)
+        return -1;
+    const socklen_t length = aq_report_address(name, &at);
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&at, length) == 0 && aq_net_is_own_user(fd))
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return -1;
+}
+
+void aq_report_open(uint32_t rank, uint32_t size)
+{
+    launcher = call_launcher(aq_settings_text(AQ_SET_SPAWN_REPORTS));
+    owner = getpid();
+    own_rank = rank;
+    (void)unsetenv("GASNET_SPAWN_REPORTS");
+    aq_report_send(AQ_REPORT_JOINED, (int)size);
+}
+
+void aq_report_send(aq_report_kind_t kind, int code)
+{
+    const aq_report_t report = {AQ_REPORT_MAGIC, (uint32_t)kind, own_rank, code};
+    if (launcher >= 0 && owner == getpid())
+        (void)send(launcher, &report, sizeof report, MSG_NOSIGNAL | MSG_DONTWAIT);
+}

@@ -1,0 +1,29 @@
+// The launcher's watch on ranks that mpirun started (rank_report.h has the picture): what they
+// report, and which of them die without a report. From this it tells the exit code of the job, as
+// mpirun may not.
+//
+// What is always true:
+// - The first end that a rank reports, or the first death of a rank that reported none, decides; a
+//   later report of a failure replaces a code of 0.
+// - A rank that has not said how many ranks there are does not count.
+#ifndef AQ_RANK_WATCH_H
+#define AQ_RANK_WATCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+// Listens, and names the socket in the environment, for the ranks. False: this is not possible, and
+// the environment names none.
+bool aq_rank_watch_open(void);
+
+// Blocks until the process mpirun, a child that was started after aq_rank_watch_open, has ended or
+// is about to. If it does not end within GASNET_EXITTIMEOUT and some seconds after the death of a
+// rank, ends it.
+void aq_rank_watch_run(pid_t mpirun);
+
+// The exit code of the job, of which mpirun ended with `code`. stopped_by: the signal that asked
+// the launcher to end the job; 0: none. Logs which rank died, if that decides, or why no rank
+// joined.
+int aq_rank_watch_code(int code, int stopped_by);
+
+#endif
