@@ -249,6 +249,8 @@ prepare_mpirun()
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export OMPI_MCA_btl=vader,self,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
     export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_odls_base_sigkill_timeout=0 UCX_NET_DEVICES=lo
+    # Open MPI 5 and later read these instead.
+    export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 }
 
 # Runs the program $3 with $2 ranks that the mpirun of MPI $1 starts (openmpi or mpich).
@@ -261,7 +263,7 @@ by_mpirun()
     export GASNET_MODULE_PATH=$AQ_BUILD/modules
     prepare_mpirun
     case $mpi in
-    openmpi) mpirun.openmpi --oversubscribe --bind-to none -np "$ranks" "$@" ;;
+    openmpi) mpirun.openmpi --bind-to none -np "$ranks" "$@" ;;
     mpich) mpirun.mpich -np "$ranks" "$@" ;;
     esac
 }
