@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fake_pinner.h"
+#include "assert_between.h"
 
 void fake_memory_start(fake_memory_t *memory, uintptr_t base, uint32_t pages, uint32_t room)
 {
@@ -103,7 +104,7 @@ void fake_memory_unpin(void *context, uintptr_t start, uint64_t bytes, const aq_
 void fake_memory_use(const fake_memory_t *memory, uint64_t key, uintptr_t address, size_t bytes,
                      bool write)
 {
-    assert_in_range(key, 1, memory->room);
+    assert_between(key, 1, memory->room);
     const fake_registration_t *registration = &memory->registrations[key];
     assert_true(registration->live);
     assert_true(registration->start <= address && address + bytes <= registration->end);

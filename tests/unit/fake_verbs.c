@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fake_verbs.h"
+#include "assert_between.h"
 
 fake_verbs_t fake_verbs;
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -95,7 +96,7 @@ void fake_verbs_use(uint32_t key, uintptr_t address, size_t bytes, bool write, b
     int right = local ? (write ? IBV_ACCESS_LOCAL_WRITE : 0)
                       : (write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ);
     key -= local ? 0 : FAKE_VERBS_FOR_PEERS;
-    assert_in_range(key, 1, FAKE_VERBS_REGIONS);
+    assert_between(key, 1, FAKE_VERBS_REGIONS);
     const struct ibv_mr *region = fake_verbs.table[key - 1];
     assert_non_null(region);
     assert_int_equal(fake_verbs.rights[key - 1] & right, right);

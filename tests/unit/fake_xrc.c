@@ -14,6 +14,7 @@
 
 #include "default_settings.h"
 #include "fake_xrc.h"
+#include "assert_between.h"
 
 enum { PAIRS = 1024, MESSAGES = 1024, GRH = 40, SRQ_NUMBERS = 5000 };
 
@@ -48,7 +49,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_
 {
     fake_node_t *node = node_at(context);
     (void)entries, (void)cq_context, (void)channel, (void)vector;
-    assert_in_range(node->queues_made, 0, QUEUES - 1);
+    assert_between(node->queues_made, 0, QUEUES - 1);
     struct ibv_cq *cq = &node->queues[node->queues_made++].cq;
     cq->context = context;
     return cq;
@@ -135,7 +136,7 @@ static int get_srq_num(struct ibv_srq *srq, uint32_t *number)
 static struct ibv_qp *pair_make(struct ibv_context *context, enum ibv_qp_type type)
 {
     pair_t *pair = calloc(1, sizeof *pair);
-    assert_in_range(fake_pairs_made, 0, PAIRS - 2);
+    assert_between(fake_pairs_made, 0, PAIRS - 2);
     pairs[++fake_pairs_made] = pair;
     *pair = (pair_t){.type = type, .node = node_at(context), .state = IBV_QPS_RESET};
     pair->qp.context = context;
@@ -256,7 +257,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 
 static void queue_add(fake_queue_t *queue, struct ibv_wc wc)
 {
-    assert_in_range(queue->in - queue->out, 0, COMPLETIONS - 1);
+    assert_between(queue->in - queue->out, 0, COMPLETIONS - 1);
     queue->all[queue->in++ % COMPLETIONS] = wc;
 }
 
@@ -282,7 +283,7 @@ static void datagram_carry(fake_node_t *from, const struct ibv_send_wr *wr)
     if (to->is_deaf)
         return;
     const unsigned slot = to->used++ % POSTED;
-    assert_in_range(to->used, 1, to->posted);
+    assert_between(to->used, 1, to->posted);
     memcpy((char *)(uintptr_t)to->slots[slot].addr + GRH, (void *)(uintptr_t)wr->sg_list->addr,
            wr->sg_list->length);
     queue_add(&to->queues[DATAGRAMS_IN],
@@ -298,9 +299,9 @@ static void message_carry(const pair_t *pair, const struct ibv_send_wr *wr)
     assert_int_equal(receiving->type, IBV_QPT_XRC_RECV);
     assert_int_equal(receiving->state, IBV_QPS_RTR);
     assert_int_equal(receiving->to, pair->qp.qp_num);
-    assert_in_range(to, 0, FAKE_RANKS - 1);
+    assert_between(to, 0, FAKE_RANKS - 1);
     assert_int_equal(fake_nodes[to].domain.inode, receiving->inode);
-    assert_in_range(fake_message_count, 0, MESSAGES - 1);
+    assert_between(fake_message_count, 0, MESSAGES - 1);
     fake_message_t *message = &fake_messages[fake_message_count++];
     *message = (fake_message_t){.from = pair->node->env.rank, .to = to};
     if (wr->num_sge)
@@ -328,7 +329,7 @@ static void work_do(pair_t *pair, const struct ibv_send_wr *wr)
         message_carry(pair, wr);
     if (!fails && !(wr->send_flags & IBV_SEND_SIGNALED))
         return;
-    assert_in_range(pair->waiting_count, 0, COMPLETIONS - 1);
+    assert_between(pair->waiting_count, 0, COMPLETIONS - 1);
     pair->waiting[pair->waiting_count++] = wc;
     if (!pair->node->is_held)
         fake_xrc_release(pair->node);
@@ -353,7 +354,7 @@ static uint8_t rows_told[FAKE_RANKS][64];
 // Ranks call one after the other. A rank needs only what an earlier one of its host has told.
 static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
 {
-    assert_in_range(bytes, 1, sizeof rows_told[0]);
+    assert_between(bytes, 1, sizeof rows_told[0]);
     memcpy(rows_told[boot->rank], mine, bytes);
     for (uint32_t r = 0; r < FAKE_RANKS; r++)
         memcpy((char *)all + r * bytes, rows_told[r], bytes);

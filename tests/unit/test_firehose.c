@@ -22,6 +22,7 @@
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 #include "fake_pinner.h"
+#include "assert_between.h"
 
 enum { PAGES = 256, REGION_PAGES = 16, PLENTY = 100 };
 
@@ -593,7 +594,7 @@ static void pin_random(holder_t *holder)
         return;
     pages =
         (uint32_t)(aq_firehose_covered(region, at(page), (size_t)pages * FAKE_PAGE) / FAKE_PAGE);
-    assert_in_range(pages, 1, REGION_PAGES);
+    assert_between(pages, 1, REGION_PAGES);
     assert_int_equal(region->key.remote, memory.owner[page]);
     *holder = (holder_t){region, page, pages, write};
 }

@@ -16,6 +16,7 @@
 #include "../../conduits/ibv/ibv_connect_ud.h"
 #include "../../other/base/clock.h"
 #include "default_settings.h"
+#include "assert_between.h"
 
 enum { NODES = 2, POSTED = 256, COMPLETIONS = 64, ADDRESS_BYTES = 20, GRH = 40, RC_NUMBERS = 100 };
 
@@ -78,7 +79,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 
 static void queue_add(queue_t *queue, uint64_t id, uint32_t bytes)
 {
-    assert_in_range(queue->in - queue->out, 0, COMPLETIONS - 1);
+    assert_between(queue->in - queue->out, 0, COMPLETIONS - 1);
     queue->all[queue->in++ % COMPLETIONS] =
         (struct ibv_wc){.wr_id = id, .status = IBV_WC_SUCCESS, .byte_len = bytes};
 }
@@ -91,7 +92,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     queue_add(&from->queues[1], wr->wr_id, 0);
     assert_int_equal(wr->wr.ud.remote_qpn, to->datagrams.qp_num);
     const unsigned slot = to->used++ % POSTED;
-    assert_in_range(to->used, 1, to->posted);
+    assert_between(to->used, 1, to->posted);
     memcpy((char *)(uintptr_t)to->slots[slot].addr + GRH, (void *)(uintptr_t)wr->sg_list->addr,
            wr->sg_list->length);
     queue_add(&to->queues[0], to->ids[slot], wr->sg_list->length + GRH);

@@ -16,6 +16,7 @@
 #include "../../other/base/settings.h"
 #include "default_settings.h"
 #include "fake_fabric.h"
+#include "assert_between.h"
 
 static void load_settings(void)
 {
@@ -124,7 +125,7 @@ static void test_full_ring_is_bypassed(void **state)
     fake_fabric_clear_counts();
     for (unsigned i = 0; i < 6; i++)
         assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
-    assert_in_range(counts_of(0)->writes, 1, 2);
+    assert_between(counts_of(0)->writes, 1, 2);
     assert_int_equal(counts_of(0)->writes + counts_of(0)->sends, 6);
     fake_fabric_settle();
     assert_int_equal(counts_of(1)->requests, 6);
@@ -322,7 +323,7 @@ static void test_rings_in_use_are_limited(void **state)
     unsigned given = 0;
     for (unsigned node = 1; node < 6; node++)
         given += fake_fabric_link(node, 0)->in.owned != NULL;
-    assert_in_range(given, 2, 5);
+    assert_between(given, 2, 5);
     for (unsigned node = 0; node < 6; node++)
         assert_int_equal(counts_of(node)->waits, 0);
 }
@@ -351,7 +352,7 @@ static void test_buffers_for_all_peers(void **state)
     assert_int_equal(limits->grants, 1024);
     assert_int_equal(limits->arrivals, 1024 + 100);
     const unsigned sum = granted_credits(0, FAKE_NODES - 1);
-    assert_in_range(sum, 512, 1024);
+    assert_between(sum, 512, 1024);
     for (unsigned node = 1; node < FAKE_NODES; node++)
         while (fake_fabric_request(node, 0, 0, true) == AQ_OK)
             continue;
@@ -408,7 +409,7 @@ static void test_grants_of_many_peers(void **state)
         aq_ibv_credits_open(&ibv->peers);
         for (unsigned p = 0; p < peers[i]; p++) {
             const unsigned grant = aq_ibv_peer_grant(&ibv->peers);
-            assert_in_range(grant, 1, 32);
+            assert_between(grant, 1, 32);
             sum += grant;
         }
         assert_true(sum <= ibv->limits.grants);
@@ -465,7 +466,7 @@ static void test_puts_are_posted_together(void **state)
     while (pending)
         fake_fabric_poll(0);
     assert_int_equal(counts_of(0)->works, 64);
-    assert_in_range(counts_of(0)->posts, 4, 32);
+    assert_between(counts_of(0)->posts, 4, 32);
     assert_int_equal(counts_of(0)->signaled, counts_of(0)->posts);
     for (unsigned i = 0; i < 64; i++)
         assert_int_equal(to_memory[i], i + 1);
@@ -494,7 +495,7 @@ static void test_reaping_puts_off_arrivals(void **state)
     (void)state;
     begin_puts(2);
     fake_fabric_settle();
-    assert_in_range(puts_before_request(), 1, 4);
+    assert_between(puts_before_request(), 1, 4);
     assert_int_equal(puts_before_request(), 4);
     assert_int_equal(puts_before_request(), 4);
 }
@@ -548,22 +549,22 @@ static void cost_of_rounds(unsigned rounds, bool by_ring)
     fake_fabric_clear_counts();
     for (unsigned i = 0; i < rounds; i++) {
         assert_int_equal(fake_fabric_request(0, 1, 0, true), AQ_OK);
-        assert_in_range(fake_fabric_poll(1), 1, 2); // the message, and possibly a completion
-        assert_in_range(fake_fabric_poll(0), 1, 2);
+        assert_between(fake_fabric_poll(1), 1, 2); // the message, and possibly a completion
+        assert_between(fake_fabric_poll(0), 1, 2);
     }
     for (unsigned node = 0; node < 2; node++) {
         assert_int_equal(counts_of(node)->posts, rounds);
         assert_int_equal(counts_of(node)->works, rounds);
         assert_int_equal(by_ring ? counts_of(node)->writes : counts_of(node)->sends, rounds);
-        assert_in_range(counts_of(node)->signaled, rounds / each, rounds / each + 1);
-        assert_in_range(counts_of(node)->send_polls, rounds / each,
+        assert_between(counts_of(node)->signaled, rounds / each, rounds / each + 1);
+        assert_between(counts_of(node)->send_polls, rounds / each,
                         rounds / each + rounds / 16 + 2);
         if (by_ring) {
             assert_int_equal(counts_of(node)->refills, 0);
-            assert_in_range(counts_of(node)->receive_polls, 0, rounds / 8 + 1);
+            assert_between(counts_of(node)->receive_polls, 0, rounds / 8 + 1);
         } else {
-            assert_in_range(counts_of(node)->refills, rounds / refills, rounds / refills + 1);
-            assert_in_range(counts_of(node)->refilled, rounds - refills, rounds + refills);
+            assert_between(counts_of(node)->refills, rounds / refills, rounds / refills + 1);
+            assert_between(counts_of(node)->refilled, rounds - refills, rounds + refills);
             assert_int_equal(counts_of(node)->receive_polls, rounds);
         }
         assert_int_equal(counts_of(node)->waits, 0);
@@ -576,8 +577,8 @@ static void test_cost_of_a_short(void **state)
     setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
     load_settings();
     fake_fabric_start(2, false);
-    assert_in_range(fake_nodes[0].ibv->limits.unsignaled_each, 4, 16);
-    assert_in_range(fake_nodes[0].ibv->limits.ahead, 8, 32);
+    assert_between(fake_nodes[0].ibv->limits.unsignaled_each, 4, 16);
+    assert_between(fake_nodes[0].ibv->limits.ahead, 8, 32);
     fake_fabric_round(0, 1, true);
     cost_of_rounds(640, false);
 }
@@ -606,9 +607,9 @@ static void test_unsignaled_messages(void **state)
         for (aq_ibv_peer_t *link = atomic_load(&ibv->peers.first); link; link = link->next)
             held += ibv->limits.depth_each - atomic_load(&link->entries->slots);
         assert_int_equal(held, atomic_load(&ibv->send_queue.unsignaled));
-        assert_in_range(held, 0, ibv->limits.unsignaled_total);
+        assert_between(held, 0, ibv->limits.unsignaled_total);
     }
-    assert_in_range(atomic_load(&ibv->send_queue.unsignaled), 24, 32);
+    assert_between(atomic_load(&ibv->send_queue.unsignaled), 24, 32);
     assert_int_equal(ibv->send_queue.ops_used, 0);
 }
 
@@ -662,7 +663,7 @@ static void test_idle_poll(void **state)
     fake_fabric_clear_counts();
     for (unsigned i = 0; i < 10; i++)
         fake_fabric_poll(0);
-    assert_in_range(counts_of(0)->send_polls, 0, 1);
+    assert_between(counts_of(0)->send_polls, 0, 1);
     assert_int_equal(counts_of(0)->receive_polls, 10);
     fake_fabric_clear_counts();
     fake_fabric_round(0, 1, true);

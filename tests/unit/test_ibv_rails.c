@@ -21,6 +21,7 @@
 #include "../../conduits/ibv/ibv_rail.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
+#include "assert_between.h"
 
 enum { SIDES = 2, PORTS = 2, LETTERS = 16, ATTEMPTS = 5, ROUNDS = 2000 };
 
@@ -118,7 +119,7 @@ static void say(void *context, aq_ibv_peer_t *link, const void *message, uint32_
 {
     const side_t *from = context;
     letter_t *letter = &letters[letter_count++];
-    assert_in_range(letter_count, 1, LETTERS);
+    assert_between(letter_count, 1, LETTERS);
     assert_ptr_equal(link, &from->link);
     letter->to = from == sides;
     letter->bytes = bytes;
@@ -208,7 +209,7 @@ static bool turn(side_t *side)
     turning = true;
     const bool more = aq_ibv_tasks_turn(&side->tasks);
     turning = false;
-    assert_in_range(attempts, before, before + 1);
+    assert_between(attempts, before, before + 1);
     return more || attempts > before;
 }
 
@@ -419,7 +420,7 @@ static void test_random_order(void **state)
         }
         settle();
         assert_up(2);
-        assert_in_range(letter_count, 3, 4);
+        assert_between(letter_count, 3, 4);
         end();
     }
 }
@@ -496,7 +497,7 @@ static void count_links(uint32_t rank, unsigned ports, unsigned links[AQ_IBV_RAI
         if (peer == rank)
             continue;
         const unsigned port = aq_ibv_bonds_first_port(&mine, peer, ports, 0);
-        assert_in_range(port, 0, ports - 1);
+        assert_between(port, 0, ports - 1);
         assert_int_equal(port, aq_ibv_bonds_first_port(&theirs, rank, ports, 0));
         assert_int_equal(aq_ibv_bonds_first_port(&mine, peer, ports, 2), (port + 2) % ports);
         assert_int_equal(aq_ibv_bonds_first_port(&mine, peer, ports + 1, 1), 0);
@@ -514,7 +515,7 @@ static void test_links_spread_over_ports(void **state)
             unsigned links[AQ_IBV_RAIL_PORTS_MOST] = {0};
             count_links(rank, ports, links);
             for (unsigned port = 0; port < ports; port++)
-                assert_in_range(links[port], 60 / ports - 1, 60 / ports + 1);
+                assert_between(links[port], 60 / ports - 1, 60 / ports + 1);
         }
 }
 

@@ -13,6 +13,7 @@
 #include "../../other/base/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
+#include "assert_between.h"
 
 enum { PEER = 1, OPS = 4, BYTES = 1 << 16, POSTS = 8, SLAB_KEY = 77, PEER_KEY = 99 };
 
@@ -38,7 +39,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 {
     (void)qp, (void)bad;
     for (; wr; wr = wr->next) {
-        assert_in_range(posted_count, 0, POSTS - 1);
+        assert_between(posted_count, 0, POSTS - 1);
         const bool reads = wr->opcode == IBV_WR_RDMA_READ;
         void *local = (void *)(uintptr_t)wr->sg_list->addr;
         void *remote = (void *)(uintptr_t)wr->wr.rdma.remote_addr;

@@ -16,6 +16,7 @@
 
 #include "default_settings.h"
 #include "fake_fabric.h"
+#include "assert_between.h"
 
 enum { LONG_BYTES = 1000 }; // of a message that takes a buffer
 
@@ -124,11 +125,11 @@ static void test_completes(void **state)
         if (round % 8 == 7)
             fake_fabric_poll(0);
     }
-    assert_in_range(aq_ibv_thread_wakes(ibv->sleeper.send.thread), 1, 2 * ROUNDS);
+    assert_between(aq_ibv_thread_wakes(ibv->sleeper.send.thread), 1, 2 * ROUNDS);
     aq_ibv_sleeper_stop_threads(&ibv->sleeper);
     ibv->sleeper.send.thread = NULL;
     aq_ibv_source_close(&ibv->sleeper.send.source);
-    assert_in_range(atomic_load(&acknowledged), 1, 2 * ROUNDS);
+    assert_between(atomic_load(&acknowledged), 1, 2 * ROUNDS);
 }
 
 // The thread exists in programs whose mode allows it, and only there.

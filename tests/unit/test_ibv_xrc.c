@@ -10,6 +10,7 @@
 
 #include "../../other/base/clock.h"
 #include "fake_xrc.h"
+#include "assert_between.h"
 
 // ---- connections ----
 
@@ -101,7 +102,7 @@ static bool message_send(uint32_t from, uint32_t to, uint32_t value, bool unsign
 
 static void assert_message(unsigned number, uint32_t from, uint32_t to, uint32_t value)
 {
-    assert_in_range(number, 0, fake_message_count - 1);
+    assert_between(number, 0, fake_message_count - 1);
     assert_int_equal(fake_messages[number].from, from);
     assert_int_equal(fake_messages[number].to, to);
     assert_int_equal(fake_messages[number].value, value);

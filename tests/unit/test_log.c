@@ -18,6 +18,7 @@
 
 #include "../../other/base/log.h"
 #include "child_errors.h"
+#include "assert_between.h"
 
 #define THREADS 4
 #define LINES 200
@@ -280,7 +281,7 @@ static void check_lines(char *text)
         int thread, number;
         assert_memory_equal(line, prefix, strlen(prefix));
         assert_int_equal(sscanf(line + strlen(prefix), "thread %d line %d", &thread, &number), 2);
-        assert_in_range(thread, 0, THREADS - 1);
+        assert_between(thread, 0, THREADS - 1);
         assert_int_equal(number, next[thread]++);
         char expected[1024];
         snprintf(expected, sizeof expected, "thread %d line %d %0*d end", thread, number,

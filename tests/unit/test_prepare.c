@@ -15,6 +15,7 @@
 #include "../../core/srcdesc.h"
 #include "../../core/job.h"
 #include "../../core/team.h"
+#include "assert_between.h"
 
 static char sent[512];
 static const void *sent_from;
@@ -227,7 +228,7 @@ static void test_core_and_client_buffers(void **state)
     for (unsigned own = 0; own < 2; own++) {
         gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(&aq_team.head, 0, own ? mine : NULL, 8,
                                                           64, GEX_EVENT_NOW, 0, 0);
-        assert_in_range(gex_AM_SrcDescSize(sd), 8, 64);
+        assert_between(gex_AM_SrcDescSize(sd), 8, 64);
         char *room = gex_AM_SrcDescAddr(sd);
         assert_true((room == mine) == own);
         memcpy(room, "written", 8);

@@ -26,6 +26,7 @@
 #include "../../core/thread.h"
 #include "../../other/base/settings.h"
 #include "../../other/base/size.h"
+#include "assert_between.h"
 
 enum { ARMED = 7, TURNS_MAX = 100000000, SLEEPS = 6 };
 
@@ -176,7 +177,7 @@ int sched_getcpu(void)
 int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
 {
     assert_int_equal(process, 0);
-    assert_in_range(size, sizeof allowed, SIZE_MAX);
+    assert_between(size, sizeof allowed, SIZE_MAX);
     memset(set, 0, size);
     memcpy(set, &allowed, sizeof allowed);
     return 0;
@@ -737,7 +738,7 @@ static void test_long_wait_sleeps_long(void **state)
         turn_until(&wait, &seen.sleeps);
     time_ns = wait.since + 160 * MS;
     turn_until(&wait, &seen.sleeps);
-    assert_in_range(seen.limit, 20 * MS, 21 * MS); // the wait read the clock a few times
+    assert_between(seen.limit, 20 * MS, 21 * MS); // the wait read the clock a few times
     time_ns = wait.since + 10000 * MS;
     turn_until(&wait, &seen.sleeps);
     assert_int_equal(seen.limit, 50 * MS);
@@ -889,7 +890,7 @@ static void test_bound(void **state)
     (void)state;
     const uint32_t ranks = 2 * aq_size_processors();
     start_in_mode("auto", ranks);
-    assert_in_range(count_yields(8), 1, 8);
+    assert_between(count_yields(8), 1, 8);
     aq_job.boot->processors = ranks;
     start_in_mode("auto", ranks);
     assert_int_equal(count_yields(8), 0);
@@ -904,7 +905,7 @@ static void test_crowd_in_mode(void **state)
     const uint32_t crowd = 2 * aq_size_processors();
     start_in_mode("auto", crowd);
     assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK), GASNET_OK);
-    assert_in_range(count_yields(8), 1, 8);
+    assert_between(count_yields(8), 1, 8);
     start_in_mode("auto", 1);
     assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK), GASNET_OK);
     assert_int_equal(count_yields(8), 0);

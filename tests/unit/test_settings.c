@@ -18,6 +18,7 @@
 #include "../../other/base/settings_lists.h"
 #include "../../conduits/ibv/ibv_profile.h"
 #include "default_settings.h"
+#include "assert_between.h"
 
 #define RANDOM_INPUTS 20000
 
@@ -86,7 +87,7 @@ static void test_rows_are_sound(void **state)
         assert_non_null(row->name);
         if (!has_mpi_name(row->name))
             assert_memory_equal(row->name, "GASNET_", 7);
-        assert_in_range(strlen(row->name), 8, 64); // NAME_MAX_BYTES of settings.c
+        assert_between(strlen(row->name), 8, 64); // NAME_MAX_BYTES of settings.c
         assert_non_null(row->fallback);
         assert_non_null(row->help);
         assert_true(strlen(row->help) > 10);
@@ -396,7 +397,7 @@ static void test_print_table(void **state)
     char *text = output_of(aq_settings_print_table);
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
         size_t length = strcspn(line, "\n");
-        assert_in_range(length, 1, 100);
+        assert_between(length, 1, 100);
         assert_int_not_equal(line[length - 1], ' ');
     }
     unwrap_text(text);
@@ -599,7 +600,7 @@ static void test_random_values(void **state)
             assert_memory_equal(err, aq_settings[id].name, strlen(aq_settings[id].name));
         legal += status == AQ_OK;
     }
-    assert_in_range(legal, RANDOM_INPUTS / 20, RANDOM_INPUTS * 19 / 20);
+    assert_between(legal, RANDOM_INPUTS / 20, RANDOM_INPUTS * 19 / 20);
 }
 
 #define CLEAN(test) cmocka_unit_test_setup(test, clear_environment)

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "../../other/base/size.h"
+#include "assert_between.h"
 
 #define RANDOM_INPUTS 100000
 #define HUGE_LENGTH (1 << 20)
@@ -373,7 +374,7 @@ static void test_random_input(void **state)
         check_random_limit(text);
         legal += aq_size_parse_bool(text, &yes) || aq_size_parse_int(text, &whole);
     }
-    assert_in_range(legal, 1000, RANDOM_INPUTS / 2); // enough inputs of both kinds
+    assert_between(legal, 1000, RANDOM_INPUTS / 2); // enough inputs of both kinds
 }
 
 static void test_memory(void **state)
@@ -405,7 +406,7 @@ static void test_processors(void **state)
 {
     (void)state;
     long configured = sysconf(_SC_NPROCESSORS_CONF);
-    assert_in_range(aq_size_processors(), 1, (uintmax_t)configured);
+    assert_between(aq_size_processors(), 1, (uintmax_t)configured);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)

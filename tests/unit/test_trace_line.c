@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../../core/trace_line.h"
+#include "assert_between.h"
 
 enum { MS = 1000000 };
 
@@ -53,8 +54,8 @@ static void test_drift(void **state)
     add(&samples, 1000 * (uint64_t)MS, 70000, 90000); // not one of the best
     add(&samples, 2000 * (uint64_t)MS, 0, 10);
     const aq_line_t line = aq_samples_line(&samples);
-    assert_in_range(line.drift_ppb, 199990, 200010);
-    assert_in_range(llabs(aq_line_at(&line, 1500 * (uint64_t)MS) - truth(1500 * (uint64_t)MS)), 0,
+    assert_between(line.drift_ppb, 199990, 200010);
+    assert_between(llabs(aq_line_at(&line, 1500 * (uint64_t)MS) - truth(1500 * (uint64_t)MS)), 0,
                     20);
 }
 
@@ -70,7 +71,7 @@ static void test_bound(void **state)
             const int error = 1 + rand() % 100000;
             time += (uint64_t)(1 + rand() % 100) * MS;
             add(&samples, time, rand() % (2 * error) - error, (uint64_t)error);
-            assert_in_range(samples.count, 1, AQ_SAMPLES);
+            assert_between(samples.count, 1, AQ_SAMPLES);
         }
         const uint64_t first = samples.sample[0].time, now = time + 50 * MS;
         const aq_line_t line = aq_samples_line(&samples);

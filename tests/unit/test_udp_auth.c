@@ -19,8 +19,10 @@
 
 enum { ROOM = 1024, SHORT_AT = 0, PUT_AT = 16, PUT_PAYLOAD_AT = 32, MEDIUM_AT = 232 };
 
-static const uint8_t job_key[AQ_KEY_BYTES] = "0123456789abcdef";
-static const uint8_t other_key[AQ_KEY_BYTES] = "0123456789abcdeg";
+static const uint8_t job_key[AQ_KEY_BYTES] = {'0', '1', '2', '3', '4', '5', '6', '7',
+                                              '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};
+static const uint8_t other_key[AQ_KEY_BYTES] = {'0', '1', '2', '3', '4', '5', '6', '7',
+                                                '8', '9', 'a', 'b', 'c', 'd', 'e', 'g'};
 
 // A header, then a Short, a put of 200 bytes, and a Medium of 40 bytes with one argument.
 static _Alignas(16) uint8_t datagram[ROOM];

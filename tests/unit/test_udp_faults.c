@@ -14,6 +14,7 @@
 
 #include "../../conduits/udp/udp_faults.h"
 #include "../../other/base/settings.h"
+#include "assert_between.h"
 
 enum { DECISIONS = 100000, LENGTH = 1000, MANY = 4096 };
 
@@ -39,7 +40,7 @@ static void catch_one(void *context, const udp_sockaddr_t *to, const void *bytes
 {
     caught_t *all = context;
     assert_int_equal(to->any.sa_family, AF_INET);
-    assert_in_range(all->count, 0, MANY - 1);
+    assert_between(all->count, 0, MANY - 1);
     uint32_t number = UINT32_MAX;
     bool intact = length == LENGTH;
     if (length >= sizeof number)
@@ -89,7 +90,7 @@ static void test_nothing_asked_for(void **state)
 static void assert_share(unsigned count, unsigned percent)
 {
     unsigned wanted = DECISIONS / 100 * percent;
-    assert_in_range(count, wanted - 1000, wanted + 1000);
+    assert_between(count, wanted - 1000, wanted + 1000);
 }
 
 static void test_rates(void **state)
@@ -112,13 +113,13 @@ static void test_rates(void **state)
         delay += plan.delay_ns > 0;
         truncate += plan.length < LENGTH;
         flip += plan.flip != SIZE_MAX;
-        assert_in_range(plan.copies, 1, 2);
-        assert_in_range(plan.overtake, 0, UDP_FAULTS_OVERTAKE);
-        assert_in_range(plan.delay_ns, 0, 1000);
-        assert_in_range(plan.length, 0, LENGTH);
+        assert_between(plan.copies, 1, 2);
+        assert_between(plan.overtake, 0, UDP_FAULTS_OVERTAKE);
+        assert_between(plan.delay_ns, 0, 1000);
+        assert_between(plan.length, 0, LENGTH);
         assert_true(plan.flip == SIZE_MAX || plan.flip < plan.length * 8);
     }
-    assert_in_range(drop, 800, 1200);
+    assert_between(drop, 800, 1200);
     assert_share(duplicate, 5);
     assert_share(reorder, 20);
     assert_share(delay, 10);
@@ -145,7 +146,7 @@ static void test_forged(void **state)
     for (unsigned i = 0; i < DECISIONS; i++) {
         uint8_t bytes[64] = {0};
         udp_faults_forge(faults, bytes, sizeof bytes);
-        assert_in_range(bits_set(bytes, sizeof bytes), 0, 1);
+        assert_between(bits_set(bytes, sizeof bytes), 0, 1);
         forged += bits_set(bytes, sizeof bytes);
     }
     assert_share(forged, 10);
@@ -182,7 +183,7 @@ static void test_seed(void **state)
         assert_int_equal(drop, udp_faults_decide(&more, &b, LENGTH).drop);
         other += drop != udp_faults_decide(&one, &c, LENGTH).drop;
     }
-    assert_in_range(other, 400, 600);
+    assert_between(other, 400, 600);
 }
 
 // ---- datagrams ----
@@ -229,13 +230,13 @@ static void test_reordered(void **state)
     assert_int_equal(caught.count, 1000);
     for (unsigned i = 0; i < caught.count; i++) {
         assert_true(caught.intact[i]);
-        assert_in_range(caught.number[i], 0, 999);
+        assert_between(caught.number[i], 0, 999);
         assert_false(seen[caught.number[i]]);
         seen[caught.number[i]] = true;
         assert_true(i <= caught.number[i] + UDP_FAULTS_OVERTAKE);
         out_of_order += i && caught.number[i] < caught.number[i - 1];
     }
-    assert_in_range(out_of_order, 100, 500);
+    assert_between(out_of_order, 100, 500);
     udp_faults_stop(faults);
 }
 
@@ -265,7 +266,7 @@ static void test_delayed(void **state)
         offer_datagram(faults, i, 1000); // all at the same time
     assert_int_equal(caught.count, 0);
     udp_faults_due(faults, 1025, catch_one, &caught);
-    assert_in_range(caught.count, 20, 80);
+    assert_between(caught.count, 20, 80);
     udp_faults_due(faults, 1050, catch_one, &caught);
     assert_int_equal(caught.count, 100);
     udp_faults_stop(faults);
@@ -279,7 +280,7 @@ static void test_damaged(void **state)
         offer_datagram(faults, i, 0);
     assert_int_equal(caught.count, 100);
     for (unsigned i = 0; i < caught.count; i++)
-        assert_in_range(caught.length[i], 0, LENGTH - 1);
+        assert_between(caught.length[i], 0, LENGTH - 1);
     udp_faults_stop(faults);
 
     set_up(NULL);
@@ -334,12 +335,12 @@ static void test_settings(void **state)
         offer_datagram(again, i, 0);
     }
     unsigned drops = (unsigned)udp_faults_count(faults).dropped;
-    assert_in_range(drops, 400, 600);
+    assert_between(drops, 400, 600);
     assert_int_equal(caught.count + drops + udp_faults_count(again).dropped, 2000);
     unsigned pairs = 0; // each rank has its own sequence
     for (unsigned i = 1; i < caught.count; i++)
         pairs += caught.number[i] == caught.number[i - 1];
-    assert_in_range(pairs, 150, 350);
+    assert_between(pairs, 150, 350);
     udp_faults_stop(faults);
     udp_faults_stop(again);
     unsetenv("GASNET_UDP_FAULT_DROP");

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../../conduits/udp/udp_flow.h"
+#include "assert_between.h"
 
 enum { WINDOW = 128, BYTES = 1000, PLENTY = 1 << 30 };
 
@@ -29,7 +30,7 @@ static void record_release(void *context, void *datagram)
 {
     assert_ptr_equal(context, &sender);
     ptrdiff_t s = (char *)datagram - datagrams;
-    assert_in_range(s, 0, 1023);
+    assert_between(s, 0, 1023);
     assert_false(released[s]);
     released[s] = true;
     released_count++;
@@ -122,7 +123,7 @@ static void expect_request(uint32_t epoch)
 static void time_out(void)
 {
     uint64_t deadline = udp_sender_deadline(&sender);
-    assert_in_range(deadline, now, UDP_NEVER - 1);
+    assert_between(deadline, now, UDP_NEVER - 1);
     now = deadline - 1;
     expect_nothing();
     now = deadline;
@@ -637,7 +638,7 @@ static void the_time_out_follows_the_round_trip(void **state)
         now += 10 * US;
         acknowledge(1, sender.next, 0);
     }
-    assert_in_range(sender.rtt, 9 * US, 12 * US);
+    assert_between(sender.rtt, 9 * US, 12 * US);
     assert_int_equal(sender.rto, 1 * MS);
 }
 
@@ -653,14 +654,14 @@ static void one_late_answer_is_no_slow_path(void **state)
     add_datagrams(1);
     now += 4000 * MS;
     acknowledge(1, sender.next, 0);
-    assert_in_range(sender.rto, 2 * MS, 3 * MS);
+    assert_between(sender.rto, 2 * MS, 3 * MS);
     for (unsigned i = 0; i < 100; i++) {
         add_datagrams(1);
         now += 200 * MS;
         acknowledge(1, sender.next, 0);
     }
-    assert_in_range(sender.rtt, 195 * MS, 200 * MS);
-    assert_in_range(sender.rto, 195 * MS, 300 * MS);
+    assert_between(sender.rtt, 195 * MS, 200 * MS);
+    assert_between(sender.rto, 195 * MS, 300 * MS);
 }
 
 static void the_minimum_round_trip_expires(void **state)

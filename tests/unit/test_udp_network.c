@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "../../conduits/udp/udp_flow.h"
+#include "assert_between.h"
 
 enum { DATAGRAMS_MAX = 300, EVENTS_MAX = 8192, STEPS_MAX = 400000 };
 
@@ -139,7 +140,7 @@ static void record_release(void *context, void *datagram)
 {
     assert_ptr_equal(context, &run);
     ptrdiff_t s = (char *)datagram - datagrams;
-    assert_in_range(s, 0, run.total - 1);
+    assert_between(s, 0, run.total - 1);
     assert_true(run.delivered[s]);
     assert_false(run.released[s]);
     run.released[s] = true;

@@ -27,6 +27,7 @@
 #include "../../conduits/udp/udp_stats.h"
 #include "../../other/base/settings.h"
 #include "child_errors.h"
+#include "assert_between.h"
 
 #define SECOND 1000000000u
 
@@ -442,10 +443,10 @@ static void test_few_calls(void **state)
     for (unsigned i = 0; i < MANY; i++)
         lengths[i] = 512;
     exchange_datagrams(lengths, MANY);
-    assert_in_range(here.counts.send_calls, 1, 2);
+    assert_between(here.counts.send_calls, 1, 2);
     here.segments = false;
     exchange_datagrams(lengths, MANY);
-    assert_in_range(here.counts.send_calls, 3, 2 + (MANY + 31) / 32);
+    assert_between(here.counts.send_calls, 3, 2 + (MANY + 31) / 32);
 }
 
 // Lets the kernel coalesce received datagrams, as on every interface but loopback.
@@ -472,7 +473,7 @@ static void test_few_at_a_time(void **state)
     while (received < MANY) {
         assert_true(wait_for(&there, SECOND));
         assert_int_equal(udp_socket_receive(&there, in, 3, 1, &count), AQ_OK);
-        assert_in_range(count, 1, 3);
+        assert_between(count, 1, 3);
         for (unsigned i = 0; i < count; i++)
             assert_memory_equal(in[i].bytes, bytes + (received + i) % 64, 96);
         received += count;
@@ -525,7 +526,7 @@ static void test_several_peers(void **state)
     }
     for (; theirs < MANY / 2 && wait_for(&there, SECOND); theirs += count) {
         assert_int_equal(udp_socket_receive(&there, in, 1, 1, &count), AQ_OK);
-        assert_in_range(count, 0, 1);
+        assert_between(count, 0, 1);
         for (unsigned i = 0; i < count; i++)
             assert_memory_equal(in[i].bytes, bytes, 96);
     }
@@ -710,7 +711,7 @@ static void test_with_faults(void **state)
     assert_int_equal(udp_socket_send(&faulty, out, MANY, &taken), AQ_OK);
     assert_int_equal(taken, MANY);
     unsigned wanted = 2 * (unsigned)(MANY - udp_faults_count(layer).dropped);
-    assert_in_range(wanted, MANY / 2, MANY * 3 / 2);
+    assert_between(wanted, MANY / 2, MANY * 3 / 2);
     for (; received < wanted && wait_for(&faulty, SECOND); received += count)
         assert_int_equal(udp_socket_receive(&faulty, in, UDP_SLOTS, 1, &count), AQ_OK);
     assert_int_equal(received, wanted);
