@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Accesses to memory that their target does not have: puts, gets, atomics and the like are checked
 // here before they start, against the segments that this process knows.
 //

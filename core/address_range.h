@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A range of addresses that is free in the address space of every rank, so that all ranks can use
 // the same addresses.
 #ifndef AQ_ADDRESS_RANGE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Active messages: sending (request, reply) and delivery.
 //
 // gex_AM_RequestShort2 -> aq_api_request_short -> conduit->send ~~~~~~~~~~~~~~~~~~~~> conduit->poll

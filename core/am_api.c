@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The calls of the client that send active messages of fixed payload.
 #include "am_routed.h"
 #include "am_send.h"

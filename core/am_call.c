@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Calls a handler with the arguments of the message. C has no call with a number of arguments known
 // only at run time, so there is one case for each number.
 #include "am.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A message of the client that travels inside of a message of the library, which runs the client's
 // handler at its end: the notices of puts. It counts, and is traced, as the client's message.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Payload limits. The limits of a conduit apply to any number of arguments. The smallest limit of
 // all open conduits applies to every peer, so that the answer does not depend on the peer.
 #include "job.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages from or to further endpoints.
 //
 // Conduits receive for endpoint 0. A message between other endpoints travels as a message to the

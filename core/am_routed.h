@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages of the client between any two endpoints: cut into pieces, wrapped with a route, or sent
 // as they are.
 #ifndef AQ_AM_ROUTED_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The first attempt to send a message, inline in the calls of the client.
 #ifndef AQ_AM_SEND_H
 #define AQ_AM_SEND_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Aqueduct's extensions: calls that no specification of GASNet has. GASNet clients need none of
 // them; a client that uses them includes this header after gasnetex.h. aqueduct(3) describes them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Splits a 64-bit value into two arguments of an active message, and joins them.
 #ifndef AQ_ARG64_H
 #define AQ_ARG64_H

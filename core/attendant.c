@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "attendant.h"
 
 #include <pthread.h>

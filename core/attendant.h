@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Threads of the library that sleep in the conduits, one in each, for a client that does not. They
 // start when they are needed first.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The calls of the client on the descriptor that wakes it, and on levels of progress.
 #include <errno.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The explicit and implicit operations that a thread has begun and that may be outstanding. Fences
 // (extended/fence.c) wait for them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>

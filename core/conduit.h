@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The contract between the core and a conduit (a way to move messages): one const table
 // of operations.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A cookie identifies, in messages, an operation that waits for the answer of a peer. A process
 // would have to trust a pointer that a peer sends back; a cookie is looked up and checked.
 //

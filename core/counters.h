@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the client's operations are counted in. counters.c sums it for the client (aqueduct.h).
 //
 // Each thread counts into cells of its own, which no other thread writes, without a lock and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The blocks of counters that the client reads without a call (aqueduct.h), and their updates.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The objects that a client holds: client, endpoint with its handlers, segment.
 #ifndef AQ_ENDPOINT_H
 #define AQ_ENDPOINT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Text for error codes, and whether illegal arguments are logged.
 #include <stdbool.h>
 

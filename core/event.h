@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Events: one pooled record for everything that completes later.
 //
 //     gex_Event_t --> part[r]      record: [ root | GET | PUT | AM | LC | RMW | OTHER ] + free list

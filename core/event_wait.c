@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The client's calls that test events and wait for them, and those for implicit operations (NBI).
 #include "access.h"
 #include "event.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How this process leaves the job. There are three ways in: gasnet_exit, called by the client or
 // after a fault; the notice that another rank has ended the job; and a return from main or exit(),
 // which the launcher or the mpirun that started the ranks observes. Leaving has three parts: head,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How this process leaves a job that this rank or another rank ends.
 #ifndef AQ_EXIT_H
 #define AQ_EXIT_H

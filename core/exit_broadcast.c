@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "exit_broadcast.h"
 
 #include "../other/base/clock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Broadcasts the end of the job over the network, for jobs whose bootstrap notifies only the ranks
 // of one host (aq_boot_t, exit_stays_here): an election decides the code, and a tree tells all
 // ranks.

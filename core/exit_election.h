@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The election of a master and the broadcast of the end among the ranks of a job: a state machine
 // without input, output or clock. The caller passes in arriving messages and the time, and takes
 // out messages to send. So the same code runs over a network, in a simulation of 100,000 ranks, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that a peer reads through the network while this process exposes it: expose, conceal and
 // get_exposed of conduit.h, by job rank. Any thread, also in a handler.
 #ifndef AQ_EXPOSURE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where messages of the most common way count: requests over one team, whose ranks are job ranks,
 // and replies without a route. One comparison tells a send that its message counts here.
 #ifndef AQ_FAST_COUNTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Faults that end the whole job, with a message and without leaving processes behind.
 #ifndef AQ_FATAL_H
 #define AQ_FATAL_H

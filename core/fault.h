@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Faults of puts, gets and atomics on mapped memory.
 //
 // The client's code performs these without a call of the library, and without a check. A wrong

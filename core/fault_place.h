@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which memory an access at a given address of this process was meant for. The client's code has
 // added the shift of a rank to the client's address, so several ranks may explain one address here.
 // All functions are async-signal-safe.

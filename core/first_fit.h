@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Divides a range into blocks: the first free block that is large enough is taken, and free blocks
 // that are neighbours become one.
 //

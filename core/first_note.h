@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What rank 0 tells all other ranks at the end of init, and ranks that join later: bytes that a
 // layer has found out at rank 0 only, for example in a file that is not on all hosts.
 #ifndef AQ_FIRST_NOTE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet-EX types and constants that need no other header (GASNet-EX specification, "The
 // gasnet_fwd.h header"). Everything defined here begins with gex_, GEX_ or _GEX_ and may be
 // included anywhere, in C11 and C++11.

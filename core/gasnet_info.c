@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gasnet_info: prints what this host supports for jobs, and the environment variables of the
 // library.
 #ifdef HAVE_CONFIG_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet-EX memory kinds ("GASNet-EX API: Memory Kinds", section 6). This library supports the
 // memory of the host only, so GASNET_HAVE_MK_CLASS_* are not defined.
 #ifndef GASNET_MK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Active message calls by number of arguments: thin wrappers that put the arguments into an array.
 //
 // Include <gasnetex.h>, not this file. Specification: "Fixed-payload AM APIs" and "gex_AM_Commit

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The configuration that a client is compiled for, as macros and as text.
 //
 // Include <gasnetex.h>, not this file.

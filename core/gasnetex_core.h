@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet-EX core API: objects, active messages, events, locks, progress, exit.
 //
 // Include <gasnetex.h>, not this file. Section names in comments are those of the GASNet-EX

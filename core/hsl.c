@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Handler-safe locks: a mutex if threads run at the same time, otherwise only the checks of a debug
 // build.
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Identities: secrets that a subset of the job's endpoints shares (gasnetx_EP_Create).
 //
 //     sender, identity K                                receiver, identity K

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "job.h"
 
 #include "../other/base/clock.h"

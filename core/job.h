@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The job as this process sees it: its ranks, its open conduits, and the table of peers.
 //
 // The table has 32 bytes for each rank (asserted in job.c): link and segment. A rank that this

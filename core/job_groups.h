@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The hosts and neighbourhoods of all ranks.
 #ifndef AQ_JOB_GROUPS_H
 #define AQ_JOB_GROUPS_H

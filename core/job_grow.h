@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ranks that join a running job.
 //
 //     ranks that are there (aq_job_grow)          new ranks (init)

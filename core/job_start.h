@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Joins the job: spawner, groups of ranks, conduits, peer table.
 #ifndef AQ_JOB_START_H
 #define AQ_JOB_START_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Work that a poll does as soon as something else is complete: a notice behind its put, the end of
 // a fence that does not block, a Long reply in pieces.
 #ifndef AQ_LATER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The layers above the core, which add handlers and tasks to a starting job.
 //
 // The core calls no layer by name. The library has one table of layers (extended/layer_table.c),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Locks that cost only a test of a flag while one thread at a time uses the library. A conduit that
 // is a module has its own copy of this file and of the flag, which it sets from aq_conduit_env_t.
 #ifndef AQ_LOCK_H

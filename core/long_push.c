@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "long_push.h"
 
 #include <stdlib.h>

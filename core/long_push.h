@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Longs to further endpoints that are too large for one message: conduits map and register the
 // segments of endpoint 0 only.
 //

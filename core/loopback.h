@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages of a process to itself between endpoints 0: the handler runs inside the call that sends,
 // a reply's handler inside the request's. GASNet allows both: a call that sends may run handlers,
 // and a handler holds no lock when it replies.

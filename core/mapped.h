@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whether memory of this process exists.
 #ifndef AQ_MAPPED_H
 #define AQ_MAPPED_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A module's side of aq_fatal. Linked into modules only, in place of fatal.c.
 #include "../other/base/host.h"
 #include "fatal.h"

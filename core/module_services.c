@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the library does for a module; see host.h.
 #include "../other/base/host.h"
 

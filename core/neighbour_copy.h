@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get between processes of a host by one copy, which the kernel makes, to memory that is
 // not mapped here: all memory of a process with GASNET_SEGMENT_EVERYTHING, segments in memory of
 // the client, and those for which there was no file or no room.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "null_handle.h"
 
 #include <signal.h>

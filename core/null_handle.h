@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Logs an explanation if a client uses a null handle without a job. Puts, gets and messages do not
 // check their handles: without a job they read through a null pointer, and SIGSEGV ends the
 // process. A handler of that signal logs the reason. The handler is installed when the library is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A file that the ranks of a job add lines to when the job ends.
 #ifndef AQ_OBSERVE_FILE_H
 #define AQ_OBSERVE_FILE_H

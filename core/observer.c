@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "observer.h"
 
 #include "../other/base/minmax.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What this process counts for each rank that it has to do with.
 //
 //     memory file of the rank:  head (other/observe/rank_file.h) | slot 0 | slot 1 | ...

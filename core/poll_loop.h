@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Polls that ask the conduit only if the watches (conduit.h) show that there is something: in loops
 // that wait, those of the client (gasnet_AMPoll) and of the library, and after sends.
 #ifndef AQ_POLL_LOOP_H

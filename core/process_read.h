@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reads and writes the memory of another process of this host by one copy, if the system allows it.
 //
 // A process number may belong to another process: that of a rank in a container means another one

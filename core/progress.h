@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Progress and waiting: polls conduits, and decides when a waiting thread spins, yields or sleeps.
 #ifndef AQ_PROGRESS_H
 #define AQ_PROGRESS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The memory file of this rank (other/observe/rank_file.h): its making, its identity, its teams.
 #ifndef AQ_RANK_HEAD_H
 #define AQ_RANK_HEAD_H

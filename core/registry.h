@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The conduits of this installation: built into the library, or modules found at run time.
 #ifndef AQ_REGISTRY_H
 #define AQ_REGISTRY_H

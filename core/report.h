@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What each thread waits for, in the memory file of the rank (rank_head.h), where gasnet_top reads
 // it. When a signal arrives (GASNET_REPORT_SIGNAL), the same is printed on standard error.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The stack of this thread, in the memory file of the rank, for a reader that has asked for it.
 #ifndef AQ_REPORT_STACK_H
 #define AQ_REPORT_STACK_H

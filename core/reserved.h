@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The reserved segment of a process: the same range of addresses at all ranks
 // (gasnetx_Segment_AttachReserved), of which each rank allocates parts for itself later. A part
 // that this rank has not allocated is mapped without access, takes no memory, and is no memory that

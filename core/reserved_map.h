@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reserved segments of neighbours, mapped in this process, so that puts and gets to them are
 // inline.
 //

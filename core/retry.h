@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operations of a conduit that may find no room: one loop for all of them waits and tries again.
 #ifndef AQ_RETRY_H
 #define AQ_RETRY_H

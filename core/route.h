@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The endpoints that a message leads from and to.
 #ifndef AQ_ROUTE_H
 #define AQ_ROUTE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Segments: their size limits, and the segments of all ranks.
 #ifndef AQ_SEGMENT_H
 #define AQ_SEGMENT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Segments of gex_Segment_Create, and their binding to endpoints.
 #include <stdlib.h>
 

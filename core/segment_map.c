@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "segment_map.h"
 
 #include <errno.h>

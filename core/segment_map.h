@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Segments of further endpoints that neighbours map, so that puts and gets to them are inline.
 //
 //     gex_Segment_Create      the memory is a file without a name, with guards beside it

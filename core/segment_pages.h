@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The pages of the segment of gex_Segment_Attach: huge ones, and all of them at once, where the
 // user or a network wants that.
 #ifndef AQ_SEGMENT_PAGES_H

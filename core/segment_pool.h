@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The pools of huge pages that an administrator has reserved (vm.nr_hugepages), as memory for the
 // segments of a neighbourhood. Its pages are reserved for a job before they are used: a pool that
 // is too small is not used at all, so that no access ends a process.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Notices to neighbours that an endpoint of this process has lost its segment, because the segment
 // or the endpoint was destroyed: they give up their mapping of it (segment_map.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The bound segments of all ranks. Those of primordial endpoints, attached or published, are in the
 // table of the job; those of further endpoints, which are few, are in a tree of published segments.
 #include <search.h>

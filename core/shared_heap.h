@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory of a process that its neighbours can map, so that they read or write it by one copy.
 //
 //     owner       maps a file without a name at the first allocation, and describes it in the

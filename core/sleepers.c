@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "sleepers.h"
 
 #include <linux/membarrier.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The threads of this process that sleep in a wait, or are about to.
 //
 //     sleeper                                    thread that handled messages

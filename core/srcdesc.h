@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A source descriptor of negotiated payload: a message between Prepare and Commit or Cancel. Each
 // thread reuses one descriptor (thread.h).
 #ifndef AQ_SRCDESC_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums the resources of all conduits for the client: connections, memory.
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The counters of this process as text: GASNET_STATSFILE and its kin.
 //
 //     # counters of a job, a line for each: rank, name, value

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Teams: ordered sets of endpoints, and the pairs that name one endpoint of each process.
 //
 //     gex_TM_t --> [ public head: rank, size, peer_shift | endpoint, members, endpoints, id ... ]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The three thread modes, and the state of each thread. Only thread.c uses the names of the modes.
 //
 // seq: only one thread calls the library. parsync: several threads, never two at once. par: any

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The life of a thread: its number, and work at its end.
 #ifndef AQ_THREAD_LIFE_H
 #define AQ_THREAD_LIFE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The trace that GASNET_TRACE (or GASNET_TRACEFILE) asks for: what the threads of this process do,
 // in rings of fixed memory, which each rank adds to a file when the job ends.
 //

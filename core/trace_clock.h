@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The clock that all ranks of a trace share: that of the first host, as its ranks read it.
 //
 //     first rank of another host --- "ask" --->  rank 0      eight times at init, then now and then

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The kinds of events in a trace.
 #ifndef AQ_TRACE_KINDS_H
 #define AQ_TRACE_KINDS_H

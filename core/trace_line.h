@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The line through samples of another clock.
 #ifndef AQ_TRACE_LINE_H
 #define AQ_TRACE_LINE_H

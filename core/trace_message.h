@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The number of a traced message, which tells sender and receiver that they speak of the same one:
 // messages are not ordered, so nothing else would.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The names of events and of their categories, and what users call them: words of GASNET_TRACE,
 // letters of GASNet's masks (GASNET_TRACEMASK, GASNET_STATSMASK).
 #ifndef AQ_TRACE_NAMES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The file of the trace: Chrome trace event JSON in its array form, one event a line, so that ranks
 // append to one file. Perfetto, speedscope and gasnet_view read it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The rings of the trace: one for each thread, of fixed memory.
 //
 // - Only its thread writes a ring. A thread that ends leaves its ring, with its events, to a later

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The trace of this process from its settings on: GASNET_TRACE, or GASNET_TRACEFILE and its kin.
 #ifndef AQ_TRACE_START_H
 #define AQ_TRACE_START_H

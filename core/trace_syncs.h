@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // When the client has synchronized its operations: the ends of asynchronous events.
 #ifndef AQ_TRACE_SYNCS_H
 #define AQ_TRACE_SYNCS_H

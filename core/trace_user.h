@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the client says and asks about trace and statistics (GASNETT_TRACE_PRINTF and its kin).
 #ifndef AQ_TRACE_USER_H
 #define AQ_TRACE_USER_H

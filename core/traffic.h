@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The traffic matrix that GASNET_TRAFFIC asks for: what each rank sent to each other one, and what
 // arrived of it, as lines of a file (traffic_format.h), which all ranks add to when the job ends,
 // and when a signal arrives (GASNET_TRAFFIC_SIGNAL).

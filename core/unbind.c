@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Always true: only threads that have the processors of the launcher's binding are released; a
 // thread that the client has bound stays where it is.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Lifting a binding: the launcher has bound this process to cores of its own unless the user asked
 // for something (spawner/binding.h). If the process turns out to have more threads than these cores
 // have processors, its threads would wait for each other while processors of other ranks are idle;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "wake_fd.h"
 
 #include <pthread.h>

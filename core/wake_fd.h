@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The descriptor of a process that becomes readable when there is work for a poll: an eventfd, for
 // clients that sleep in poll, epoll or io_uring.
 //

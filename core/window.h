@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Windows: the receive sides of further endpoints.
 //
 //     endpoint 0 ---- aq_job.conduits     ~~~~  aq_job.conduits of the peer, endpoint 0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The calls of the client on windows, and the end of an endpoint.
 #include "aqueduct.h"
 #include "fatal.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How two windows connect: the first message between their endpoints starts it, and travels between
 // the receive sides of endpoint 0 meanwhile.
 //

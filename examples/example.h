@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * example.h - what the example programs share: the start and the end of a job, sums over the
  * ranks, waiting until every message has arrived, options, and errors told in one sentence.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * heat.c - heat spreads over a plate: a Jacobi stencil whose rows are divided over the ranks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hello.c - each rank greets the next one with an active message, and waits to be greeted. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ring.c - a message travels round a ring of nodes, written against GASNet-1 (<gasnet.h>).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * sort.c - samplesort: sorts numbers that are divided over the ranks, by messages with two sides.
  *

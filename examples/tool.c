@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tool.c - stacktool: a tool that asks all processes where they are, by a stream along a tree.
  *

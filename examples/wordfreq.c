@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * wordfreq.c - counts the words of text files with a hash table that is spread over the ranks.
  *

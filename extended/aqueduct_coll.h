@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives that GASNet-EX does not have: gather, scatter, all-to-all and scans over a team.
 //
 // Include this header after gasnetex.h; aqueduct_coll(3) describes the calls. They obey the rules

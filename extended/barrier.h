@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Split-phase barriers over a team, in two steps: inside a neighbourhood through shared memory,
 // then across the neighbourhoods by active messages between the first member of each.
 //

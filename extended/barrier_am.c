@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The step of a barrier across neighbourhoods: dissemination. In round k, neighbourhood i tells
 // neighbourhood i + 2^k (modulo N) which neighbourhoods have arrived; after ceil(log2 N) rounds
 // each neighbourhood knows that all have arrived.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The step of a barrier inside a neighbourhood, through shared memory.
 //
 // In a small neighbourhood each process writes its own cache line and reads those of the other

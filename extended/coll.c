@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The public calls: they check the arguments and translate the request for the engine.
 #include "coll.h"
 #include "format.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives over a team.
 //
 //     public call -> coll.c: checks -> coll_engine.c: an operation, perhaps several -> its way

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The public calls of gasnet_coll1.h: they check the arguments and translate the request for the
 // engine.
 #include "coll.h"

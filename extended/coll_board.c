@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The boards of a team: their start and end, turns, and the memory of other ranks.
 #include "coll_board.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The boards of a team: memory that its members share, on which each says what an operation of the
 // others needs.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The public calls of aqueduct_coll.h: they check the arguments and translate the request for the
 // engine.
 #include "aqueduct_coll.h"

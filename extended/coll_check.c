@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Checks in debug builds that all members of a team make the same calls in the same order. Each
 // member sends its calls to the next member, around a ring; if calls differ, two neighbours detect
 // the difference. These messages are separate from those of the operations, and no operation waits

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reductions between ranks that share memory: each combines what the others have, where it is.
 //
 //                 short                           long

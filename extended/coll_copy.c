@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocks between ranks that share memory: the operations of coll_flat.c, by copies.
 //
 // - A rank that has a block for others posts it (coll_board.h), and they copy it: short blocks from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Small reductions to all between ranks that share no memory: recursive doubling, for any number of
 // ranks that is a product of small numbers.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operations: their numbers, start, events and progress.
 //
 // A rank may initiate operations long before other ranks, which then have to keep its messages. To

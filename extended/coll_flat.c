@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operations without a tree: each rank sends blocks directly to the ranks that need them.
 //
 //                 a rank sends                    and awaits

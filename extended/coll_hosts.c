@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Teams of several hosts with several members on some of them: an operation is a chain of up to
 // three operations, over the members of a host, who share memory, and over the leaders, the first
 // members of all hosts.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of limits, and the calls that ask for and set one.
 #include "coll_limits.h"
 

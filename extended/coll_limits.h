@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The limits by which collectives choose how they move data, one table for the job.
 //
 // What is always true:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The messages of collectives, including early ones, which arrive before their operation has
 // started.
 //

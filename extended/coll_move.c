@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the bytes of an operation move: pieces go up a tree, where they are combined, and down again.
 //
 //     broadcast            down: src of the root -> dst of all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The built-in operators. They add and multiply integers as unsigned, which wraps and gives the
 // same bits.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operations in rounds: in round k each rank sends one message to a rank at distance 2^k, and
 // receives one from the rank at that distance on the other side.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Large operations between ranks that share no memory: each rank owns a share of the elements.
 //
 //                 first                                 then the owner sends its share

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Streams through the boards of a team.
 #include "coll_stream.h"
 

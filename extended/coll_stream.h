@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Streams: bytes of a rank that others cannot reach in its memory go through its board in chunks,
 // which the others copy while the rank writes the next ones.
 //

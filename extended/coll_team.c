@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The collectives of a team: start and end, and the all-gather for creating further teams.
 #include <stdlib.h>
 #include <string.h>

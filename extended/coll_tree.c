@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The trees of collectives. A tree has two levels: inside a neighbourhood, which its first member
 // (or the root) represents, and between neighbourhoods. Both are k-nomial: in a tree over 0 to n-1,
 // the parent of v is v with its lowest nonzero digit, in base k, set to 0. Or the tree is binary:

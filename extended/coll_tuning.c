@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tuning files, and the start of the table of limits: rank 0 reads the file, which may be on its
 // host only, and tells the others (first_note.h).
 #include "coll_tuning.h"

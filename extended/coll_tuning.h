@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tuning files: limits of collectives (coll_limits.h) by conduit and number of ranks.
 //
 //     aqueduct-tuning 1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The way by which an operation moves its data.
 #include "coll.h"
 

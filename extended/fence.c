@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fences: wait for the operations that core/begun.c has noted. Every operation is acknowledged by
 // its target in any case, so a fence sends nothing: it looks at the counters of what is
 // outstanding.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Names of the data types and operations of atomics and reductions.
 #ifndef AQ_FORMAT_H
 #define AQ_FORMAT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet-1, the older API, as a thin layer over GASNet-EX: each call works on the primordial team.
 //
 // Specification: GASNet-1 1.8.1; GASNet-EX, "Hybrid/transitional client support". A program starts

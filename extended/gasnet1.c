@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet-1: the functions of extended/gasnet.h that are not inline. Init, tables of nodes, memset
 // over active messages, and outstanding gets of values.
 //

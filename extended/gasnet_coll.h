@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet-EX collectives: broadcast and reductions over a team. gex_Coll_BarrierNB is declared by
 // gasnetex.h already.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The collectives of GASNet-1 that GASNet-EX still has; gasnet_coll.h includes this header.
 //
 // No specification describes these calls; the names are those of GASNet-EX 2025.8, and GASNet-1

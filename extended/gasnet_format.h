@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Format constants and descriptors as text, for messages of clients. The specifications do not have
 // these names, but GASNet's test programs and some clients use them. All calls are allowed
 // everywhere, do not block, and terminate the text with a NUL.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet-EX remote atomics. Specification: "Atomic Domains", "Remote Atomic Operations".
 //
 // An operation with a compile-time constant opcode is inline if the memory is mapped in this

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet-EX: non-contiguous put and get (vector, indexed, strided), and their GASNet-1 forms.
 //
 // Specification: GASNet-EX, "Vector/Indexed/Strided (VIS)". The GASNet-1 forms are specified in

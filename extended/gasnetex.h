@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet-EX: the one header that clients include. Define GASNET_SEQ, GASNET_PAR or
 // GASNET_PARSYNC first; if none is defined, the library that the client is linked with has the
 // thread mode.

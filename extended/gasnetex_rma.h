@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet-EX extended API: contiguous put and get, barriers.
 //
 // Include <gasnetex.h>, not this file. Specification: "Extended API", "Collectives Part I.

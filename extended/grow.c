@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Jobs that grow: the calls, and the teams of all ranks. core/job_grow.h has the steps.
 #include <stdio.h>
 #include <stdlib.h>

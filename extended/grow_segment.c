@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Segments that gex_Segment_Attach attaches after the job has grown: the bootstrap waits for all
 // ranks then, and only those of one team attach.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "layer_table.h"
 
 #include "../core/exit_broadcast.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The layers above the core: the indices of their handlers, and the functions by which they join a
 // starting job. layer_table.c lists the layers.
 #ifndef AQ_LAYER_TABLE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Puts that notify their target: a counter there grows, or a handler of the client runs.
 //
 //     mapped:  copy --> add to the counter --> Short request: run handler h

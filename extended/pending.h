@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operations over active messages that wait for the answer of a peer. Request and answer carry a
 // cookie (core/cookie.h): no address of the initiator ever travels.
 #ifndef AQ_PENDING_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Remote atomics: domains, and the operations that the header cannot do inline.
 //
 //     gex_AD_t --> [ public head: peer_shift | team, dt, ops, flags, cdata ]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Remote atomics over active messages: the processor of the target performs them.
 //
 //     Short request with operation and operands --> [target] --> Short reply: done, or done and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which remote atomics are legal, and whether their targets have the memory.
 #include <stdio.h>
 #include <string.h>

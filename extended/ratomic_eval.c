@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The arithmetic of the operations.
 #include <stdbool.h>
 #include <string.h>

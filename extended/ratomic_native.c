@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Remote atomics by the conduit itself: additions and compare-and-swaps of 64 bits, which networks
 // have, and operations that can be expressed by these.
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get that the header cannot do inline: the peer is not mapped, or a debug build checks the
 // arguments.
 #include "rma.h"

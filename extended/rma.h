@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get to peers whose memory is not mapped in this process: by the conduit, or over active
 // messages.
 #ifndef AQ_RMA_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get over active messages, for conduits that have no better way.
 //
 //     put:  Long request with a piece --> [target copies it] --> Short reply: one piece done

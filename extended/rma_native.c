@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get by the conduit itself, or over active messages to memory that it cannot reach.
 #include "../core/event.h"
 #include "../core/poll_loop.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Probes of memory.
 //
 //     Short request: address, length --> [target looks] --> Short reply: 0, or a reason

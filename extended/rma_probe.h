@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Asks a target whether it has the memory of an operation, in jobs with GASNET_ERRORS=return, if
 // the initiator cannot know: all memory is the segment (GASNET_SEGMENT_EVERYTHING), the segment is
 // one of gex_Segment_Create, which the target may have destroyed, or it is a reserved one, of which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get from an endpoint with an identity: messages that prove it (core/identity.h), because
 // the inline and native ways of conduits carry no proof.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What requests from endpoints with an identity share at their target (rma_tagged.c).
 #ifndef AQ_RMA_TAGGED_H
 #define AQ_RMA_TAGGED_H

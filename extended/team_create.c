@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gex_TM_Create: teams of listed endpoints. Each member has the whole list, and learns from the
 // exchange which of the endpoints their processes have. So all members find the same mistakes, and
 // none of them gets a team then.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Creation and destruction of teams: gex_TM_Split, gex_TM_Destroy, and what gex_TM_Create shares
 // with the former (team_split.h); and gex_EP_PublishBoundSegment, which is also collective.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What gex_TM_Split and gex_TM_Create share.
 //
 // The members of the parent exchange their wishes by an all-gather, so each member can compute the

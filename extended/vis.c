@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The public calls of non-contiguous transfers: each describes its two sides and starts.
 #include "gasnet_vis.h"
 #include "vis.h"

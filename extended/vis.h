@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Non-contiguous transfers (vector, indexed, strided), inside the library.
 //
 //     gex_VIS_* (vis.c) -> vis_start.c -> mapped: vis_copy.c

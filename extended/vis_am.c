@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Non-contiguous transfers over active messages.
 //
 //     put:  Medium request [runs | data] --> [target: check, scatter] --> Short reply: done

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Checks of non-contiguous transfers: of descriptions, in debug builds; of remote addresses.
 #include <stdlib.h>
 

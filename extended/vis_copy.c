@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Non-contiguous transfers by copies, if the memory of the peer is mapped in this process.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Peer completion of non-contiguous puts: a handler of the client, like the handler of a reply,
 // that runs at the target after the data has arrived.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The runs of packed messages: written by the initiator, checked and followed by the target.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sides of a non-contiguous transfer as sequences of contiguous pieces.
 #include "../core/fatal.h"
 #include "vis.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Start and completion of non-contiguous transfers: at once if the peer's memory is mapped,
 // otherwise through an event.
 #include "../core/am_route.h"

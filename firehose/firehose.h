@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Firehose: memory that a network device accesses is pinned on first use and stays pinned, so that
 // the next use costs nothing. It knows no network: the conduit provides pinning and messages
 // (aq_firehose_ops_t).

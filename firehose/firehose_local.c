@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Regions of this process: misses, growth, eviction, invalidation.
 #include "firehose_state.h"
 #include "../other/base/minmax.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "firehose_map.h"
 
 #include "../other/base/log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pinned regions by address: a lookup returns the region of an address, with a reference to it,
 // without a lock.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How much firehose may pin: the settings GASNET_FIREHOSE_... and what the machine allows.
 #ifndef AQ_FIREHOSE_PARAMS_H
 #define AQ_FIREHOSE_PARAMS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "firehose_state.h"
 
 #include "../other/base/log.h"

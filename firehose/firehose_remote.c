@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // This process's firehoses into peers: which exist, and how one is moved. firehose_serve.c is the
 // other side.
 #include "firehose_state.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The firehoses of peers into this process. firehose_remote.c is the other side.
 #include "firehose_state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Start and stop of firehose, and its counters.
 #include "firehose_state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The state of firehose and the functions that its files share. firehose.h describes how it works.
 #ifndef AQ_FIREHOSE_STATE_H
 #define AQ_FIREHOSE_STATE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Large active messages: a handler runs at the receiver when the header of a message has come, and
 // says where the data go: into memory of its own, on to other ranks, or both.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages with two sides: a rank sends, and another rank receives what it asks for.
 //
 // Include this header after gasnetex.h; aqueduct_msg(3) describes the calls. No specification of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Streams: messages along a tree of ranks, to the root and to the leaves, with handlers and filters
 // at each rank on the way.
 //

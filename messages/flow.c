@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Flow control in the client's hand: modes, and what this rank has counted.
 #include "../core/fatal.h"
 #include "large.h"

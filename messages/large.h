@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Large active messages inside the library. aqueduct_large.h has the calls.
 //
 //      large_send.c     the sender: the header, which may have the data

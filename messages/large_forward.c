@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Forwarding of a message whose data do not come with its header.
 //
 //      pieces:   0 ..... base ..... fetched ..... asked ..... count

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The receiver of large messages: runs their handlers, which say where the data go.
 #include <stdlib.h>
 #include <string.h>

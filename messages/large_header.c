@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Headers of large messages: their bytes, and the order in which they are handled.
 #include <stdlib.h>
 #include <string.h>

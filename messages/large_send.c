@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sender of large messages.
 #include <stdlib.h>
 

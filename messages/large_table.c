@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The functions that the client has registered for large messages.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The task of large messages.
 #include "../core/progress.h"
 #include "../extended/layer_table.h"

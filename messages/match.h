@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The matching engine: which receive takes which message. It allocates nothing, sends nothing and
 // holds no lock; its caller makes each call atomic with a lock of its own.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Two-sided messages inside the library. aqueduct_msg.h has the calls.
 //
 //      msg_send.c   the sender: eager messages and offers; serves pulls of what it has offered

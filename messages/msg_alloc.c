@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory for messages that the other processes of the host can map.
 #include "../core/shared_heap.h"
 #include "msg.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Checks of arguments.
 #include "../core/fatal.h"
 #include "msg.h"

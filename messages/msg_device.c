@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "msg_device.h"
 
 #include <stdlib.h>

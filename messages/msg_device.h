@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A long message that the network device reads from the sender's memory, without a copy by a
 // processor. Only what a receive has taken is exposed, part by part, and the parts of a message
 // that are exposed at a time are few.

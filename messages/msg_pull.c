@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fetches the bytes of offered messages: reads them where the system allows that, and otherwise
 // asks for them in pieces, a few at a time. Handlers may not send requests, so a task does.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reads and writes the memory of a process of this host by one copy: memory that is mapped here (a
 // segment, or memory of gasnetx_Msg_Alloc), or any other if the system allows it.
 //

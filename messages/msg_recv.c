@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The side of a message that receives: receives, and arrivals in the order in which they were sent.
 #include <stdlib.h>
 #include <string.h>

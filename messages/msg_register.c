@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "../extended/layer_table.h"
 #include "msg_room.h"
 

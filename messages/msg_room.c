@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "msg_room.h"
 
 #include "../core/am.h"

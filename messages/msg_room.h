@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Room: how much of the messages of a rank another one keeps. Messages of both kinds, with two
 // sides and large ones, take room at their receiver from the send until a receive or handler has
 // taken them. Each rank has an equal share of room at every other one, and counts what it has used.

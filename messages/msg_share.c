@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "msg_share.h"
 
 #include "../core/am.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A long copy between two processes of a host that both of them make, so that both processors work.
 //
 //                 front                                back

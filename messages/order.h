@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Puts what one rank sends to another one in order: active messages come in any order, so the
 // sender numbers them, and the receiver keeps those that arrive early. There is no lock inside: the
 // caller holds its own lock.

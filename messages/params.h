@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Descriptions of parameter blocks (aqueduct_large.h). They also arrive from peers: any string is a
 // valid argument.
 #ifndef AQ_PARAMS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Requests: their life, and the calls that wait for them.
 #include <limits.h>
 #include <stdlib.h>

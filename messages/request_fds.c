@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Waiting for requests and file descriptors together.
 #include <errno.h>
 #include <limits.h>

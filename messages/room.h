@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a rank knows of the room for messages at a peer, and of the peer's room here; msg_room.h
 // says how they use it.
 #ifndef AQ_ROOM_H

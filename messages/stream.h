@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Streams inside the library. aqueduct_stream.h has the calls.
 //
 //      stream_create.c   checks and makes the tree; ends a stream

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Creation of streams, which is collective, and their end.
 #include <stdlib.h>
 #include <string.h>

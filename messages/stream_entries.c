@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The tables of handlers of a stream.
 #include "stream_entries.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The handlers of a stream at this rank.
 #ifndef AQ_STREAM_ENTRIES_H
 #define AQ_STREAM_ENTRIES_H

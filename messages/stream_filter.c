@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The filters of the library, and the records of combined messages.
 #include <string.h>
 

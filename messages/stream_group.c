@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Group communication on a stream: a round of all children and of this rank itself brings data up,
 // and the root sends the result down. The handlers are like those of clients.
 //

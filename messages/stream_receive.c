@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Arrivals on streams: messages, which enter the inbox, and control messages.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sends on streams. A message enters the list of each edge and leaves it at once if there is room.
 // Only what a handler sends may wait there for room.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Order and rounds of the messages of a stream.
 #include "stream_sync.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The order in which the messages of a stream reach its handlers: numbers, rounds, and what waits
 // behind them. It allocates nothing, sends nothing, reads no clock and holds no lock; its caller
 // makes each call atomic with a lock of its own.

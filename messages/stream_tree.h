@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The tree of a stream, from the parents that its ranks name. No input and output.
 #ifndef AQ_STREAM_TREE_H
 #define AQ_STREAM_TREE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The task of streams: calls handlers and filters for what has arrived, and sends what waited.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Agreement of all ranks on a status, and tables that all keep, with any spawner; for the core and
 // for conduits.
 #include <stdlib.h>

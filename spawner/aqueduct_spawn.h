@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Boot modules: ways to start the processes of a job that the launcher loads at run time. A module
 // is a shared object aq_spawn_NAME.so in a folder of GASNET_MODULE_PATH or in the folder of the
 // installed modules, and exports one table under the name AQUEDUCT_SPAWN_SYMBOL:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Mutual authentication with the key of the job when a helper calls its parent: each side computes
 // a keyed hash over random numbers that both sides chose. The key itself never travels, and an old
 // tag cannot be replayed. The keys of the connection that follows are derived from the same numbers

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whether ranks are bound to processors, and the claims on their cores.
 //
 // Always true: a supervisor has claims only while it lives and has bound ranks.

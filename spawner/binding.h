@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Binding ranks to processors: each rank of a host gets cores of its own. Two ranks that share a
 // core by luck, while another core is idle, wait a time slice of the kernel for each message.
 //

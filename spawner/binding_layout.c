@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The cores of this host, in the order of their nearness, from /sys. Reading three small files for
 // each core takes less time than loading a library that knows all about the host (hwloc), and needs
 // no library, so that programs that fork their ranks can do it too.

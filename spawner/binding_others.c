@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Processes of others that are bound to processors: ranks of an MPI, servers, programs under
 // taskset. Only those that run at the moment count, because systems bind helpers to processors that
 // sleep nearly always; and only the first thread of a process, by which a process is bound as a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which processors each rank gets: pure functions; and sets of processors as text.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The bootstrap of a rank: what a rank learns from the process that started it, and which
 // operations it offers. Core and conduits see this header only.
 //

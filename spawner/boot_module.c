@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program without a launcher that a boot module joins to its job (aqueduct_spawn.h, `join`).
 #include <string.h>
 

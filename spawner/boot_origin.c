@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "boot_origin.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How this process was started, as far as its environment tells.
 #ifndef AQ_BOOT_ORIGIN_H
 #define AQ_BOOT_ORIGIN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The boot page: its layout, the barrier on it, and the announcement of the exit.
 #include "boot_page.h"
 

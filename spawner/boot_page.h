@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The boot page: memory that the ranks of one host and their supervisor share.
 //
 // One memfd per job and host. The supervisor makes it (with several hosts, the helper does), and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Programs that start their own job: `program N arguments`. Conduit udp has them.
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Chooses the back end that joins this process to its job.
 #include <inttypes.h>
 #include <string.h>

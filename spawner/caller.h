@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A caller that is not authenticated yet, as the process that listens sees it: a helper that calls
 // the process that started it, or any process that calls the daemon of a universe.
 #ifndef AQ_CALLER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Calling the daemon of a universe, without blocking: connection, version, authentication, seal.
 //
 //   caller                                daemon

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The codec of frames. The codec works byte by byte, so byte order and alignment of the host do not
 // matter.
 #include "frame.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Frames: the unit of communication between launcher and helpers over a byte stream.
 //
 //   | type (1) | 0 (3) | length (4) | payload (length) |      numbers are big-endian

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gasnet_boot: starts a universe, a daemon on each host of a list (universe.h).
 #include <stdio.h>
 #include <string.h>

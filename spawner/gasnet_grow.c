@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gasnet_grow: adds hosts to a universe that runs.
 #include <stdio.h>
 #include <stdlib.h>

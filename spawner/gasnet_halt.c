@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gasnet_halt: ends a universe.
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gasnet_recon: can every host of a list run processes of a job, and if not, why?
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gasnet_shrink: takes hosts away from a universe, when their ranks are gone.
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gasnet_wipe: ends the processes that lost jobs of this user left on the hosts of a list.
 #include <stdio.h>
 #include <stdlib.h>

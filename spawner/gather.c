@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collective steps across hosts: state and payloads.
 #include "gather.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A collective step across hosts, at one process of the tree. The contributions of the ranks of
 // this host and of the subtrees below are merged and travel up in one frame; the result travels
 // down in one frame. No input or output here.

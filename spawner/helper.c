@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The course of a helper: greeting, call, job; then the loop until the job or the parent is gone.
 #include "helper.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The helper: one process on each host of a job with several hosts. It starts further helpers, has
 // a supervisor start the ranks of its host, and forwards their output and messages. Process names:
 // gasnet-helper for the helper; gasnet-ranks for the supervisor; gasnet-guard for the parent of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The answer of this host to a look at its ranks (other/observe/look_format.h).
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The members of a helper (members.h): what they tell goes to the master, and what the master tells
 // goes to them.
 #include <errno.h>

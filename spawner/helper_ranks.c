@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The ranks of a helper's host: page, supervisor, lines, input.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Running one command on all hosts of a list.
 #include "host_probe.h"
 

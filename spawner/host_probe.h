@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Running one command on all hosts of a list in parallel, for gasnet_recon and gasnet_wipe, and
 // what gasnetrun answers on each host.
 #ifndef AQ_HOST_PROBE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a host answers to gasnet_recon and gasnet_wipe.
 #include <ctype.h>
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Workers that a boot module starts (workers.h): the helper of one host each. The launcher's part.
 #ifndef AQ_HOST_WORKERS_H
 #define AQ_HOST_WORKERS_H

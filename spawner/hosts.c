@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The list of hosts: rows, names, words and files.
 #include "hosts.h"
 

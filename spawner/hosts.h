@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The hosts that a job may use: a list read from a file, from the user's words, or from what a
 // batch system left in the environment; and the placement of ranks on them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sources of the list of hosts, and the formats of batch systems.
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "hosts_load.h"
 
 #include <errno.h>

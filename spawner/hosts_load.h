@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reading the files that list hosts.
 #ifndef AQ_HOSTS_LOAD_H
 #define AQ_HOSTS_LOAD_H

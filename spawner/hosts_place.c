@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Placement of ranks on hosts.
 #include <inttypes.h>
 #include <stdio.h>

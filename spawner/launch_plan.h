@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the launcher of a job on several hosts is asked to do.
 #ifndef AQ_LAUNCH_PLAN_H
 #define AQ_LAUNCH_PLAN_H

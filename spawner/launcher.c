@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The launcher's loop for several hosts.
 //
 // STARTING: hosts report. Once all are ready: GO, then RUNNING. If a host failed, then ENDING once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The launcher of a job on several hosts: the root of the tree. It starts the hosts, lets the ranks
 // start once all hosts are ready, forwards output, input and signals, and determines the exit code.
 #ifndef AQ_LAUNCHER_H

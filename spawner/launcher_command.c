@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Processes that a command, a boot module or something else starts for the launcher.
 #include "launcher_job.h"
 

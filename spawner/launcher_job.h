@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The implementation of the launcher: the job, as its three files share it. launcher.c has the
 // loop, from the start of the hosts to the end of the job; launcher_command.c the wait for
 // processes that a command, a boot module or something else starts, and the end of that command.

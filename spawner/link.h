@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One connection of the tree: frames in, frames out, without blocking.
 //
 // Always true: bytes that are put into `out` are sent in order. A link whose fd is -1 is closed and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "look_readers.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Those who watch a job (gasnet_top), at an abstract socket of a process of the tree, which answers
 // them (other/observe/look_format.h). Nothing here blocks.
 //

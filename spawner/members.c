@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Members: the door, and the list.
 #include "members.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Members: the processes of a rendezvous that share one helper, because they are on one host. The
 // first process of a host that calls the master leads there: it has the only link, and the boot
 // page of all. A later one is told to attach to it:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The meaning of frames between launcher and helpers. Writers append a whole frame to bytes.
 // Readers take the payload of a frame, and return false if it does not match its type (the sender
 // is not authenticated yet, or is broken).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Addresses, listening and connecting.
 #include "net_address.h"
 

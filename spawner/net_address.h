@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Network addresses for the tree: the own addresses that a peer can call, and the peers that may
 // call. All addresses are numeric text, IPv4 or IPv6, so only GASNET_MASTERIP needs a name lookup.
 #ifndef AQ_NET_ADDRESS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The loop of a process of the tree, and the routing of frames.
 #include "node.h"
 

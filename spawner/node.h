@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A process of the tree that starts and controls a job: the launcher, or the helper of a host.
 //
 //            launcher                    hosts [0, H): each process starts the first host of each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Starting the children of a process of the tree through the daemons of a universe.
 #include <stdio.h>
 #include <stdlib.h>

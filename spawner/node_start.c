@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Starting the children of a process of the tree, with remote shells.
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a process ended that is no child of this one.
 #ifndef AQ_PROCESS_FATE_H
 #define AQ_PROCESS_FATE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reports of ranks to the launcher of spawners mpi and pmi, which cannot trust the exit code of
 // mpirun: MPICH's mixes the codes of ranks with the signals by which it ends them, or gives 0 for a
 // rank that was killed.

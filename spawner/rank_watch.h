@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The launcher's watch on ranks that mpirun started (rank_report.h has the picture): what they
 // report, and which of them die without a report. From this it tells the exit code of the job, as
 // mpirun may not.

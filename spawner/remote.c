@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Remote shells.
 #include "remote.h"
 #include "../other/base/minmax.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The remote shell that starts a helper: a child process with pipes to its standard streams.
 //
 //   this process                    remote shell                     helper

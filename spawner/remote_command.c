@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "remote_command.h"
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The command line that starts one of our programs on another host.
 #ifndef AQ_REMOTE_COMMAND_H
 #define AQ_REMOTE_COMMAND_H

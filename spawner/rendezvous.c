@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The course of a process of a rendezvous: master, call, guard, rank.
 #include "rendezvous.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rendezvous: something else starts the processes of a job (a batch script, a StatefulSet, a person
 // in three terminals), and they find each other. Each has in its environment where rank 0 listens,
 // its rank, the number of ranks, and where the key of the job is:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the environment of a process says about its rendezvous.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // From the call of a process of a rendezvous until its job is there: at the master, and at the
 // process that leads on its host (members.h).
 #include <errno.h>

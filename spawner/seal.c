@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sealed streams of a connection.
 #include "seal.h"
 

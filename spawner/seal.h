@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Authenticated encryption of a connection of the tree, in both directions. No input or output.
 //
 //   sealed stream = header (24) record record ...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Words for shells and from shells.
 #ifndef AQ_SHELL_WORDS_H
 #define AQ_SHELL_WORDS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The back end of spawners fork and ssh: all operations go through the boot page of the host.
 #include "spawn_fork.h"
 

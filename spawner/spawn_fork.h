@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The back end of spawners fork and ssh, for a rank.
 #ifndef AQ_SPAWN_FORK_H
 #define AQ_SPAWN_FORK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "spawn_load.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Boot modules that are shared objects (aqueduct_spawn.h): finding and loading them, and refusing
 // those that are not fit.
 #ifndef AQ_SPAWN_LOAD_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Chooses the module that starts the job: the one that the user names, else the usable one with the
 // highest priority.
 #include "spawn_module.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Spawn modules: the ways in which the launcher can start a job. Each module is one const table in
 // a file of its own (start_*.c), or is loaded at run time (aqueduct_spawn.h, start_loaded.c);
 // spawn_module.c chooses one and runs it.

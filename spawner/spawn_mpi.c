@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The back end of spawners mpi and pmi, for a rank that mpirun started. MPI (or PMIx) carries the
 // exchanges. The ranks of one host also share a boot page, for the exit word and the processors
 // of waiting ranks. mpirun is the supervisor: it ends the job when a rank dies or leaves with a

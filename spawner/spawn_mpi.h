@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The back end of spawners mpi and pmi, for a rank that mpirun started. MPI is used in init, attach
 // and exit only.
 #ifndef AQ_SPAWN_MPI_H

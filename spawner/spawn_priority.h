@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The priorities of spawners that the user has set: GASNET_SPAWN_PRIORITY="slurm=30,ssh=0".
 #ifndef AQ_SPAWN_PRIORITY_H
 #define AQ_SPAWN_PRIORITY_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The watch of a rank that PMIx or PMI-2 started: a sleeping thread. All ranks end when the
 // launcher ends. Where the launcher does not watch the ranks, each rank also watches the next rank
 // of its host, in a ring. A rank that ends without leaving the job ends the job.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "spawner_list.h"
 
 #include <stdio.h>

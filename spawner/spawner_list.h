@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The spawners of this installation by name, and which of them the user asks for.
 #ifndef AQ_SPAWNER_LIST_H
 #define AQ_SPAWNER_LIST_H

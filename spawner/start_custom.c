@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Module custom: a command of the user starts the processes, as with GASNET_SPAWNFN=C of GASNet's
 // udp-conduit. The command runs once, in a shell, and starts one worker (workers.h) per rank on
 // hosts of its choice.

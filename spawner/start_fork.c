@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Module fork, for the launcher: all ranks are children of this process, on this host.
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Boot modules that are loaded, as modules of the launcher. They start the helpers of the hosts,
 // which then work as those of module ssh; or the process is one of a job that something else
 // started.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Modules mpi and pmi, for the launcher: they run the command of MPIRUN_CMD, which knows where
 // ranks may run.
 #include <errno.h>

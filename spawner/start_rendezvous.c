@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Module rendezvous, for the launcher: makes a key and prints the commands that start the processes
 // of a job, one per rank, in place of starting them (rendezvous.h).
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Module ssh, for the launcher: hosts, placement, and what the tree needs to know.
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What other modules share with module ssh: hosts, placement and the description of the job.
 #ifndef AQ_START_SSH_H
 #define AQ_START_SSH_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Module universe, for the launcher: the hosts whose daemons gasnet_boot has started (universe.h).
 // The job is one of module ssh, with their table as list of hosts and daemons in place of remote
 // shells.

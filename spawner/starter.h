@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The starter: a child process of the launcher in which a boot module (aqueduct_spawn.h) starts the
 // helpers of the hosts, so that a module can block, use threads and fail without harm to the
 // launcher. It waits for the programs that the module has started.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The supervisor: starts the ranks of a host, watches them, and leaves no process behind.
 //
 // One loop sleeps on the pipes of the ranks and on a descriptor for signals; there is no polling.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The implementation of the supervisor: the job, as its five files share it. supervisor_start.c
 // has limits, pipes, fork and exec; supervisor_bind.c the processors of the ranks;
 // supervisor_files.c what ranks show to those who watch;

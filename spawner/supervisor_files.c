@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The memory files of the ranks, which the supervisor keeps open, so that they outlive a rank and
 // are found in one place.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Merging the output of the ranks into ours, in whole lines.
 #include "supervisor_output.h"
 

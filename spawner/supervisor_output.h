@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Merges the output of the ranks, line by line.
 //
 //   rank's pipe -> aq_stream_t (keeps the partial line) -> aq_sink_t (whole lines) -> our stdout or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Starting the ranks: limits, pipes, fork and exec.
 #include "supervisor.h"
 

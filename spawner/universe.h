@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A universe: daemons that stay on the hosts of a user, and start jobs without remote shells.
 //
 //       keeper (daemon 0)                    gasnet_boot starts one daemon on each host, by the

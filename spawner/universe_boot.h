@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Starting the daemons of a universe by the user's remote shell, for gasnet_boot and gasnet_grow.
 #ifndef AQ_UNIVERSE_BOOT_H
 #define AQ_UNIVERSE_BOOT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The course of a daemon: what it learns at its start, the loop, jobs, the end.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What gasnet_recon and gasnet_wipe do in a universe.
 #ifndef AQ_UNIVERSE_HOSTS_H
 #define AQ_UNIVERSE_HOSTS_H

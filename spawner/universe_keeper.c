@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The members of a universe: what the keeper does, and how the daemons find a keeper again.
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The way from a program of the user to the daemon of a universe on the same host: a socket in the
 // file system, in a folder that only this user can enter. Both sides check the user of the other.
 //

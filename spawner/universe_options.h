@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the programs for a universe have in common: their words, and the connection.
 #ifndef AQ_UNIVERSE_OPTIONS_H
 #define AQ_UNIVERSE_OPTIONS_H

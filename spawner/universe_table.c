@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "universe_table.h"
 
 #include <stdlib.h>

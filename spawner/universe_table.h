@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of a universe, and the messages that carry it. No input or output.
 //
 // Always true: the rows ascend by number, and every number is below `next`. A number is given once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Workers: the launcher's part, and the worker's part.
 #include "workers.h"
 

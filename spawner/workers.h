@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Workers: the processes that a custom command starts (spawner custom). Each worker is the helper
 // of one rank; in a rendezvous it may have members (members.h). Their hosts are not known
 // beforehand, so workers call the launcher:

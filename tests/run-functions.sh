@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Shell functions for the commands in tests.list and for the check-*.sh scripts. tests/run sources
 # this file before each command, and sets AQ_BUILD, AQ_SRC and TMPDIR for the command.
 

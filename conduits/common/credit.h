@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Credits: flow control of requests for conduits whose receivers need a buffer ready for every
 // message. This file knows no network and sends nothing: a conduit asks it before it sends, and
 // reports to it what arrives.

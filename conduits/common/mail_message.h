@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The layout of a message in its run of slots.
 //
 //     flag 8 | descriptor 4 | source 4 | arguments, 4 bytes each, padded | body

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A message ring: many senders, one receiving process, in memory that all of them share.
 //
 //      slots of 32 bytes, two in a line of the cache; positions count slots and never wrap, their

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Mailboxes: each process of a group has one in memory that all of them share, and receives its
 // active messages from it. Conduits smp and mpi use them.
 //

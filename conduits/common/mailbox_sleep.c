@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Waiting without using the processor.
 //
 //     sleeper                                  sender

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the ranks of a job listen: with librdmacm at an IP address and a port, otherwise at a port
 // of a verbs device (its GID and LID) and a queue pair for datagrams; then there is a table for
 // each port of a process. Hosts have few addresses, so each address is stored once.

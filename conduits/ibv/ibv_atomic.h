@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Remote atomics by the device: fetch-and-add and compare-and-swap of 64 bits.
 //
 // Most devices are atomic only with respect to themselves (IBV_ATOMIC_HCA): what a processor does

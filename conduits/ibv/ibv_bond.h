@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bonds: links of a process with several ports whose messages survive the failure of a port. The
 // send queue and the receiver use queues of ours in place of the device's, whose operations do the
 // following (ibv_renewal.h says what):

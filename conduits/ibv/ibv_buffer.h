@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Registered buffers: for messages that arrive and to send from. All those of an endpoint
 // lie in one slab with one registration: of endpoint 0 made at the start, of a window with its
 // first link.

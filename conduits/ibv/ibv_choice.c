@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Chooses the ports to use from a list, and explains why the others are not used.
 #include "ibv_ports.h"
 #include "ibv_filter.h"

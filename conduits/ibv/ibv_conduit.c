@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_conduit.h"
 #include "ibv_connect_cm.h"
 #include "ibv_connect_file.h"

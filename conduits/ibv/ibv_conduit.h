@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The ibv conduit: messages, put, get and atomics over a verbs device (InfiniBand, RoCE, iWARP).
 // This header has its instances, one for each endpoint of this process that receives messages. They
 // are made of parts that each have a header of their own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Connections: what is common to both ways of making them, by librdmacm (ibv_connect_cm.h) and by
 // datagrams (ibv_connect_ud.h). The connector is a thread that handles all events, those of the
 // connections that this process asks for and those that peers ask for. So a process that computes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Connections made by librdmacm, through the IP addresses of the ports.
 //
 //      caller                            connector                        peer's connector

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Connect files: which connections are made at the start (GASNET_CONNECTFILE_IN), and which ones a
 // run has used (GASNET_CONNECTFILE_OUT). Lines are:
 //

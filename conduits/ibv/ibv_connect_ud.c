@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_connect_ud.h"
 #include "ibv_connect_xrc.h"
 #include "ibv_datagram.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Connections made by datagrams, without librdmacm and IP addresses. Each process has a queue pair
 // for datagrams (UD) at each of its ports (ibv_ud_port.h), whose number and whose port's GID and
 // LID all ranks learn at the start (ibv_addresses.h). Two processes connect by a handshake

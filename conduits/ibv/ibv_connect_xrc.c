@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_connect_xrc.h"
 
 #include <errno.h>

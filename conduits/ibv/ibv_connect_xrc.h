@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What ibv_connect_ud.c does differently for a link with XRC (ibv_xrc.h). All functions are called
 // under the connector's lock, for links of endpoint 0.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The datagrams by which connections are made without librdmacm (ibv_connect_ud.h): what a datagram
 // says, how it is written, and the checks of one that arrives.
 //

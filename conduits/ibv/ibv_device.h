@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The device and port of this process, and the objects that all its endpoints share.
 //
 // GASNET_IBV_PORTS and the rules of ibv_ports.h choose the port. librdmacm finds verbs devices by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The dump of a job that hangs, by signal (GASNET_REPORT_SIGNAL): what is outstanding here, and to
 // each peer. It runs in the handler of a signal: it takes no locks, and what it reads may be
 // changing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNET_IBV_PORTS: which ports of which devices may be used.
 //
 //      filter  =  device [ "+" device ... ]            mlx5_0+mlx5_1:1,2

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Keys: which key the device needs for memory of this process or of a peer, or what to do if there
 // is none. This part stands between the message paths and firehose/.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_handshake.h"
 
 // Sends a message, and repeats it later; each pause is longer than the one before.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The handshake of a connection that is made by datagrams (ibv_connect_ud.h), as a state machine
 // without input and output: the caller sends the messages, and calls back with those that arrive
 // and when a deadline has passed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How many of everything an endpoint of conduit ibv has, computed once from the settings and from
 // what the device supports.
 #ifndef AQ_IBV_LIMITS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Lost peers: what happens when an operation with a peer fails or its connection ends.
 //
 // A rank that ends in good order, or is killed, ends the job through the launcher, with a better

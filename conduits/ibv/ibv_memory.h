@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Registration: memory that the device may read and write.
 //
 //      segment   [ piece 0   | piece 1   | piece 2   | p. 3 ]    pieces of 2^shift bytes, the last

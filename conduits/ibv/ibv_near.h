@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How far devices are from processors and memory, by hwloc.
 //
 // The distance of a device is the number of levels of the tree of hwloc (core, cache, NUMA node,

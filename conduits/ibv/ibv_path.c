@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_path.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The path from a port to a peer, as far as the user chooses it: MTU, partition, service level,
 // traffic class and GID. Every way of making connections sets these attributes of its queue pairs
 // from here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_peer.h"
 
 #include <stdlib.h>

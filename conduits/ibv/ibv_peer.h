@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Peers: what one endpoint of this process keeps for each endpoint that it is connected to, the
 // table that finds them by number, and the credits that they share.
 #ifndef AQ_IBV_PEER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which port suits a process by its place in the host: GASNET_IBV_PORTS_TYPE.
 //
 //      None              GASNET_IBV_PORTS holds for all processes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The watch over the ports of a process with several: the system tells when one goes down or comes
 // up again. A device may retry for ever on a port that is down, or not at all; and a process that
 // sends nothing would not notice.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reads the devices of this host from libibverbs.
 #include "ibv_ports.h"
 

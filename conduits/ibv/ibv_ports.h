@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The verbs devices of this host and their ports, and the choice among them.
 //
 //      device rxe0 --+-- port 1 --+-- GID 0   fe80::...             RoCE v2

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_profile.h"
 
 // One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The variables that only conduit ibv reads.
 #ifndef AQ_IBV_PROFILE_H
 #define AQ_IBV_PROFILE_H

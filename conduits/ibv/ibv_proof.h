@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Proof of the job's key when a connection of conduit ibv is made, in the private data of the
 // messages of librdmacm:
 //

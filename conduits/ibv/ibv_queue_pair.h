@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Queue pairs that this conduit connects without librdmacm: those of rails (ibv_rail_setup.c), and
 // all that are connected by datagrams (ibv_connect_ud.c). Each side describes its end to the other
 // one, and takes its own queue pair through the states of verbs:

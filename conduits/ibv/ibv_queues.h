@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The queues of one endpoint of this process: where the device reports what was sent and what has
 // arrived, the shared receive queue of all its queue pairs, and the channels that wake threads.
 #ifndef AQ_IBV_QUEUES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rails: the queue pairs that a link has beside its first one, for puts and gets that are longer
 // than a buffer. Each is on one of the ports of ibv_rail_ports.h, in turn, after that of the first
 // one.

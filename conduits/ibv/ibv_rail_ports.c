@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_rail_ports.h"
 #include "ibv_paging.h"
 

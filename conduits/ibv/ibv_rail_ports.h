@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The ports over which a process spreads large puts and gets: its first port (ibv_device.h), which
 // also carries all messages, and further ones.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The rails of one link (aq_ibv_rail_set_t), for ibv_rail_setup.c: how their queue pairs are made,
 // and how they are connected. The system asks the network for the address of each peer's port,
 // which may take it a second, so the connector's thread connects them (ibv_task.h):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the rails of a link come about. Each side tells the other, in messages over the first queue
 // pair, about its queue pairs and which of them it has connected:
 //

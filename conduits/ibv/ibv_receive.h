@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages in: from the completion queue and the rings into the queue of their class, and from
 // there to their handlers.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The renewal of a link: how its traffic moves to another queue pair when the one that carries it
 // fails. A state machine without input and output, with a journal of what is outstanding.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What gasnet_info prints about the verbs devices of this host.
 #include "ibv_here.h"
 #include "ibv_ports.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Active messages by RDMA: a peer that sends many messages gets a ring here, into which it writes
 // its short messages; this process finds them by polling memory. That saves both sides a receive
 // buffer and a completion. ibv_ring_slot.h has the format.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The format of rings, for those who write them (ibv_ring_writer.c) and those who read them
 // (ibv_ring.c).
 //

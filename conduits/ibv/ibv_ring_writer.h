@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rings that peers have granted to this process: how messages are written into them, and what the
 // headers of messages say about rings. ibv_ring_slot.h has the format.
 //

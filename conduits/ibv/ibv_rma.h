@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get by RDMA write and read, between local memory and memory of a peer whose key is known.
 // Local memory that is registered, as the segment is, is used in place; other memory goes through
 // bounce buffers, or firehose pins it.

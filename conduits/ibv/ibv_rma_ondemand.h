@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // On-demand RMA: put and get into memory of a peer that is not registered, or for which this
 // process has no key yet (segments LARGE and EVERYTHING). The peer is asked by messages of the
 // conduit's own, which are requests and replies like those of the client: they take credits and use

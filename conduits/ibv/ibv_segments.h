@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the segments of all ranks are; and with segment FAST, which registers each as a whole,
 // their keys.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages out: takes everything that a message needs, all of it or nothing, then writes and posts
 // the message.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Send queues: the operations that are outstanding, how they are posted and how they complete.
 //
 // - Each queue pair has a send queue of limits->depth_each entries; an operation occupies one of

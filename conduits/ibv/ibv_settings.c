@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_settings.h"
 #include "ibv_profile.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Checks of settings that the settings table cannot do by itself: variables of older versions,
 // variables that exclude each other, and values that exceed what a device supports.
 #ifndef AQ_IBV_SETTINGS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Waiting: a thread that sleeps is woken by completions of the device, or by the bell that other
 // threads ring. Messages in rings make no completion; see aq_ibv_rings_quiet. With the receive
 // thread (GASNET_RCV_THREAD), arrivals wake that thread, which rings the bell; with the send thread

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of operations of conduit ibv, through which the core calls its parts.
 #include "ibv_conduit.h"
 #include "ibv_dump.h"

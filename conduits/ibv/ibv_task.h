@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tasks of the connector's thread (ibv_connect.h): calls that may block for about a second, which
 // the thread makes so that no poll waits for them.
 //

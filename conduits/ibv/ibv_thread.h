@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Threads that work while the client computes: the receive thread (GASNET_RCV_THREAD) sleeps until
 // something arrives, and handles it; the send thread (GASNET_SND_THREAD) sleeps until something
 // that was sent is complete, and reaps it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A queue pair for datagrams (UD) at a port of this process, with its buffers: what
 // ibv_connect_ud.h sends and receives by.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_whole.h"
 #include "ibv_profile.h"
 

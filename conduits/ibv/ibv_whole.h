@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // All memory of a process as one region, with a device that pages on demand whatever the process
 // has mapped (implicit ODP): nothing is pinned, and one key serves for all addresses.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wire format of conduit ibv: the header of a message, its flags, and what follows the header.
 // Integers are in the byte order of the machine: all processes of a job run on the same kind.
 #ifndef AQ_IBV_WIRE_H

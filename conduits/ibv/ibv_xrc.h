@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Extended reliable connections (XRC): a process sends to all ranks of a place by one queue pair,
 // in place of one for each rank. This part decides which queue pair a link uses, who makes it, and
 // which number goes where. It calls the device only to open and close the domain.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The XRC domain of a place: the file that its ranks share.
 #include <errno.h>
 #include <fcntl.h>

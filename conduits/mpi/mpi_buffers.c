@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The buffers that MPI sends from and receives into.
 #include "mpi_conduit.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of operations of the mpi conduit: opening, closing and reports.
 #include "mpi_conduit.h"
 #include "mpi_profile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The mpi conduit: active messages over two-sided MPI, on a communicator of its own, and through
 // mailboxes (conduits/common/mailbox.h) between ranks that share memory by MPI (mpi_shared.c).
 //

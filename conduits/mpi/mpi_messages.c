@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages: sending, receiving, and credits.
 #include <stdlib.h>
 #include <string.h>

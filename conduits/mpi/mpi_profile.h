@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The variables that only conduit mpi reads.
 #ifndef AQ_MPI_PROFILE_H
 #define AQ_MPI_PROFILE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get by MPI's one-sided calls, on one window over the segments of all ranks, in an epoch
 // that lasts as long as the job.
 #include <stdlib.h>

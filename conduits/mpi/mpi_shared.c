@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that MPI shares among the processes of a host, in two windows. One holds their mailboxes,
 // through which they send each other messages; the other holds their segments, so that put, get,
 // atomics and the payload of Longs are loads and stores. Neither needs calls of MPI.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Windows: the receive sides of further endpoints. A window is an mpi_conduit_t that shares with
 // that of endpoint 0 what is constant, so that mpi_messages.c, mpi_buffers.c and mpi_rma.c work for
 // both.

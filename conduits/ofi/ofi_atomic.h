@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Atomics by the provider, if the user asks for them.
 //
 // libfabric does not say whether the atomics of a provider are atomic with respect to those of the

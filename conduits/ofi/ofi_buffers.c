@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ofi_buffers.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Buffers: packets to send, and inboxes, in which packets arrive.
 //
 // What is always true:

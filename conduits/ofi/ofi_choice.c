@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ofi_choice.h"
 
 #include <rdma/fi_domain.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The choice of a provider: which of those that libfabric finds on this host carries the messages,
 // and what the conduit may use of it.
 //

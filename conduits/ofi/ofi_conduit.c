@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of operations of the ofi conduit: opening, closing and reports.
 #include <sodium.h>
 #include <stdio.h>

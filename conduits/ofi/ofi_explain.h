@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sentence for users who have no provider for their job.
 #ifndef AQ_OFI_EXPLAIN_H
 #define AQ_OFI_EXPLAIN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The objects of libfabric that a process has: fabric, domain, address vector, completion queue and
 // one endpoint, which sends and receives everything.
 #ifndef AQ_OFI_FABRIC_H

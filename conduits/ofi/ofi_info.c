@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What gasnet_info prints about the providers of this host.
 #include <rdma/fabric.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ofi_keys.h"
 
 #include "../../other/base/log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Keys: with which key and address the provider reaches memory of a peer.
 //
 //      FAST         the segment of each rank is registered, and all ranks know its key

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ofi_limits.h"
 
 #include "../../other/base/minmax.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a job of some size uses a provider: credits, receive buffers, the length of packets.
 //
 // What is always true: each peer has at least one credit from the start, and for each credit that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Links: the addresses of peers, which the provider learns when a peer is first spoken to.
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get in memory of peers that is not registered, or for which this process has no key yet:
 // the peer is asked by messages of the conduit's own.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pins: memory that is registered when it is used first and stays registered: firehose, with the
 // provider's registration as its pinner.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Polling: completions of the provider, and what follows from them.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The variables that only conduit ofi reads.
 #ifndef AQ_OFI_PROFILE_H
 #define AQ_OFI_PROFILE_H

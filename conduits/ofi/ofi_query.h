@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Questions to libfabric: which providers there are, and what one of them can do.
 //
 // What is always true: variables FI_* are libfabric's; nothing here reads or sets them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The order of providers: pure functions over lists of fi_info, which unit tests build by hand.
 //
 // What is always true:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Receiving: packets wait in the queue of their class until a poll runs the handlers.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put, get and atomics: by the provider itself where it reaches memory of peers, else in messages.
 #ifndef AQ_OFI_RMA_H
 #define AQ_OFI_RMA_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The begin of a put or get whose memory at the peer has a name: memory here is used in place,
 // registered first, or copied.
 #ifndef AQ_OFI_RMA_BEGIN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operations on memory of peers that the provider does: describing, giving them to the provider,
 // and what follows when they are complete.
 //

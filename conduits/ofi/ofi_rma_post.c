@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "ofi_rma_post.h"
 
 #include <rdma/fi_atomic.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One put, get or atomic, and the call of libfabric that gives it to the provider.
 #ifndef AQ_OFI_RMA_POST_H
 #define AQ_OFI_RMA_POST_H

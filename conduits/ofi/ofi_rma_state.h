@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a process has for put, get and atomics by the provider.
 #ifndef AQ_OFI_RMA_STATE_H
 #define AQ_OFI_RMA_STATE_H

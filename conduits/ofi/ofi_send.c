@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sending: frames go into open packets, and packets to the provider.
 #include <string.h>
 

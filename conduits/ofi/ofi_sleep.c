@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Waiting: a thread sleeps on the descriptor of the completion queue, where the provider has one,
 // and on the bell that other threads ring. Without such a descriptor sleeps are short.
 #include <poll.h>

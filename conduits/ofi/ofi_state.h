@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The ofi conduit: what a process has of it, and the functions of its parts.
 //
 //   send -> credit -> frame in the open packet of the peer -> fi_inject or fi_send

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What travels: packets with frames in them.
 //
 //      packet   [ header | frame | frame | frame ... ]        its length is a multiple of 8

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The smp conduit: processes of one host communicate through shared memory. This file is the
 // example for a new conduit: every conduit is a const table of operations (core/conduit.h), which
 // is at the end of this file. Read on in this order:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The state of the smp conduit, and what its files offer each other.
 //
 // The first process of a neighbourhood creates one anonymous file; all processes map all of it:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The memory of the smp conduit: one anonymous file that holds the mailboxes, the scratch and the
 // segments of a neighbourhood.
 #include <errno.h>

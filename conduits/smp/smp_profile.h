@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The variables that only conduit smp reads.
 #ifndef AQ_SMP_PROFILE_H
 #define AQ_SMP_PROFILE_H

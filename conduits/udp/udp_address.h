@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Addresses in their three forms (as peers exchange them, as the kernel wants them, as users read
 // them), and a datagram that is sent to one.
 #ifndef AQ_UDP_ADDRESS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Authentication of datagrams: proves that a datagram comes from a process of this job and was not
 // altered.
 //

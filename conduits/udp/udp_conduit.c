@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of operations of the udp conduit: opening, waiting, closing and reports. udp_send.c and
 // udp_receive.c carry the messages.
 #include "udp_state.h"

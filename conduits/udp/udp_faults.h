@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fault injection for tests: treats outgoing datagrams as a bad network would, before the kernel
 // gets them. Part of every build; without a setting GASNET_UDP_FAULT_... it is not active.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A flow: the datagrams of one class from one process to another, each delivered exactly once, in
 // any order. Sender and receiver are state machines without input or output of their own; the
 // caller passes the time, in nanoseconds of a monotonic clock. One thread at a time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The choice of the interface that reaches the peers: loopback if all ranks are on this host;
 // otherwise the interface that GASNET_WORKERIP or GASNET_MASTERIP names, or the one that leads to
 // another host of the job if the spawner knows one, or that of the default route. IPv4 is

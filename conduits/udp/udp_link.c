@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Links: creation, and work that is due by time.
 #include "udp_state.h"
 #include "udp_watch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The variables that only conduit udp reads.
 #ifndef AQ_UDP_PROFILE_H
 #define AQ_UDP_PROFILE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Receiving: datagrams are validated, accepted by their flow, queued, and delivered frame by frame.
 #include <string.h>
 

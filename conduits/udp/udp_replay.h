@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The packet numbers of a peer that were received, so that a replayed datagram is dropped before it
 // has any effect.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get: frames whose data is written to memory on arrival, without a handler.
 //
 //     put:  PUT with the bytes --> memory;  complete when its datagram is acknowledged

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Authenticated encryption of datagrams (GASNET_UDP_AUTH=encrypt).
 //
 // What is always true:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // AES-256-GCM and ChaCha20-Poly1305 by OpenSSL's libcrypto. It is loaded when a job encrypts a
 // long text, so that a program that does not neither links nor loads it.
 #ifndef AQ_UDP_SEAL_BULK_H

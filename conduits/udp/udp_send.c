@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sending: frames go into open datagrams, and datagrams to the network.
 #include <string.h>
 

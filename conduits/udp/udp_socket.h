@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The UDP socket of a process: it opens, sends and receives many datagrams in one system call, and
 // waits. It knows nothing of the protocol.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The state that the files of the udp conduit share: peers, datagrams in memory, the conduit
 // itself.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Counters of the udp conduit, for each peer and for the process; printed with GASNET_STATS.
 //
 // What is always true: a counter only grows. The holder of the lock of a peer's flows counts for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Detection of silent peers and hosts: what silence means, when the user is warned, and when the
 // job ends.
 //

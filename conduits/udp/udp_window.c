@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Windows: the receive sides of further endpoints. A window is a udp_conduit_t that shares with the
 // main one only what is constant, so that all of udp_send.c, udp_receive.c ... works for both.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wire format of the udp conduit: the header of a datagram, and the frames behind it.
 //
 // What is always true:

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
 #PBS -N hello
 #PBS -l select=3:ncpus=2:mpiprocs=2
 #PBS -l walltime=5:00

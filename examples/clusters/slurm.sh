@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
 #SBATCH --job-name=hello
 #SBATCH --nodes=3
 #SBATCH --ntasks-per-node=2

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Monotonic time.
 #ifndef AQ_CLOCK_H
 #define AQ_CLOCK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The dispositions of signals, kept over a call of a library that changes them: some libraries of
 // network devices install handlers when they are loaded, which print and end the process.
 #ifndef AQ_DISPOSITIONS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How long the ranks of a job may take to exit once its end is announced.
 #ifndef AQ_EXIT_TIMEOUT_H
 #define AQ_EXIT_TIMEOUT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Arrays that grow.
 #ifndef AQ_GROW_H
 #define AQ_GROW_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the library does for a module: messages, settings, and the end of the job after a fault. A
 // module has no copy of their state; it calls the same functions as the library (aq_log_error,
 // aq_setting_int, aq_fatal ...), which a module takes from module_host.c and core/module_fatal.c.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "huge_pages.h"
 
 #include <dirent.h>

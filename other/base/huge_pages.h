@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The pools of huge pages that the kernel keeps, one for each size of page.
 #ifndef AQ_HUGE_PAGES_H
 #define AQ_HUGE_PAGES_H

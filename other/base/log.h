@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages to the user: one sentence each, on standard error, in one write, with a prefix that
 // names the process:
 //

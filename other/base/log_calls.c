@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The calls that take the arguments of a message, in the library and in modules alike: each hands
 // them to aq_log_message.
 #include "log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Anonymous shared memory: a file without a name (memfd), which disappears with its last user.
 //
 // The file does not depend on the size of the shared-memory file system, and a kill -9 leaves

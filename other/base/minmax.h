@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The smaller and the larger of two counts.
 #ifndef AQ_MINMAX_H
 #define AQ_MINMAX_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The library's services, as a module calls them: the functions of log.h and settings.h that a
 // module may call. Linked into modules only, in place of log.c and settings.c.
 #include "host.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Modules: shared objects that are searched at run time, in GASNET_MODULE_PATH or $libdir/gasnet.
 #ifndef AQ_MODULES_H
 #define AQ_MODULES_H

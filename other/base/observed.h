@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a conduit tells those who watch the job: retransmissions, evictions, drops. A conduit that
 // is a module reaches the library through host.h.
 #ifndef AQ_OBSERVED_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Points at which a tracer of the system (bpftrace, SystemTap, perf) may look at a process, listed
 // in gasnet_probes(7). A probe is one instruction that does nothing, and a note in the file of the
 // program or library that says where its arguments are; a build without sys/sdt.h has none.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the library and the launcher know of a conduit before it is opened: one const record, in the
 // conduit's own folder. It says which variables the conduit reads and how its jobs start, so that
 // no other code names a conduit.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Threads of the library. Signals belong to the client's threads.
 #ifndef AQ_QUIET_THREAD_H
 #define AQ_QUIET_THREAD_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The settings table: every environment variable is one row {name, type, default, range, help}.
 //
 // Parsing, gasnet_info -e, the manual page and the test that each variable is documented come from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Variables of a family: NAME_0, NAME_1_3 and so on, with the name of a text row and numbers. They
 // are read when they are asked for and have no rows of their own. A row NAME_TYPE makes NAME a
 // family.

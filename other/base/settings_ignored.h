@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Variables that the manuals of GASNet and GASNet-EX describe and that have no effect here.
 //
 // Scripts of users and of batch systems set them. The runtime accepts them and says once why they

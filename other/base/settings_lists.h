@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Lists in variables: signals such as "SIGSEGV,fpe,11", ranks such as "0,2-4", ports such as
 // "50000-50100".
 #ifndef AQ_SETTINGS_LISTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "settings.h"
 
 #define SECONDS_MAX 1e9

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Parses numbers, sizes and segment limits from the user's text, and finds the size of this
 // machine.
 #ifndef AQ_SIZE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Addresses of hosts, and the address of this host on the way to another one.
 #ifndef AQ_SOCKADDR_H
 #define AQ_SOCKADDR_H

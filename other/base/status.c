@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "status.h"
 
 const char *aq_status_name(aq_status_t status)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The result of an internal function: AQ_OK or the kind of fault.
 //
 // The function that detects a fault logs it, once (log.h); callers pass the status up.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reading a text file as a whole.
 #ifndef AQ_TEXT_FILE_H
 #define AQ_TEXT_FILE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that is there before it is used: the kernel gives a page its memory, all zeros, when the
 // page is used first, one page at a time. Several threads do that for large memory beforehand.
 #ifndef AQ_TOUCH_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Finds the MPI library of this process, if any: the one that the program is linked with, otherwise
 // the one whose mpirun started it. Its module (mpi_table.h) is loaded on first use.
 #ifndef AQ_MPILIB_LIBRARY_H

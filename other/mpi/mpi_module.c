@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of an MPI library. This file is compiled with the headers of each MPI, into a module
 // that is linked with it; AQ_MPI_NAME is the name of the module.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The functions that this library needs from an MPI library: one const table, which a separate
 // module for each MPI exports (other/mpi/mpi_module.c, compiled with the headers of each MPI). So
 // nothing else in the library is linked with MPI, and only the module knows the types behind MPI's

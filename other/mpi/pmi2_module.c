@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The part of the table of an MPI that spawner pmi needs, over PMI-2: for launchers that do not
 // support PMIx, such as srun --mpi=pmi2 and MPICH's mpirun.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The part of the table of an MPI that spawner pmi needs, over PMIx: the ranks, exchanges and the
 // end. So mpirun, prterun or srun start a job without MPI.
 #include <pmix.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Says in sentences what no rank can say alone: who waits for whom, and why that lasts.
 //
 // The graph: a thread that has waited for AQ_DIAGNOSE_NS waits for ranks. In a collective these are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gasnet_view: pictures and summaries of what a job wrote while it was watched.
 #include <getopt.h>
 #include <stdio.h>

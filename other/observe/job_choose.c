@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which job is meant, of those that were found.
 #include <inttypes.h>
 #include <pwd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The ranks of other hosts, through the launcher of the job (look_format.h).
 #ifndef AQ_JOB_REMOTE_H
 #define AQ_JOB_REMOTE_H

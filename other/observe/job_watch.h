@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The jobs of this host, and through their launchers those of others, found by the memory files of
 // their ranks, and what is known of one of them.
 //

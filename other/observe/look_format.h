@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the hosts of a job answer to a look at their ranks, which goes down and comes up the tree of
 // the launcher (spawner/node.h), and what the launcher hands to a reader.
 //

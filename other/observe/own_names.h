@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The names of what a thread counts of itself (rank_file.h), for those who print it.
 #ifndef AQ_OWN_NAMES_H
 #define AQ_OWN_NAMES_H

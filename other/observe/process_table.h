@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What /proc says about processes.
 #ifndef AQ_PROCESS_TABLE_H
 #define AQ_PROCESS_TABLE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The memory file of a rank: what a rank shows of itself to those who watch the job.
 //
 //     head: page 0: identity, teams | page 1: threads | page 2: a stack | (to AQ_RANK_HEAD_BYTES)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reads the memory file of a rank (rank_file.h), which may be damaged: what comes out of here is
 // within its bounds, and texts have an end. One thread at a time.
 #ifndef AQ_RANK_READER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The question for the stack of a rank, by its report signal (GASNET_REPORT_SIGNAL), and what
 // becomes of it. Nothing here waits.
 #ifndef AQ_RANK_SIGNAL_H

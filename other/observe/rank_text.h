@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a rank does, in words.
 #ifndef AQ_RANK_TEXT_H
 #define AQ_RANK_TEXT_H

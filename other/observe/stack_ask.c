@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "stack_ask.h"
 
 #include "../base/clock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Asks a rank for the stack of a thread, by its report signal (GASNET_REPORT_SIGNAL).
 #ifndef AQ_STACK_ASK_H
 #define AQ_STACK_ASK_H

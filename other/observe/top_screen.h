@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The screen of gasnet_top.
 #ifndef AQ_TOP_SCREEN_H
 #define AQ_TOP_SCREEN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What gasnet_top writes without a screen: text, JSON, and the text exposition format.
 #ifndef AQ_TOP_WRITE_H
 #define AQ_TOP_WRITE_H

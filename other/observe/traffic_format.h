@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The file that GASNET_TRAFFIC names: a title, and lines of comma-separated numbers.
 //
 // - A line has what one rank counted for another one (for itself, too); pairs without traffic have

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The axes of a picture of a matrix: ranks and hosts at the left and at the top.
 #ifndef AQ_VIEW_AXES_H
 #define AQ_VIEW_AXES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The timeline of a trace for a picture of limited width: for each row and column, what took most
 // of the time.
 #ifndef AQ_VIEW_BINS_H

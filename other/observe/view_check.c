@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whether what ranks sent has arrived.
 #include <inttypes.h>
 #include <stdio.h>

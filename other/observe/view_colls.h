@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The collectives of a trace: which rank came last, and how long the others waited for it.
 #ifndef AQ_VIEW_COLLS_H
 #define AQ_VIEW_COLLS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reads the file of GASNET_TRAFFIC.
 #ifndef AQ_VIEW_CSV_H
 #define AQ_VIEW_CSV_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The files that gasnet_view reads and writes. All faults are logged here.
 #ifndef AQ_VIEW_FILES_H
 #define AQ_VIEW_FILES_H

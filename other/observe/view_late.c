@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The parts of a summary about collectives: ranks that come late, and why.
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a picture of a trace has besides its rows: messages, ranks that came last to a collective,
 // and single events.
 #ifndef AQ_VIEW_MARKS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A traffic matrix in memory: the lines of files (traffic_format.h), and sums of them.
 //
 // What is always true after aq_view_matrix_finish:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The traffic matrix of a trace: what its sends, puts, gets and atomics say.
 #ifndef AQ_VIEW_MATRIX_TRACE_H
 #define AQ_VIEW_MATRIX_TRACE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The messages of a trace, from the send to the handler.
 #ifndef AQ_VIEW_MESSAGES_H
 #define AQ_VIEW_MESSAGES_H

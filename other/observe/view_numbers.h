@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The numbers that an archive of OTF2 gives to what is in a trace.
 //
 // What is always true:

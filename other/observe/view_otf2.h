@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Writes a trace in the format OTF2, which tools for parallel programs open (Vampir, Scalasca).
 #ifndef AQ_VIEW_OTF2_H
 #define AQ_VIEW_OTF2_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The definitions of an archive of OTF2.
 #include <inttypes.h>
 #include <stdio.h>

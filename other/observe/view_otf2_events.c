@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The events of an archive of OTF2.
 //
 // Calls and handlers are regions. Messages are sends and receives with a tag each, since they may

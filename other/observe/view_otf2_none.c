@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // In place of view_otf2.c where libotf2 is not there.
 #include "../base/log.h"
 #include "view_otf2.h"

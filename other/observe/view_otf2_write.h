@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Parts of view_otf2.c: what an archive of OTF2 is written with.
 #ifndef AQ_VIEW_OTF2_WRITE_H
 #define AQ_VIEW_OTF2_WRITE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Writes a page that needs no network: the timeline of a trace, its summary, and a matrix.
 #ifndef AQ_VIEW_PAGE_H
 #define AQ_VIEW_PAGE_H

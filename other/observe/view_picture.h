@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Draws a trace as a picture (SVG): a row for each thread, with what it did, when.
 #ifndef AQ_VIEW_PICTURE_H
 #define AQ_VIEW_PICTURE_H

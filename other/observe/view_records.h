@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a thread did, in the order of time: an event that has a length is a begin and an end.
 //
 // What is always true of the records of a thread:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Numbers as texts and as colours.
 #ifndef AQ_VIEW_SCALE_H
 #define AQ_VIEW_SCALE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tables of a summary, which are written as text or as HTML.
 #ifndef AQ_VIEW_SHEET_H
 #define AQ_VIEW_SHEET_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The summary of a trace, in tables.
 #ifndef AQ_VIEW_SUMMARY_H
 #define AQ_VIEW_SUMMARY_H

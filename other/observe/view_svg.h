@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Draws a traffic matrix as a picture.
 #ifndef AQ_VIEW_SVG_H
 #define AQ_VIEW_SVG_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Writes texts: of a traffic matrix, and into XML.
 #ifndef AQ_VIEW_TEXT_H
 #define AQ_VIEW_TEXT_H

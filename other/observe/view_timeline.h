@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Writes the events of a trace for the script of the page (view_page.html), as JSON.
 #ifndef AQ_VIEW_TIMELINE_H
 #define AQ_VIEW_TIMELINE_H

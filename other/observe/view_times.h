@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the threads of a rank spent their time with.
 #ifndef AQ_VIEW_TIMES_H
 #define AQ_VIEW_TIMES_H

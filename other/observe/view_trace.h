@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A trace in memory: the events of the file of GASNET_TRACE.
 //
 // What is always true after aq_view_trace_finish:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "view_trace_read.h"
 
 #include <errno.h>

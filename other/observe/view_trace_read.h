@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reads the file of GASNET_TRACE: events of Chrome's JSON, one in a line.
 #ifndef AQ_VIEW_TRACE_READ_H
 #define AQ_VIEW_TRACE_READ_H

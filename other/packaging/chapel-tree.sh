@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
 # Creates the folders that the build of Chapel expects, for an installation (make install-chapel):
 #
 #   chapel-tree.sh TREE BINDIR INCLUDEDIR LIBDIR CONDUIT...

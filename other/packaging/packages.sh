@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The Debian packages that a build needs or can use.
 #   other/packaging/packages.sh          installs the missing ones if root, otherwise names them
 #   other/packaging/packages.sh --list   prints every package with its state, one in each line

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // All of libgasnet-<conduit>-<mode>: it tells the library which link name the client chose. The
 // Makefile defines the conduit and, by GASNET_SEQ and its relatives, the mode.
 #include <gasnetex_core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Debugging aids: backtraces, and processes that wait for a debugger. Variables: GASNET_FREEZE,
 // _ON_ERROR, _SIGNAL; GASNET_BACKTRACE, _NODES, _SIGNAL, _TYPE, _MT; GASNET_NO_CATCH_SIGNAL.
 #ifndef AQ_DEBUG_AIDS_H

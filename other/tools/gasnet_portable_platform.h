@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The target of a compilation, under names that do not depend on the compiler: README-tools,
 // "Portable platform defines". A macro PLATFORM_<kind>_<name> is 1 where it holds and not defined
 // elsewhere, for use in #if. Needs no other header; C11 and C++11.

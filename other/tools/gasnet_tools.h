@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNet tools: timers, atomics, locks, environment and system helpers (README-tools, tools
 // specification 1.20). gasnetex.h includes this header in the thread mode of the client. It also
 // works without a job, linked with -lgasnet_tools-par and GASNETT_THREAD_SAFE defined, or with

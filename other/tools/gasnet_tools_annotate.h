@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Annotations for compilers: README-tools, "Compiler annotations", "Feature control" and "Macro
 // argument evaluation". Include <gasnet_tools.h>, not this file.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory barriers and atomic operations: the sections of README-tools with these names. Include
 // <gasnet_tools.h>, not this file. Everything is inline, no call blocks, and everything is safe in
 // signal handlers except for the weak atomics of a program compiled without threads.

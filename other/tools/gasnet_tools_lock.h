@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Mutexes, condition variables, reader-writer locks and thread-specific pointers: README-tools,
 // "Error-checking System Mutexes and Condition Variables", "Reader/Writer locks", "Thread-specific
 // data". Include <gasnet_tools.h>, not this file.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Counts zero bytes and computes a checksum, eight bytes at a time.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Environment variables for clients: numbers, sizes, and reports of the values in use.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fatal errors of programs that use the tools, and the functions that end a process.
 #include <signal.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Mutexes, condition variables and reader-writer locks for clients; with checks in a debug build.
 #include <errno.h>
 #include <pthread.h>

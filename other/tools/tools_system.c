@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Information about the host, the process and this build; limits and streams of the process.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The timers of the tools: a tick is a nanosecond of clock.h, so that no calibration is needed.
 #include <sys/time.h>
 #include <time.h>

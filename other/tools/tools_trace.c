@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages of the client to the trace and the statistics, and their masks.
 #include "trace_aids.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the library does for the macros of the tools about traces and statistics (gasnet_tools.h). A
 // process without a job, or without trace and statistics, does nothing.
 #ifndef AQ_TRACE_AIDS_H

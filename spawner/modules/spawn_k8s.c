@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Boot module k8s: Kubernetes has started this process in a pod of a StatefulSet, of an indexed Job
 // or of a JobSet, and it joins the processes of the other pods by spawner rendezvous. What is not
 // set comes from the pod:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Boot module slurm: in an allocation of Slurm, one srun starts the helper of each node, without
 // ssh and PMI. The nodes are those of the allocation, or those of it that the user names.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Boot module tm: in a job of PBS (OpenPBS, PBS Pro, Torque), the Task Management interface starts
 // the helper of each host, so that PBS accounts for the ranks and ends what is left of them. Its
 // library is loaded at run time.

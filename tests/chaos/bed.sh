@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # The network of tests/chaos/run. Three network namespaces; ranks with odd numbers live in the one
 # "there":
 #

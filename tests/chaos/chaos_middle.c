@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // chaos_middle LEFT RIGHT listener|middle RATE SEED: somebody without the key on the cable between
 // two hosts. Passes on what arrives at the interface LEFT to RIGHT, and the other way round.
 // "listener" passes on everything, and in RATE percent of the cases sends something of its own

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * chaos_work: a job that checks everything it does, for tests/chaos/run.
  *

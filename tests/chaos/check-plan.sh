@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # chaos-plan: equal seeds give equal schedules, different seeds different ones, and every fault
 # occurs.
 set -u

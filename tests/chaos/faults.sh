@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # The actions of each fault. A fault NAME (see plan.sh) has up to four functions:
 #
 #     before_NAME   before the job starts: may add variables of the job to $settings, words in front

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # One round of tests/chaos/run: starts the job, makes the fault, and judges the result.
 
 PATIENCE=60 # seconds after the expected end of a job, or after the fault that must end it

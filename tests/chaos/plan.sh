@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # The schedule of tests/chaos/run: the fault of each round and its parameters. The seed determines
 # all of it.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bad_calls: makes one wrong call, for the test that the message about it says what is wrong.
  *   bad_calls --list     prints a line for each mode: NAME END RANK PATTERN, see bad_calls.h

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The tables of wrong calls; each table ends with a row whose name is NULL.
 #ifndef BAD_CALLS_H
 #define BAD_CALLS_H

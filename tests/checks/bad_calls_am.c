@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong active messages: fixed payload.
 #include "bad_calls.h"
 

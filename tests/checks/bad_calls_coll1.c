@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong calls of the collectives of GASNet-1. Where the name has "both" in it, both ranks make the
 // call.
 #include <gasnet_coll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Calls at places where they are not allowed: CONTEXT/CALL. Put and get with wrong places:
 // PLACE/CALL.
 #include <gasnet_coll.h>

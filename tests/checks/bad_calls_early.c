@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Calls that need a job where there is none: before init, as before/CALL, and after an init that
 // has failed, as failed/CALL. They are fatal in every build.
 #include "bad_calls.h"

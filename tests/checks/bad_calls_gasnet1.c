@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong calls of GASNet-1. A mode whose name begins with "legacy" has been started by gasnet_init,
 // and unless "attach" or "early" is in its name by gasnet_attach.
 #include "bad_calls.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong calls on events, regions, barriers, locks and queries.
 #include "bad_calls.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong active messages: negotiated payload.
 #include "bad_calls.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong calls on remote atomics.
 #include "bad_calls.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong calls that are refused with an error code and a message: init, segment, registration.
 #include "bad_calls.h"
 

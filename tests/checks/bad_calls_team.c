@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong calls on teams. Where the name has "both" in it, both ranks make the call.
 #include "bad_calls.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong calls of non-contiguous put and get.
 #include <gasnet_vis.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Shell functions of the check-*.sh scripts in this folder, which run a program once in each of its
 # modes. $name is the current mode, the files out and err in $work have its output, $ran counts the
 # jobs, and $failed the failures.

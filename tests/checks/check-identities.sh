@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # identities: endpoints that accept only others with the same identity (identities.c).
 #   check-identities.sh START [NAME ...]   START: the function that starts a job (on_fake, on_udp ...), with
 #                                          its words; only checks whose names match a shell pattern

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # maps: wrong puts to segments of further endpoints (conform_maps wrong, or PROGRAM).
 #   check-maps.sh START PLACE=TEXT ...    each in a job of its own, which ends with one sentence that has the text
 #   START: the function that starts a job (on_fake, on_udp ...), with its words

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # check-shared-lines.sh THREADS OPERATIONS
 # Links shared_lines.c with the library that is instrumented for the thread sanitizer, and with
 # functions that record cache lines in place of the sanitizer's, and runs it.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Reserved and aligned segments (conform_space), by what they print.
 #   check-space.sh refused|stray|released|narrow|unaligned RANKS COMMAND ...    the command starts a program
 set -u

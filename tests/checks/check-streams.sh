@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # messages-stream-refusals: every rank tells in one sentence why a stream is refused, and a wrong
 # send is told at the rank that makes it.
 set -u

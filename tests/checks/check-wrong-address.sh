@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # wrong-address: puts, gets, atomics and the like to memory that their target does not have
 # (wrong_address.c).
 #   check-wrong-address.sh START return            one job with GASNET_ERRORS=return makes them all, and

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # wrong-peer: a peer sends messages that no correct library sends (wrong_peer.c has the list). Each
 # message must end the job with one sentence that names the peer, and must not change memory outside
 # of the segment. A pattern that begins with "harmless" says that the job may go on.

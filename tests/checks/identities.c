@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * identities: a job of 3 ranks. Endpoint 1 of ranks 0 and 1 has identity A, endpoint 1 of rank 2
  * has identity B, and endpoint 2 of each rank has none. identities accept      everything between

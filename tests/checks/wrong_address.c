@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // wrong_address: rank 0 of a job of 2 names memory that rank 1 does not have, in all ways, at all
 // places. wrong_address_everything is the same program, with all memory of rank 1 as its segment.
 //

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * wrong_peer: a job of 2 ranks in which rank 1 sends one message that no correct library sends.
  * Rank 0 has to end the job with one sentence that names rank 1, and to leave memory outside of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * wrong_peer: messages of streams and large messages that no correct library sends.
  */

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs inside the first of two virtual machines: connections of conduit ibv by datagrams between
 # hosts. 16 ranks connect to each other at the same time, over three rails, while the network loses
 # 5 % of all packets.

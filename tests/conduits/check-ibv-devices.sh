@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # ibv-devices, in a virtual machine: what conduit ibv reports about real verbs devices, which port
 # it uses, the results of registering memory with and without limits, that completions wake the
 # receive thread, and the message of a job that cannot run. With the argument "guest", runs the part

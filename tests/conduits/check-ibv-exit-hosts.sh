@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs inside the first of two virtual machines, with jobs on both. However a job ends, its exit
 # code is right, its output is complete, and no process and no resource of a verbs device is left on
 # either machine; also if the network is cut during the exit.

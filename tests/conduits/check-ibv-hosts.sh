@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs inside the first of two virtual machines, with jobs of conduit ibv on both. The jobs work if
 # the network loses packets, and end with the reason if a process is killed or the network fails.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs inside the virtual machine: a rank is killed in the middle of traffic over conduit ibv. The
 # job ends, and a message names the rank: a message of the launcher, or of the conduit if the
 # launcher cannot see the death.

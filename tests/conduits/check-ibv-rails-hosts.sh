@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # ibv-rails-hosts, inside the first of two virtual machines that two wires join, with a verbs device
 # on each: jobs over both wires while the second one loses packets; and when it is cut in the middle of
 # puts and gets, or of messages too, which the other one then does, between ranks that datagrams have

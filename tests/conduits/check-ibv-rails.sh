@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # ibv-rails, in a virtual machine with three verbs devices on links of their own: jobs of conduit
 # ibv over two and three ports, with as many queue pairs a peer or more; ranks with different numbers
 # of ports; links that go down in the middle, of the first port, too; and what gasnet_info says about

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # mpi-MPI-client: a client that calls both MPI and GASNet, over conduit mpi of the MPI $1, and the
 # messages about wrong use of either.
 set -u

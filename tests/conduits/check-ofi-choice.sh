@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # check-ofi-choice [list|refusals|ranks]: the choice of a provider as a user meets it. list: what
 # gasnet_info prints; refusals: settings that leave no provider; ranks: ranks that choose
 # differently. FI_PROVIDER hides hardware that a machine may have.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # check-ofi-fake: conduit ofi with the fake provider (fake_provider.c), which lacks what its words
 # say. Without arguments, a part of the conformance suite runs for each row of the table below, in
 # seconds; "all" runs many more rows, in minutes. Other arguments are rows:

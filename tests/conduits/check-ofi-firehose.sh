@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # check-ofi-firehose: conduit ofi registers memory when it uses it. The fake provider (fake_provider.c)
 # demands registration. It ends a rank whose memory is registered twice, or beyond the budget, or
 # closed while an operation uses it; and an access to memory that is not registered ends the job. The

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # check-ofi-lies: a provider that does not do what it offers, that loses a peer, or that takes fewer
 # receives than a job needs (the fake one, fake_provider.c). The conduit either does without, or one sentence of one rank ends the job.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # check-ofi-lost PROVIDER: a rank is killed while puts and gets are under way over conduit ofi. The
 # launcher names it, and the job ends with 137.
 set -u

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The fake conduit: a network for tests, between processes of one host, as a module loaded at run
 // time. Unless AQ_FAKE_EXPOSE is set, it has only the mandatory operations, so that the core uses
 // its defaults for the other operations (put and get over active messages, negotiated payload in a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Exposed memory for the fake conduit, which reads it through the system (process_vm_readv) as a
 // device would do: in later polls, and only while it is exposed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Injected faults: which sends the fake conduit refuses, and which arrivals it holds back.
 //
 // Always true: each process has one sequence of random decisions, which AQ_FAKE_SEED and the rank

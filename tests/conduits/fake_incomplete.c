@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A module of the right version that lacks mandatory operations: the library must refuse it when it
 // loads the module, and not crash at the first message.
 #include "../../core/conduit.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The fake provider of libfabric: a provider for tests, between processes of one host. libfabric
 // loads it when FI_PROVIDER_PATH names the folder with libfake-fi.so. Its endpoints are FI_EP_RDM,
 // and it makes progress when the application reads a completion queue.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The fake provider of libfabric: what its files share. fake_provider.c says how to use it.
 //
 // What is always true:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Address vectors of the fake provider.
 //
 // A name is the endpoint's id in four bytes, then bytes of a pattern up to the length of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Atomics of the fake provider: integers of 32 and 64 bits.
 #include "fake_provider.h"
 

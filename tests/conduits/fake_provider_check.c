@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Checks the fake provider (fake_provider.c) with libfabric alone: two processes exchange messages,
 // put, get and use atomics, once for each row of a table of FAKE_OFI. Other rows expect a fault.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the fake provider ends the process, for all of its files.
 #ifndef AQ_TESTS_FAKE_PROVIDER_DIE_H
 #define AQ_TESTS_FAKE_PROVIDER_DIE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Endpoints of the fake provider: their set-up, options and end.
 #include "fake_provider.h"
 

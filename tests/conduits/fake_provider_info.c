@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fi_getinfo of the fake provider: what it offers, compared with the application's hints.
 #include "fake_provider.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory registration of the fake provider.
 #include "fake_provider.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The calls of fi_msg(3) of the fake provider.
 #include "fake_provider.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operations of the initiator, from the call until the completion, and the calls of fi_rma(3).
 #include "fake_provider.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One of two processes that use a provider of libfabric: what fake_provider_check.c builds upon.
 //
 // Every function ends the process with a sentence and status 1 when it fails, unless its comment

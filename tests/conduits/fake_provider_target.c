@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the target of an operation does when the operation has arrived completely.
 #include "fake_provider.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the fake provider moves bytes: datagrams between sockets of the abstract name space.
 //
 // An endpoint has one socket, whose name follows from its id. The kernel keeps the datagrams of one

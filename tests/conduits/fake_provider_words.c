@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "fake_provider_words.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The words of FAKE_OFI and the presets of the fake provider. fake_provider.c describes each word.
 #ifndef AQ_TESTS_FAKE_PROVIDER_WORDS_H
 #define AQ_TESTS_FAKE_PROVIDER_WORDS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A module that brings a setting whose name the library has already: the library refuses the
 // module, with a sentence that names both owners.
 #include "../../core/conduit.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A module of an older contract, version 1.9: the library must refuse the module before it reads
 // any member behind the version.
 #include "../../core/conduit.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Measures how long it takes to find pinned memory: firehose_speed [REGIONS [HITS]] prints the
 // nanoseconds of a hit, for own memory and for a peer's memory, first on random pages of regions of
 // 128 KiB, then always on the same page. No memory is really pinned.

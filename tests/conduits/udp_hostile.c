@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // udp_hostile MODE N COMMAND...: runs a job of conduit udp, authenticated by MODE
 // (GASNET_UDP_AUTH), in a network namespace with a man in the middle: a firewall drops every
 // datagram of the job, and this program forwards it to its receiver. It attacks N of the datagrams:

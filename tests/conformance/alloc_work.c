@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory for messages that the processes of a host map (gasnetx_Msg_Alloc). The kernel refuses that
  * a process reads or writes the memory of another one, so long messages between other memory travel
  * in pieces, and the ranks count these.

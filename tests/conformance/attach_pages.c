@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * attach_pages BYTES: attaches a segment of so many bytes (K, M and G allowed), and rank 0 prints
  * for each rank in turn: its address, the bytes of it that have memory then, those of them in huge

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What all subtests use: checks, patterns of bytes, handler indices, slots of the inbox. */
 #include "conform.h"
 #include "conform_refuse.h"

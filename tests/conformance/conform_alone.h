@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Checks of the programs that run alone, without the table of conformance tests.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Active messages with a fixed payload: arguments, sizes, local completion, tokens. */
 #include "conform_argn.h"
 

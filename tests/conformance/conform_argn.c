@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions that choose among the calls of the API by the number of arguments. */
 #include "conform_argn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * conform_attentive: with GASNET_RCV_THREAD, handlers and collectives go on while the program does
  * not call the library. Thread mode parsync. Rank 0 sends questions; the other ranks wait for them

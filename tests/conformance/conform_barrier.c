@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Barriers: of a team, several at once, thousands in a row; the split-phase barrier with ids. */
 #include "conform.h"
 

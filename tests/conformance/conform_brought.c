@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * conform_brought: segments in memory that the client brings, which neighbours reach by a copy of
  * the kernel.

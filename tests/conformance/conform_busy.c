@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * conform_busy: rank 0 does not call the library, or no rank sends it anything, while a test may
  * stop one of the processes. For the tests of how a network handles that.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives: broadcasts and reductions of every size, type and operation, also many at once. */
 #include "conform.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives of GASNet-1: each with every synchronization mode, many roots and sizes. */
 #include "conform.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Several threads make collective calls at the same time. Each thread uses its own teams, which no
  * other thread of its process uses, and makes its calls in the same order on every rank.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The counters of aqueduct.h: exact for messages, puts, gets and drops, for endpoint 0 and a
  * further one, and readable without a call. */
 #include "conform.h"

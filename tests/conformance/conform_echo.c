@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The echo of conform_argn.h: handlers with 0..16 arguments. The values are computed from the
  * sender, the number of arguments and the direction, so the receiver knows what to expect.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Active messages between further endpoints: their handlers, their tokens, and threads that have an
  * endpoint each. */
 #include "conform.h"

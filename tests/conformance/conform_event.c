@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Events: arrays with and without invalid entries, leaf events, thousands outstanding. */
 #include "conform.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Segment mode everything: all memory of a process is its segment, so that peers can access stack,
  * heap and globals. */
 #ifndef _GNU_SOURCE

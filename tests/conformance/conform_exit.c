@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * conform_exit: ends in the way that its arguments name, for the tests of launchers. It prints
  * nothing but the texts below.

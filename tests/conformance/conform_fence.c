@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Extensions of Aqueduct: local and global fences, and puts that notify their target. With
  * CONFORM_COUNT=N a put between ranks must be N messages: 1 over udp, 0 through mapped memory. With
  * CONFORM_SPARE=M the conduit may send M messages of its own beside a test, such as credits. */

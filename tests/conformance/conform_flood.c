@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Floods of active messages: exact counts, no deadlock, a sleeping target, IMMEDIATE. */
 #include "conform_argn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams of further endpoints: messages, puts and gets, atomics and collectives. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* GASNet-1: start, tables about the nodes, locks, barriers. */
 #include "conform_gasnet1.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* GASNet-1 in the suite: how a job starts, and the subtests of GASNet-1. */
 #ifndef CONFORM_GASNET1_H
 #define CONFORM_GASNET1_H

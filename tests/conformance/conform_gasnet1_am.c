@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The messages of GASNet-1: every category and number of arguments, by the calls that name the
  * number and by those that infer it. */
 #include "conform_gasnet1.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Puts, gets and memsets of GASNet-1, and the ways to wait for them. */
 #include "conform_gasnet1.h"
 

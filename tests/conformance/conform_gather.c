@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Extensions of Aqueduct: gather, scatter, all-to-all and scans, of every size, many at once, in
  * several teams. With CONFORM_COUNT=N an all-gather or all-to-all must be N messages of each rank;
  * with CONFORM_NO_READS odd ranks cannot read the memory of others. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Registration of handlers: fixed indices, indices chosen by the library, several calls. */
 #include "conform.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The limits of collectives: each value from one end of the range to the other moves the same
  * bytes, and what is not legal changes nothing, at any rank. */
 #include "conform.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * conform: runs subtests of the conformance suite by name.
  *   conform [--list] [--threads T] [--seed S] [--repeat K] NAME...|all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * conform_maps: segments of further endpoints, which neighbours map.
  *   mapped          puts, gets, Longs and the like to them; those of neighbours are not counted,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * conform_memory: puts and gets of two ranks, for the tests of the memory that a network keeps
  * registered.

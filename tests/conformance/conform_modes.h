@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs of several modes: PROGRAM MODE ARGUMENT ... */
 #ifndef CONFORM_MODES_H
 #define CONFORM_MODES_H

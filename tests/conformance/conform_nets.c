@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Broadcasts and reductions between ranks that share no memory: what they send, and that all ranks
  * get the same bits. With CONFORM_COUNT=N (over a conduit that counts bytes) no rank may send more
  * than large operations need, and a reduction of 8 bytes to all must be N messages of each rank;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Active messages with a negotiated payload: prepare, fill, commit or cancel. */
 #include "conform_argn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Queries: rank and position, objects, limits, segments. */
 #include "conform.h"
 

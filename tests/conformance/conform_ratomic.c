@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Remote atomics: each operation on each type against a serial model, and under contention. */
 #include "conform.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* System calls that the kernel refuses. */
 #ifndef CONFORM_REFUSE_H
 #define CONFORM_REFUSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Put and get: all sizes, alignments and variants, local completion, values, order. */
 #include "conform.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Broadcasts and reductions of every size, from and to memory in the segment and outside of it, as
  * ranks that share memory do them in different ways. With CONFORM_NO_READS=odd odd ranks cannot
  * read the memory of others through the kernel, with =all no rank can. With CONFORM_COUNT=N a call

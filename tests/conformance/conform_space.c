@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * conform_space: the reserved segment, and segments at the same address at all ranks.
  *   reserved        1 TiB at every rank, with blocks of 64 KiB that one or every rank has allocated

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "conform_stations.h"
 
 #include "conform_alone.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Further endpoints and their segments, for the programs conform_maps and conform_brought.
  */

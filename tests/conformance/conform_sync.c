@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting, wait modes, settings from the environment, handler-safe locks. */
 #include "conform.h"
 

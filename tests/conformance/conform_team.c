@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams other than the primordial one, TM-pairs, and additional endpoints with own segments. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Several client threads per rank send, poll, wait and hold locks at the same time. */
 #include "conform.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Non-contiguous put and get: random shapes and every way to complete, checked against a serial
  * model that knows the place of each byte; peer completion; the GASNet-1 forms.

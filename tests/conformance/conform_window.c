@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Windows: the receive sides of further endpoints, the threads that are bound to them, and
  * endpoints that come and go. Over a conduit without windows the messages still arrive. */
 #include "conform.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Long messages with two sides that the network device reads from the memory of the sender: rank 0
  * sends to rank 1, which counts how the bytes came.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * exit_ways: every way in which a job can end, for tests/launch/exit-ways.sh.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Flow control of messages with two sides and large messages: limits, stop, start and drop. Every
  * rank sends to the next one.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A job that grows (gasnetx_Job_Grow): old and new ranks send messages, put, get and run
  * collectives on the teams of old ones, new ones and all.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Large active messages (aqueduct_large.h): sizes, order, parameters, receives and forwards in all
  * combinations, a slow destination, wrong calls, threads.
  *

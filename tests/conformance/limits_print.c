@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * coll_limits: rank 0 prints each limit of collectives: name, least, largest, default and present
  * value, or "differs" in place of the value if another rank has another one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages with two sides (aqueduct_msg.h): every rank sends to every rank, and checks what it
  * receives: order, wildcards, sizes, teams, probes, cancellation, persistent requests.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A client that calls MPI itself, between calls of GASNet. Its argument is one of:
 //   ours      the library initializes MPI, and gasnet_exit finalizes it
 //   theirs    the client initializes MPI, and gasnet_exit finalizes it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * peer_bytes: each rank prints its number; rank 0 also prints how many ranks there are, and how
  * many bytes it has allocated by the end of init. The difference between two jobs tells what a peer

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A client like the runtimes of PGAS languages: it uses GASNet-1 and GASNet-EX side by side, a
 // thread that polls, tasks that messages start, blocking waits in several threads, and names that
 // are in no specification (docs/api.md). Its argument is one of:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams: group communication, and streams in which some ranks have no part. */
 #include "streams_work.h"
 

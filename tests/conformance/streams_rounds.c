@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams: rounds of synchronizing handlers, and filters. */
 #include "streams_work.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams (aqueduct_stream.h): messages along trees of several shapes; each subtest checks order,
  * rounds, limits, counts or group communication.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the parts of streams_work share. */
 #ifndef STREAMS_WORK_H
 #define STREAMS_WORK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Sends a known number of everything between all pairs of ranks, from each of its threads, and
  * prints what the lines of the traffic matrix must be:
  *

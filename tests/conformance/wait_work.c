@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The descriptor that wakes a client (gasnetx_Wait_Descriptor), waiting for requests and
  * descriptors together, and levels of progress.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Checks of the fuzzers: a broken invariant ends the process, which the fuzzer reports.
 #ifndef AQ_FUZZ_CHECK_H
 #define AQ_FUZZ_CHECK_H

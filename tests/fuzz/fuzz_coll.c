@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the message parts of collectives. Build with clang -fsanitize=fuzzer,address,undefined
 // and run with the folder corpus-coll.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the datagrams by which conduit ibv makes connections. The first byte of an input says
 // whether the proof in the rest is replaced by a valid proof, which only a rank of the job can
 // make. Invariants: without a valid proof nothing is accepted; an accepted datagram names another

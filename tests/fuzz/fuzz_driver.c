@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs a fuzzer without libFuzzer: fuzz_NAME CORPUS ROUNDS. The inputs are each file of the folder
 // CORPUS, then ROUNDS mutations of these files. The mutations are the same in each run, so that a
 // failure can be repeated.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the private data with which a connection of conduit ibv begins. The first byte of an
 // input says whether the proof in the rest is replaced by a valid proof, which only a rank of the
 // job can make. Invariants: without a valid proof nothing is accepted; accepted data name another

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the readers of host lists and of GASNET_MASTER. Invariants: no row has a name or a user
 // that a remote shell could take for an option, and each rank is placed on a host of the list; a
 // place to meet has a host and a port.

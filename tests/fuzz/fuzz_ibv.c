@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of GASNET_IBV_PORTS. Invariants: a text is a filter, or is refused with a sentence that
 // names a position in the text; and the verdict of a filter about a port is the best of the
 // verdicts of its entries.

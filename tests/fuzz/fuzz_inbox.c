@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the order and the rounds of messages of streams, whose numbers and times of arrival
 // peers choose. Build with clang -fsanitize=fuzzer,address,undefined and run with the folder
 // corpus-inbox.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the packets of conduit ofi. The first byte of an input says whether the rest gets the
 // number of this job, which only a rank of the job knows. Invariants: without that number nothing
 // is accepted; an accepted header names a rank of the job and a class; the parts of each frame are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the sealed streams of the launcher's links, with an attacker. The input is a sequence
 // of actions: seal a text, or deliver, change, cut, replay or insert some bytes. Invariants: the
 // receiver gets a prefix of the sealed text, and keeps fewer bytes than one record.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the input during the start of a job: frames, messages, collective steps. Invariants: no
 // reader reads past the end of the input, and every accepted value is legal.
 #include <stdbool.h>

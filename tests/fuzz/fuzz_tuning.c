@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the reader of tuning files. Invariants: all limits are in their ranges; a refusal says
 // why, in one line, and leaves the defaults.
 #include <string.h>

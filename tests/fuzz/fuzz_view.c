@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the readers of gasnet_view: of traffic matrices, and of traces. Invariants: a refusal
 // says why, in one line; what is taken can be drawn and summed up.
 #ifndef _GNU_SOURCE

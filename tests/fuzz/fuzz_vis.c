@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the packed messages of non-contiguous transfers. Build with
 // clang -fsanitize=fuzzer,address,undefined and run with the folder corpus-vis.
 //

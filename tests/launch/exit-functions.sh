@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Shell functions for the tests of job exits, in addition to those of the launch tests:
 #   prepare CONDUIT SPAWNER     sets launch (the words that start a job, without -n and the program)
 #                               and program

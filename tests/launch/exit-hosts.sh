@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # exit-hosts: jobs that mpirun starts on several hosts. The bootstrap carries an exit to the ranks
 # of one host only, so ranks tell each other over the network. The hosts are namespaces of process
 # ids. mpirun's exit code is 0 only if all ranks left in good order.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # exit-kill-any: kill -9 of any process of a job (rank, helper or launcher), at any moment from its
 # start to its end, leaves no process behind. The job ends in time, with an exit code that reports
 # the kill.

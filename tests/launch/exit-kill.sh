@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # exit-kill: kill -9 of any process of a job (rank or launcher), at any moment from its start to its
 # end, leaves no process behind. The exit code is right, and the launcher names the rank.
 #   exit-kill.sh CONDUIT RANKS [TIMES]    EXIT_KILL_TIMES in the environment replaces TIMES

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # exit-silent: the helper of a host is stopped, as if an attacker on the network withheld its
 # messages; its connection stays open. The user is warned once. When the helper continues, the job
 # goes on and ends as usual.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # exit-ways: for every way to end a job, the exit code is right, the output is complete, and no
 # process is left.
 #   exit-ways.sh CONDUIT SPAWNER RANKS [ROUNDS [WAY ...]]   the ways of exit_ways, ROUNDS times each

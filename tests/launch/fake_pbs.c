@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Plays the library of PBS for boot module tm: a task is a process on this host, whose host name is
 // the line of PBS_NODEFILE, in a namespace of its own. FAKE_PBS names the call that fails.
 #define _GNU_SOURCE

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # grow-ends CONDUIT: how a job ends that has grown, or that cannot grow.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # grow-kill CONDUIT KILLS: a random rank is killed while a job grows twice under traffic. The job
 # ends with the code of the kill, or has ended before; no process is left. More kills are for people.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # grow-refusals: what --reserve and gasnetx_Job_Grow refuse, each with one sentence.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-bind: the processors of ranks: bound to cores of their own, left alone, refused. In
 # namespaces of its own, because other jobs of this host may have bound ranks too.
 set -u

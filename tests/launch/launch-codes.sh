@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-codes: the exit code of a job, from the launcher and from a bare executable.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-custom: jobs that a command of the user starts, as in GASNet: GASNET_SPAWNFN=C,
 # GASNET_CSPAWN_CMD.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-deaths: the launcher tells the exit code of a job that mpirun starts from what ranks report
 # and how they die, whatever the code of mpirun; and mpirun's code where no rank reports.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-debugging: variables for debugging: backtraces, and waiting for a debugger.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

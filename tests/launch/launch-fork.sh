@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-fork: where the system refuses a child that shares the memory and the files of the launcher
 # (EINVAL, as qemu-user does), the launcher forks, and says what exec says.
 set -u

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Shell functions for the launch tests. Each test is a script that exits with 0 (passed), 1 (failed)
 # or 77 (skipped), and finds the programs of the build in $AQ_BUILD.
 

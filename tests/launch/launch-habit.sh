@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-habit: a program of conduit udp without a launcher, `program N arguments`.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

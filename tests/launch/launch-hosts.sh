@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-hosts: spawner ssh without a network. A shell of the test replaces ssh and runs commands on
 # this host, so the test needs no privileges. Real hosts: tests/beds/netns.
 set -u

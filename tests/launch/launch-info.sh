@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-info: what gasnet_info prints about this host and about the variables.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-input: standard input goes to rank 0.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-kill: after kill -9 of any process of a job, no process is left.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-layout: over smp, functions, variables, libraries and the heap have the same addresses in
 # all ranks.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-limits: a job that needs larger files than the limit allows (ulimit -f) ends with a
 # sentence about the limit, not by a signal: shared memory, and output into a file.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-memory: a job with more ranks than memory allows is refused before any rank starts. The
 # memory is that of a control group made for the test.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-mpirun: jobs that each installed mpirun starts: exit codes, leftovers, udp and smp; and
 # spawner mpi of the launcher: its command and what it refuses.
 set -u

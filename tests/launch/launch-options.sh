@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-options: illegal options are refused with one sentence and exit code 2.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

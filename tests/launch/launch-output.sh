@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-output: whole lines, labels, partial lines, readers that are slow or gone.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-pages: the pages of a segment after attach: none, all of them (GASNET_SEGMENT_TOUCH), huge
 # ones (GASNET_USE_HUGEPAGES), from the pools of this host or from the kernel, or a sentence of one
 # rank where there are none of these.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-pairing: a program that is linked for another conduit than the launcher's name says prints
 # one line about that, and runs. A pair that the user asked for, or one that matches, prints
 # nothing.

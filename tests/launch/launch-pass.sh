@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-pass: arguments, variables, processors, -t and -v.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-plain: programs that do not use GASNet.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

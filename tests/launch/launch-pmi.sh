@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-pmi: jobs that mpirun starts and whose ranks join over PMIx (Open MPI) or PMI-2 (MPICH),
 # without any MPI: exit codes, leftovers, a launcher that is killed.
 set -u

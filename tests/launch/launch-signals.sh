@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-signals: signals to the launcher reach every rank.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

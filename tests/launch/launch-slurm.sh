@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-slurm: jobs that srun starts in a private Slurm (tests/beds/slurm), over PMIx and over
 # PMI-2, without any MPI: exit codes, leftovers, placement by the allocation, and srun without PMI.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-strangers: a stranger without the key calls the launcher while it starts the hosts: 300
 # times with its own bytes, then so often and silently that every place for callers is taken. The
 # job starts, and a few lines report the calls.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-tamper: an attacker between the hosts of a job of spawner ssh forwards their messages
 # (tamper_shell). If it changes, drops, replays or inserts bytes in the middle of the job, none of
 # them reach a rank or the user: the job ends with a sentence that names host and address. While the

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-tuning: all ranks have the limits of rank 0's tuning file, and a file that cannot be used
 # costs one sentence.
 set -u

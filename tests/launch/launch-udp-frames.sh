@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-udp-frames: the number of messages and puts per datagram of conduit udp, and of datagrams
 # per put, from gasnet_perf and the counters.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-udp-gone: a rank whose UDP socket was closed by other code reports that in one sentence,
 # and the job ends.
 set -u

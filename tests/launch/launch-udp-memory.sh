@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-udp-memory: arrived data of conduit udp takes bounded memory for all peers together, and
 # data without room is not lost.
 set -u

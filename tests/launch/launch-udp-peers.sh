@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-udp-peers: silent peers of conduit udp. A peer that computes is waited for, with few
 # datagrams; a peer that dies ends the job; with GASNET_UDP_PEER_TIMEOUT a stopped peer ends the job
 # too.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-udp-silence: a network that carries no datagrams keeps a job from starting, with a message
 # that names the remedy. A rank that computes for long is reported once, without other consequences.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-udp: what a job over udp reports about a bad interface, name or ports, and what it does
 # with foreign datagrams.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-variables: effects of good and bad values of the variables, with and without a launcher.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # modules-load: boot modules that are loaded at run time (spawner/aqueduct_spawn.h): their calls,
 # hosts, threads, priorities and faults, with modules that start all helpers on this host
 # (spawn_here.c); and those that are refused. modules-load.sh threads has the threads only.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # modules-recipes: the recipes of examples/clusters are whole: YAML, shell, the packages of the
 # image, and a row in README.md for each. Others run them: rendezvous-k8s, modules-slurm, modules-tm.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # modules-slurm: boot module slurm, in allocations of a private Slurm of three nodes
 # (tests/beds/slurm): by priority and by name, hosts, exit codes, deaths, and what is left.
 set -u

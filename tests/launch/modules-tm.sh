@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # modules-tm: boot module tm, in a job of PBS that a library of the test plays (fake_pbs.c).
 set -u
 . "$(dirname "$0")/launch-functions.sh"

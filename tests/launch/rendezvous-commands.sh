@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # rendezvous-commands: the commands that the launcher prints start a job; the files with the key;
 # options that have no meaning there.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # rendezvous-faults: whatever is wrong with the start of a job is told in one sentence, all
 # processes end, and none hangs.
 set -u

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Shell functions for the tests of spawner rendezvous, in addition to those of the launch tests. The
 # processes of a job are started one by one; each has a name, and its output is in $work/NAME.out
 # and $work/NAME.err.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # rendezvous-kill NET: any process of a job may die, at any time, and signals may reach any of the
 # processes that the user started: all others end, with an exit code that says so, and none is left.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Starts the processes of a job one by one on this host, as a batch script would (spawner
 # rendezvous), in place of a launcher: rendezvous-run.sh -n RANKS program arguments. The key is in
 # $GASNET_KEY_FILE. A signal goes to the process of rank 0. The exit code is that of the last process

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # rendezvous-signals NET: signals to the process of rank 0 reach all ranks, those to another process
 # its rank alone, except for those that end the job; and those of a terminal reach each rank once.
 set -u

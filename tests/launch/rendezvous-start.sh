@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # rendezvous-start NET: processes that are started one by one find each other, in any order; exit
 # codes, output, input, arguments and environment are each process's own.
 set -u

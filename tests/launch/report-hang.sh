@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # report-hang: a job whose rank 0 reads and whose rank 1 waits for it reports what both do, and goes
 # on.
 #   report-hang.sh CONDUIT    udp, ibv or ofi, whose counters must be printed too

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A boot module for tests: it starts the helpers of all hosts on this host. The environment says
 // how it behaves; the file HERE_LOG gets a line for each call. Compiled with other names, versions
 // and tables by modules-load.sh.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # start-many NET: 1,024 ranks on this host start, and what rank 0 keeps of each peer by the end of
 # init is bounded. Over udp they are in neighbourhoods of 16.
 set -u

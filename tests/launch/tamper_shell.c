@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A remote shell with an attacker on the network: tamper_shell [options] host command
 //
 // It runs the command on this host. It gives the helper its own port instead of that of the process

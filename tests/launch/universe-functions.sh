@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Shell functions for the tests of universes, in addition to those of the launch tests. Each test
 # has a universe of its own: its socket is in a folder of the test.
 export GASNET_UNIVERSE=$work/u

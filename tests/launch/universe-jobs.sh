@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Many jobs in a universe of this host: one after the other (30, or universe-jobs NUMBER), then 8 at
 # once. Nothing of them is left in its daemon: no process, no descriptor, no memory.
 set -u

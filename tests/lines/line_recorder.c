@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Records the accesses of instrumented code by cache line; see line_recorder.h. */
 #include "line_recorder.h"
 

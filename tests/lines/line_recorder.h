@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which threads access which cache lines. The library is compiled with -fsanitize=thread, which
  * calls a function before each access to memory that other threads may see. line_recorder.c has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * shared_lines THREADS OPERATIONS
  * Each thread is bound to an endpoint of its own, and sends Shorts to that endpoint of this rank,

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # model-*: spin explores all executions of a model and finds no error.
 #   check-model.sh NAME [MACRO [OPTION ...]]
 # MACRO, such as -DSTAR, is defined for the model tests/model/NAME.pml; OPTION is an option of pan.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # model-weak-*: an order of memory accesses is enough for processors that reorder them, and each of
 # its parts is needed.
 #   check-weak.sh NAME MACRO BROKEN ...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The credits of conduits/common/credit.h, for spin:
  *
  *     spin -a credit.pml && cc -DSAFETY -o pan pan.c && ./pan

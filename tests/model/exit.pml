@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The election of a master and the broadcast of the end (core/exit_election.c), over a network that
  * loses up to LOSSES messages, with up to DEATHS dead ranks. LEAVERS of N ranks want to leave, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* How a reader of conduit ibv grants a ring and takes it back (conduits/ibv/ibv_ring*.c), for spin:
  *
  *     spin -a ibv_ring.pml && cc -DSAFETY -o pan pan.c && ./pan

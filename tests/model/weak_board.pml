@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The boards of a team (extended/coll_board.h), on processors that reorder accesses: see
  * weak_memory.pml.
  *

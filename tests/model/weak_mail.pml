@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A message through a mailbox, and the sleep of its receiver (conduits/common/mail_ring.c with one
  * thread that receives, mailbox_sleep.c), on processors that reorder accesses: see weak_memory.pml.
  *

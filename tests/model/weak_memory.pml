@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of processors that reorder accesses, for the models weak_*.pml, which include this file.
  *
  * The rules are those of C11, as far as they can be executed step by step:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Checks that a file is in the text exposition format, as gasnet_top writes it: a HELP and a TYPE
 # line, then all samples of that metric, each with a value and other labels than the ones before.
 function fault(what)

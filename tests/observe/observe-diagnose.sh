@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-diagnose: a job that hangs in one of several ways is diagnosed right.
 #   observe-diagnose.sh [LAUNCHER]
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-matrix-refused: a file that cannot be written costs a sentence, and the job goes on.
 set -u
 variable=GASNET_TRAFFIC

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-matrix: the traffic matrix has the lines of a program that knows what it sends.
 #   observe-matrix.sh RANKS THREADS START ...   START: the function that starts a job, with its words
 # TROUBLE: no_room or resent, of which there must be some.

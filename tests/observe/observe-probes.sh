@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-probes: the library has the probes of gasnet_probes(7), and the scripts for bpftrace answer
 # their questions: they count the messages of a program that knows what it sends, and see puts,
 # gets, waits and packets that are lost. The job uses a copy of the library, because probes act on

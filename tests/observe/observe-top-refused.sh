@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-top-refused: what gasnet_top says if it cannot show a job.
 set -u
 . "$AQ_SRC/tests/launch/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-top-screen: the screen of gasnet_top in a terminal, driven by its keys.
 #   observe-top-screen.sh RANKS
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-trace-clocks: the clocks of the hosts of a trace are those of the first one, within the
 # error that it states. Each rank is a host, whose clock is 100 s ahead of the one before it, and
 # runs 0.02 % faster.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-trace-gasnet: each variable of GASNet about traces and statistics does what it says, or
 # says why not.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-trace-refused: what a trace cannot do costs a sentence, and the job goes on.
 set -u
 variable=GASNET_TRACE

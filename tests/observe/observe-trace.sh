@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-trace: the trace of a program that knows what it sends has each of its operations, and an
 # arrow from each message to its handler. With little memory for events, what is left fits together.
 #   observe-trace.sh RANKS THREADS START ...   START: the function that starts a job, with its words

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-view-job: the summary of the trace of a job and its traffic matrix agree.
 #   observe-view-job.sh START ...   START: the launcher, with its words
 set -u

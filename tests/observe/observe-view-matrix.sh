@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-view-matrix: gasnet_view draws the matrix of a job of 4 ranks, and one of 4,096 ranks that
 # this script makes up; wrong words and files get one sentence.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-view-otf2: the archives of gasnet_view trace --otf2 have what the trace has, and another
 # program (otf2-print) reads them; a directory that cannot be taken gets one sentence.
 #   observe-view-otf2.sh RANKS   ranks of a job whose trace is converted, too

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-view-signal: at a signal each rank adds its lines, also one that hangs in a handler.
 #   observe-view-signal.sh START ...   START: the launcher, with its words
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # observe-view-trace: gasnet_view sums up a trace whose numbers are known (view-trace.json), makes a
 # page of it that needs no network and draws in a browser, and a picture; wrong files get one
 # sentence.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Shell functions for the tests of files of the traffic matrix and of the trace that cannot be
 # written. The caller sets $variable, the one that names the file.
 # shellcheck shell=bash disable=SC2154

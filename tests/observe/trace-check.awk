@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Checks a trace of traffic_work: the file `expected` has what the program says that it sent, and the
 # trace follows. Prints what is wrong, and exits with 1 then.
 #   -v ranks=N       ranks of the job

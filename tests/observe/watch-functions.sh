@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Shell functions for the tests of gasnet_top. Needs launch-functions.sh.
 # shellcheck shell=bash
 

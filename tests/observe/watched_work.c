@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A job for those who watch: it does something that a reader has to tell, and then stays there
  * until its standard input ends (rank 0 reads it), or until it is killed.
  *

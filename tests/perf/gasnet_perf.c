@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* gasnet_perf: latency, rate and bandwidth of a GASNet, next to the raw limits of the machine. */
 #include "perf.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Active messages: round trips, a request answered by a request, floods. */
 #include "perf.h"
 

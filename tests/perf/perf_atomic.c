@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Remote atomics on one 8-byte integer in the peer's segment: blocking latency, NBI rate. */
 #include "perf.h"
 

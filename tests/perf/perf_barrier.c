@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The barrier over all ranks, and a lower bound of its time if ranks share processors. */
 #include "perf.h"
 

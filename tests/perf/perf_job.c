@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The job of gasnet_perf: its start, its segments, and its phases.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A measurement finds a batch size, which warms up, runs batches and reports the median. */
 #include "perf.h"
 

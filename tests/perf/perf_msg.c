@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages with two sides: round trips, and the rate of those that find a receive posted. Only
  * where the GASNet has them (aqueduct_msg.h). */
 #include "perf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of gasnet_perf. Every rank parses it; rank 0 prints messages about it. */
 #include "perf.h"
 

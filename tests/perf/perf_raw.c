@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The raw limits of the machine, without GASNet: a cache line that travels from one processor to
  * another and back, a context switch, a copy. Rank 0 measures with a child process, while all other

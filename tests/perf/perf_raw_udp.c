@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The raw limits of UDP on this machine, without GASNet: a round trip of a datagram between two
  * processes that spin on connected sockets, and a stream of large datagrams.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The output of gasnet_perf: a table, or one JSON object per line. */
 #include "perf.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Put and get: blocking latency, NBI rate, NBI bandwidth. */
 #include "perf.h"
 

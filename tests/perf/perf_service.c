@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A program whose threads poll beside threads that work, as libraries on top of GASNet have it: in
  * each rank a service thread polls for ever, and --threads workers take locks and wait. All ranks

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A job that does nothing. Its run time is the time to start and end a job. */
 #include <gasnetex.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One of the threads of --threads: its endpoint and memory, and the operations that it measures.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tests by several threads of a rank (--threads). Thread 0 is the main thread; the others live from
  * the start of a test to its end. A batch is a round, in which every thread makes the same number

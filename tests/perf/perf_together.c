@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tests in which every rank takes part. Rank 0 chooses the number of operations of each batch while
  * it measures, and sends a command to every other rank: "n operations of so many bytes". n = 0 ends

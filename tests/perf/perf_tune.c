@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * gasnet_perf --tune FILE: finds limits of the library's collectives (aqueduct_coll.h) that are
  * better than the defaults on this machine, for this conduit and number of ranks.

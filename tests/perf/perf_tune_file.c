@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The file of gasnet_perf --tune: sections of other conduits and numbers of ranks stay, the section
  * of this job is written anew. aqueduct_coll(3) has the format.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Put and get of non-contiguous memory: the same blocks strided, as a vector, and by memcpy.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Functions for the scripts of this folder that measure what others do: launchers and their MPIs,
 # without this library. A script prints one line for each thing it has measured:
 #

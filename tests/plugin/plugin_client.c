@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A GASNet client that is a plug-in. Nothing but the plug-in refers to the library, and the host
 // unloads the plug-in.
 #include <gasnetex.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The functions of the plug-in. The host looks them up by name.
 #ifndef PLUGIN_CLIENT_H
 #define PLUGIN_CLIENT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program that does not use GASNet itself, and loads a plug-in that is a GASNet client:
 //   plugin_host PLUGIN stay      runs the plug-in, unloads it, and returns 0 from main
 //   plugin_host PLUGIN thread    the same, with a thread that ends after the plug-in is unloaded

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-abi: a program that was compiled for another binary interface or another thread mode is
 # refused at init, with one sentence that says what to do.
 set -u

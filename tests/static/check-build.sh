@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-VARIANT: builds the tree once more, in $AQ_BUILD/VARIANT, with warnings as errors.
 #   check-build.sh strict|asan|tsan
 #   check-build.sh fuzz PROGRAM ...

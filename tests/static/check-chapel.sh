@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-chapel: make install-chapel creates the tree of files that Chapel's build expects. A client
 # is compiled from it as Chapel does, whose own reader of package files only replaces ${name}.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-clients: properties that clients rely on although no specification has them (docs/api.md,
 # "Undocumented names that clients use"): system headers that our headers include, names whose
 # address is taken, a compilation without a thread mode, and the header of an MPI together with

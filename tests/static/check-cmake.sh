@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-cmake: a client that uses only CMake finds the installation, in its place and after a move,
 # with a target for each pkg-config package. A message names a missing component or version.
 set -u

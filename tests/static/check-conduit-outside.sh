@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-conduit-outside: follows the recipe of conduits/README.md for a conduit outside of the tree. A copy of conduit
 # smp under another name, built as a module with nothing but what is installed, carries the messages of jobs: of a
 # client, which finds them counted by the rings of that conduit, and of the conformance suite.

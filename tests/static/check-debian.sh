@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-debian: the Debian packages are built from the result of make dist; each installed file is
 # in exactly one of them, and a client builds and runs with the unpacked packages.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # static-format: every C file has the layout that clang-format gives it.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-fragments: an installation has what scripts and makefiles of clients expect: the release in
 # gasnet_config.h, the makefile fragments and pkg-config variables, and values of the expected form.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-headers: each installed header compiles alone, as C11 and as C++11, in every thread mode;
 # our headers give a program that includes <gasnetex.h> fewer than 3,000 lines after
 # preprocessing; and calls of the library take no stub of the PLT where the compiler can do without.

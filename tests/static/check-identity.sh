@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-identity: executables of clients contain text that says what they were built for, whether
 # they are linked with the shared libraries or with the archives, compiled with or without
 # optimization, as C or as C++.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # static-includes: file names are unique in the tree, no file includes a .c, includes between
 # folders follow the directions of docs/ARCHITECTURE.md, and no files include each other in a
 # circle.

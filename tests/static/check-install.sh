@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-install: the installation is sufficient for a client that uses only pkg-config.
 #   check-install.sh [CONDUIT]     only with the packages of this conduit
 set -eu

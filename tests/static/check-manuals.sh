@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-manuals: the manual pages are installed, mandoc finds no fault in them, and they name each
 # option of the programs and each environment variable.
 set -u

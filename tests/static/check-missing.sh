@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-missing: gasnet_info --missing finds the names of GASNet in a client's sources that the
 # headers lack, and nothing else; the list that it knows has every name of the specifications.
 set -u

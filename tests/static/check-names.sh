@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-names: every public name of the specifications, one a line in tests/static/api-names.txt, is
 # there for a client that includes the six headers: as a macro, or as a type, function, constant or
 # field.

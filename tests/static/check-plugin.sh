@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-plugin: a client may be a plug-in, linked with the shared libraries or with the archives: it
 # is loaded, runs a job, and is unloaded again or ends the job.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # static-runner: tests/run tells failing, hanging, skipping and littering tests from good ones.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

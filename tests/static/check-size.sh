@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # static-size: no source file has more than 1,000 lines.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

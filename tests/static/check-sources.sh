@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # static-sources: each C file of the tree is named in Makefile.am or in a conduit's Makefile.inc, and each file
 # named there exists. Files outside of a conduit's folder name the conduit in at most three lines.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-symbols: the shared libraries export the public names and nothing else: those of
 # tests/static/symbols.list, which debian/libaqueduct0.symbols has, too.
 #   check-symbols.sh --update    writes both anew, from the build in AQ_BUILD

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-tools: a client of the GASNet tools compiles in C11, gnu11 and C++11 against the installed
 # headers, and works without a job and with one; and a hello client does not read thousands of lines
 # of ours.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # build-values: the public constants and types are what tests/static/api-values.txt says, in C and
 # in C++, and a client in C++ may cast each handle to void * and to an integer and back.
 #   check-values.sh [TABLE]    another table than tests/static/api-values.txt

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A client of the tools, in C and in C++, without a job or with one: uses each macro and function
 // of README-tools that a unit test of the library cannot, since it depends on how a client is
 // compiled. check-tools.sh compiles and runs it. Prints "tools: ok"; ends with 1 and the place of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "child_errors.h"
 
 #include <setjmp.h>

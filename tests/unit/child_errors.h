@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Captures what a piece of code writes to standard error, for unit tests.
 #ifndef AQ_CHILD_ERRORS_H
 #define AQ_CHILD_ERRORS_H

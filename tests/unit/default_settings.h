@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Resets the settings to their defaults, for tests that set variables themselves.
 #ifndef DEFAULT_SETTINGS_H
 #define DEFAULT_SETTINGS_H

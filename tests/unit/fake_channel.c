@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Completion channels of no device, in place of those of libibverbs: nothing ever makes one
 // readable.
 #include <infiniband/verbs.h>

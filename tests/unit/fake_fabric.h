@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Several instances of conduit ibv in one process, connected by fake verbs devices that copy memory
 // at once, for tests that count the requests to the devices. All calls come from one thread, but
 // the send thread of a node may reap beside it.

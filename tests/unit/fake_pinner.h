@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A fake device that pins pages of a fake memory and detects wrong use.
 //
 // Each page has its own access rights. The device counts what is pinned and enforces a limit. Code

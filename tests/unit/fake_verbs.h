@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A fake device for tests of conduit ibv. It registers memory in a table, enforces limits, and
 // fails the test when code uses an invalid key. It touches no memory. Registration is thread-safe;
 // fake_verbs_use must not run at the same time as registration.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fake devices with extended reliable connections: 3 hosts with 4 ranks each, all in this process,
 // with the parts of conduit ibv that connect and send. The devices have what the specification says
 // of XRC: a sending queue pair reaches, by its receiving one, the shared receive queue that the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Shows how conduit ibv sees the devices of a host, without a job. Tests run this program in a
 // virtual machine.
 //

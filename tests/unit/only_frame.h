@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The one frame that was written, for tests of messages; after the headers of cmocka.
 #ifndef AQ_TEST_ONLY_FRAME_H
 #define AQ_TEST_ONLY_FRAME_H

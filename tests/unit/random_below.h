@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pseudo-random numbers for schedules, which a seed repeats.
 #ifndef RANDOM_BELOW_H
 #define RANDOM_BELOW_H

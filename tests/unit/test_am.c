@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Active messages: what each call passes to the conduit, what a handler receives, and what happens
 // when the conduit refuses a message. A stub conduit keeps the newest message.
 #ifndef _GNU_SOURCE

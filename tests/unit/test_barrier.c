@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Barriers: the step inside a neighbourhood and the step across neighbourhoods, each simulated in
 // one process in random order. No process may be released before all have arrived, and all
 // processes learn the joined vote.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Outstanding operations of threads, as fences see them: what counts, what is over, threads that
 // end, and the memory of the lists.
 #ifndef _GNU_SOURCE

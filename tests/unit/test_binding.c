@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which processors each rank gets: the rule, the layout of a host from its description, sets of
 // processors as text.
 #include <setjmp.h>

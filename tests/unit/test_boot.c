@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bootstrap: jobs of one and of many ranks; exchange, broadcast, barrier; the end of a job; invalid
 // control texts; merging of output.
 #ifndef _GNU_SOURCE

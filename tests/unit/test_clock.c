@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The clock never steps back, a sleep is never too short, and all processes share one clock.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives: the trees, for teams of every layout, and the operators.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Cookies: each cookie finds its own operation, once, and only for the operation's peer, whatever
 // else is in the table. No other number finds an operation. The same holds for the operations that
 // wait for the answers of peers, which each thread keeps in a table of its own.

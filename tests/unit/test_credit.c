@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Credits: random schedules of several processes whose messages overtake each other, with handlers
 // that may reply, and sends that may be refused. No credit is lost, no message lacks a buffer, and
 // there is no deadlock. Then threads.

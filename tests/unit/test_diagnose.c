@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sentences of a diagnosis, from states that the test makes up.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of handlers: fixed indices, indices that the library chooses, and invalid entries. The
 // pairs of an endpoint.
 #ifndef _GNU_SOURCE

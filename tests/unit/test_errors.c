@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Error codes: every code has a name and a description, and all other numbers have a common one.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Events: the pool of records, the parts of a record, arrays of events, and access regions of
 // implicit operations.
 #ifndef _GNU_SOURCE

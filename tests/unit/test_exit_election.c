@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A simulation of the exit election and of the broadcast of its result. All ranks of a job, up to
 // 100,000, run their state machines in this process, over a network with delays, losses, partitions
 // and dead ranks.

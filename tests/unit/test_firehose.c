@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pinned memory of one process: hits, growth, eviction, invalidation, limits; then a million random
 // operations that are compared with a model, and threads.
 #ifndef _GNU_SOURCE
@@ -19,7 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 #include "fake_pinner.h"
 #include "assert_between.h"

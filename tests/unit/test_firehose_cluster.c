@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Firehoses between processes: several nodes in one process, whose messages and transfers arrive in
 // random order. There are so few firehoses that nearly every put and get moves one.
 #ifndef _GNU_SOURCE

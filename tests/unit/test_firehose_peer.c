@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Firehoses between two processes, message by message. test_firehose_cluster.c tests them in random
 // order.
 #ifndef _GNU_SOURCE

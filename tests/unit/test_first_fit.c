@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // First fit: blocks never overlap, all of a range can be taken and given back in any order, and
 // then it is one block again. What was not taken cannot be given back.
 #ifndef _GNU_SOURCE

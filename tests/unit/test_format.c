@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Formatting of constants and of descriptors of memory.
 #include <setjmp.h>
 #include <stdarg.h>

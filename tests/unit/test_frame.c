@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Frames and messages of the launcher: each is read back as it was written, and truncated or forged
 // frames are refused.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The grouping of a job's ranks into hosts and neighbourhoods, compared with a simple model.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Lists of hosts: command-line lists, files, formats of batch systems, and placement of ranks.
 #include <setjmp.h>
 #include <stdarg.h>

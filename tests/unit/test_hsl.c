@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Handler-safe locks, held and free, in each thread mode.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The exchange of addresses: what each rank learns about all others, and how much memory the table
 // takes.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Remote atomics by the device: in which memory and with which operations they are allowed, and
 // their results. The device is the one of fake_verbs.h, with a queue pair that performs atomics on
 // memory of this process.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The choice of ports and addresses, tested with lists of ports, without a device.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Connect files: what is read, what is refused, and that what is written can be read.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

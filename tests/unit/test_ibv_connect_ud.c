@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Connections by datagrams between two processes, both in this one, on fake devices: what happens
 // when nobody tells the system the address of the peer's port (ETIMEDOUT), for a while or for ever.
 #include <setjmp.h>

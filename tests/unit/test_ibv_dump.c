@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The state that conduit ibv prints when a signal requests a dump, with the fake devices of
 // fake_fabric.h.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GASNET_IBV_PORTS: which values are valid, at which character an invalid value is wrong, and which
 // ports a filter accepts.
 #include <setjmp.h>

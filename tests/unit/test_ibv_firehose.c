@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Keys for local memory and memory of a peer, in each segment mode: two instances in one process, a
 // device that rejects invalid keys, and messages that the test delivers.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Conduit ibv ends a job when the connection to a peer is lost, but only after the launcher had
 // time to report the end of the job and the reason for that end.
 #include <setjmp.h>

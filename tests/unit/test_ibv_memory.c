@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Registration with a fake device: the requests to the device, the message about a refusal, and
 // that nothing stays registered.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages of conduit ibv over fake devices that count requests: which messages need a buffer, a
 // credit or a slot, what is posted and polled, and that no message waits for a buffer.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Puts and gets on a device that does what the standards of iWARP allow and others do not: writes
 // complete before earlier reads, the newest first; the data of a write reach the peer only when a
 // later read asks for something there; a read completes when nothing else does; and little travels

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The trial of on-demand paging: a device that moves bytes correctly pages, and memory is pinned
 // for one that moves them elsewhere in a page, or does not move them.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The attributes of paths that the user may choose: GASNET_MAX_MTU, GASNET_IBV_PKEY,
 // GASNET_IBV_SERVICE_LEVEL, GASNET_IBV_TRAFFIC_CLASS, GASNET_IBV_GID_INDEX.
 #ifndef _GNU_SOURCE

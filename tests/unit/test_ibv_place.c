@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which port suits a process: the type, the names of variables, fair sharing, and distances in
 // invented layouts of hosts.
 #include <setjmp.h>

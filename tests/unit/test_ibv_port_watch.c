@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The watch over the ports of conduit ibv: which events of a device mean that a port is down or up
 // again.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How queue pairs are taken through their states without librdmacm: what the device is told in each
 // state, and what is returned when it refuses.
 #ifndef _GNU_SOURCE

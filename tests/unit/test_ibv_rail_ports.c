@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which ports a process uses beside its first one, tested with lists of ports, without a device.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the rails of a link come about between two processes, both in this one: on fake devices that
 // answer as often as a test says that nobody has told them the address of the peer. The queue pairs
 // are connected by tasks of the connector's thread, and never while a message is handled.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The renewal of a link of conduit ibv: two sides with several ways between them, which lose what
 // is under way when they are cut, by random schedules. Each side learns of a cut on its own, late,
 // and further ways are cut meanwhile. AQ_SCHEDULES says how many schedules to run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get with a known key, on a fake device that moves bytes at once: which of them use memory
 // of the client in place, and what a fenced put posts.
 #include <setjmp.h>

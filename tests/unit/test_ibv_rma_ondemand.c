@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Put and get that must request a key from the peer: two instances in one process, with a network
 // that accepts as many messages as the test allows, and a device that checks keys and copies at
 // once, but completes operations later.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a rank of a job over conduit ibv needs, up to 100,000 ranks on 1,000 hosts: buffers,
 // credits, rings, firehose, tables, connections, and the frames and bytes of the start. The
 // functions of the conduit, of the core, of firehose and of the spawner decide each number; here

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The send thread of conduit ibv over fake devices: what was sent completes, what waits goes on,
 // and sleepers wake, although nobody polls.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Settings of conduit ibv that are obsolete or exclude each other, limits of a device, and the
 // defaults that the manual documents.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the processes of a job choose their ports at the start, on fake devices of this process: what
 // happens when one of them cannot, and when a port goes down between the choice and its use. All
 // processes take part in what is collective, whatever happened to one of them, so that none waits.

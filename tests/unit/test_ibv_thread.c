@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The loop of the receive thread and the send thread, with an eventfd in place of a completion
 // channel: the thread handles all arrivals, sleeps when there are none, keeps its rate, and can be
 // stopped by any thread, itself included.

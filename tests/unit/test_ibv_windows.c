@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Windows of conduit ibv over fake devices: each has its own queues, links, credits and buffers,
 // and one without a link has none.
 #include <setjmp.h>

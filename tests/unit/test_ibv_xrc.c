@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Extended reliable connections over fake devices (fake_xrc.h): which queue pairs there are, which
 // numbers messages carry, and the entries and completions that links share.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers: aq_layers_start starts each layer of a table once, in order. The table of the library
 // gives no handler index to two layers.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Lists of signals, of ranks and of ports: their elements, and that a fault anywhere in a list is
 // reported.
 #ifndef _GNU_SOURCE

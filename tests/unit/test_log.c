@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The log writes each message as one whole line, whatever the sender and the content.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Readers of a job at the socket of a process of its tree (look_readers.h), and questions of
 // helpers for theirs: one that asks for something else, one that does not read, one for another's
 // host.

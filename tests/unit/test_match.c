@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Matching: random schedules of receives, messages, probes and cancellations against a model that
 // keeps everything in two arrays; and how many entries a search looks at.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Shared memory without a name: create it, pass it to another process, and map it; and the messages
 // about faults.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory kinds: only host memory is supported.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Receives of conduit mpi, without MPI: a stub of MPI's function table counts posted receives.
 // There is a receive for each request that the peers may still send, even while handlers run, so
 // that MPI never has to buffer an unexpected message.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The choice of a provider, tested with lists that are made by hand, without libfabric.
 #include <setjmp.h>
 #include <stdarg.h>

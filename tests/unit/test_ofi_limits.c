@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How jobs of any size use a provider: a receive buffer for each message that may come.
 #include <setjmp.h>
 #include <stdarg.h>

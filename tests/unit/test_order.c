@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Order: numbers that arrive in any order leave in theirs, also across the largest number; a number
 // that was here before is found.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Parameter blocks: the sizes of structs that descriptions have, which descriptions are none, and
 // which ones are of the same members.
 #ifndef _GNU_SOURCE

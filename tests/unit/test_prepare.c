@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Negotiated payload: where the buffer is, how large it is, and that Commit sends what the client
 // wrote there.
 #ifndef _GNU_SOURCE

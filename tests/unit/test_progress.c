@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Progress and waiting: which tasks get a turn, and in what order a wait spins, arms, sleeps and
 // disarms. A stub conduit records the calls that it gets.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The reader of the memory file of a rank: what a correct file says, and that nothing of a damaged
 // file gets beyond its bounds.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Remote atomics: results of each operation on each type, and which operations are legal.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The registry: finds the conduits that are built in, and refuses unknown names with a reason.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The message ring: takes, publishes and receives, compared with a model.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

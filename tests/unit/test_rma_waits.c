@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Puts that a conduit does not copy: the call returns when the put is complete, so that the client
 // may reuse the source.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sealed streams with an attacker who changes, drops, replays, reorders, inserts or cuts records:
 // the receiver gets what was sealed before the attack, then the stream fails and delivers nothing
 // more.

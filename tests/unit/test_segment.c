@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Segments: their limits, their addresses, and which addresses lie inside. Two of three ranks share
 // memory; a stub of the bootstrap answers for the other ranks.
 #ifndef _GNU_SOURCE

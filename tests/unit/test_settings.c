@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The settings table: every row is valid, every type is parsed, and a value that is not legal is
 // reported and changes nothing.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quoting of words, checked with real shells, and splitting of a user's text into words.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Numbers, sizes and limits read from text: legal texts, illegal ones, and random ones.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

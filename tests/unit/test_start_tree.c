@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The start of a job in a tree of up to 100,000 hosts, simulated with the real codec, splitting and
 // gathering, without sockets: messages, bytes, depth, time, memory, descriptors. The tests assert
 // what must not grow with the number of hosts; with the argument "table" the program prints it all.

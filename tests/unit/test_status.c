@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Statuses: each has a name of its own, and a value that is no status has a name too.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Order and rounds of streams: random schedules of arrivals and times, against rules that hold in
 // each schedule, and against a model that says exactly how far each edge has come.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Trees of streams: random trees are accepted, and each place in them is right; trees with one
 // mistake are refused, with the rank that has made it.
 #ifndef _GNU_SOURCE

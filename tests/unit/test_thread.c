@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Threads: the three modes, how the state of a thread is made and freed, and the spin lock.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

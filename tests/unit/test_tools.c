@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The tools for environment, time, bytes, host and fatal errors.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Mutexes, condition variables, reader-writer locks and thread-specific pointers of the tools; the
 // messages of a debug build about wrong use.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Giving memory its pages: all of them, by any number of threads, and contents stay.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

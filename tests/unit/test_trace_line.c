@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The line through samples of another clock: its offset and drift, and a bound of its error.
 #include <setjmp.h>
 #include <stdarg.h>

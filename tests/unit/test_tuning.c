@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tuning files of collectives: which section a job takes, and what is no tuning file.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which altered datagrams each mode of authentication refuses, and which it is known to accept: the
 // test flips each bit of a datagram with several frames. It also tests the keys of jobs, pairs and
 // generations, and checksums.

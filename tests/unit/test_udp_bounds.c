@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A malicious peer that has the key of the job names memory outside of the segment, a segment that
 // does not exist, a get that is not outstanding, or a wrong length. The job ends with a message
 // that names the rank, and no byte outside of the segment changes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Injected faults: they have the requested rates, the seed determines all of them, and delayed
 // datagrams are sent in the end.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sender and the receiver of a flow, step by step with a manual clock. test_udp_network.c tests
 // them together over a bad network.
 #ifndef _GNU_SOURCE

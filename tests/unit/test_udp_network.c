@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A flow of udp over a network that loses, duplicates, delays and reorders datagrams, with a
 // simulated clock: many short schedules, each from its own seed. AQ_UDP_SCHEDULES is the number of
 // schedules, and AQ_UDP_FIRST the first seed, to repeat one.

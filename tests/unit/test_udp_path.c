@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Path MTU of udp, in a separate network namespace: datagrams are as long as the route to the peer
 // carries without fragmentation, and follow changes of the route.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How often polls of udp receive from the socket: in each poll if the process has no neighbours or
 // if polls are rare, and less often if there is shared memory to poll as well and nothing arrives.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Packet numbers: each is accepted once, in any order, unless it is older than the window.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Encrypted datagrams: an intact datagram is accepted. A datagram that is altered, replaced, or of
 // another pair, direction, packet or generation is refused. libsodium and OpenSSL compute the same.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The UDP socket: addresses, interfaces, ports, and datagrams that arrive as they were sent.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

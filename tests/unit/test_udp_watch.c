@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Silent peers over udp: which time counts as silence, what is reported about a silent peer, and
 // that the kernel of a host answers a probe. tests/beds/veth/silence tests hosts that are gone.
 #ifndef _GNU_SOURCE

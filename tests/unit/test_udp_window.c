@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Windows over udp: two ranks in one process, each with several windows, on the loopback interface.
 // Messages, puts and gets between windows travel through the sockets of the windows; several
 // endpoints of one rank may send to one window; a datagram that is replayed at another window, or

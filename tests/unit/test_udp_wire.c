@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Header and frames of udp's datagrams: decoding restores what was encoded, and refuses everything
 // else.
 #ifndef _GNU_SOURCE

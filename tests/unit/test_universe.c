@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of a universe: numbers, names, the keeper; its messages are read back as they were
 // written, and truncated or forged ones are refused. The call to a daemon, against one that is
 // played.

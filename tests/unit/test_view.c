@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The reader of traffic matrices: what it takes, what it refuses, and sums.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The reader of traces: a small trace that is cut, or has a wrong byte, anywhere.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Non-contiguous transfers: how sides are walked and merged, what packed messages contain, and how
 // many messages are sent. A stub conduit counts the messages and keeps the latest one.
 #ifndef _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Conduit udp as rank 0 of a job of two ranks, for tests that play the part of rank 1 themselves.
 #ifndef AQ_UDP_ALONE_H
 #define AQ_UDP_ALONE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Shell functions for the tests that run in a bed (see the script bed), in addition to those of the
 # launch tests: expect, says, silent, fail.
 . "$AQ_SRC/tests/launch/launch-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Jobs that a command of the user starts by ssh on two hosts of the bed (spawner custom): one job
 # over both, its exit codes, and no process is left. ssh does not pass the environment on, so the
 # command carries the key.

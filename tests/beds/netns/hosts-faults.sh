@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Hosts that cannot be started, each for its own reason: the launcher reports how many of how many
 # started, and which did not and why; no process is left. The bed has the names refuses and wrongkey
 # for this test.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Jobs on the hosts of the bed that grow: each host gets ranks that join, old and new ranks work
 # together, an exit of either ends all, and no process is left.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # All ways in which a job is killed: launcher, helper, supervisor or rank killed, network lost, the
 # launcher killed at random moments. After 10 seconds no process is left on any host.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Jobs that mpirun starts by ssh on several hosts of the bed: one job over all of them, its exit
 # codes, and no process is left. Spawner mpi, and spawner pmi by PMIx and PMI-2.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Options of the launcher reach the ranks on other hosts: placement, environment, arguments, input.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Jobs whose processes are started one by one on four hosts of the bed, without ssh (spawner
 # rendezvous): one job over all hosts, faults, deaths, a network that is cut.
 set -u

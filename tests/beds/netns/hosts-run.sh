@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Jobs on all hosts of the bed: they run, the launcher returns their exit codes, and no process is
 # left.
 set -u

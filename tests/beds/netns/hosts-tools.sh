@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # gasnet_recon and gasnet_wipe, and the conformance suite across hosts.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Faults in a universe of four hosts: daemons that hang, strangers, a lost network, another version,
 # another user, the death of the keeper, and processes that are killed at random: universe-faults
 # [KILLS], 6 without a number.

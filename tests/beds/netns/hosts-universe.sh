@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A universe of four hosts: boot, jobs, grow, shrink, recon, wipe, halt, and what bad input gets.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # gasnet_top shows the ranks of a job on several hosts, through its launcher, also one that hangs, and
 # gives their stacks, on each of them; a launcher goes on when its reader is killed. Where gasnet_top
 # does not see all ranks, it says what does. The same for a job whose processes find each other (spawner rendezvous). From outside of the hosts' process tables, as from

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # rendezvous-k8s: spawner k8s in the pods of a StatefulSet, an indexed Job and a JobSet, as
 # tests/beds/pods makes them: bare programs, and the launcher in each pod; its faults; and the
 # recipes of examples/clusters.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # bed-suite: what tests/beds/suite/run and tests/platforms/run refuse, and that a command in a chroot gets its arguments,
 # gives its exit code and leaves no file. The chroot has busybox alone.
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The raw limits of MPI on this machine, without GASNet: a round trip of 8 bytes, and a stream of
  * messages of 2 MiB. This is a separate program because gasnet_perf is compiled without MPI. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The raw limits of a libfabric provider on this machine, without GASNet: a round trip of a
  * message, puts and gets of 8 bytes, and a stream of large puts, between two processes. This is a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // raw_seal [BYTES]: the rate at which one core seals data in a loop, by AES-256-GCM over BYTES
 // (65,448 by default, a long datagram of conduit udp), with libsodium and with OpenSSL. Prints a
 // line "NAME GB/s" for each, the best of 9 rounds. This is the limit for GASNET_UDP_AUTH=encrypt.
