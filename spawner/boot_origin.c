@@ -24,7 +24,7 @@ bool aq_boot_by_mpirun(const char *conduit, bool *pmi)
     if (strcmp(wish, "auto") != 0 || launch.by == NULL)
         return false;
     bool needed = aq_profile_find(conduit)->needs_mpi || aq_mpilib_in_process();
-    *pmi = aq_mpilib_has_pmi() && !needed && (!launch.own || !aq_mpilib_has_mpi());
+    *pmi = !needed && (!launch.own || !aq_mpilib_has_mpi());
     return true;
 }
 

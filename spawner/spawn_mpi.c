@@ -582,8 +582,8 @@ static aq_status_t start_mpi(mpi_boot_t *self)
     char why[256];
     self->mpi->explain(error, why, sizeof why);
     aq_log_error(
-        "%s cannot start (%s); start the program by an mpirun that belongs to it, with PMIx or "
-        "PMI-2 also by srun --mpi=pmix or --mpi=pmi2, or unset GASNET_SPAWNER",
+        "%s cannot start (%s); start the program by an mpirun that belongs to it, or unset "
+        "GASNET_SPAWNER",
         self->mpi->name, why);
     return AQ_ERR_RESOURCE;
 }
@@ -634,19 +634,38 @@ static aq_status_t join_job(mpi_boot_t *self)
     return mpi_boot_broadcast(boot, boot->key, AQ_KEY_BYTES, 0);
 }
 
-aq_status_t aq_boot_mpi_join(bool pmi, aq_boot_t **out)
+// Finds the MPI of this process and starts it.
+static aq_status_t find_mpi(mpi_boot_t *self)
 {
     char why[512];
+    self->mpi = aq_mpilib_find_mpi(why, sizeof why);
+    if (self->mpi)
+        return start_mpi(self);
+    aq_log_error("spawner mpi cannot be used: %s; or set GASNET_SPAWNER=fork, if each process that "
+                 "mpirun started is to be a job of its own",
+                 why);
+    return AQ_ERR_ABSENT;
+}
+
+static aq_status_t find_pmi(mpi_boot_t *self)
+{
+    char why[2048];
+    self->ours = true;
+    self->mpi = aq_mpilib_start_pmi(why, sizeof why);
+    if (self->mpi)
+        return AQ_OK;
+    aq_log_error("no launcher serves this process (%s); start the program by mpirun, prterun, srun "
+                 "--mpi=pmix or srun --mpi=pmi2, or unset GASNET_SPAWNER, or set "
+                 "GASNET_SPAWNER=fork, if each process is to be a job of its own",
+                 why);
+    return AQ_ERR_RESOURCE;
+}
+
+aq_status_t aq_boot_mpi_join(bool pmi, aq_boot_t **out)
+{
     mpi_boot_t *self = &the_boot;
     *self = (mpi_boot_t){.boot = {.ops = &mpi_ops, .line_buffer = true, .tells_signals = true}};
-    self->mpi = pmi ? aq_mpilib_find_pmi(why, sizeof why) : aq_mpilib_find_mpi(why, sizeof why);
-    if (!self->mpi) {
-        aq_log_error("spawner %s cannot be used: %s; or set GASNET_SPAWNER=fork, if each process "
-                     "that mpirun started is to be a job of its own",
-                     pmi ? "pmi" : "mpi", why);
-        return AQ_ERR_ABSENT;
-    }
-    aq_status_t status = start_mpi(self);
+    aq_status_t status = pmi ? find_pmi(self) : find_mpi(self);
     if (status == AQ_OK)
         status = join_job(self);
     if (status != AQ_OK)

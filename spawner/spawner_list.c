@@ -56,9 +56,6 @@ static const char *spawner_lack(const char *name)
     if (strcmp(name, "ssh") == 0 && !aq_spawner_has_shell())
         return "the remote shell (GASNET_SSH_CMD, ssh) is not in PATH: install the package "
                "openssh-client";
-    if (strcmp(name, "pmi") == 0 && !aq_mpilib_has_pmi())
-        return "this installation has no module for PMIx or PMI-2: install the package "
-               "libpmix-dev or libpmi2-0-dev, and configure it again";
     if (strcmp(name, "mpi") == 0 && !aq_mpilib_has_mpi())
         return "this installation has no module for an MPI: install the package libopenmpi-dev "
                "or libmpich-dev, and configure it again";

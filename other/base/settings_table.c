@@ -15,9 +15,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "ssh: on the hosts that the user names; universe: by daemons that gasnet_boot has "
          "started; custom: by the command in GASNET_CSPAWN_CMD; "
          "rendezvous: by something else, and they meet at GASNET_MASTER; mpi: by mpirun "
-         "(MPIRUN_CMD); pmi: like mpi, but the ranks use PMIx and need no MPI; or a boot module "
-         "that "
-         "is loaded, such as slurm, k8s or tm (gasnet_info lists them). auto: the spawner of "
+         "(MPIRUN_CMD); pmi: like mpi, but the ranks use a PMI and need no MPI; or a boot module "
+         "that is loaded, such as slurm, k8s or tm (gasnet_info lists them). auto: the spawner of "
          "highest priority that can start the job; a program that has GASNET_MASTER, or that "
          "mpirun started, joins the job there. The launcher's option -spawner takes precedence."},
     [AQ_SET_SPAWN_PRIORITY] =

@@ -7,22 +7,25 @@
 #include <string.h>
 
 #include "../base/modules.h"
+#include "pmi1_client.h"
 
 typedef struct known {
-    const char *module;
-    const char *says; // the beginning of its version text
+    const char *module;            // NULL: none is needed
+    const char *says;              // the beginning of its version text
+    const aq_mpilib_table_t *here; // instead of a module
 } known_t;
 
 static const known_t known[] = {
-    {"openmpi", "Open MPI"},
-    {"mpich", "MPICH"},
+    {"openmpi", "Open MPI", NULL},
+    {"mpich", "MPICH", NULL},
 };
 
-// For spawner pmi: tables with only what the start of a job needs, without MPI. The first is
-// preferred.
+// For spawner pmi: tables with only what the start of a job needs, without MPI. The first that the
+// launcher answers is used (pmi_at).
 static const known_t pmis[] = {
-    {"pmix", "PMIx"},
-    {"pmi2", "PMI-2"},
+    {"pmix", "PMIx", NULL},
+    {NULL, "PMI-1", &aq_pmi1_table},
+    {"pmi2", "PMI-2", NULL},
 };
 
 #define KNOWN (sizeof known / sizeof known[0])
@@ -110,18 +113,11 @@ bool aq_mpilib_has_mpi(void)
     return i < KNOWN;
 }
 
-bool aq_mpilib_has_pmi(void)
-{
-    char path[1024];
-    unsigned i = 0;
-    while (i < PMIS && !find_module(&pmis[i], path, sizeof path))
-        i++;
-    return i < PMIS;
-}
-
 static const aq_mpilib_table_t *module_load(const known_t *which, char *why, size_t room)
 {
     char path[1024];
+    if (which->here)
+        return which->here;
     if (!find_module(which, path, sizeof path)) {
         snprintf(why, room,
                  "this installation has no module for %s (aq_mpi_%s.so in %s); configure it again "
@@ -177,15 +173,31 @@ const aq_mpilib_table_t *aq_mpilib_find_mpi(char *why, size_t room)
     return table;
 }
 
-// Selects what the launcher supports according to the environment, otherwise the first that is
-// available.
-const aq_mpilib_table_t *aq_mpilib_find_pmi(char *why, size_t room)
+// A launcher that has PMI-1 and PMI-2 serves only the first of the two that asks it. The library of
+// PMI-2 is Slurm's: it does not understand mpirun of each MPICH.
+static const known_t *pmi_at(unsigned i)
 {
-    char path[1024];
-    const known_t *which = &pmis[0];
-    if (!by_pmix() && (getenv("PMI_FD") || !find_module(which, path, sizeof path)))
-        which = &pmis[1];
-    return module_load(which, why, room);
+    const bool by_srun = getenv("SLURM_STEP_NUM_TASKS") && !aq_mpilib_launched().own;
+    return &pmis[by_srun && i > 0 ? PMIS - i : i];
+}
+
+const aq_mpilib_table_t *aq_mpilib_start_pmi(char *why, size_t room)
+{
+    size_t used = 0;
+    *why = '\0';
+    for (unsigned i = 0; i < PMIS && used < room; i++) {
+        char reason[512] = "";
+        const known_t *which = pmi_at(i);
+        const aq_mpilib_table_t *table = module_load(which, reason, sizeof reason);
+        int error = table && !table->started() ? table->start(AQ_MPILIB_SINGLE) : 0;
+        if (table && !error)
+            return table;
+        if (error)
+            table->explain(error, reason, sizeof reason);
+        used += (size_t)snprintf(why + used, room - used, "%s%s: %s", used ? "; " : "",
+                                 which->says, reason);
+    }
+    return NULL;
 }
 
 bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, size_t room)
@@ -197,7 +209,7 @@ bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, s
     (*at)++;
     *name = which->says;
     *usable = false;
-    if (!find_module(which, path, sizeof path)) {
+    if (which->module && !find_module(which, path, sizeof path)) {
         snprintf(text, room, "this installation has no module for it (aq_mpi_%s.so)",
                  which->module);
         return true;

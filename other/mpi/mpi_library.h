@@ -26,10 +26,10 @@ const aq_mpilib_table_t *aq_mpilib_find_mpi(char *why, size_t room);
 // Whether the program is linked with an MPI, supported or not. Loads none.
 bool aq_mpilib_in_process(void);
 
-// As the functions for MPI, for PMIx or PMI-2, whichever the launcher supports. Their tables have
-// only what the start of a job needs: neither messages nor windows.
-bool aq_mpilib_has_pmi(void);
-const aq_mpilib_table_t *aq_mpilib_find_pmi(char *why, size_t room);
+// Starts PMIx, PMI-1 or PMI-2, the first that the launcher answers, and returns its table, which
+// has only what the start of a job needs: neither messages nor windows. NULL: why has the reason of
+// each. Settings must be loaded; one thread at a time; may block.
+const aq_mpilib_table_t *aq_mpilib_start_pmi(char *why, size_t room);
 
 // Set before init if only one thread will ever use MPI in this process, as far as client and
 // conduit can tell: MPI then works without locks.
@@ -46,7 +46,7 @@ typedef struct aq_mpilib_turns {
 } aq_mpilib_turns_t;
 extern const aq_mpilib_turns_t *aq_mpilib_turns;
 
-// Iterates over the supported libraries (MPIs, PMIx, PMI-2), starting with *at = 0, and loads each
+// Iterates over the supported libraries (MPIs and PMIs), starting with *at = 0, and loads each
 // to get its version, for gasnet_info; false: no more. If there is no module, or it cannot be
 // loaded, usable is false and text says why.
 bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, size_t room);

@@ -69,6 +69,8 @@ static void on_lost(size_t id, pmix_status_t status, const pmix_proc_t *source, 
 static int pmix_start(aq_mpilib_level_t wanted)
 {
     (void)wanted;
+    if (!getenv("PMIX_NAMESPACE")) // some versions would start a job of one process
+        return PMIX_ERR_UNREACH;
     int error = PMIx_Init(&myself, NULL, 0);
     if (error)
         return error;

@@ -97,7 +97,7 @@ refused 'option -c: this spawner leaves the binding' env MPIRUN_CMD=true "$run" 
 if has_module aq_mpi_mpich.so; then
     left_out 'a job of MPICH without a module for it' 'the installed library has one'
 else
-    expect 65 env GASNET_MODULE_PATH="$work" PMI_RANK=0 PMI_SIZE=1 "$conform" code 0
+    expect 65 env GASNET_SPAWNER=mpi GASNET_MODULE_PATH="$work" PMI_RANK=0 PMI_SIZE=1 "$conform" code 0
     says 'this installation has no module for MPICH'
 fi
 exit 0

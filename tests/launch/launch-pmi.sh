@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# launch-pmi: jobs that mpirun starts and whose ranks join over PMIx (Open MPI) or PMI-2 (MPICH),
+# launch-pmi: jobs that mpirun starts and whose ranks join over PMIx (Open MPI) or PMI-1 (MPICH),
 # without any MPI: exit codes, leftovers, a launcher that is killed.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
@@ -60,14 +60,9 @@ one_pmi()
 {
     local pmi=$1 mpi=$2
     shift 2
-    local module=$AQ_BUILD/modules/aq_mpi_$pmi.so
-    [ -e "$module" ] || {
-        left_out "$pmi" "it was not found when this build was configured"
-        return 1
-    }
     mpi_is_usable "$mpi" || return 1
     by_mpirun "$mpi" 1 true # sets its environment in this shell
-    mkdir "$work/$pmi" && cp "$module" "$work/$pmi" || exit 1
+    mkdir "$work/$pmi" && cp "$AQ_BUILD"/modules/aq_mpi_pmi*.so "$work/$pmi" || exit 1
     export GASNET_MODULE_PATH=$work/$pmi
     expect 0 "$@" -np 4 "$AQ_BUILD/hello"
     [ "$(grep -c 'of 4' "$work/out")" = 4 ] || fail "$pmi does not start one job of 4 ranks"
@@ -92,20 +87,25 @@ silent_but_mpirun()
 }
 
 found=
-if one_pmi pmix openmpi mpirun.openmpi --oversubscribe --bind-to none; then
+if [ ! -e "$AQ_BUILD/modules/aq_mpi_pmix.so" ]; then
+    left_out "PMIx" "it was not found when this build was configured"
+elif one_pmi pmix openmpi mpirun.openmpi --oversubscribe --bind-to none; then
     found=pmix
     [ "$(grep -c 'the launcher of the job .* has ended' "$work/told")" = 1 ] || fail "not one message of a lost launcher"
-    expect 65 env GASNET_SPAWNER=pmi "$conform" code 0
-    says 'PMIx cannot start ('
 fi
-if one_pmi pmi2 mpich mpirun.mpich; then # what is below it ends the ranks itself
-    found=pmi2
-    if has_module aq_mpi_pmix.so; then # which goes before
-        left_out 'PMI-2 without a launcher' 'the installed library has a module for PMIx, which goes before'
-    else
-        expect 65 env GASNET_SPAWNER=pmi "$conform" code 0
-        says 'PMI-2 cannot start (no launcher answers)'
-    fi
+if one_pmi pmi1 mpich mpirun.mpich; then # what is below it ends the ranks itself
+    found=pmi1
 fi
-[ -n "$found" ] || skip "there is no PMIx with Open MPI's mpirun, nor PMI-2 with MPICH's"
+
+# Without a launcher, and with a descriptor that belongs to something else.
+lone()
+{
+    expect 65 env GASNET_SPAWNER=pmi "$@" "$conform" code 0
+    says 'no launcher serves this process (PMIx: '
+    says 'PMI-1: no launcher answers'
+}
+lone
+lone PMI_FD=1 PMI_RANK=0 PMI_SIZE=2
+lone PMI_FD=77 PMI_RANK=0 PMI_SIZE=2
+[ -n "$found" ] || skip "there is neither Open MPI's mpirun nor MPICH's"
 exit 0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A number has to be in a range, ends included. (cmocka 2 has other names for its own check, and
 // warns of that of cmocka 1.)
 #ifndef AQ_ASSERT_BETWEEN_H
