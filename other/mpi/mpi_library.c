@@ -10,22 +10,29 @@
 #include "pmi1_client.h"
 
 typedef struct known {
-    const char *module;            // NULL: none is needed
-    const char *says;              // the beginning of its version text
+    const char *module; // NULL: none is needed
+    const char *says;   // its name, for messages
+    const char *symbol; // of an MPI: what its header makes programs refer to, and no other MPI has
     const aq_mpilib_table_t *here; // instead of a module
 } known_t;
 
+// The standard ABI has no such symbol: MPI_Abi_get_version tells it. One module serves all of them.
 static const known_t known[] = {
-    {"openmpi", "Open MPI", NULL},
-    {"mpich", "MPICH", NULL},
+    {"openmpi", "Open MPI", "ompi_mpi_comm_world", NULL},
+    {"mpich", "MPICH", "MPI_UNWEIGHTED", NULL},
+    {"abi", "the standard ABI of MPI", NULL, NULL},
 };
+
+static const known_t *const standard = &known[2];
+
+enum { ABI_MAJOR = 1 }; // of the standard ABI, as in the name of libmpi_abi.so.1
 
 // For spawner pmi: tables with only what the start of a job needs, without MPI. The first that the
 // launcher answers is used (pmi_at).
 static const known_t pmis[] = {
-    {"pmix", "PMIx", NULL},
-    {NULL, "PMI-1", &aq_pmi1_table},
-    {"pmi2", "PMI-2", NULL},
+    {"pmix", "PMIx", NULL, NULL},
+    {NULL, "PMI-1", NULL, &aq_pmi1_table},
+    {"pmi2", "PMI-2", NULL, NULL},
 };
 
 #define KNOWN (sizeof known / sizeof known[0])
@@ -73,23 +80,43 @@ aq_mpilib_launch_t aq_mpilib_launched(void)
 
 // ---- which library ----
 
-// The MPI that the client is linked with, found by the one call that is the same in all MPIs.
-static const known_t *in_process(char *text, size_t room)
+// The version of the standard ABI that the program is linked for; 0: none. The library of an MPI's
+// own interface may have this call too, and returns -1 there.
+static int abi_in_process(void)
+{
+    int (*version)(int *, int *);
+    int major = 0, minor;
+    void *found = dlsym(RTLD_DEFAULT, "MPI_Abi_get_version");
+    if (!found)
+        return 0;
+    memcpy(&version, &found, sizeof version);
+    return version(&major, &minor) == 0 && major > 0 ? major : 0;
+}
+
+// The MPI that the program is linked with; NULL: none, or none that is known.
+static const known_t *in_process(void)
+{
+    const int abi = abi_in_process();
+    if (abi)
+        return abi == ABI_MAJOR ? standard : NULL;
+    for (unsigned i = 0; i < KNOWN; i++)
+        if (known[i].symbol && dlsym(RTLD_DEFAULT, known[i].symbol))
+            return &known[i];
+    return NULL;
+}
+
+// The first line of the text by which the MPI of the program names itself.
+static void name_in_process(char *text, size_t room)
 {
     int (*version)(char *, int *);
     void *found = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
     char whole[8192] = ""; // the longest text has 8,000 bytes
     int len = 0;
-    *text = '\0';
-    if (!found)
-        return NULL;
-    memcpy(&version, &found, sizeof version);
-    version(whole, &len);
+    if (found) {
+        memcpy(&version, &found, sizeof version);
+        version(whole, &len);
+    }
     snprintf(text, room, "%.*s", (int)strcspn(whole, "\n,"), whole);
-    for (unsigned i = 0; i < KNOWN; i++)
-        if (strncmp(whole, known[i].says, strlen(known[i].says)) == 0)
-            return &known[i];
-    return NULL;
 }
 
 static bool find_module(const known_t *which, char *path, size_t room)
@@ -99,6 +126,12 @@ static bool find_module(const known_t *which, char *path, size_t room)
     return aq_module_find(file, path, room);
 }
 
+static bool has_module(const known_t *which)
+{
+    char path[1024];
+    return find_module(which, path, sizeof path);
+}
+
 bool aq_mpilib_in_process(void)
 {
     return dlsym(RTLD_DEFAULT, "MPI_Get_library_version") != NULL;
@@ -106,9 +139,8 @@ bool aq_mpilib_in_process(void)
 
 bool aq_mpilib_has_mpi(void)
 {
-    char path[1024];
     unsigned i = 0;
-    while (i < KNOWN && !find_module(&known[i], path, sizeof path))
+    while (i < KNOWN && !has_module(&known[i]))
         i++;
     return i < KNOWN;
 }
@@ -134,12 +166,42 @@ static const aq_mpilib_table_t *module_load(const known_t *which, char *why, siz
     return NULL;
 }
 
-static const known_t *by_name(const char *module)
+// The file of the library in which a function of MPI was found.
+static const char *file_of(void *function)
 {
-    for (unsigned i = 0; i < KNOWN; i++)
-        if (module && strcmp(known[i].module, module) == 0)
-            return &known[i];
-    return NULL;
+    Dl_info info;
+    return function && dladdr(function, &info) ? info.dli_fname : "another file";
+}
+
+// A module calls the MPI that the program is linked with, whichever that is. So this must be the
+// one that the module was linked with: another has other handles.
+static bool module_fits(const known_t *which, char *why, size_t room)
+{
+    char path[1024];
+    void *program = dlsym(RTLD_DEFAULT, "PMPI_Init");
+    void *module =
+        find_module(which, path, sizeof path) ? dlopen(path, RTLD_NOLOAD | RTLD_LAZY) : NULL;
+    void *linked = module ? dlsym(module, "PMPI_Init") : NULL;
+    if (!program || !linked || program == linked)
+        return true;
+    snprintf(why, room,
+             "the program is linked with %s, but %s with %s; link the program with the latter, or "
+             "configure this library again where the headers of the former are",
+             file_of(program), path, file_of(linked));
+    return false;
+}
+
+// The MPI whose mpirun started this process. Where only the standard ABI has a module, the MPI may
+// have that, too.
+static const known_t *by_launcher(void)
+{
+    const char *module = aq_mpilib_launched().module;
+    unsigned i = 0;
+    while (module && i < KNOWN && strcmp(known[i].module, module) != 0)
+        i++;
+    if (!module || i == KNOWN)
+        return NULL;
+    return !has_module(&known[i]) && has_module(standard) ? standard : &known[i];
 }
 
 // Loads the first MPI that is available: without mpirun it starts a job of one process.
@@ -153,23 +215,38 @@ static const aq_mpilib_table_t *load_first(char *why, size_t room)
     return NULL;
 }
 
+static void explain_unknown(char *why, size_t room)
+{
+    char text[128];
+    name_in_process(text, sizeof text);
+    if (abi_in_process())
+        snprintf(
+            why, room,
+            "the program is linked with version %d of the standard ABI of MPI ('%s'), and this "
+            "library knows version %d; link the program with Open MPI or MPICH themselves",
+            abi_in_process(), text, ABI_MAJOR);
+    else
+        snprintf(why, room,
+                 "the program is linked with an MPI that is not known here ('%s'); link it with "
+                 "Open MPI, MPICH or the standard ABI of MPI",
+                 text);
+}
+
 const aq_mpilib_table_t *aq_mpilib_find_mpi(char *why, size_t room)
 {
     static const aq_mpilib_table_t *table;
-    char text[128];
     if (table)
         return table;
-    const known_t *which = in_process(text, sizeof text);
-    if (!which && *text) {
-        snprintf(why, room,
-                 "the program is linked with an MPI that is not known here ('%s'); link it with "
-                 "Open MPI or MPICH",
-                 text);
+    const known_t *which = in_process();
+    if (!which && aq_mpilib_in_process()) {
+        explain_unknown(why, room);
         return NULL;
     }
     if (!which)
-        which = by_name(aq_mpilib_launched().module);
-    table = which ? module_load(which, why, room) : load_first(why, room);
+        which = by_launcher();
+    const aq_mpilib_table_t *found = which ? module_load(which, why, room) : load_first(why, room);
+    if (found && (!which || module_fits(which, why, room)))
+        table = found;
     return table;
 }
 
@@ -194,8 +271,8 @@ const aq_mpilib_table_t *aq_mpilib_start_pmi(char *why, size_t room)
             return table;
         if (error)
             table->explain(error, reason, sizeof reason);
-        used += (size_t)snprintf(why + used, room - used, "%s%s: %s", used ? "; " : "",
-                                 which->says, reason);
+        used += (size_t)snprintf(why + used, room - used, "%s%s: %s", used ? "; " : "", which->says,
+                                 reason);
     }
     return NULL;
 }

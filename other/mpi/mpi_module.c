@@ -68,9 +68,15 @@ static void mpi_explain(int error, char *text, size_t room)
 static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                              MPI_THREAD_MULTIPLE};
 
+// MPICH, and whichever MPI is behind the standard ABI. Headers of an MPI's own interface define
+// MPI_ABI_VERSION as less than 1, if at all.
+#if defined MPICH_VERSION || MPI_ABI_VERSION > 0
+#define MAY_BE_MPICH 1
+#endif
+
 // MPICH with one lock for the whole library, as distributions build it, gains nothing by several
 // threads (docs/decisions/windows-mpi.md).
-#ifdef MPICH_VERSION
+#ifdef MAY_BE_MPICH
 #define LEVEL_FOR_THREADS AQ_MPILIB_SERIALIZED
 #else
 #define LEVEL_FOR_THREADS AQ_MPILIB_MULTIPLE
@@ -118,7 +124,7 @@ static int mpi_finish(void)
 
 // MPICH's mpirun ends the ranks on other hosts if one is killed by a signal, but not always if one
 // exits; Open MPI's mpirun does.
-#ifdef MPICH_VERSION
+#ifdef MAY_BE_MPICH
 static void mpi_end_job(int code, const char *why)
 {
     (void)why;
