@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # launch-other-mpi: a program that is linked with an MPI, or with a version of the standard ABI, for
 # which this build has no module gets one message at its start. Libraries that this test makes play
 # the MPIs; they have what the library looks at, and nothing else.
