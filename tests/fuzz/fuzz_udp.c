@@ -115,7 +115,8 @@ static void fuzz_frames(uint8_t *datagram, size_t size, const udp_header_t *head
 
 static const udp_auth_t *auth_of(udp_auth_mode_t mode)
 {
-    static const uint8_t key[AQ_KEY_BYTES] = "0123456789abcdef";
+    static const uint8_t key[AQ_KEY_BYTES] = {'0', '1', '2', '3', '4', '5', '6', '7',
+                                              '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};
     static udp_auth_t auths[UDP_AUTH_ENCRYPT];
     if (!auths[mode].job_tag)
         require(udp_auth_derive(&auths[mode], key, mode, false) == AQ_OK);

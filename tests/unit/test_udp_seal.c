@@ -17,7 +17,8 @@
 
 enum { HEAD = UDP_HEADER_LEAST, MOST = 65504 - HEAD };
 
-static const uint8_t job_key[AQ_KEY_BYTES] = "0123456789abcdef";
+static const uint8_t job_key[AQ_KEY_BYTES] = {'0', '1', '2', '3', '4', '5', '6', '7',
+                                              '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};
 static udp_auth_t auth;
 static udp_seal_t sealing, opening;
 static uint8_t plain[MOST], datagram[HEAD + MOST];
