@@ -921,9 +921,7 @@ static int run_limited(void)
         return 2;
     if (aq_firehose_why(ENOMEM, 4096) != AQ_FIREHOSE_DEVICE)
         return 3;
-    if (aq_firehose_pinnable(1) != 64 << 10)
-        return 4;
-    return 0;
+    return aq_firehose_pinnable(1) == 64 << 10 ? 0 : 4;
 }
 
 static void test_why(void **state)

@@ -558,8 +558,7 @@ static void cost_of_rounds(unsigned rounds, bool by_ring)
         assert_int_equal(counts_of(node)->works, rounds);
         assert_int_equal(by_ring ? counts_of(node)->writes : counts_of(node)->sends, rounds);
         assert_between(counts_of(node)->signaled, rounds / each, rounds / each + 1);
-        assert_between(counts_of(node)->send_polls, rounds / each,
-                        rounds / each + rounds / 16 + 2);
+        assert_between(counts_of(node)->send_polls, rounds / each, rounds / each + rounds / 16 + 2);
         if (by_ring) {
             assert_int_equal(counts_of(node)->refills, 0);
             assert_between(counts_of(node)->receive_polls, 0, rounds / 8 + 1);

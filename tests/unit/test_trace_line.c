@@ -57,7 +57,7 @@ static void test_drift(void **state)
     const aq_line_t line = aq_samples_line(&samples);
     assert_between(line.drift_ppb, 199990, 200010);
     assert_between(llabs(aq_line_at(&line, 1500 * (uint64_t)MS) - truth(1500 * (uint64_t)MS)), 0,
-                    20);
+                   20);
 }
 
 // Whatever the samples, as far as their errors are true, the bound holds.
