@@ -101,7 +101,8 @@ void aq_poll_sending(void)
 static _Thread_local int turn __attribute__((tls_model("initial-exec")));
 static _Thread_local int first_turn __attribute__((tls_model("initial-exec")));
 
-#ifdef __has_builtin
+// gcc for powerpc has the builtin and refuses its use.
+#if defined __has_builtin && !defined __powerpc__
 #if __has_builtin(__builtin_thread_pointer)
 #define HAS_THREAD_POINTER
 #endif
