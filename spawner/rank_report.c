@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rank_report.h"
 
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 
 #include "../other/base/settings.h"
 #include "net_address.h"
+
+#define ANSWER_MS 5000 // for a launcher that is stopped, the job goes on without its watch
 
 static int launcher = -1; // the connection; lives as long as the process
 static pid_t owner;       // the process that opened it, not a child that was forked since then
@@ -35,6 +38,14 @@ static int call_launcher(const char *name)
     return -1;
 }
 
+// Until the launcher watches this process, it would not learn how the process ends.
+static void wait_for_watch(void)
+{
+    struct pollfd answer = {.fd = launcher, .events = POLLIN};
+    if (launcher >= 0)
+        (void)poll(&answer, 1, ANSWER_MS);
+}
+
 void aq_report_open(uint32_t rank, uint32_t size)
 {
     launcher = call_launcher(aq_settings_text(AQ_SET_SPAWN_REPORTS));
@@ -42,6 +53,7 @@ void aq_report_open(uint32_t rank, uint32_t size)
     own_rank = rank;
     (void)unsetenv("GASNET_SPAWN_REPORTS");
     aq_report_send(AQ_REPORT_JOINED, (int)size);
+    wait_for_watch();
 }
 
 void aq_report_send(aq_report_kind_t kind, int code)

@@ -11,7 +11,8 @@
 // environment. For ranks of other hosts it does not exist: they report nothing.
 //
 // What is always true:
-// - A report is one packet of this type. The first of a connection says AQ_REPORT_JOINED.
+// - A report is one packet of this type. The first of a connection says AQ_REPORT_JOINED, and the
+//   launcher answers it with a byte once it watches the process.
 // - Both sides talk to processes of their own user only.
 // - A rank without a launcher of ours works as one whose launcher does not listen.
 #ifndef AQ_RANK_REPORT_H
@@ -41,7 +42,8 @@ typedef struct aq_report {
 socklen_t aq_report_address(const char name[AQ_REPORT_NAME], struct sockaddr_un *out);
 
 // For a rank that has joined: calls the launcher that GASNET_SPAWN_REPORTS names, if it is there,
-// and removes that variable, which is not for jobs that this rank may start. One thread.
+// and removes that variable, which is not for jobs that this rank may start. Waits for the answer,
+// for at most some seconds. One thread.
 void aq_report_open(uint32_t rank, uint32_t size);
 
 // Reports to the launcher, if it was there. Does not block. Async-signal-safe.

@@ -41,6 +41,7 @@ typedef struct watched {
     pid_t pid;
     int line, pidfd; // -1: closed
     bool joined, ends, leaves;
+    bool lost; // it died without a report
     uint32_t rank;
     int left_with; // the code with which it leaves
     int fate;      // wait status; AQ_FATE_UNKNOWN
@@ -141,14 +142,17 @@ static void take_joined(watched_t *who, const aq_report_t *report)
     job.joined++;
     who->joined = true;
     who->rank = report->rank;
+    (void)send(who->line, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+// After a death the ranks that notice it end the job, too.
 static void take_end(watched_t *who, int code)
 {
     who->ends = true;
+    if (job.dead >= 0)
+        return;
     if (!job.ended || job.ended_with == 0)
         job.ended_with = code & 0xff;
-    // After a death the ranks that notice it end the job, too.
     job.ended = true;
 }
 
@@ -158,7 +162,7 @@ static void take_report(watched_t *who, const aq_report_t *report)
         return;
     if (report->kind == AQ_REPORT_JOINED) {
         take_joined(who, report);
-    } else if (who->joined && report->kind == AQ_REPORT_ENDS && job.dead < 0) {
+    } else if (who->joined && report->kind == AQ_REPORT_ENDS) {
         take_end(who, report->code);
     } else if (who->joined && report->kind == AQ_REPORT_LEAVES) {
         who->leaves = true;
@@ -187,10 +191,12 @@ static void watched_end(uint32_t index)
     watched_t *who = &job.list[index];
     (void)read_reports(who);
     (void)epoll_ctl(job.epoll, EPOLL_CTL_DEL, who->pidfd, NULL);
-    if (!who->joined || who->ends || who->leaves || job.ended || job.dead >= 0)
+    if (!who->joined || who->ends || who->leaves || job.ended)
         return;
-    job.dead = index;
+    who->lost = true;
     who->fate = aq_process_fate(who->pid, who->pidfd, 0);
+    if (job.dead < 0)
+        job.dead = index;
 }
 
 // ---- the wait ----
@@ -299,17 +305,34 @@ static void log_death(const watched_t *dead)
                  dead->rank, job.size, (long)dead->pid, how);
 }
 
+static bool was_killed(watched_t *who)
+{
+    if (who->fate == AQ_FATE_UNKNOWN)
+        who->fate = aq_process_fate(who->pid, who->pidfd, FATE_MS);
+    return who->fate == AQ_FATE_UNKNOWN ||
+           (WIFSIGNALED(who->fate) && WTERMSIG(who->fate) == SIGKILL);
+}
+
+// The rank whose death is the cause of the others. A process closes its connection to mpirun some
+// time before it has ended, so one that mpirun has killed because of that may end first.
+static watched_t *first_dead(void)
+{
+    watched_t *first = &job.list[job.dead];
+    for (uint32_t i = 0; was_killed(first) && i < job.count; i++)
+        if (job.list[i].lost && !was_killed(&job.list[i]))
+            return &job.list[i];
+    return first;
+}
+
 // mpirun ends the other ranks after a death. If not all ranks have called here, the cause may be
 // a rank of another host, about which mpirun may know more.
 static int code_of_death(int code, int stopped_by)
 {
-    watched_t *dead = &job.list[job.dead];
     if (stopped_by)
         return 128 + stopped_by;
     if (code && job.joined < job.size)
         return code;
-    if (dead->fate == AQ_FATE_UNKNOWN)
-        dead->fate = aq_process_fate(dead->pid, dead->pidfd, FATE_MS);
+    const watched_t *dead = first_dead();
     log_death(dead);
     const int own = dead->fate == AQ_FATE_UNKNOWN ? code : code_of(dead->fate);
     return own ? own : code ? code : 1;
