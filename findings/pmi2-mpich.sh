@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Finding: the library of PMI-2 that Debian has (libpmi2, of Slurm) cannot start below mpirun of
-# MPICH 4.2 and later. PMI2_Init returns 14 (PMI2_ERR_OTHER). It wants the key "debugged" in the
-# launcher's answer to "fullinit"; mpirun of MPICH 4.0 sends it, mpirun of 4.2 does not.
+# MPICH 4.2 and later. PMI2_Init returns 14 (PMI2_ERR_OTHER). The launcher's answer to "fullinit"
+# has the key "debugged" in MPICH 4.0.2 and lacks it in 4.2.1, which is the likely reason.
 #
 # Makes a chroot of Debian 13 in a temporary folder and runs a program that calls PMI2_Init there.
 # Exits with 0 if it behaves so, with 1 if not any more, with 2 if the chroot cannot be made.
