@@ -75,6 +75,11 @@ run skips
 expect_code 1
 expect_last '0 passed, 0 failed, 1 skipped'
 
+run --within 0 'passes-*'
+expect_code 1
+expect_line 'skip passes-a: it would begin later than 0 s after the start of this run \(--within\)'
+expect_last '0 passed, 0 failed, 2 skipped'
+
 run 'no-such-*'
 expect_code 1
 expect_last '0 passed, 0 failed, 0 skipped'
