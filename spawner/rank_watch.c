@@ -174,7 +174,7 @@ static void take_report(watched_t *who, const aq_report_t *report)
 static bool read_reports(watched_t *who)
 {
     aq_report_t report;
-    ssize_t got;
+    ssize_t got = 0;
     while (who->line >= 0 &&
            (got = recv(who->line, &report, sizeof report, 0)) == (ssize_t)sizeof report)
         take_report(who, &report);
