@@ -38,12 +38,14 @@ static int call_launcher(const char *name)
     return -1;
 }
 
-// Until the launcher watches this process, it would not learn how the process ends.
+// Until the launcher watches this process, it would not learn how the process ends. An answer that
+// is not read would reset the connection when this process ends, and lose its last reports.
 static void wait_for_watch(void)
 {
     struct pollfd answer = {.fd = launcher, .events = POLLIN};
-    if (launcher >= 0)
-        (void)poll(&answer, 1, ANSWER_MS);
+    char byte;
+    if (launcher >= 0 && poll(&answer, 1, ANSWER_MS) == 1)
+        (void)recv(launcher, &byte, 1, MSG_DONTWAIT);
 }
 
 void aq_report_open(uint32_t rank, uint32_t size)

@@ -26,9 +26,10 @@
 #define AQ_REPORT_NAME 40 // bytes of the name of a socket, with the NUL
 
 typedef enum aq_report_kind {
-    AQ_REPORT_JOINED, // this process is a rank; code is the number of ranks
-    AQ_REPORT_ENDS,   // the job ends with this code
-    AQ_REPORT_LEAVES, // this rank leaves in good order, with this code
+    AQ_REPORT_JOINED,  // this process is a rank; code is the number of ranks
+    AQ_REPORT_ENDS,    // the job ends with this code
+    AQ_REPORT_LEAVES,  // this rank leaves in good order, with this code
+    AQ_REPORT_FOLLOWS, // this rank ends because another one or mpirun has, whatever its code is
 } aq_report_kind_t;
 
 typedef struct aq_report {

@@ -164,10 +164,22 @@ static void take_report(watched_t *who, const aq_report_t *report)
         take_joined(who, report);
     } else if (who->joined && report->kind == AQ_REPORT_ENDS) {
         take_end(who, report->code);
+    } else if (who->joined && report->kind == AQ_REPORT_FOLLOWS) {
+        who->ends = true;
     } else if (who->joined && report->kind == AQ_REPORT_LEAVES) {
         who->leaves = true;
         who->left_with = report->code & 0xff;
     }
+}
+
+// The next packet. A process that ends without having read the answer resets the connection, which
+// is an error once, before the reports that it sent.
+static ssize_t next_packet(int line, aq_report_t *out)
+{
+    ssize_t got = recv(line, out, sizeof *out, 0);
+    if (got < 0 && errno == ECONNRESET)
+        got = recv(line, out, sizeof *out, 0);
+    return got;
 }
 
 // Returns whether the other end has closed the connection, or sends something else than reports.
@@ -175,8 +187,7 @@ static bool read_reports(watched_t *who)
 {
     aq_report_t report;
     ssize_t got = 0;
-    while (who->line >= 0 &&
-           (got = recv(who->line, &report, sizeof report, 0)) == (ssize_t)sizeof report)
+    while (who->line >= 0 && (got = next_packet(who->line, &report)) == (ssize_t)sizeof report)
         take_report(who, &report);
     if (who->line < 0 || (got < 0 && (errno == EAGAIN || errno == EINTR)))
         return false;
@@ -338,16 +349,19 @@ static int code_of_death(int code, int stopped_by)
     return own ? own : code ? code : 1;
 }
 
-// No rank has reported the end of the job, and none has died: each left on its own.
+// No rank has reported the end of the job, and none has died that this launcher knows of: each left
+// on its own, or because a rank of another host or mpirun has ended.
 static int code_of_leavers(int code)
 {
     uint32_t left = 0;
+    bool failed = false;
     for (uint32_t i = 0; i < job.count; i++) {
         if (job.list[i].leaves && job.list[i].left_with)
             return job.list[i].left_with;
         left += job.list[i].leaves;
+        failed |= job.list[i].ends;
     }
-    return left == job.size ? 0 : code;
+    return left == job.size ? 0 : failed && !code ? 1 : code;
 }
 
 #define SKIPPED                                                                                    \

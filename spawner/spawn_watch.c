@@ -12,6 +12,7 @@
 
 #include "../other/base/log.h"
 #include "../other/base/quiet_thread.h"
+#include "rank_report.h"
 
 enum { LAUNCHER, NEXT, WATCHED };
 
@@ -29,6 +30,7 @@ __attribute__((noreturn)) static void watch_end(const char *why)
     if (atomic_exchange(&watch.page->abort_asked, 1) == 0)
         aq_log_error("%s", why);
     int code = aq_page_announce(watch.page, (int32_t)watch.rank, 1);
+    aq_report_send(AQ_REPORT_FOLLOWS, code);
     fflush(NULL);
     if (watch.end_job)
         watch.end_job(code, why);
