@@ -415,6 +415,12 @@ on_ofi()
         gasnetrun_ofi -n "$ranks" "$@"
 }
 
+# The provider that is TCP without ofi_rxm: net of libfabric 1.17, which plain tcp is in later versions.
+ofi_plain_tcp()
+{
+    GASNET_MODULE_PATH=$AQ_BUILD/modules gasnet_info | sed -n '/^Conduit ofi$/,/^$/p' | grep -q '^    net ' && echo net || echo tcp
+}
+
 # What travels over a network, for sanitizers, with which each subtest takes long.
 sanitized_part='am_args am_medium am_long am_flood_short am_flood_mixed am_deadlock am_sleeper am_immediate_retry npam_sizes npam_many rma_values rma_segment rma_order rma_nbi rma_pair atomic-nbi atomic-count barrier_am barrier_many vis-strided vis-vector coll_same coll_many gather_many split_many hsl endpoint_am endpoint_threads window_threads fence_threads notice_threads concurrent_split'
 

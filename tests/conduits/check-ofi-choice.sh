@@ -31,9 +31,9 @@ check_list()
     row shm 'shm: not used: it reaches this host only$'
     row udp '.*FI_EP_DGRAM'
     [ "$(grep -cE '^    tcp;ofi_rxm +lo, 127' "$work/out")" = 1 ] || fail 'an entry is listed twice'
-    expect 0 env GASNET_OFI_PROVIDER=net "$AQ_BUILD/gasnet_info"
-    row 'jobs on one host' 'net on lo: as GASNET_OFI_PROVIDER says$'
-    row 'tcp;ofi_rxm' '.*: not used: GASNET_OFI_PROVIDER=net excludes it$'
+    expect 0 env GASNET_OFI_PROVIDER=sockets "$AQ_BUILD/gasnet_info"
+    row 'jobs on one host' 'sockets on lo: as GASNET_OFI_PROVIDER says$'
+    row 'tcp;ofi_rxm' '.*: not used: GASNET_OFI_PROVIDER=sockets excludes it$'
 }
 
 # refused TEXT SETTING ...: a job of two ranks with these settings ends with one message.
@@ -49,7 +49,7 @@ check_refusals()
 {
     refused 'FI_PROVIDER=nothing hides all providers from libfabric: unset it' FI_PROVIDER=nothing
     refused "no provider 'efa' on this host; name one of" GASNET_OFI_PROVIDER=efa
-    refused 'FI_PROVIDER=net hides all other' FI_PROVIDER=net GASNET_OFI_PROVIDER=sockets
+    refused 'FI_PROVIDER=shm hides all other' FI_PROVIDER=shm GASNET_OFI_PROVIDER=sockets
     refused "no domain 'ib7' on this host; provider tcp has lo" GASNET_OFI_PROVIDER=tcp \
         GASNET_OFI_DOMAIN=ib7
 }
@@ -66,9 +66,9 @@ with()
 
 check_ranks()
 {
-    with GASNET_OFI_PROVIDER=net GASNET_OFI_PROVIDER=sockets
+    with 'GASNET_OFI_PROVIDER=udp;ofi_rxd' GASNET_OFI_PROVIDER=sockets
     says 'rank 0 has chosen provider '
-    grep -qE 'provider (net on lo .*sockets on lo|sockets on lo .*net on lo)' "$work/err" ||
+    grep -qE 'provider (udp;ofi_rxd on lo .*sockets on lo|sockets on lo .*udp;ofi_rxd on lo)' "$work/err" ||
         fail 'not both providers'
     says 'the same for all ranks'
     # A host without IPv6 has one family only.
