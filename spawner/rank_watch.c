@@ -55,9 +55,10 @@ static struct {
     uint32_t size;  // ranks of the job; 0: none has joined
     bool ended;     // a rank has reported the end of the job
     int ended_with; // its code
+    int64_t left;   // the first that left with another code than 0, before all that; -1: none
     int64_t dead;   // the first that died without a report, in list; -1: none
     bool mpirun_ended;
-} job = {.listener = -1, .epoll = -1, .dead = -1};
+} job = {.listener = -1, .epoll = -1, .left = -1, .dead = -1};
 
 // ---- the socket ----
 
@@ -156,6 +157,15 @@ static void take_end(watched_t *who, int code)
     job.ended = true;
 }
 
+// mpirun ends the other ranks when one has left with another code than 0.
+static void take_leave(watched_t *who, int code)
+{
+    who->leaves = true;
+    who->left_with = code & 0xff;
+    if (who->left_with && !job.ended && job.dead < 0 && job.left < 0)
+        job.left = who - job.list;
+}
+
 static void take_report(watched_t *who, const aq_report_t *report)
 {
     if (report->magic != AQ_REPORT_MAGIC)
@@ -167,8 +177,7 @@ static void take_report(watched_t *who, const aq_report_t *report)
     } else if (who->joined && report->kind == AQ_REPORT_FOLLOWS) {
         who->ends = true;
     } else if (who->joined && report->kind == AQ_REPORT_LEAVES) {
-        who->leaves = true;
-        who->left_with = report->code & 0xff;
+        take_leave(who, report->code);
     }
 }
 
@@ -379,10 +388,19 @@ static int code_without_ranks(int code)
     return 1;
 }
 
+// Whether a rank left without ending the job, and this decides: those that end later may do so
+// because of that.
+static bool leaver_decides(void)
+{
+    return job.left >= 0 && !job.list[job.left].ends;
+}
+
 int aq_rank_watch_code(int code, int stopped_by)
 {
     if (!job.joined)
         return code_without_ranks(code);
+    if (leaver_decides() && !stopped_by)
+        return job.list[job.left].left_with;
     if (job.dead >= 0)
         return code_of_death(code, stopped_by);
     if (!job.ended)

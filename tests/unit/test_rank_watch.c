@@ -34,6 +34,7 @@ static const rank_end_t killed = {.sig = SIGKILL}, aborted = {.sig = SIGABRT},
                         silent = {.code = 143},
                         ends = {.reports = true, .kind = AQ_REPORT_ENDS, .code = 7},
                         follows = {.reports = true, .kind = AQ_REPORT_FOLLOWS, .code = 143},
+                        fails = {.reports = true, .kind = AQ_REPORT_LEAVES, .code = 3},
                         leaves = {.reports = true, .kind = AQ_REPORT_LEAVES};
 
 static void send_report(int line, aq_report_kind_t kind, uint32_t rank, int code)
@@ -149,6 +150,15 @@ static void test_report_decides(void **state)
     assert_int_equal(code_of_job(leaves, leaves, 9), 0);
 }
 
+static void test_first_leaver_decides(void **state)
+{
+    (void)state;
+    assert_int_equal(code_of_job(fails, killed, 0), 3);
+    assert_int_equal(code_of_job(fails, ends, 0), 3);
+    assert_int_equal(code_of_job(ends, fails, 0), 7);
+    assert_int_equal(code_of_job(aborted, fails, 0), 134);
+}
+
 static void test_no_cause_is_known(void **state)
 {
     (void)state;
@@ -165,6 +175,7 @@ int main(void)
         cmocka_unit_test(test_first_death_decides),
         cmocka_unit_test(test_those_who_follow_do_not_decide),
         cmocka_unit_test(test_report_decides),
+        cmocka_unit_test(test_first_leaver_decides),
         cmocka_unit_test(test_no_cause_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
