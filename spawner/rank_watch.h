@@ -5,8 +5,8 @@
 //
 // What is always true:
 // - The first end that a rank reports, or the first death of a rank that reported none, decides; a
-//   later report of a failure replaces a code of 0. A rank that left with another code than 0 before,
-//   and did not end the job, decides instead.
+//   later report of a failure replaces a code of 0. A rank that left with another code than 0
+//   before, and did not end the job, decides instead.
 // - A rank that has not said how many ranks there are does not count.
 #ifndef AQ_RANK_WATCH_H
 #define AQ_RANK_WATCH_H
