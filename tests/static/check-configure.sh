@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# build-configure: configure refuses with one sentence what make cannot build, and a cross build runs
-# no program of the other machine.
+# build-configure: configure refuses with one sentence what make cannot build, finds the standard ABI
+# of an MPI, and a cross build runs no program of the other machine.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 cd "$TMPDIR" || exit
@@ -72,6 +72,66 @@ old_libraries()
     refused 'Open MPI is older than MPI 3.0' --disable-ibv --disable-ofi PKG_CONFIG_PATH="$PWD/old"
 }
 
+# fake_abi FOLDER VERSION: an MPI with the standard ABI: a shared library, and a header that needs no macro.
+fake_abi()
+{
+    mkdir -p "$1/standard_abi" "$1/lib"
+    echo 'int MPI_Abi_get_version(int *major, int *minor) { *major = *minor = 1; return 0; }' >"$1/abi.c"
+    cc -shared -fPIC -o "$1/lib/libmpi_abi.so" "$1/abi.c" || exit
+    printf '#define MPI_VERSION 5\n#define MPI_ABI_VERSION %s\nint MPI_Abi_get_version(int *, int *);\n' "$2" \
+        >"$1/standard_abi/mpi.h"
+}
+
+# fake_mpi NAME: an MPI for pkg-config whose own interface is in the folder NAME.
+fake_mpi()
+{
+    mkdir -p "abi/$1/lib"
+    printf 'includedir=%s\nlibdir=%s/lib\nName: %s\nDescription: new\nVersion: 5\nCflags: -I${includedir}\nLibs: -L${libdir} -lmpi\n' \
+        "$PWD/abi/$1" "$PWD/abi/$1" "$1" >"abi/$1.pc"
+    printf '#define MPI_VERSION 5\n#define MPI_SUBVERSION 0\n' >"abi/$1/mpi.h"
+}
+
+# takes CFLAGS LIBS ARGUMENT ...: with these arguments, configure uses these flags for the standard
+# ABI of MPI; both are empty: it finds none.
+takes()
+{
+    local wanted="$1 | $2" found
+    shift 2
+    rm -rf work && mkdir work
+    (cd work && PATH=$PWD/../abi/bin:$PATH "$source/configure" --quiet --no-create --cache-file="../${1:+other-}cache" \
+        --disable-ibv --disable-ofi PKG_CONFIG_PATH="$PWD/../abi" "$@") >out 2>&1 || { tail -n 5 out && exit 1; }
+    found=$(sed -n "s/^MPIABI_CFLAGS='\(.*\)'$/\1 |/p; s/^MPIABI_LIBS='\(.*\)'$/\1/p" work/config.log | paste -sd' ' | tr -s ' ')
+    [ "$found" = "$wanted" ] && return
+    echo "for the standard ABI of MPI, configure $* should take '$wanted', but takes '$found'"
+    exit 1
+}
+
+# Made-up MPIs, which pkg-config finds before those of this machine. Open MPI has the header in a folder
+# of its own, MPICH behind a macro.
+standard_abi()
+{
+    local ompi=$PWD/abi/ompi-c mpich=$PWD/abi/mpich more=$PWD/abi/more
+    mkdir -p abi/bin
+    fake_mpi ompi-c
+    fake_mpi mpich
+    fake_abi abi/ompi-c 2
+    takes '' ''
+    fake_abi abi/more 1
+    printf '#!/bin/sh\necho "gcc -O2 -I%s/standard_abi -L%s/lib -Wl,-rpath,/none -lmpi_abi"\n' "$more" "$more" >abi/bin/mpicc_abi
+    chmod +x abi/bin/mpicc_abi
+    takes "-I$more/standard_abi" "-L$more/lib -Wl,-rpath,/none -lmpi_abi"
+    printf '#ifdef MPI_ABI\n#include <%s>\n#endif\n' "$more/standard_abi/mpi.h" >>abi/mpich/mpi.h
+    cc -fno-pic -c -o abi/archived.o -x c - <<<'int one = 1; int MPI_Abi_get_version(int *a, int *b) { return (*a = *b = one) - 1; }' &&
+        ar rc abi/mpich/lib/libmpi_abi.a abi/archived.o || exit
+    cp "$more/lib/libmpi_abi.so" "$more/lib/libmpi_abi.so.1"
+    LIBRARY_PATH=$more/lib takes "-I$mpich -DMPI_ABI" '-l:libmpi_abi.so.1'
+    fake_abi abi/ompi-c 1
+    takes "-I$ompi/standard_abi" "-L$ompi/lib -lmpi_abi"
+    takes "-I$more/standard_abi" "-L$more/lib -lmpi_abi" MPIABI_CFLAGS="-I$more/standard_abi" MPIABI_LIBS="-L$more/lib -lmpi_abi"
+    refused 'MPIABI_CFLAGS and MPIABI_LIBS do not lead to a shared library' --disable-ibv --disable-ofi \
+        PKG_CONFIG_PATH="$PWD/abi" MPIABI_LIBS=-lnone
+}
+
 cross_build()
 {
     mkdir cross
@@ -88,5 +148,6 @@ refused "is not that of GNU" "$(fake_libc musl <<<'#undef __GLIBC__')"
 refused "is older than glibc 2.34" "$(printf '#undef __GLIBC_MINOR__\n#define __GLIBC_MINOR__ 31\n' | fake_libc old-libc)"
 old_compiler
 old_libraries
+standard_abi
 cross_build
 exit 0
