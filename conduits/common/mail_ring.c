@@ -215,6 +215,16 @@ static void release_done(aq_ring_in_t *ring)
     tell_senders(ring, ring->released == head);
 }
 
+bool aq_ring_is_idle(aq_ring_in_t *ring)
+{
+    if (!ring_lock(ring))
+        return false;
+    release_done(ring);
+    const bool idle = !aq_ring_ready(ring);
+    ring_unlock(ring);
+    return idle;
+}
+
 // The message that a thread is handling: where it begins, with the gap before it; its header; its
 // end. All zero: none.
 typedef struct held {

@@ -184,6 +184,10 @@ static inline bool aq_ring_busy(aq_ring_in_t *ring)
                                      atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
 
+// With the lock, gives back the slots of finished messages. Whether there is no message then; false
+// also if another thread has the lock, which may have looked before a message came.
+bool aq_ring_is_idle(aq_ring_in_t *ring);
+
 // Points the watches to where the next message begins: head or, after a gap, the next line.
 void aq_ring_watch(aq_ring_in_t *ring);
 

@@ -12,6 +12,12 @@
 // all processors that run a process of the job (membarrier, expedited and global). Both sides fence
 // only if the kernel has no such call: sleepers++ alone, although an atomic operation, does not
 // keep arm64 from loading the rings before it. tests/model/weak_mail.pml checks both ways.
+//
+// A process with several threads has one more case: a thread that polls finds nothing if another
+// one has the lock of the ring, and that one may have looked before the message came, and leave. So
+// a thread sleeps only after it has found the rings empty with their locks. Whoever takes the lock
+// after that and finds a message wakes all threads of the process (core/sleepers.h).
+// tests/model/weak_try_lock.pml is the model.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -46,9 +52,17 @@ uint32_t aq_mail_arm(aq_conduit_t *conduit)
     return bell | 1;
 }
 
+static bool is_idle(aq_mail_t *mail)
+{
+    return !mail->base.env->threads ||
+           (aq_ring_is_idle(&mail->in[0]) && aq_ring_is_idle(&mail->in[1]));
+}
+
 void aq_mail_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
     aq_mail_t *mail = aq_mail_of(conduit);
+    if (!is_idle(mail))
+        return;
     struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
     syscall(SYS_futex, &mail->doorbell->bell, FUTEX_WAIT, armed & ~1u, &limit, NULL, 0);
 }

@@ -22,6 +22,7 @@
 
 #include "../../conduits/common/mail_message.h"
 #include "../../conduits/common/mail_ring.h"
+#include "../../conduits/common/mailbox.h"
 
 #define COUNT 64 // slots of the ring
 #define KEY 0x9234567890abcdefu
@@ -597,6 +598,52 @@ static void test_threads(void **state)
     assert_true(freed_slots() == taken_slots());
 }
 
+// ---- sleeping ----
+
+// A mailbox with this ring for requests, and an empty one for replies.
+static void mail_open(aq_mail_t *mail, aq_mailbox_t *box, ring_t *replies)
+{
+    env.threads = true;
+    memset(box, 0, sizeof *box);
+    memset(replies, 0, sizeof *replies);
+    *mail = (aq_mail_t){.base.env = &env, .doorbell = &box->doorbell, .asleep = &box->asleep};
+    mail->in[0] = ring->in;
+    mail->in[1] = (aq_ring_in_t){.control = &replies->control,
+                                 .slots = replies->slots,
+                                 .count = COUNT,
+                                 .key = KEY,
+                                 .watch = replies->watch};
+}
+
+// Sleeps as a wait does. The limit is far beyond that of the test.
+static unsigned sleep_once(aq_mail_t *mail)
+{
+    const uint32_t armed = aq_mail_arm(&mail->base);
+    const unsigned done = aq_mail_poll(&mail->base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
+    if (!done)
+        aq_mail_sleep(&mail->base, armed, UINT64_C(600000000000));
+    aq_mail_disarm(&mail->base);
+    return done;
+}
+
+// Another thread that has looked before a message came still has the lock. So the poll finds
+// nothing, and the sender has found no sleeper.
+static void test_no_sleep_beside_message(void **state)
+{
+    (void)state;
+    static aq_mail_t mail;
+    static aq_mailbox_t box;
+    static ring_t replies;
+    mail_open(&mail, &box, &replies);
+    send_medium(0, bytes_of_slots(3));
+    atomic_store(&mail.in[0].lock, 1);
+    assert_int_equal(sleep_once(&mail), 0);
+    atomic_store(&mail.in[0].lock, 0);
+    got.count = 0;
+    got.reply = false;
+    assert_int_equal(sleep_once(&mail), 1);
+}
+
 // ---- a receiver in another process ----
 
 #define LAP_MESSAGES (COUNT / 2)
@@ -720,6 +767,7 @@ int main(void)
         RING_TEST(test_watch_of_held_slots),
         RING_TEST(test_out_of_order),
         RING_TEST(test_threads),
+        RING_TEST(test_no_sleep_beside_message),
         RING_TEST(test_other_process),
         cmocka_unit_test(test_large_payload_lies_as_source),
         cmocka_unit_test(test_wrong_shift_stays_inside),
