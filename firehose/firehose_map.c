@@ -195,10 +195,11 @@ void aq_firehose_map_give(aq_firehose_region_t *region)
     TAILQ_INSERT_HEAD(&region->map->free, region, queue);
 }
 
+// A reader that is still at this link, from an earlier use of the record, goes on to the next one.
 static void link_in(aq_firehose_map_t *map, uint32_t link, _Atomic uint32_t *chain)
 {
     atomic_store_explicit(&map->next[link - 1], atomic_load_explicit(chain, memory_order_relaxed),
-                          memory_order_relaxed);
+                          memory_order_release);
     atomic_store_explicit(chain, link, memory_order_release);
 }
 

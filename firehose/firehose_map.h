@@ -14,6 +14,12 @@
 //   increments it, which fails for a RETIRED region, and then checks the addresses again, which
 //   cannot change while it is a user.
 // - Records are not freed before the map, so that a stray reader always reads a record.
+// - Links are stored with release and loaded with acquire: otherwise a reader could take a record
+//   that was never used before, whose fresh memory has 0 users, for an idle region.
+// - `users` brings the addresses and the key to the reader that increments it (release when the
+//   region is added, acquire), and the end of the reader's use to the one that retires the region
+//   or, after others, releases it last. tests/model/weak_firehose.pml checks all these orders.
+//   Everything else is under locks: the owner's, and that of a peer.
 // - Regions with a user are not evicted. The others are in a queue, oldest first. A hit only sets a
 //   mark: a region that was used since eviction last considered it goes to the end of the queue
 //   once more.
