@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The order of what an event counts (tests/model/weak_event.pml):
+//
+//     thread that begins         thread that handles the answer      thread that tests
+//     uses its memory            follow: load acquire                load acquire: 0
+//     begin: add 1, release -->  writes the result                   reads the result
+//                                end: subtract 1, release       -->
+//
+// - All changes of a counter are atomic operations, so that each passes on what those before it
+//   have released: the test that reads the last one acquires the results of all operations.
+// - Whoever frees a record has tested it, and stores `uses` with release. So a fence of another
+//   thread that loads a new `uses` with acquire (begun.c) knows that the operation is over, and
+//   sees its result, as if it had read the counter at 0.
 #include "event.h"
 
 #include <stdlib.h>

@@ -2,6 +2,18 @@
 // Fences: wait for the operations that core/begun.c has noted. Every operation is acknowledged by
 // its target in any case, so a fence sends nothing: it looks at the counters of what is
 // outstanding.
+//
+// What a put is before, for others than its own thread (tests/model/weak_put.pml):
+// - Mapped memory: the put ends with a release fence, so that its bytes come before all that its
+//   thread stores or sends later, a flag by another put among it. The thread that reads the flag
+//   fences before it reads the bytes: a get does so itself, and a client that polls its own memory
+//   by gasnett_local_rmb. No fence precedes a put: what the client itself has read or written
+//   comes before it only after gasnett_local_mb.
+// - Other memory: the answer of the target completes the put, and whatever message the thread then
+//   sends is after it by the release and acquire of each step, to the handler or to the counter of
+//   a notice (notice.c). C11 has no such order for a flag that is itself put, since its bytes are
+//   stored plainly. Processors have: arm64 and riscv64 show a store to all others at once, and the
+//   release of the answer is cumulative on ppc64el.
 #include <stdatomic.h>
 #include <stdlib.h>
 
