@@ -1,26 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Open MPI 6 refuses more ranks than slots with exit code 77, which test drivers take for "skipped".
-#   findings/openmpi-slots.sh      as root; needs mmdebstrap and some minutes. 0: it is still so.
-set -u
-packages='openmpi-bin=6.0.0~rc2-2'
-work=$(mktemp -d) || exit
-trap 'umount "$work"/root/{dev/shm,proc,sys} 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
-mirror=$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(SITE)' 'Created-By: Packages' | sed -n 's/^Debian|Debian|//p' | head -n 1)
-# sid is a snapshot here, whose date may be over.
-mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' sid "$work/root" "deb $mirror sid main" >"$work/log" 2>&1 &&
-    chroot "$work/root" apt-get update -qq -o Acquire::Check-Valid-Until=false &&
-    chroot "$work/root" env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $packages >"$work/log" 2>&1 || {
-    echo "the packages cannot be installed: $packages"
-    exit 2
-}
-mkdir -p "$work/root/dev/shm" && mount -t tmpfs tmpfs "$work/root/dev/shm" && mount -t proc proc "$work/root/proc" &&
-    mount -t sysfs sysfs "$work/root/sys" || exit 2
-within()
-{
-    chroot "$work/root" env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 \
-        PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 "$@" </dev/null
-}
+#   findings/openmpi-slots.sh     0: it is still so; 1: not any more; 2: it cannot be run here
+. "$(dirname "$0")/debian.sh"
+make_root sid openmpi-bin=6.0.0~rc2-2
 ranks=$(($(nproc) + 1))
 within mpirun.openmpi --version | head -n 1
 within mpirun.openmpi -np $ranks true
