@@ -4,8 +4,9 @@
  *
  * There is one chain, of two records with one link each. The owner's lock has one thread, which
  * adds two regions, retires one and, if there is one reader, uses its record again and retires one
- * more; READERS threads look for the region of an address, use it and release it. Checked: a region that is found has this address and stays pinned
- * until it is released; a record is pinned again only when all are done with it.
+ * more; READERS threads look for the region of an address, use it and release it. Checked: a region
+ * that is found has this address and stays pinned until it is released; a record is pinned again
+ * only when all are done with it.
  *
  * A compare and swap may come before a store that its thread has not seen. So a reader has to have
  * seen the first store to `users`, which retires a record that was never used: before it, `users`
