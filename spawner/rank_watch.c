@@ -71,9 +71,11 @@ static void choose_name(char name[AQ_REPORT_NAME])
         used += (size_t)snprintf(name + used, AQ_REPORT_NAME - used, "%02x", random[i]);
 }
 
+// Edge-triggered: the kernel lists a level-triggered descriptor again after each event that it
+// delivers, before one that becomes ready later. So each handler reads until nothing is left.
 static bool add_to_poll(int fd, uint64_t number)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = number};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = number};
     return fd >= 0 && epoll_ctl(job.epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
@@ -120,12 +122,13 @@ static void watched_add(int line)
 static void accept_callers(void)
 {
     int line;
-    while ((line = accept4(job.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-        if (aq_net_is_own_user(line))
+    while ((line = accept4(job.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0 ||
+           errno == EINTR || errno == ECONNABORTED)
+        if (line >= 0 && aq_net_is_own_user(line))
             watched_add(line);
-        else
+        else if (line >= 0)
             (void)close(line);
-    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+    if (errno == EAGAIN)
         return;
     (void)close(job.listener);
     job.listener = -1;
@@ -143,7 +146,6 @@ static void take_joined(watched_t *who, const aq_report_t *report)
     job.joined++;
     who->joined = true;
     who->rank = report->rank;
-    (void)send(who->line, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 // After a death the ranks that notice it end the job, too.
@@ -186,19 +188,24 @@ static void take_report(watched_t *who, const aq_report_t *report)
 static ssize_t next_packet(int line, aq_report_t *out)
 {
     ssize_t got = recv(line, out, sizeof *out, 0);
-    if (got < 0 && errno == ECONNRESET)
+    if (got < 0 && (errno == ECONNRESET || errno == EINTR))
         got = recv(line, out, sizeof *out, 0);
     return got;
 }
 
-// Returns whether the other end has closed the connection, or sends something else than reports.
+// Returns whether the other end has closed the connection, or sends something else than reports. A
+// rank that has joined waits for the answer: so what it reports later is an event of its own.
 static bool read_reports(watched_t *who)
 {
+    const bool had_joined = who->joined;
     aq_report_t report;
     ssize_t got = 0;
     while (who->line >= 0 && (got = next_packet(who->line, &report)) == (ssize_t)sizeof report)
         take_report(who, &report);
-    if (who->line < 0 || (got < 0 && (errno == EAGAIN || errno == EINTR)))
+    const bool goes_on = who->line < 0 || (got < 0 && errno == EAGAIN);
+    if (who->joined && !had_joined)
+        (void)send(who->line, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (goes_on)
         return false;
     (void)close(who->line);
     who->line = -1;
@@ -234,8 +241,8 @@ static void take_event(uint64_t number)
         watched_end(index); // it had ended before its call was taken
 }
 
-// Returns whether anything has happened. The kernel lists events in the order in which they
-// happened, so that the cause precedes what follows from it.
+// Returns whether anything has happened. The kernel lists edge-triggered events in the order
+// in which they happened, so that the cause precedes what follows from it.
 static bool take_events(int wait_ms)
 {
     struct epoll_event events[EVENTS];

@@ -12,6 +12,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -78,6 +79,19 @@ static void rank_run(uint32_t rank, const rank_end_t *end, int joined, int go)
     _exit(end->code);
 }
 
+// Until the launcher has taken all events so far, which is when it sleeps.
+static void wait_for_sleep(pid_t launcher)
+{
+    char path[32], state = 0;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)launcher);
+    while (state != 'S') {
+        FILE *file = fopen(path, "re");
+        if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+            _exit(99);
+        fclose(file);
+    }
+}
+
 // The ranks end one after the other, while the launcher is stopped: it learns of all at once.
 static void mpirun_run(const rank_end_t plan[RANKS], int code)
 {
@@ -91,6 +105,7 @@ static void mpirun_run(const rank_end_t plan[RANKS], int code)
             rank_run(r, &plan[r], joined[1], go[r][0]);
         wait_for(joined[0]);
     }
+    wait_for_sleep(getppid());
     kill(getppid(), SIGSTOP);
     for (unsigned r = 0; r < RANKS; r++) {
         (void)!write(go[r][1], "", 1);
