@@ -136,12 +136,10 @@ static void list_chain(aq_ibv_list_t *list, unsigned count)
         list->ops[i]->work.wr.next = &list->ops[i + 1]->work.wr;
 }
 
-// The same for a queue pair that completes its operations in order: only the last one of the list
-// is signaled.
-static void list_chain_in_order(aq_ibv_list_t *list, unsigned count)
+// A queue pair that completes its operations in order tells of the last one of the list alone.
+static void list_signal_last(aq_ibv_list_t *list, unsigned count)
 {
     for (unsigned i = 0; i + 1 < count; i++) {
-        list->ops[i]->work.wr.next = &list->ops[i + 1]->work.wr;
         list->ops[i]->work.wr.send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
         list->ops[i]->unsignaled = true;
         list->ops[i + 1]->before = list->ops[i];
@@ -156,10 +154,9 @@ static void list_post_locked(aq_ibv_send_queue_t *queue)
     list->count = 0;
     if (!count)
         return;
-    if (__builtin_expect(queue->limits->unordered, 0))
-        list_chain(list, count);
-    else
-        list_chain_in_order(list, count);
+    list_chain(list, count);
+    if (__builtin_expect(!queue->limits->unordered, 1))
+        list_signal_last(list, count);
     op_cover_unsignaled(list->link, list->ops[count - 1]);
     chain_post(queue, list->link, &list->ops[0]->work.wr, count);
 }
