@@ -371,9 +371,9 @@ static int code_of_leavers(int code)
 {
     uint32_t left = 0;
     bool failed = false;
+    if (job.left >= 0)
+        return job.list[job.left].left_with;
     for (uint32_t i = 0; i < job.count; i++) {
-        if (job.list[i].leaves && job.list[i].left_with)
-            return job.list[i].left_with;
         left += job.list[i].leaves;
         failed |= job.list[i].ends;
     }
