@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // Reads a number from a file of the kernel, for example "VmPin:        64 kB". 0: not found.
@@ -34,8 +35,15 @@ static uint64_t kernel_says(const char *path, const char *name, int base)
     return value;
 }
 
+// The kernel gives its first user namespace this number (linux/proc_ns.h).
+#define FIRST_USER_NAMESPACE 0xEFFFFFFDu
+
+// In a further user namespace, as rootless containers have one, the capability lifts no limit.
 static bool is_privileged(void)
 {
+    struct stat own;
+    if (stat("/proc/self/ns/user", &own) == 0 && own.st_ino != FIRST_USER_NAMESPACE)
+        return false;
     return kernel_says("/proc/self/status", "CapEff", 16) >> CAP_IPC_LOCK & 1;
 }
 

@@ -915,8 +915,9 @@ static void test_keep(void **state)
 static int run_limited(void)
 {
     const struct rlimit limit = {64 << 10, 64 << 10};
-    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 || (getuid() == 0 && setresuid(1, 1, 1) != 0))
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0)
         return 1;
+    (void)!setresuid(1, 1, 1); // root is privileged, but in a user namespace without other users
     if (aq_firehose_why(ENOMEM, 128 << 10) != AQ_FIREHOSE_MEMLOCK)
         return 2;
     if (aq_firehose_why(ENOMEM, 4096) != AQ_FIREHOSE_DEVICE)
