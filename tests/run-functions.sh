@@ -300,6 +300,7 @@ on_mpi()
 # crashes in such a process.)
 on_mpi_tsan()
 {
+    export PMIX_MCA_gds=hash # the other way of PMIx 5 wants an address that the sanitizer has
     export TSAN_OPTIONS="$TSAN_OPTIONS ignore_noninstrumented_modules=1 suppressions=$AQ_SRC/tests/conduits/openmpi.supp"
     on_mpi openmpi "$@"
 }
