@@ -45,6 +45,8 @@ busybox-static     | optional | command -v busybox          | the same
 cpio               | optional | command -v cpio             | the same
 kmod               | optional | PATH=$PATH:/usr/sbin command -v modprobe | the same
 mmdebstrap         | optional | command -v mmdebstrap       | chroots of other releases of Debian (tests/beds/suite)
+gcc-aarch64-linux-gnu | optional | command -v aarch64-linux-gnu-gcc | a build for another processor (tests/beds/arch)
+qemu-user-static   | optional | has_emulator | the same
 cmake              | optional | command -v cmake            | the check of the CMake package
 debhelper          | optional | command -v dh               | the check of the Debian packages
 rpm                | optional | command -v rpmspec          | the check of the RPM recipe
@@ -73,6 +75,11 @@ has_header()
 has_yaml()
 {
     python3 -c 'import yaml'
+}
+
+has_emulator()
+{
+    command -v qemu-aarch64-static || command -v qemu-aarch64
 }
 
 has_libfuzzer()
