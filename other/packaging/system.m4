@@ -24,6 +24,24 @@ _Thread_local atomic_int counter;
      AC_MSG_ERROR([the compiler '$CC' does not compile C11 with atomics and thread-local variables; name another one with CC=...])])
 ])
 
+dnl GCC bug 114130: a compare-and-swap of 32 bits that are not sign-extended stores nothing, and
+dnl reports success.
+AC_DEFUN([AQ_CHECK_CAS], [
+AC_MSG_CHECKING([whether $CC compiles compare-and-swap of 32 bits])
+AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
+#define AT_LEAST(major, minor) \
+    (__GNUC__ > (major) || (__GNUC__ == (major) && __GNUC_MINOR__ >= (minor)))
+#if defined __riscv && __riscv_xlen == 64 && !defined __clang__ && !AT_LEAST(13, 3) && \
+    !(__GNUC__ == 12 && AT_LEAST(12, 4)) && !(__GNUC__ == 11 && AT_LEAST(11, 5))
+#error "bug 114130"
+#endif
+int checked;
+]])],
+    [AC_MSG_RESULT([yes])],
+    [AC_MSG_RESULT([no])
+     AC_MSG_ERROR([the compiler '$CC' for riscv64 has GCC bug 114130, so that atomic operations of 32 bits lose what they store; use gcc 11.5, 12.4, 13.3, 14 or later, or clang.])])
+])
+
 AC_DEFUN([AQ_CHECK_LIBC], [
 AC_MSG_CHECKING([for the GNU C library 2.34 or later])
 AC_COMPILE_IFELSE([AC_LANG_SOURCE([[

@@ -52,6 +52,23 @@ old_compiler()
     refused "the compiler '$PWD/cc99' does not compile C11" CC="$PWD/cc99"
 }
 
+# gcc VERSION for riscv64, as far as macros tell.
+for_riscv64()
+{
+    echo "CPPFLAGS=-D__riscv -D__riscv_xlen=64 -U__GNUC__ -D__GNUC__=${1%.*} -U__GNUC_MINOR__ -D__GNUC_MINOR__=${1#*.}"
+}
+
+compilers_for_riscv64()
+{
+    local version
+    for version in 10.5 11.4 12.2 13.2; do
+        refused "for riscv64 has GCC bug 114130" "$(for_riscv64 $version)"
+    done
+    for version in 11.5 12.4 13.3 14.0; do # these are refused later, for another reason
+        refused 'is not that of GNU' "$(for_riscv64 $version) $(fake_libc musl <<<'#undef __GLIBC__' | cut -d= -f2)"
+    done
+}
+
 folders_with_a_space()
 {
     mkdir -p 'a build'
@@ -147,6 +164,7 @@ folders_with_a_space
 refused "is not that of GNU" "$(fake_libc musl <<<'#undef __GLIBC__')"
 refused "is older than glibc 2.34" "$(printf '#undef __GLIBC_MINOR__\n#define __GLIBC_MINOR__ 31\n' | fake_libc old-libc)"
 old_compiler
+compilers_for_riscv64
 old_libraries
 standard_abi
 cross_build
