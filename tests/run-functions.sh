@@ -581,17 +581,17 @@ ofi_lost()
     done
 }
 
-# on_ibv [--rails N] [--two] [--random] COMMAND ...: runs the commands in one virtual machine with a verbs device
-# or several, or in the first of two. No ranks of jobs over conduit ibv share memory. Ranks block, because a spinning
-# rank would keep an emulated processor from the threads that carry packets. The device must never have had to wait
-# for a buffer.
+# on_ibv [--suite NAME] [--rails N] [--two] [--random] COMMAND ...: runs the commands in one virtual machine with a
+# verbs device or several, or in the first of two. No ranks of jobs over conduit ibv share memory. Ranks block,
+# because a spinning rank would keep an emulated processor from the threads that carry packets. The device must never
+# have had to wait for a buffer.
 on_ibv()
 {
     local options=(--rdma --time "${GUEST_TIME:-840}")
-    [[ $1 != --@(rails|suite) ]] || {
+    while [[ $1 =~ ^--(rails|suite)$ ]]; do
         options+=("$1" "$2")
         shift 2
-    }
+    done
     while [[ $1 =~ ^--(two|random)$ ]]; do
         options+=("$1")
         shift
