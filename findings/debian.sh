@@ -20,9 +20,9 @@ mirror()
 # some (Open MPI's) cannot be configured with it in one step.
 make_root()
 {
-    local old=Acquire::Check-Valid-Until
-    mmdebstrap --quiet --variant=apt --aptopt="$old \"false\";" "$1" "$root" "deb $(mirror) $1 main" >"$folder/log" 2>&1 &&
-        chroot "$root" apt-get update -qq -o $old=false >>"$folder/log" 2>&1 &&
+    mmdebstrap --quiet --variant=apt --aptopt='Acquire::Check-Valid-Until "false";' "$1" "$root" \
+        "deb $(mirror) $1 main" >"$folder/log" 2>&1 &&
+        chroot "$root" apt-get update -qq >>"$folder/log" 2>&1 &&
         chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
             "${@:2}" >>"$folder/log" 2>&1 && return
     echo "the packages cannot be installed: ${*:2}"
