@@ -44,7 +44,7 @@ enum {
     AQ_TRACE_SYNCED = AQ_TRACE_RMA | AQ_TRACE_COLL | AQ_TRACE_BARRIER,
 };
 
-enum { AQ_TRACE_NO_PEER = UINT32_MAX };
+#define AQ_TRACE_NO_PEER UINT32_MAX
 
 // What an event has; 0 where it does not apply.
 typedef struct aq_trace_event {

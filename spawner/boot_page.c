@@ -93,7 +93,9 @@ aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size)
         return AQ_ERR_RESOURCE;
     }
     page->magic = AQ_PAGE_MAGIC;
-    page->size = page->local = page->present = size;
+    page->size = size;
+    page->local = size;
+    page->present = size;
     page->processors = aq_size_processors();
     page->memory = aq_size_physical_memory();
     page->exit_rank = AQ_NO_RANK;

@@ -12,7 +12,7 @@ typedef enum aq_observed {
     AQ_OBSERVED_DROP            // of a packet; instead of bytes GASNETX_DROP_* (core/aqueduct.h)
 } aq_observed_t;
 
-enum { AQ_OBSERVED_NO_PEER = UINT32_MAX };
+#define AQ_OBSERVED_NO_PEER UINT32_MAX
 
 // Tells of something that has happened now, with a job rank or AQ_OBSERVED_NO_PEER. Any thread,
 // also with locks of the conduit held; does not block.

@@ -11,6 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// The macros of sys/sdt.h give no argument for "...", which C does not allow before C23.
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#endif
+
 #ifdef HAVE_SYS_SDT_H
 #define SDT_USE_VARIADIC 1
 #include <sys/sdt.h>
@@ -118,5 +124,9 @@ static inline void aq_probe_evict(size_t bytes)
     AQ_PROBE(evict, bytes);
     (void)bytes;
 }
+
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 #endif
