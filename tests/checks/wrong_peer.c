@@ -690,7 +690,7 @@ static void start(int *argc, char ***argv)
         {H_REPLY, (gex_AM_Fn_t)on_reply, GEX_FLAG_AM_SHORT | reply, 0, NULL, "reply"}};
     gex_EP_t ep;
     gex_Segment_t mine;
-    void *address;
+    void *address = NULL;
     if (gex_Client_Init(NULL, &ep, &tm, "WRONG_PEER", argc, argv, GEX_FLAG_USES_GASNET1) !=
             GASNET_OK ||
         gex_TM_QuerySize(tm) != 2)

@@ -120,7 +120,7 @@ static void memory_drop(where_t where, void *memory)
 
 static void test_refusals(void)
 {
-    void *first, *other, *again;
+    void *first = NULL, *other = NULL, *again;
     check(gasnetx_Msg_Alloc((size_t)25 << 20, &first) == GASNET_ERR_RESOURCE &&
               gasnetx_Msg_Alloc(SIZE_MAX, &first) == GASNET_ERR_RESOURCE,
           "more memory than there is was given");

@@ -220,7 +220,7 @@ static void notify_at(gex_TM_t tm, gex_Rank_t to, char *at, char *counter)
     const uint64_t word = 1;
     const gasnetx_notice_t run = notice_of(NULL, 1), both = notice_of(counter, 1),
                            count = notice_of(counter, 0);
-    gex_Event_t event;
+    gex_Event_t event = GEX_EVENT_INVALID;
     check(gasnetx_RMA_PutNotifyBlocking(tm, to, at, &word, sizeof word, &run, 0) == GASNET_OK &&
               gasnetx_RMA_PutNotifyNB(tm, to, at, &word, sizeof word, &both, GEX_EVENT_NOW, &event,
                                       0) == GASNET_OK &&

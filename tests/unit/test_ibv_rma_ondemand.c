@@ -91,7 +91,7 @@ static bool deliver(void)
     return true;
 }
 
-static _Noreturn void exit_child(aq_boot_t *boot, int code)
+__attribute__((noreturn)) static void exit_child(aq_boot_t *boot, int code)
 {
     (void)boot;
     _exit(code - 1); // child_errors expects 0

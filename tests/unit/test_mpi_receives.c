@@ -164,7 +164,7 @@ static void run_messages(bool replies)
         free(links[i]);
     memset(links, 0, sizeof links);
     mpi = &conduits[replies];
-    *mpi = (mpi_conduit_t){.mail = {.base = {&aq_mpi_conduit, &env, 0, 0, 0, 0}},
+    *mpi = (mpi_conduit_t){.mail = {.base = {.ops = &aq_mpi_conduit, .env = &env}},
                            .far = PEERS,
                            .mpi = &table,
                            .main = mpi,

@@ -831,8 +831,8 @@ static void test_stats(void **state)
         "udp: rank 4 with rank 7: sent 12 datagrams (2 again), 45 frames (4.50 a datagram), ",
         "round trip 12.3 us; dropped 3 duplicate, 1 old epoch\n",
         "udp: rank 4 in all: sent 13 datagrams (2 again)",
-        "dropped 9 forged, 3 duplicate, 1 old epoch; arrived datagrams took up to 99 "
-        "bytes; socket 127.0.0.1:",
+        ("dropped 9 forged, 3 duplicate, 1 old epoch; arrived datagrams took up to 99 "
+         "bytes; socket 127.0.0.1:"),
     };
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
         assert_non_null(strstr(text, parts[i]));
