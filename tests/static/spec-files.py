@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-# build-spec: each file of `make install` is in one package of the RPM recipe, except the static
-# libraries, which the recipe does not build. rpmbuild stops at a file that is in no package.
+# build-spec: each file of `make install` is in one package of the RPM recipe, except files of libtool
+# and its static libraries, which the recipe does not build. rpmbuild stops at a file in no package.
 #   spec-files.py PREFIX    the installed files
 import fnmatch
 import os
@@ -25,9 +25,9 @@ def covers(pattern, name):
     return fnmatch.fnmatchcase("/".join(name.split("/")[:depth]), pattern)
 
 
-def is_packaged(name):
-    static = re.match(r"lib/lib(gasnet|aqueduct|am)[\w-]*\.a$", name) and not name.endswith("_conduit.a")
-    return not name.endswith(".la") and not static
+# A static library that has a file of libtool beside it is built by libtool.
+def is_packaged(name, names):
+    return not name.endswith(".la") and not (name.endswith(".a") and name[:-1] + "la" in names)
 
 
 def installed(prefix):
@@ -37,9 +37,10 @@ def installed(prefix):
 
 
 wanted = list(patterns())
+names = set(installed(sys.argv[1]))
 wrong = []
-for name in filter(is_packaged, installed(sys.argv[1])):
-    count = sum(covers(pattern, name.removesuffix(".gz")) for pattern in wanted)
+for name in sorted(name for name in names if is_packaged(name, names)):
+    count = sum(covers(pattern, name) for pattern in wanted)
     if count != 1:
         wrong.append(f"{name} is {'in no package' if count == 0 else 'in several packages'} of aqueduct.spec.")
 print("\n".join(wrong))
