@@ -104,7 +104,7 @@ static void wait_end(aq_api_wait_t *wait, uint64_t begin)
     aq_report_event = NULL;
     aq_api_wait_end(wait);
     if (__builtin_expect(begin != 0, 0))
-        aq_trace_waited(begin, AQ_TRACE_NO_PEER);
+        aq_trace_waited(begin, AQ_OBSERVED_NO_PEER);
     aq_trace_in_wait = false;
 }
 

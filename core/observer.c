@@ -19,7 +19,7 @@ static void on_retransmission(uint32_t peer, uint64_t bytes)
 static void on_eviction(uint64_t bytes)
 {
     aq_probe_evict(bytes);
-    aq_trace_instant(AQ_TRACE_FIREHOSE, AQ_TRACED_EVICTION, AQ_TRACE_NO_PEER, bytes);
+    aq_trace_instant(AQ_TRACE_FIREHOSE, AQ_TRACED_EVICTION, AQ_OBSERVED_NO_PEER, bytes);
 }
 
 static void on_observed(aq_observed_t what, uint32_t peer, uint64_t bytes)

@@ -105,7 +105,7 @@ static __attribute__((noinline, cold)) void trace_wait_end(void)
 {
     const uint64_t what = atomic_load_explicit(&own->wait, memory_order_relaxed);
     const bool room = what >> 32 == AQ_WAIT_ROOM;
-    aq_trace_waited(wait_begin, room ? (uint32_t)what : AQ_TRACE_NO_PEER);
+    aq_trace_waited(wait_begin, room ? (uint32_t)what : AQ_OBSERVED_NO_PEER);
     wait_begin = 0;
 }
 

@@ -174,8 +174,8 @@ _Thread_local bool aq_trace_in_wait;
 void aq_trace_waited(uint64_t begin, uint32_t peer)
 {
     if (begin)
-        aq_trace_add(&(aq_trace_event_t){.kind = peer == AQ_TRACE_NO_PEER ? AQ_TRACED_WAIT_EVENT
-                                                                          : AQ_TRACED_WAIT_ROOM,
+        aq_trace_add(&(aq_trace_event_t){.kind = peer == AQ_OBSERVED_NO_PEER ? AQ_TRACED_WAIT_EVENT
+                                                                             : AQ_TRACED_WAIT_ROOM,
                                          .begin = begin,
                                          .end = synced_at > begin ? synced_at : 0,
                                          .peer = peer});

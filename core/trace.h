@@ -12,9 +12,8 @@
 //   operations test aq_tracing.what.
 // - A message of the client travels with its number, as the first two arguments of a message to
 //   AQ_HANDLER_TRACED (trace_message.h). Any rank understands that, whether it traces or not.
-// - No event waits for another thread, and a ring never grows: what is older than its last events
-// is
-//   dropped, and counted.
+// - No event waits for another thread, and a ring never grows: it drops what is older than its
+//   last events, and counts that.
 #ifndef AQ_TRACE_H
 #define AQ_TRACE_H
 
@@ -23,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../other/base/observed.h"
 #include "trace_kinds.h"
 
 // Categories of events, as bits.
@@ -44,8 +44,6 @@ enum {
     AQ_TRACE_SYNCED = AQ_TRACE_RMA | AQ_TRACE_COLL | AQ_TRACE_BARRIER,
 };
 
-#define AQ_TRACE_NO_PEER UINT32_MAX
-
 // What an event has; 0 where it does not apply.
 typedef struct aq_trace_event {
     aq_traced_t kind;
@@ -62,7 +60,7 @@ typedef struct aq_trace_event {
 } aq_trace_event_t;
 
 // The bytes and the root of a collective share a number: [bytes][root + 1]; more bytes than fit
-// count as the most that do. root: a job rank, or AQ_TRACE_NO_PEER.
+// count as the most that do. root: a job rank, or AQ_OBSERVED_NO_PEER.
 enum { AQ_TRACE_ROOT_BITS = 21 };
 static inline uint64_t aq_trace_rooted(uint64_t bytes, uint32_t root)
 {
@@ -136,7 +134,7 @@ void aq_trace_two_sided(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_
 
 // The same for a message on a stream. number: of the message, among those of the stream from the
 // sender to the receiver. Of AQ_TRACED_STREAM_HANDLER: how many messages the handler got; peer
-// AQ_TRACE_NO_PEER.
+// AQ_OBSERVED_NO_PEER.
 typedef struct aq_trace_stream {
     uint64_t stream;
     uint32_t peer, handler, number;
@@ -156,7 +154,7 @@ void aq_trace_collective(aq_traced_t kind, uint64_t begin, uint64_t team, uint32
 void aq_trace_sync(const void *event, unsigned parts, bool implicit) __attribute__((cold));
 
 // Adds a wait of this thread that began at `begin` and has ended; begin 0: does nothing. peer: the
-// rank to which there was no room, or AQ_TRACE_NO_PEER.
+// rank to which there was no room, or AQ_OBSERVED_NO_PEER.
 void aq_trace_waited(uint64_t begin, uint32_t peer) __attribute__((cold));
 
 // This thread traces a wait itself, so that report.c need not.

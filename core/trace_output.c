@@ -101,7 +101,7 @@ static void message_args_write(output_t *out, const aq_trace_record_t *record)
         kind == AQ_TRACED_SEND || kind == AQ_TRACED_LARGE_SEND || kind == AQ_TRACED_STREAM_SEND;
     aq_lines_t *lines = &out->lines;
     aq_lines_add(lines, ",\"args\":{");
-    if (record->peer != AQ_TRACE_NO_PEER)
+    if (record->peer != AQ_OBSERVED_NO_PEER)
         aq_lines_add(lines, "\"%s\":%u,", sends ? "to" : "from", record->peer);
     if (is_stream(kind))
         stream_args_write(out, record);
@@ -117,7 +117,7 @@ static void collective_args_write(output_t *out, const aq_trace_record_t *record
     aq_lines_t *lines = &out->lines;
     aq_lines_add(lines, ",\"args\":{\"team\":%" PRId64 ",\"sequence\":%u", (int64_t)record->team,
                  record->peer);
-    if (root != AQ_TRACE_NO_PEER)
+    if (root != AQ_OBSERVED_NO_PEER)
         aq_lines_add(lines, ",\"root\":%u", root);
     aq_lines_add(lines, ",\"bytes\":%" PRIu64 "}", record->bytes >> AQ_TRACE_ROOT_BITS);
 }
@@ -136,7 +136,7 @@ static void args_write(output_t *out, const aq_trace_record_t *record)
                      record->bytes);
     else if (kind >= AQ_TRACED_BARRIER && kind <= AQ_TRACED_EXSCAN)
         collective_args_write(out, record);
-    else if (record->peer != AQ_TRACE_NO_PEER)
+    else if (record->peer != AQ_OBSERVED_NO_PEER)
         operation_args_write(out, record);
     else if (record->bytes)
         aq_lines_add(lines, ",\"args\":{\"bytes\":%" PRIu64 "}", record->bytes);

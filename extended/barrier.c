@@ -155,7 +155,7 @@ __attribute__((cold, noinline)) static gex_Event_t barrier_initiate_traced(aq_ba
     const uint32_t phase = b->initiated + 1;
     const gex_Event_t event = barrier_initiate(b, vote);
     aq_trace_collective(AQ_TRACED_BARRIER, begin, b->across.id, phase,
-                        aq_trace_rooted(0, AQ_TRACE_NO_PEER), event);
+                        aq_trace_rooted(0, AQ_OBSERVED_NO_PEER), event);
     return event;
 }
 

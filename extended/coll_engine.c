@@ -481,7 +481,7 @@ static __attribute__((noinline, cold)) void coll_trace(const aq_coll_t *coll,
     const bool has_root = call->kind == AQ_COLL_BROADCAST || call->kind == AQ_COLL_TO_ONE ||
                           call->kind == AQ_COLL_SCATTER || call->kind == AQ_COLL_GATHER;
     const uint32_t root =
-        has_root ? aq_team_jobrank(coll->team, call->root) : (uint32_t)AQ_TRACE_NO_PEER;
+        has_root ? aq_team_jobrank(coll->team, call->root) : (uint32_t)AQ_OBSERVED_NO_PEER;
     aq_trace_collective((aq_traced_t)(AQ_TRACED_BROADCAST + call->kind), begin, coll->team->id,
                         sequence, aq_trace_rooted(call->unit * call->count, root), event);
 }

@@ -254,7 +254,7 @@ static void batch_trace(gasnetx_Stream_t stream, uint64_t begin, aq_stream_messa
     if (__builtin_expect(begin == 0, 1))
         return;
     const aq_trace_stream_t what = {.stream = stream->id,
-                                    .peer = AQ_TRACE_NO_PEER,
+                                    .peer = AQ_OBSERVED_NO_PEER,
                                     .handler = batch->id,
                                     .number = (uint32_t)count,
                                     .bytes = batch_bytes(batch)};
