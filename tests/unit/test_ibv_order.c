@@ -14,6 +14,7 @@
 
 #include "../../conduits/ibv/ibv_rma.h"
 #include "../../conduits/ibv/ibv_wire.h"
+#include "assert_between.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
 
@@ -38,11 +39,11 @@ static void *address(uint64_t number)
 
 static void work_check(const struct ibv_send_wr *wr)
 {
-    assert_in_range(work_count, 0, WORKS - 1);
+    assert_between(work_count, 0, WORKS - 1);
     assert_int_equal(wr->num_sge, 1);
     assert_true(wr->opcode == IBV_WR_RDMA_READ || wr->opcode == IBV_WR_RDMA_WRITE);
     if (wr->send_flags & IBV_SEND_INLINE)
-        assert_in_range(wr->sg_list->length, 0, INLINE);
+        assert_between(wr->sg_list->length, 0, INLINE);
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
