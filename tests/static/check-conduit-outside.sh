@@ -30,7 +30,7 @@ copy_conduit()
 build_conduit()
 {
     # shellcheck disable=SC2046,SC2086
-    cc $flags -Wl,-z,defs -shared -o "modules/aq_conduit_$name.so" "$name"/*.c \
+    cc $flags -Wl,-z,defs -fPIC -shared -o "modules/aq_conduit_$name.so" "$name"/*.c \
         $(pkg-config --cflags --libs aqueduct-conduit) || fail "the copy does not build."
 }
 
