@@ -389,8 +389,7 @@ static int code_without_ranks(int code)
         return code;
     aq_log_error("mpirun ended with code %d before a rank had joined the job, as Open MPI 6 does "
                  "if there are fewer slots than ranks; see what it reports, and set "
-                 "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe if ranks may share "
-                 "processors",
+                 "PRTE_MCA_mapby=:oversubscribe if ranks may share processors",
                  code);
     return 1;
 }

@@ -248,10 +248,14 @@ on_udp()
 prepare_mpirun()
 {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    export OMPI_MCA_btl=vader,self,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
-    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_odls_base_sigkill_timeout=0 UCX_NET_DEVICES=lo
-    # Open MPI 5 and later read these instead.
-    export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+    export OMPI_MCA_btl=vader,self,tcp OMPI_MCA_btl_tcp_if_include=lo
+    export OMPI_MCA_odls_base_sigkill_timeout=0 UCX_NET_DEVICES=lo
+    export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 # Open MPI 5 and later
+    case $(mpirun.openmpi --version 2>/dev/null) in
+    *' 4.'*) export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_oob_tcp_if_include=lo ;;
+    *' 5.'*) export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_oob_tcp_if_include=lo ;;
+    *) export PRTE_MCA_mapby=:oversubscribe PRTE_MCA_prte_if_include=lo ;;
+    esac
 }
 
 # Runs the program $3 with $2 ranks that the mpirun of MPI $1 starts (openmpi or mpich).
