@@ -565,6 +565,27 @@ static aq_mpilib_level_t wanted_level(const aq_mpilib_table_t *mpi)
     return aq_mpilib_one_thread ? AQ_MPILIB_SINGLE : mpi->level_for_threads;
 }
 
+static const char *starting; // the MPI that starts; NULL: none does
+
+// An MPI may end the process when the mpirun of another one has started it, as MPICH 5 does.
+static void tell_of_end(void)
+{
+    const aq_mpilib_launch_t launch = aq_mpilib_launched();
+    if (starting != NULL)
+        aq_log_error("%s has ended this program, which %s started, in MPI_Init; start the program "
+                     "with the mpirun that belongs to the MPI it is linked with",
+                     starting, launch.by ? launch.by : "no mpirun");
+}
+
+static int start_or_tell(const aq_mpilib_table_t *mpi)
+{
+    starting = mpi->name;
+    (void)atexit(tell_of_end);
+    const int error = mpi->start(wanted_level(mpi));
+    starting = NULL;
+    return error;
+}
+
 // Initializes MPI unless the client has done so.
 static aq_status_t start_mpi(mpi_boot_t *self)
 {
@@ -576,7 +597,7 @@ static aq_status_t start_mpi(mpi_boot_t *self)
     self->ours = !self->mpi->started();
     if (!self->ours)
         return AQ_OK;
-    int error = self->mpi->start(wanted_level(self->mpi));
+    int error = start_or_tell(self->mpi);
     if (!error)
         return AQ_OK;
     char why[256];

@@ -6,6 +6,7 @@
 //   before    the client finalizes MPI before gex_Client_Init, which must fail
 //   meanwhile the client finalizes MPI and continues to use GASNet, which must fail
 //   puts      rank 0 puts to rank 1, and both print how many packets they sent meanwhile
+//   share     rank 0 prints with how many ranks MPI says it shares memory
 //   stuck     MPI_Finalize, which gasnet_exit(3) calls, does not return
 //   single, funneled   the client initializes MPI with that level of thread support: too low
 #include <gasnetex.h>
@@ -132,6 +133,17 @@ static void puts_of_rank_0(gex_TM_t team)
     fflush(stdout);
 }
 
+static void tell_shared(void)
+{
+    MPI_Comm host;
+    int ranks;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &ranks);
+    MPI_Comm_free(&host);
+    if (me == 0)
+        printf("mpi_client: %d ranks share memory\n", ranks);
+}
+
 // MPI_Finalize calls this when it deletes the attributes of MPI_COMM_SELF.
 static int never_return(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -166,6 +178,8 @@ int main(int argc, char **argv)
     exchange_with_mpi(team);
     if (mode_is(mode, "puts"))
         puts_of_rank_0(team);
+    if (mode_is(mode, "share"))
+        tell_shared();
     if (me == 0)
         printf("mpi_client: %u ranks are done\n", (unsigned)size);
     fflush(stdout);
