@@ -563,7 +563,7 @@ static void take_signal(aq_launcher_t *launcher, int sig)
         if (launcher->node.children[i].link.fd >= 0)
             (void)aq_link_flush(&launcher->node.children[i].link);
     if (sig == SIGTSTP)
-        (void)raise(SIGSTOP);
+        aq_supervised_pause();
     if (!aq_supervised_is_stop(sig))
         return;
     if (launcher->stop_signal == 0)

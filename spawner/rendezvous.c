@@ -241,7 +241,7 @@ static void take_signal(const guard_t *guard, const siginfo_t *info)
     if (info->si_signo != SIGCHLD && info->si_code != SI_KERNEL)
         (void)kill(to, info->si_signo);
     if (info->si_signo == SIGTSTP)
-        (void)raise(SIGSTOP);
+        aq_supervised_pause();
 }
 
 // Waits for both children: the code of the master, which ends last, is that of the job.

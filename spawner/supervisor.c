@@ -36,6 +36,13 @@ bool aq_supervised_is_stop(int sig)
     return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
 }
 
+void aq_supervised_pause(void)
+{
+    sigset_t pending;
+    if (sigpending(&pending) != 0 || sigismember(&pending, SIGCONT) != 1)
+        (void)raise(SIGSTOP);
+}
+
 static const char *signal_name(int sig)
 {
     static const struct {
@@ -323,7 +330,7 @@ static void reap_ranks(aq_supervised_t *job)
 static void stop_self(aq_supervised_t *job)
 {
     uint64_t before = aq_clock_ns();
-    (void)raise(SIGSTOP);
+    aq_supervised_pause();
     if (job->deadline != 0)
         job->deadline += aq_clock_ns() - before;
 }

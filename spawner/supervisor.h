@@ -84,6 +84,9 @@ static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
 
 // Whether that signal asks the job to end.
 bool aq_supervised_is_stop(int sig);
+// Stops this process, as SIGTSTP asks, until SIGCONT comes. If that is pending already, which a
+// stop would discard, it goes on.
+void aq_supervised_pause(void);
 // Collects the signals that a user may send to a job. A signal that is ignored stays ignored
 // (nohup, background jobs of a shell).
 void aq_supervised_signals(sigset_t *set);

@@ -28,6 +28,7 @@
 #include "../../spawner/spawner_list.h"
 #include "../../spawner/supervise.h"
 #include "../../spawner/boot.h"
+#include "../../spawner/supervisor.h"
 #include "../../spawner/supervisor_output.h"
 #include "assert_between.h"
 
@@ -520,6 +521,36 @@ static void test_long_line(void **state)
     pipes_close(&p);
 }
 
+// Whether a process that is to pause stops, with SIGCONT pending or without.
+static bool stops(bool continued)
+{
+    int status;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        sigset_t all;
+        sigfillset(&all);
+        (void)sigprocmask(SIG_SETMASK, &all, NULL);
+        if (continued)
+            (void)kill(getpid(), SIGCONT);
+        aq_supervised_pause();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    const bool stopped = WIFSTOPPED(status);
+    if (stopped && kill(pid, SIGCONT) == 0)
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return stopped;
+}
+
+// The user's SIGCONT is not lost if it comes while SIGTSTP is handled.
+static void test_pause(void **state)
+{
+    (void)state;
+    assert_false(stops(true));
+    assert_true(stops(false));
+}
+
 int main(void)
 {
     load_settings();
@@ -530,7 +561,7 @@ int main(void)
         cmocka_unit_test(test_control_page),  cmocka_unit_test(test_report),
         cmocka_unit_test(test_lines),         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_slow_reader),   cmocka_unit_test(test_gone_reader),
-        cmocka_unit_test(test_long_line),
+        cmocka_unit_test(test_long_line),     cmocka_unit_test(test_pause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
