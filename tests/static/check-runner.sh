@@ -100,6 +100,13 @@ code=$?
 expect_code 2
 expect_line "run: .*: b comes after 'a', which another process may run\\."
 
+# Under nohup, tests can send SIGHUP nevertheless.
+printf 'a | 5 | kill -HUP $BASHPID; echo ignored\n' >signal.list
+(trap '' HUP && exec "$AQ_SRC/tests/run" --table signal.list) >out 2>&1
+code=$?
+expect_code 1
+expect_line 'FAIL a .*: exit code 129'
+
 printf 'a | soon | true\n' >bad.list
 "$AQ_SRC/tests/run" --table bad.list >out 2>&1
 code=$?
