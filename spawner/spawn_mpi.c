@@ -570,11 +570,12 @@ static const char *starting; // the MPI that starts; NULL: none does
 // An MPI may end the process when the mpirun of another one has started it, as MPICH 5 does.
 static void tell_of_end(void)
 {
+    if (starting == NULL)
+        return;
     const aq_mpilib_launch_t launch = aq_mpilib_launched();
-    if (starting != NULL)
-        aq_log_error("%s has ended this program, which %s started, in MPI_Init; start the program "
-                     "with the mpirun that belongs to the MPI it is linked with",
-                     starting, launch.by ? launch.by : "no mpirun");
+    aq_log_error("%s has ended this program, which %s started, in MPI_Init; start the program "
+                 "with the mpirun that belongs to the MPI it is linked with",
+                 starting, launch.by ? launch.by : "no mpirun");
 }
 
 static int start_or_tell(const aq_mpilib_table_t *mpi)
