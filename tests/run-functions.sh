@@ -298,14 +298,20 @@ on_mpi()
     by_mpirun "$@"
 }
 
+# Open MPI without UCX, which does not look at OMPI_MCA_btl, and crashes in a process with the thread
+# sanitizer.
+without_ucx()
+{
+    export OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx
+}
+
 # As on_mpi with Open MPI, in a build with the thread sanitizer, whose findings in Open MPI itself
 # are suppressed. A thread in Open MPI may fill a buffer of another thread, which the sanitizer cannot
-# order, so what libraries do that are not compiled with it is ignored. UCX, which MPICH uses and Open
-# MPI may, crashes in such a process.
+# order, so what libraries do that are not compiled with it is ignored.
 on_mpi_tsan()
 {
     export PMIX_MCA_gds=hash # the other way of PMIx 5 wants an address that the sanitizer has
-    export OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx
+    without_ucx
     export TSAN_OPTIONS="$TSAN_OPTIONS ignore_noninstrumented_modules=1 suppressions=$AQ_SRC/tests/conduits/openmpi.supp"
     on_mpi openmpi "$@"
 }

@@ -10,7 +10,8 @@ host="unshare --pid --time --fork --kill-child"
 $host true 2>/dev/null || skip "this user may not make spaces of process numbers and times"
 (by_mpirun openmpi 1 true) >/dev/null || skip "Open MPI was not found when this build was configured, or has no mpirun here"
 prepare_mpirun
-export OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx
+without_ucx
+export OMPI_MCA_btl=self,tcp
 export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=udp GASNET_EXITTIMEOUT=10
 
 # job SKEW PROGRAM ...
