@@ -39,6 +39,7 @@ clang              | optional | command -v clang            | coverage-guided fu
 libclang-rt-dev    | optional | has_libfuzzer               | the same
 python3-yaml       | optional | has_yaml                    | the check of the recipes (examples/clusters)
 iproute2           | optional | PATH=$PATH:/usr/sbin command -v ip | networks for tests (tests/beds/veth)
+mount              | optional | command -v mount            | folders that only a test sees
 nftables           | optional | PATH=$PATH:/usr/sbin command -v nft | loss of packets in these networks
 qemu-system-x86    | optional | command -v qemu-system-x86_64 | a virtual machine for tests (tests/beds/rxe-vm)
 busybox-static     | optional | command -v busybox          | the same
@@ -53,7 +54,6 @@ rpm                | optional | command -v rpmspec          | the check of the R
 rpmlint            | optional | command -v rpmlint          | the same
 openssh-client     | optional | command -v ssh              | spawner ssh, and its tests
 openssh-server     | optional | test -x /usr/sbin/sshd      | the tests of jobs on several hosts
-iproute2           | optional | command -v ip               | the same
 libopenmpi-dev     | optional | pkg-config --exists ompi-c  | the module for Open MPI: jobs that mpirun starts
 openmpi-bin        | optional | command -v mpirun.openmpi   | mpirun of Open MPI
 libpmix-dev        | optional | pkg-config --exists pmix    | the module for PMIx: spawner pmi
