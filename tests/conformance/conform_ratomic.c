@@ -727,7 +727,7 @@ static void test_away(void)
 
 static void check_domain(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
-    int word;
+    int word = 0;
     const gex_AD_t ad = make_domain(dt, ops, flags);
 
     CHECK(gex_AD_QueryTM(ad) == job.tm, "a domain should name its team");
