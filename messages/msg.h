@@ -164,6 +164,12 @@ static inline aq_msg_peer_t *aq_msg_peer(uint32_t jobrank)
     return &aq_msg.peers[jobrank];
 }
 
+// The job rank of the other side of a call. rank: in tm, or a job rank if a receive names no team.
+static inline uint32_t aq_msg_jobrank(gex_TM_t tm, gex_Rank_t rank)
+{
+    return tm == GEX_TM_INVALID ? rank : aq_tm_jobrank(tm, rank);
+}
+
 // Whether this process shares no memory with a rank.
 bool aq_msg_is_far(uint32_t jobrank);
 

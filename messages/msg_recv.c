@@ -267,9 +267,7 @@ static aq_match_key_t key_of(gex_TM_t tm, gex_Rank_t rank, uint32_t tag)
 {
     const bool any = rank == GASNETX_ANY_RANK;
     return (aq_match_key_t){.team = tm == GEX_TM_INVALID ? AQ_MATCH_ANY_TEAM : aq_team_of(tm)->id,
-                            .source = any                    ? AQ_MATCH_ANY_SOURCE
-                                      : tm == GEX_TM_INVALID ? rank
-                                                             : aq_tm_jobrank(tm, rank),
+                            .source = any ? AQ_MATCH_ANY_SOURCE : aq_msg_jobrank(tm, rank),
                             .tag = tag};
 }
 

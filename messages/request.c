@@ -78,7 +78,7 @@ static uint64_t wait_of(gasnetx_Request_t request)
     if (request->hooks || request->counts)
         return aq_wait_word(AQ_WAIT_RECEIVE, AQ_WAIT_NO_RANK);
     const uint32_t jobrank =
-        call->rank < call->tm->size ? aq_tm_jobrank(call->tm, call->rank) : AQ_WAIT_NO_RANK;
+        call->rank == GASNETX_ANY_RANK ? AQ_WAIT_NO_RANK : aq_msg_jobrank(call->tm, call->rank);
     return aq_wait_word(call->is_send ? AQ_WAIT_SEND : AQ_WAIT_RECEIVE, jobrank);
 }
 

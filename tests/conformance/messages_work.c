@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     EACH = 60, /* messages to each rank in a round */
@@ -332,6 +333,94 @@ static void test_teams(void)
     barrier();
 }
 
+/* ---- receives of all teams that wait for their message ---- */
+
+typedef void receive_fn_t(gex_Rank_t rank, uint32_t *got, gasnetx_msg_status_t *status);
+
+static gasnetx_Request_t receive_begin(gex_Rank_t rank, uint32_t *got)
+{
+    gasnetx_Request_t request;
+    check(gasnetx_Msg_RecvNB(GEX_TM_INVALID, rank, 11, got, sizeof *got, &request) == GASNET_OK,
+          "a receive of all teams is refused");
+    return request;
+}
+
+static void receive_blocking(gex_Rank_t rank, uint32_t *got, gasnetx_msg_status_t *status)
+{
+    gasnetx_Msg_Recv(GEX_TM_INVALID, rank, 11, got, sizeof *got, status);
+}
+
+static void receive_wait(gex_Rank_t rank, uint32_t *got, gasnetx_msg_status_t *status)
+{
+    gasnetx_Request_t request = receive_begin(rank, got);
+    gasnetx_Request_Wait(&request, status);
+}
+
+static void receive_wait_all(gex_Rank_t rank, uint32_t *got, gasnetx_msg_status_t *status)
+{
+    gasnetx_Request_t request = receive_begin(rank, got);
+    gasnetx_Request_WaitAll(&request, 1, status);
+}
+
+static void receive_wait_fds(gex_Rank_t rank, uint32_t *got, gasnetx_msg_status_t *status)
+{
+    gasnetx_Request_t request = receive_begin(rank, got);
+    gasnetx_Request_WaitFds(&request, 1, NULL, 0, -1, NULL, NULL);
+    gasnetx_Request_Wait(&request, status);
+}
+
+static void receive_test(gex_Rank_t rank, uint32_t *got, gasnetx_msg_status_t *status)
+{
+    gasnetx_Request_t request = receive_begin(rank, got);
+    while (gasnetx_Request_Test(&request, status) == GASNET_ERR_NOT_READY) {
+    }
+}
+
+static void receive_persistent(gex_Rank_t rank, uint32_t *got, gasnetx_msg_status_t *status)
+{
+    gasnetx_Request_t request;
+    gasnetx_Msg_RecvInit(GEX_TM_INVALID, rank, 11, got, sizeof *got, &request);
+    gasnetx_Request_Start(request);
+    gasnetx_Request_Wait(&request, status);
+    gasnetx_Request_Free(&request);
+}
+
+static void receive_probed(gex_Rank_t rank, uint32_t *got, gasnetx_msg_status_t *status)
+{
+    gasnetx_msg_status_t seen;
+    while (gasnetx_Msg_Probe(GEX_TM_INVALID, rank, 11, &seen) == GASNET_ERR_NOT_READY) {
+    }
+    check(seen.rank == size - 1, "a probe of all teams names another rank");
+    gasnetx_Msg_Recv(GEX_TM_INVALID, rank, 11, got, sizeof *got, status);
+}
+
+/* The last rank sends over a team in which it has another number than in the job, and late, so that
+ * rank 0 waits. */
+static void test_all_teams(void)
+{
+    static receive_fn_t *const ways[] = {receive_blocking, receive_wait,       receive_wait_all,
+                                         receive_wait_fds, receive_persistent, receive_test,
+                                         receive_probed};
+    enum { WAYS = sizeof ways / sizeof *ways };
+    gex_TM_t reversed = GEX_TM_INVALID;
+    gex_TM_Split(&reversed, team, 0, (int)(size - me), NULL, 0, 0);
+    for (uint32_t i = 0; size > 1 && i < 2 * WAYS; i++) {
+        gasnetx_msg_status_t status = {0};
+        uint32_t got = 0;
+        barrier();
+        if (me == size - 1) {
+            usleep(10000);
+            gasnetx_Msg_Send(i % 2 ? team : reversed, i % 2 ? 0 : size - 1, 11, &i, sizeof i);
+        } else if (me == 0) {
+            ways[i / 2](i % 4 < 2 ? size - 1 : GASNETX_ANY_RANK, &got, &status);
+            check(got == i && status.received == sizeof got, "a receive of all teams got no data");
+            check(status.rank == size - 1 && status.tag == 11, "its source is no job rank");
+        }
+    }
+    gex_TM_Destroy(reversed, NULL, 0);
+    barrier();
+}
+
 /* Threads with a tag each: what one sends, its partner in the next rank receives in order. */
 static void *thread_run(void *argument)
 {
@@ -546,6 +635,7 @@ int main(int argc, char **argv)
     test_cancel();
     test_persistent();
     test_teams();
+    test_all_teams();
     test_refusals();
     test_client_requests();
     test_threads();
