@@ -92,6 +92,7 @@ bool aq_helper_take_job(aq_helper_t *helper, const aq_frame_t *frame)
         aq_log_quiet(node->spec.quiet);
     }
     (void)aq_settings_read_ports(node->spec.ports, &node->ports);
+    aq_link_bear(&helper->parent, node->spec.silence_ms);
     node->window = UINT32_MAX;
     return aq_node_split(node, job.low + 1, job.high, node->spec.radix);
 }

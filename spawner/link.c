@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -11,9 +12,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../other/base/minmax.h"
+#include "../other/base/settings.h"
 #include "net_address.h"
 
 #define CHUNK ((size_t)64 * 1024)
+#define KEEP_IDLE 3 // seconds; so all peers of a host that is gone notice it at about the same time
 
 static void set_option(int fd, int level, int name, int value)
 {
@@ -27,10 +31,22 @@ void aq_link_open(aq_link_t *link, int fd)
     (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, AQ_LINK_SILENCE / 2);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE);
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, AQ_LINK_SILENCE / 2);
-    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, AQ_LINK_SILENCE * 1000);
+    aq_link_bear(link, AQ_LINK_SILENCE_MS);
+}
+
+// With a user time-out, the kernel does not count the probes of an idle connection.
+void aq_link_bear(const aq_link_t *link, uint32_t silence_ms)
+{
+    const uint32_t most = INT_MAX / 2;
+    set_option(link->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 2 * (int)aq_min(silence_ms, most));
+}
+
+uint32_t aq_link_chosen_silence(void)
+{
+    const double ms = aq_settings_real(AQ_SET_HOST_TIMEOUT) * 1000;
+    return ms > 0 && ms < AQ_LINK_FOREVER ? (uint32_t)ms : AQ_LINK_FOREVER;
 }
 
 void aq_link_close(aq_link_t *link)

@@ -3,7 +3,8 @@
 //
 // Always true: bytes that are put into `out` are sent in order. A link whose fd is -1 is closed and
 // owns no memory. The kernel watches the peer: a peer that disappears silently (power, network) is
-// detected within AQ_LINK_SILENCE seconds, even by a process that is stopped.
+// detected, even by a process that is stopped, but not before it was silent for the time that
+// aq_link_bear sets.
 //
 // A link begins in clear, until the peer is authenticated. Until then it is read in small pieces
 // and never holds more than AQ_LINK_CLEAR_MOST bytes from the peer. After aq_link_seal all bytes
@@ -13,7 +14,8 @@
 
 #include "seal.h"
 
-#define AQ_LINK_SILENCE 6
+#define AQ_LINK_SILENCE_MS 60000u // unless aq_link_bear sets another time
+#define AQ_LINK_FOREVER UINT32_MAX
 #define AQ_LINK_CLEAR_MOST ((size_t)1024)
 
 typedef struct aq_link {
@@ -29,6 +31,12 @@ typedef struct aq_link {
 
 // Takes over a connected socket.
 void aq_link_open(aq_link_t *link, int fd);
+// The link survives that nothing arrives for that many milliseconds (AQ_LINK_FOREVER: however
+// long), and breaks with ETIMEDOUT after twice that time: the kernel doubles the time between two
+// retransmissions, so the first one after an outage may come as long after it as it took.
+void aq_link_bear(const aq_link_t *link, uint32_t silence_ms);
+// The time that the user chose (GASNET_UDP_HOST_TIMEOUT), in milliseconds.
+uint32_t aq_link_chosen_silence(void);
 void aq_link_close(aq_link_t *link);
 // Seals everything that follows in both directions. The caller's side seals after it has put its
 // AUTH into out, the listener's side after reading that frame. Returns 0; ENOMEM; or EBADMSG: the

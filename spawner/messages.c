@@ -219,6 +219,7 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
     aq_put_u32(bytes, spec->cpus_per_rank);
     aq_put_u32(bytes, spec->radix);
     aq_put_u32(bytes, spec->timeout_ms);
+    aq_put_u32(bytes, spec->silence_ms);
     aq_put_u8(bytes, spec->label_lines);
     aq_put_u8(bytes, spec->line_buffer);
     aq_put_u8(bytes, spec->verbose);
@@ -262,6 +263,7 @@ bool aq_read_spec(aq_view_t view, aq_spec_t *out)
     out->cpus_per_rank = aq_get_u32(&view);
     out->radix = aq_get_u32(&view);
     out->timeout_ms = aq_get_u32(&view);
+    out->silence_ms = aq_get_u32(&view);
     out->label_lines = aq_get_u8(&view) != 0;
     out->line_buffer = aq_get_u8(&view) != 0;
     out->verbose = aq_get_u8(&view) != 0;

@@ -117,6 +117,7 @@ typedef struct aq_spec {
     uint32_t spare;
     uint32_t reserve; // the last ranks, which are not started with the others
     uint32_t cpus_per_rank, radix, timeout_ms;
+    uint32_t silence_ms; // that links survive: aq_link_bear
     bool label_lines, line_buffer, verbose, quiet, promiscuous;
     // each host is a process that a custom command started (workers.h), in a rendezvous with its
     // members (members.h)

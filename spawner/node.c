@@ -13,10 +13,12 @@
 
 #include "../other/base/clock.h"
 #include "../other/base/log.h"
+#include "../other/base/minmax.h"
 
 #define IDLE_MS 1000
 #define PING_NS UINT64_C(2000000000)
-#define SILENCE_NS UINT64_C(10000000000) // without an answer, before the user is warned
+#define SILENCE_MS                                                                                 \
+    10000u // without an answer, before the user is warned; or half of what links bear
 
 // ---- the tree ----
 
@@ -304,23 +306,30 @@ static void give_credit(aq_node_t *node)
     }
 }
 
-// A connection may stay open although its bytes do not arrive: an attacker withholds them, or the
-// helper is stopped. Bytes missing before a ping or its answer break the link, because it is
-// sealed. A missing answer is only reported, because a stopped helper may continue.
+static void warn_of_silence(const aq_node_t *node, const aq_child_t *child, uint32_t silence_ms)
+{
+    aq_log_warn(
+        "host %s has not answered for %.3g seconds: the network to it is down, its helper is "
+        "stopped or overloaded, or an attacker on the network withholds its messages; the "
+        "job goes on if the connection from %s recovers within GASNET_UDP_HOST_TIMEOUT",
+        aq_spec_host(&node->spec, child->low)->name, silence_ms / 1000.0, child->seen);
+}
+
+// A connection may stay open although its bytes do not arrive: the network is down for a while, an
+// attacker withholds them, or the helper is stopped. Bytes missing before a ping or its answer
+// break the link, because it is sealed. A missing answer is only reported, because the network may
+// come back, and a stopped helper may continue.
 static void ping_child(const aq_node_t *node, aq_child_t *child, uint64_t now)
 {
+    const uint32_t silence_ms = aq_min(SILENCE_MS, node->spec.silence_ms / 2);
     if (child->state != AQ_CHILD_READY || now - child->pinged < PING_NS)
         return;
     if (!child->unanswered) {
         aq_write_empty(&child->link.out, AQ_MSG_PING);
         child->pinged = now;
         child->unanswered = true;
-    } else if (!child->warned && now - child->pinged > SILENCE_NS) {
-        aq_log_warn(
-            "host %s has not answered for %u seconds, though its connection from %s is open: it is "
-            "stopped or overloaded, or an attacker on the network withholds its messages",
-            aq_spec_host(&node->spec, child->low)->name, (unsigned)(SILENCE_NS / 1000000000),
-            child->seen);
+    } else if (!child->warned && now - child->pinged > (uint64_t)silence_ms * 1000000) {
+        warn_of_silence(node, child, silence_ms);
         child->warned = true;
     }
 }

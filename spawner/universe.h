@@ -52,6 +52,7 @@ typedef struct aq_daemon {
     uint8_t key[AQ_KEY_BYTES];
     char *name; // of the universe
     uint32_t self;
+    uint32_t silence_ms; // of the charter
     aq_table_t table;
     bool keeper;
     bool over; // leave the loop

@@ -69,6 +69,7 @@ aq_charter_t aq_universe_charter(const uint8_t key[AQ_KEY_BYTES], const aq_table
                             .addresses = keeper != NULL ? keeper->addresses : "",
                             .port = keeper != NULL ? keeper->port : 0,
                             .keeper = keeper != NULL ? keeper->number : 0,
+                            .silence_ms = aq_link_chosen_silence(),
                             .member.number = table->next};
     memcpy(charter.key, key, sizeof charter.key);
     return charter;

@@ -26,6 +26,7 @@ aq_peer_t *aq_daemon_add_peer(aq_daemon_t *daemon, const aq_link_t *link, uint32
     }
     aq_peer_t *peer = &daemon->peers[daemon->peer_count++];
     *peer = (aq_peer_t){.link = mine, .number = number};
+    aq_link_bear(&peer->link, daemon->silence_ms);
     return peer;
 }
 

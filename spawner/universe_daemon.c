@@ -118,6 +118,7 @@ static bool join_universe(aq_daemon_t *daemon, const aq_charter_t *charter)
     }
     daemon->up = daemon->dial.link;
     daemon->dial.link = (aq_link_t){.fd = -1};
+    aq_link_bear(&daemon->up, daemon->silence_ms);
     aq_write_join(&daemon->up.out, &(aq_join_t){false, charter->member});
     if (!await_frame(&daemon->up, &frame)) {
         aq_log_error("the keeper of the universe does not answer");
@@ -138,6 +139,7 @@ static bool enter_universe(aq_daemon_t *daemon, aq_charter_t *charter)
 {
     char addresses[AQ_REMOTE_TEXT], why[AQ_UNIVERSE_TEXT];
     memcpy(daemon->key, charter->key, AQ_KEY_BYTES);
+    daemon->silence_ms = charter->silence_ms;
     daemon->name = strdup(charter->universe);
     daemon->local = aq_universe_listen(charter->universe, why, sizeof why);
     if (daemon->local < 0) {

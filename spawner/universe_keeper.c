@@ -267,6 +267,7 @@ static void join_again(aq_daemon_t *daemon)
     daemon->dialing = false;
     daemon->up = daemon->dial.link;
     daemon->dial.link = (aq_link_t){.fd = -1};
+    aq_link_bear(&daemon->up, daemon->silence_ms);
     if (row == NULL) {
         daemon->over = true;
         return;

@@ -266,6 +266,7 @@ void aq_write_charter(aq_bytes_t *bytes, const aq_charter_t *charter)
     aq_put_text(bytes, charter->addresses);
     aq_put_u32(bytes, charter->port);
     aq_put_u32(bytes, charter->keeper);
+    aq_put_u32(bytes, charter->silence_ms);
     put_member(bytes, &charter->member);
     aq_frame_end(bytes, begin);
 }
@@ -278,6 +279,7 @@ bool aq_read_charter(aq_view_t view, aq_charter_t *out)
     out->addresses = aq_get_text(&view);
     out->port = aq_get_u32(&view);
     out->keeper = aq_get_u32(&view);
+    out->silence_ms = aq_get_u32(&view);
     return get_member(&view, &out->member) && aq_view_done(&view) && out->port <= UINT16_MAX &&
            (out->port > 0) == (out->addresses[0] != '\0');
 }

@@ -69,6 +69,7 @@ typedef struct aq_charter {
     const char *ports;     // GASNET_SPAWN_PORTS
     const char *addresses; // of the keeper; "": the new daemon is the first one
     uint32_t port, keeper; // of the keeper
+    uint32_t silence_ms;   // that links between daemons survive: aq_link_bear
     aq_row_t member;       // the new daemon, as far as the list of hosts knows it
 } aq_charter_t;
 void aq_write_charter(aq_bytes_t *bytes, const aq_charter_t *charter);

@@ -51,12 +51,6 @@ const aq_setting_t aq_udp_rows[UDP_SET_COUNT] = {
          "and the job ends. A process answers only when it calls the runtime, so choose more than "
          "the longest computation between calls. 0: never; the launcher reports when a process "
          "dies."},
-    [UDP_SET_HOST_TIMEOUT] =
-        {"GASNET_UDP_HOST_TIMEOUT", AQ_TYPE_REAL, "60", 0, SECONDS_MAX, NULL,
-         "Seconds after which conduit udp considers a host dead that sends nothing and whose "
-         "kernel does not answer, and the job ends. Probes are TCP connections that the kernel "
-         "refuses, so it also answers for processes that compute or are stopped. If the kernel "
-         "never answered, as behind some firewalls, its silence is ignored. 0: never."},
     [UDP_SET_SILENCE_WARN] = {"GASNET_UDP_SILENCE_WARN", AQ_TYPE_REAL, "10", 0, SECONDS_MAX, NULL,
                               "Seconds after which a process of conduit udp warns, once, of a "
                               "peer that does not answer. 0: never."},

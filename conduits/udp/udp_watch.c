@@ -38,7 +38,7 @@ void udp_watch_start(udp_watch_t *watch)
 {
     watch->connect_timeout = setting_ns(aq_settings_row(AQ_SET_CONNECT_TIMEOUT));
     watch->silence = setting_ns(aq_udp_setting(UDP_SET_SILENCE_WARN));
-    watch->host_timeout = setting_ns(aq_udp_setting(UDP_SET_HOST_TIMEOUT));
+    watch->host_timeout = setting_ns(aq_settings_row(AQ_SET_HOST_TIMEOUT));
     watch->peer_timeout = setting_ns(aq_udp_setting(UDP_SET_PEER_TIMEOUT));
     watch->step =
         shorter_step(shorter_step(shorter_step(UDP_NEVER, watch->silence), watch->host_timeout),

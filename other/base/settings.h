@@ -60,10 +60,11 @@ typedef enum aq_setting_id {
     AQ_SET_KEY_FD,
     AQ_SET_MASTERIP,        // GASNET_MASTERIP: address of the launcher, as the ranks see it
     AQ_SET_CONNECT_TIMEOUT, // GASNET_CONNECT_TIMEOUT: seconds; 0: none
-    AQ_SET_RCV_THREAD,      // GASNET_RCV_THREAD: a thread that handles arrivals
-    AQ_SET_SND_THREAD,      // GASNET_SND_THREAD: a thread that reaps what was sent
-    AQ_SET_USE_FIREHOSE,    // GASNET_USE_FIREHOSE and its kin: what conduits pin; see
-    AQ_SET_FIREHOSE_M,      // firehose/firehose_params.h
+    AQ_SET_HOST_TIMEOUT, // GASNET_UDP_HOST_TIMEOUT: seconds that a host may be silent; 0: for ever
+    AQ_SET_RCV_THREAD,   // GASNET_RCV_THREAD: a thread that handles arrivals
+    AQ_SET_SND_THREAD,   // GASNET_SND_THREAD: a thread that reaps what was sent
+    AQ_SET_USE_FIREHOSE, // GASNET_USE_FIREHOSE and its kin: what conduits pin; see
+    AQ_SET_FIREHOSE_M,   // firehose/firehose_params.h
     AQ_SET_FIREHOSE_R,
     AQ_SET_FIREHOSE_MAXVICTIM_M,
     AQ_SET_FIREHOSE_MAXVICTIM_R,

@@ -192,6 +192,15 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                                 "network is not checked before the program runs. Spawners custom "
                                 "and rendezvous: seconds within which all processes must have "
                                 "called; 0: no limit."},
+    [AQ_SET_HOST_TIMEOUT] =
+        {"GASNET_UDP_HOST_TIMEOUT", AQ_TYPE_REAL, "60", 0, SECONDS_MAX, NULL,
+         "Seconds for which a job survives that a host of it cannot be reached. Conduit udp ends "
+         "the job when a host has sent nothing and its kernel has not answered for so long. Probes "
+         "are TCP connections that the kernel refuses, so it also answers for processes that "
+         "compute or are stopped. If the kernel never answered, as behind some firewalls, its "
+         "silence is ignored. Launcher and helpers, with every conduit, and the daemons of a "
+         "universe (there the value that gasnet_boot has counts) give up a silent connection after "
+         "twice this time; TCP may need that long to find that an outage is over. 0: never."},
     [AQ_SET_RCV_THREAD] =
         {"GASNET_RCV_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Whether threads of the runtime sleep until messages arrive, and handle them while the "

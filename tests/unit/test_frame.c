@@ -95,6 +95,7 @@ static void test_spec(void **state)
                       .cpus_per_rank = 4,
                       .radix = 5,
                       .timeout_ms = 6,
+                      .silence_ms = 7,
                       .label_lines = true,
                       .quiet = true,
                       .program = "/bin/p",
@@ -122,6 +123,7 @@ static void test_spec(void **state)
     assert_int_equal(got.cpus_per_rank, 4);
     assert_int_equal(got.radix, 5);
     assert_int_equal(got.timeout_ms, 6);
+    assert_int_equal(got.silence_ms, 7);
     assert_true(got.label_lines && got.quiet && !got.verbose && !got.promiscuous);
     assert_string_equal(got.folder, "/f");
     assert_int_equal(got.spare, 1);

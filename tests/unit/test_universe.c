@@ -129,11 +129,13 @@ static void test_other_messages(void **state)
     aq_bytes_t bytes = {0};
     aq_charter_t charter = {.universe = "default", .ports = "", .addresses = "10.0.0.1"};
     charter.port = 4711;
+    charter.silence_ms = 9;
     charter.member = member("a", 7);
     memcpy(charter.key, key, sizeof key);
     aq_write_charter(&bytes, &charter);
     aq_charter_t read;
     assert_true(aq_read_charter(only_frame(&bytes, AQ_MSG_CHARTER).payload, &read));
+    assert_int_equal(read.silence_ms, 9);
     assert_memory_equal(read.key, key, sizeof key);
     assert_string_equal(read.addresses, "10.0.0.1");
     assert_int_equal(read.member.number, 7);

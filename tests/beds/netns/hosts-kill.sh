@@ -39,6 +39,7 @@ job_ends 143
 # The network of a host is lost: the host and the others notice that without help, which takes the
 # kernel some seconds; meanwhile strangers call. So does a helper that has greeted and gets no
 # answer.
+export GASNET_UDP_HOST_TIMEOUT=3
 mkfifo "$work/silence"
 exec 7<>"$work/silence"
 on_host n4 "$AQ_BUILD/gasnetrun" --helper <&7 >"$work/greeting" 2>&1 &
@@ -75,6 +76,7 @@ job_ends 1
 exec 7>&-
 grep -q '^aqueduct-helper' "$work/greeting" || fail "a helper does not greet"
 grep -q 'host n3: the connection to it is lost' "$work/err" || fail "no message names the lost host"
+unset GASNET_UDP_HOST_TIMEOUT
 on_host n3 ip link set eth0 up
 on_host n3 ip addr show eth0 | grep -q 10.77.0.3 || on_host n3 ip addr add 10.77.0.3/24 dev eth0
 

@@ -28,6 +28,7 @@ lacks()
     [ ! -s "$work/out" ] || fail "ranks ran nevertheless"
 }
 
+export GASNET_UDP_HOST_TIMEOUT=3 # so that a lost network ends something after 6 s
 expect 0 "$boot" -H "$all"
 silent
 
