@@ -64,20 +64,33 @@ static int listen_by_route(aq_node_t *node, const char *addresses, aq_listener_t
     return error;
 }
 
+// Whether the helper runs on this host and in this network. A remote shell other than ssh does not
+// say from where it came, so the addresses decide.
+static bool is_here(const aq_greeting_t *greeting)
+{
+    char own[AQ_REMOTE_TEXT];
+    aq_remote_own_addresses(own);
+    return strcmp(greeting->client, "-") == 0 && strcmp(greeting->addresses, own) == 0;
+}
+
+static int listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listener_t **out)
+{
+    int error = EADDRNOTAVAIL;
+    if (is_here(greeting))
+        return add_listener(node, "127.0.0.1", "127.0.0.1", out);
+    if (node->master_address[0] != '\0')
+        return listen_at_master(node, out);
+    if (strcmp(greeting->client, "-") != 0)
+        error = add_listener(node, greeting->client, greeting->client, out);
+    return error == EADDRNOTAVAIL || error == EINVAL
+               ? listen_by_route(node, greeting->addresses, out)
+               : error;
+}
+
 bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listener_t **out,
                         char *why, size_t room)
 {
-    bool here = strcmp(greeting->client, "-") == 0;
-    int error;
-    if (here)
-        error = add_listener(node, "127.0.0.1", "127.0.0.1", out);
-    else if (node->master_address[0] != '\0')
-        error = listen_at_master(node, out);
-    else {
-        error = add_listener(node, greeting->client, greeting->client, out);
-        if (error == EADDRNOTAVAIL || error == EINVAL)
-            error = listen_by_route(node, greeting->addresses, out);
-    }
+    const int error = listen_for(node, greeting, out);
     if (error == 0)
         return true;
     snprintf(why, room, "host %s cannot listen for it (%s); %s", aq_log_host(), strerror(error),

@@ -202,12 +202,18 @@ static void read_connection(char client[AQ_ADDRESS_TEXT], char server[AQ_ADDRESS
     snprintf(server, AQ_ADDRESS_TEXT, "-");
 }
 
+void aq_remote_own_addresses(char text[AQ_REMOTE_TEXT])
+{
+    aq_net_own_addresses(text, AQ_REMOTE_TEXT - 256); // the rest of a line is room for other words
+    if (text[0] == '\0')
+        snprintf(text, AQ_REMOTE_TEXT, "-");
+}
+
 void aq_remote_greet(void)
 {
-    char own[AQ_REMOTE_TEXT - 256], client[AQ_ADDRESS_TEXT], server[AQ_ADDRESS_TEXT];
-    aq_net_own_addresses(own, sizeof own);
+    char own[AQ_REMOTE_TEXT], client[AQ_ADDRESS_TEXT], server[AQ_ADDRESS_TEXT];
+    aq_remote_own_addresses(own);
     read_connection(client, server);
-    printf("\n" AQ_REMOTE_GREETING "%s %s %s %s\n", PACKAGE_VERSION, client, server,
-           own[0] != '\0' ? own : "-");
+    printf("\n" AQ_REMOTE_GREETING "%s %s %s %s\n", PACKAGE_VERSION, client, server, own);
     (void)fflush(stdout);
 }

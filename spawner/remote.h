@@ -53,6 +53,8 @@ void aq_remote_reason(aq_remote_t *remote, char *why, size_t room);
 // Closes the pipes and kills the process if it still runs.
 void aq_remote_end(aq_remote_t *remote);
 
+// The addresses of this host as its greeting has them: separated by commas; "-": none.
+void aq_remote_own_addresses(char text[AQ_REMOTE_TEXT]);
 // For the helper: prints the greeting.
 void aq_remote_greet(void);
 
