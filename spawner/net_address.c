@@ -85,6 +85,21 @@ void aq_net_own_addresses(char *text, size_t room)
     freeifaddrs(all);
 }
 
+bool aq_net_is_own(const char *text)
+{
+    net_address_t at;
+    if (strcmp(text, "127.0.0.1") == 0 || strcmp(text, "::1") == 0)
+        return true;
+    if (!read_address(text, 0, &at))
+        return false;
+    int fd = socket(at.any.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool own = fd >= 0 && !aq_net_is_loopback(text) &&
+               bind(fd, (const struct sockaddr *)&at.any, at.length) == 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return own;
+}
+
 bool aq_net_source(const char *target, char source[AQ_ADDRESS_TEXT])
 {
     net_address_t to;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../other/base/log.h"
+#include "net_address.h"
 #include "shell_words.h"
 
 #define OUR_WORDS 16 // words of a command line besides the user's options
@@ -18,7 +19,8 @@ bool aq_remote_is_here(const aq_remote_host_t *host)
     if (host->user[0] != '\0')
         return false;
     return strcmp(host->name, here) == 0 || strcmp(host->name, "localhost") == 0 ||
-           (strlen(host->name) == label && strncmp(host->name, here, label) == 0);
+           (strlen(host->name) == label && strncmp(host->name, here, label) == 0) ||
+           aq_net_is_own(host->name);
 }
 
 static char *program_path(const aq_remote_way_t *way, const aq_remote_host_t *host)
