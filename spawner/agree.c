@@ -3,6 +3,7 @@
 // for conduits.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../other/base/log.h"
 #include "boot.h"
@@ -37,6 +38,34 @@ aq_status_t aq_boot_agree(aq_boot_t *boot, aq_status_t status, const char *why)
         aq_log_error("%s", why);
     (void)boot->ops->barrier(boot);
     return agreed;
+}
+
+// Ranks that are absent give 0.
+static bool are_same(const uint64_t *all, uint32_t count, uint64_t mine)
+{
+    uint32_t r = 0;
+    while (r < count && (all[r] == mine || all[r] == 0))
+        r++;
+    return r == count;
+}
+
+aq_status_t aq_boot_shares_loopback(aq_boot_t *boot, bool *shares)
+{
+    struct stat space = {0};
+    (void)stat("/proc/self/ns/net", &space);
+    const uint64_t mine = space.st_ino;
+    *shares = false;
+    if (!aq_boot_is_on_one_host(boot))
+        return AQ_OK;
+    uint64_t *all = calloc(boot->size, sizeof *all);
+    if (all == NULL) {
+        aq_log_error("no memory for 8 bytes per rank; free some");
+        return AQ_ERR_RESOURCE;
+    }
+    aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, all);
+    *shares = are_same(all, boot->size, mine);
+    free(all);
+    return status;
 }
 
 // Takes the next bytes of the memory that the ranks of this host share; NULL: they do not fit.

@@ -170,6 +170,10 @@ aq_status_t aq_boot_exchange_kept(aq_boot_t *boot, const void *mine, size_t len,
 aq_status_t aq_boot_extend_kept(aq_boot_t *boot, const void *mine, size_t len, uint32_t first,
                                 const void *kept);
 
+// Collective. Whether all ranks of the job are on one host and in one network namespace, so that
+// its loopback interface joins them. Ranks that are there call it too while others join.
+aq_status_t aq_boot_shares_loopback(aq_boot_t *boot, bool *shares);
+
 // As aq_boot_agree, but logs nothing. *first: this rank is the first that did not pass AQ_OK.
 aq_status_t aq_boot_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *first);
 

@@ -23,12 +23,6 @@ static bool udp_usable(char *why, size_t why_size)
     return true;
 }
 
-// Whether datagrams stay on this host: all ranks are here, and the user chose no network.
-static bool stays_inside(const aq_boot_t *boot)
-{
-    return aq_boot_is_on_one_host(boot) && !*aq_setting_text(aq_udp_setting(UDP_SET_WORKERIP));
-}
-
 // The largest payload of a frame that has the maximum number of arguments.
 static size_t largest_payload(size_t datagram_bytes, unsigned category)
 {
@@ -38,12 +32,16 @@ static size_t largest_payload(size_t datagram_bytes, unsigned category)
 
 static aq_status_t open_socket(udp_conduit_t *udp)
 {
-    const aq_boot_t *boot = udp->base.env->boot;
-    udp_socket_setup_t setup = udp_socket_settings(stays_inside(boot), boot->rank);
-    setup.interface.peer = boot->peer;
-    aq_status_t status = udp_faults_start(boot->rank, &udp->faults);
+    aq_boot_t *boot = udp->base.env->boot;
+    bool inside; // datagrams stay on this host, unless the user chose a network
+    aq_status_t status = aq_boot_shares_loopback(boot, &inside);
+    if (status == AQ_OK)
+        status = udp_faults_start(boot->rank, &udp->faults);
     if (status != AQ_OK)
         return status;
+    inside = inside && !*aq_setting_text(aq_udp_setting(UDP_SET_WORKERIP));
+    udp_socket_setup_t setup = udp_socket_settings(inside, boot->rank);
+    setup.interface.peer = boot->peer;
     status = udp_socket_open(&udp->socket, &setup, udp->faults);
     if (status != AQ_OK)
         return status;
@@ -139,7 +137,10 @@ static aq_status_t udp_admit(aq_conduit_t *conduit, uint32_t joined)
     aq_boot_t *boot = conduit->env->boot;
     const uint32_t first = aq_boot_present(boot) - joined;
     const udp_peer_info_t mine = udp->peer_info[boot->rank];
-    aq_status_t status = aq_boot_extend_kept(boot, &mine, sizeof mine, first, udp->peer_info);
+    bool inside; // the new ranks ask; this one has its interface
+    aq_status_t status = aq_boot_shares_loopback(boot, &inside);
+    if (status == AQ_OK)
+        status = aq_boot_extend_kept(boot, &mine, sizeof mine, first, udp->peer_info);
     if (status == AQ_OK)
         status = note_joined(udp, first);
     return status == AQ_OK ? udp_watch_admit(udp) : status;
