@@ -374,6 +374,34 @@ on_short_route()
     grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, [1-9][0-9]* fragments,' messages
 }
 
+# The far end of the cable takes shorter packets than the near end, and drops longer ones without a
+# word: no rank sends these.
+on_uneven_veth()
+{
+    local code=0 bed=$AQ_SRC/tests/beds/veth
+    "$bed/run" --mtu 9000 --far-mtu 1500 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || code=$?
+    cat messages
+    [ $code = 0 ] || exit $code
+    [ "$(wc -l <messages)" = 1 ] && grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, 0 fragments,' messages
+}
+
+# The path drops packets longer than 1280 bytes, unless they may be fragmented, and nobody reports
+# that: the job works, ranks warn, each once, and send shorter datagrams from then on. With
+# GASNET_UDP_MTU no datagram is lost.
+on_holed_veth()
+{
+    local code=0 bed=$AQ_SRC/tests/beds/veth
+    "$bed/run" --hole 1280 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || code=$?
+    cat messages
+    [ $code = 0 ] || exit $code
+    grep -qE '^veth: [1-9][0-9]* datagrams swallowed' messages || exit 1
+    [ "$(grep -cE 'warning: .* to rank 1 at 10.83.0.2.* are lost on the way, .*GASNET_UDP_MTU=1280' messages)" = 1 ] &&
+        [ "$(grep -c warning: messages)" -le 2 ] || exit 1
+    GASNET_UDP_MTU=1280 "$bed/run" --hole 1280 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || exit
+    cat messages
+    [ "$(wc -l <messages)" = 2 ] && grep -qx 'veth: 0 datagrams swallowed' messages
+}
+
 # run_jobs JOB ...: runs these commands of the shell, until one fails.
 run_jobs()
 {

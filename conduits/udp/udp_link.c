@@ -70,30 +70,37 @@ void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer)
     aq_lock_drop(&udp->buffer_lock);
 }
 
+// ---- the path to a peer ----
+
+// On loopback all datagrams have the same limit. Elsewhere the kernel knows the limit from the
+// outgoing interface and from the reports of routers, the peer from its own interface, and losses
+// may show a smaller one. A longer datagram is legal, because the kernel fragments it, but then the
+// loss of one fragment loses all of it.
+static void path_refresh(const udp_conduit_t *udp, udp_link_t *link)
+{
+    size_t reach = udp->datagram_bytes;
+    if (!udp->socket.loopback)
+        reach = udp_socket_reach(&udp->socket, &link->to);
+    reach = aq_min(reach, udp->datagram_bytes);
+    reach = aq_min(reach, udp->main->peer_info[link->rank].datagram_bytes);
+    link->datagram_bytes = aq_min(reach, link->path.most);
+}
+
 // A datagram is acknowledged, so the puts in it are complete.
 static void datagram_release(void *context, void *datagram)
 {
     udp_conduit_t *udp = context;
     udp_buffer_t *buffer = datagram;
+    if (udp_path_learn(&buffer->link->path, udp_buffer_bytes(buffer), buffer->sends)) {
+        path_refresh(udp, buffer->link);
+        udp_watch_warn_of_path(udp, buffer->link);
+    }
     for (unsigned i = 0; i < buffer->completion_count; i++) {
         atomic_fetch_sub_explicit(buffer->completions[i].pending, buffer->completions[i].count,
                                   memory_order_release);
         udp->done += buffer->completions[i].count;
     }
     udp_buffer_put(udp, buffer);
-}
-
-// ---- the path to a peer ----
-
-// On loopback all datagrams have the same limit. Elsewhere the kernel knows the limit from the
-// outgoing interface and from the reports of routers. A longer datagram is legal, because the
-// kernel fragments it, but then the loss of one fragment loses all of it.
-static void path_refresh(const udp_conduit_t *udp, udp_link_t *link)
-{
-    size_t reach = udp->datagram_bytes;
-    if (!udp->socket.loopback)
-        reach = udp_socket_reach(&udp->socket, &link->to);
-    link->datagram_bytes = aq_min(reach, udp->datagram_bytes);
 }
 
 // ---- making ----
@@ -142,6 +149,7 @@ static udp_link_t *make_link(udp_conduit_t *udp, uint32_t party, const udp_addre
         goto err_free;
     link->party = party;
     link->rank = udp_party_rank(party);
+    udp_path_start(&link->path, udp->socket.loopback ? 0 : link->to.any.sa_family);
     path_refresh(udp, link);
     link->heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
     link->host = udp_watch_host(udp, link);

@@ -20,6 +20,12 @@ const aq_setting_t aq_udp_rows[UDP_SET_COUNT] = {
          "each process of a host takes one, and another one for each further endpoint that sends "
          "or "
          "receives messages. Default: the kernel chooses."},
+    [UDP_SET_MTU] =
+        {"GASNET_UDP_MTU", AQ_TYPE_INT, "0", 0, 65535, NULL,
+         "The longest packet, in bytes and with IP's header, that conduit udp sends; at least 768 "
+         "counts. Give the same value to all processes if the path between hosts drops longer "
+         "packets: conduit udp notices that, warns, and sends shorter ones, but loses time. 0: as "
+         "long as the interface, that of the peer, and the route take."},
     [UDP_SET_RCVBUF] = {"GASNET_UDP_RCVBUF", AQ_TYPE_BYTES, "4MB", 4096, 1 << 30, NULL,
                         "Size of the kernel's receive buffer for the datagrams of a process of "
                         "conduit udp. The kernel grants at most net.core.rmem_max."},

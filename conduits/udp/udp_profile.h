@@ -9,6 +9,7 @@ typedef enum aq_udp_setting_id {
     UDP_SET_SPAWNER,
     UDP_SET_WORKERIP,
     UDP_SET_PORTS,
+    UDP_SET_MTU,
     UDP_SET_RCVBUF,
     UDP_SET_SNDBUF,
     UDP_SET_RECEIVE_MEMORY,

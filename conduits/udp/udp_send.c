@@ -5,6 +5,7 @@
 #include "../../other/base/clock.h"
 #include "../../other/base/observed.h"
 #include "udp_state.h"
+#include "udp_watch.h"
 
 // Each outgoing datagram acknowledges everything that was received, after which nothing is owed.
 static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header, uint64_t now)
@@ -65,6 +66,14 @@ static void batch_add(udp_conduit_t *udp, const udp_link_t *link, udp_send_batch
         udp_send_batch_flush(udp, batch);
 }
 
+static aq_status_t link_send(udp_conduit_t *udp, const udp_link_t *link,
+                             const udp_outgoing_t *datagram)
+{
+    if (__builtin_expect(link->cuts, 0))
+        return udp_socket_send_cut(&udp->socket, datagram);
+    return udp_socket_send_one(&udp->socket, link->connected_fd, datagram);
+}
+
 // ---- encryption ----
 
 enum { SMALL_DATAGRAM = 1024 }; // datagrams up to this size are encrypted on the stack
@@ -93,8 +102,7 @@ static aq_status_t sealed_send(udp_conduit_t *udp, udp_link_t *link, udp_send_ba
     if (!udp_seal_close(&link->sealing, header->packet, out, head, frames, count, out + head))
         return AQ_OK;
     if (!batch)
-        return udp_socket_send_one(&udp->socket, link->connected_fd,
-                                   &(udp_outgoing_t){&link->to, &whole, 1});
+        return link_send(udp, link, &(udp_outgoing_t){&link->to, &whole, 1});
     batch_add(udp, link, batch, &whole, 1);
     return AQ_OK;
 }
@@ -150,8 +158,7 @@ static aq_status_t datagram_transmit(udp_conduit_t *udp, udp_link_t *link, udp_s
         batch_add(udp, link, batch, pieces, count);
         return AQ_OK;
     }
-    return udp_socket_send_one(&udp->socket, link->connected_fd,
-                               &(udp_outgoing_t){&link->to, pieces, count});
+    return link_send(udp, link, &(udp_outgoing_t){&link->to, pieces, count});
 }
 
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
@@ -172,7 +179,7 @@ void udp_send_epoch(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsig
 }
 
 static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
-                                 const udp_buffer_t *buffer, uint32_t epoch, uint64_t sequence,
+                                 udp_buffer_t *buffer, uint32_t epoch, uint64_t sequence,
                                  uint64_t now)
 {
     udp_header_t header = {.kind = UDP_DATA,
@@ -181,13 +188,21 @@ static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, udp_send_
                            .epoch = epoch,
                            .sequence = sequence};
     link->stats.datagrams_out++;
-    return datagram_transmit(udp, link, batch, buffer->bytes, buffer->used, &buffer->tail, &header,
-                             now);
+    link->cuts = udp_path_cuts(&link->path, udp_buffer_bytes(buffer), buffer->sends);
+    buffer->sends += buffer->sends < UINT8_MAX;
+    const aq_status_t status =
+        datagram_transmit(udp, link, link->cuts ? NULL : batch, buffer->bytes, buffer->used,
+                          &buffer->tail, &header, now);
+    link->cuts = false;
+    return status;
 }
 
 void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *action, uint64_t now)
 {
     (void)transmit_data(udp, link, NULL, action->datagram, action->epoch, action->sequence, now);
+    const udp_buffer_t *buffer = action->datagram;
+    if (udp_path_is_blocked(&link->path, udp_buffer_bytes(buffer), buffer->sends))
+        udp_watch_warn_of_block(udp, link, udp_buffer_bytes(buffer));
     link->stats.resent++;
     aq_observed(AQ_OBSERVED_RETRANSMISSION, link->rank, action->bytes);
 }
@@ -210,7 +225,7 @@ static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_send_bat
                               udp_buffer_t *buffer, uint64_t now)
 {
     udp_sender_t *sender = &link->sender[buffer->class];
-    uint32_t bytes = buffer->used + (uint32_t)udp_round_up(buffer->tail.iov_len);
+    const uint32_t bytes = (uint32_t)udp_buffer_bytes(buffer);
     aq_status_t status = transmit_data(udp, link, batch, buffer, udp_sender_epoch(sender),
                                        udp_sender_sequence(sender), now);
     udp_sender_add(sender, buffer, bytes, now);
@@ -246,20 +261,22 @@ bool udp_requests_flushed(aq_conduit_t *conduit, void *pointer, uint64_t *mark)
     return left;
 }
 
-static udp_buffer_t *new_datagram(udp_conduit_t *udp, unsigned class)
+static udp_buffer_t *new_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class)
 {
     udp_buffer_t *buffer = udp_buffer_take(udp);
     buffer->class = (uint8_t) class;
     buffer->used = UDP_HEADER_MOST;
     buffer->frames = buffer->completion_count = 0;
     buffer->wants_ack = false;
+    buffer->sends = 0;
+    buffer->link = link;
     buffer->tail.iov_len = 0;
     return buffer;
 }
 
 static udp_buffer_t *open_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class)
 {
-    udp_buffer_t *buffer = new_datagram(udp, class);
+    udp_buffer_t *buffer = new_datagram(udp, link, class);
     link->open[class] = buffer;
     if (!link->dirty)
         add_dirty(udp, link);
@@ -301,7 +318,7 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
     const size_t front = udp_rma_front(rma->type), bytes = udp_rma_bytes(rma->type, rma->nbytes);
     if (!udp_sender_room(&link->sender[class], (uint32_t)(UDP_HEADER_MOST + bytes)))
         return false;
-    udp_buffer_t *buffer = new_datagram(udp, class);
+    udp_buffer_t *buffer = new_datagram(udp, link, class);
     udp_rma_t written = *rma;
     if (how.in_place) {
         buffer->tail = (struct iovec){(void *)(uintptr_t)rma->payload, rma->nbytes};

@@ -71,6 +71,7 @@ udp_socket_setup_t udp_socket_settings(bool local, uint32_t rank)
         .port_high = ports.high,
         .receive_bytes = aq_setting_bytes(aq_udp_setting(UDP_SET_RCVBUF)),
         .send_bytes = aq_setting_bytes(aq_udp_setting(UDP_SET_SNDBUF)),
+        .mtu = (size_t)aq_setting_int(aq_udp_setting(UDP_SET_MTU)),
         .spread = rank,
     };
 }
@@ -191,6 +192,16 @@ static void discover_path_mtu(int fd, sa_family_t family)
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &want6, sizeof want6);
 }
 
+// Only hosts fragment packets of IPv6, here to the length that every path takes.
+static void allow_fragments(const udp_socket_t *socket, bool so)
+{
+    int v4 = so ? IP_PMTUDISC_DONT : IP_PMTUDISC_WANT, v6 = so ? UDP_SAFE_MTU : 0;
+    if (socket->here.any.sa_family == AF_INET)
+        (void)setsockopt(socket->fd, IPPROTO_IP, IP_MTU_DISCOVER, &v4, sizeof v4);
+    else
+        (void)setsockopt(socket->fd, IPPROTO_IPV6, IPV6_MTU, &v6, sizeof v6);
+}
+
 static int new_socket(const udp_socket_t *out)
 {
     return socket(out->here.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -265,6 +276,8 @@ static aq_status_t use_interface(udp_socket_t *socket, const udp_socket_setup_t 
         status = udp_interface_mtu(&interface, &mtu);
     if (status != AQ_OK)
         return status;
+    if (setup->mtu)
+        mtu = aq_min(mtu, aq_max(setup->mtu, UDP_LEAST_MTU));
     socket->here = interface.address;
     socket->loopback = interface.loopback;
     socket->datagram_bytes = udp_interface_datagram(mtu, interface.address.any.sa_family);
@@ -564,6 +577,16 @@ aq_status_t udp_socket_send_one(udp_socket_t *socket, int connected_fd,
         return AQ_ERR_ARG;
     udp_refusal_t refusal = errno == EINTR ? REFUSED_ONE : classify_send_error(socket, errno);
     return refusal == REFUSED_ALL ? AQ_ERR_RESOURCE : AQ_OK;
+}
+
+// Datagrams that other threads send meanwhile may be fragmented as well, or this one may not, which
+// the caller cannot tell from a loss.
+aq_status_t udp_socket_send_cut(udp_socket_t *socket, const udp_outgoing_t *datagram)
+{
+    allow_fragments(socket, true);
+    const aq_status_t status = udp_socket_send_one(socket, -1, datagram);
+    allow_fragments(socket, false);
+    return status;
 }
 
 aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count,

@@ -58,6 +58,7 @@ typedef struct udp_socket_setup {
     const struct udp_socket *beside;
     uint16_t port_low, port_high;       // 0: the kernel chooses
     uint64_t receive_bytes, send_bytes; // requested from the kernel
+    size_t mtu;                         // the user's limit; 0: that of the interface
     uint32_t spread;                    // offset into the range of ports
 } udp_socket_setup_t;
 
@@ -129,6 +130,10 @@ int udp_socket_connect(const udp_socket_t *socket, const udp_sockaddr_t *peer);
 // unusable (see broken).
 aq_status_t udp_socket_send_one(udp_socket_t *socket, int connected_fd,
                                 const udp_outgoing_t *datagram);
+
+// As udp_socket_send_one, without a connected socket; routers may fragment the datagram, and this
+// host does so where the family of its addresses leaves that to hosts.
+aq_status_t udp_socket_send_cut(udp_socket_t *socket, const udp_outgoing_t *datagram);
 
 // A received datagram. Its bytes are aligned to UDP_ALIGNMENT and may be modified.
 typedef struct udp_incoming {

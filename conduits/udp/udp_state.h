@@ -44,6 +44,7 @@
 #include "udp_auth.h"
 #include "udp_faults.h"
 #include "udp_flow.h"
+#include "udp_path.h"
 #include "udp_replay.h"
 #include "udp_seal.h"
 #include "udp_socket.h"
@@ -66,11 +67,12 @@ enum {
 // Memory for one datagram, outgoing or received.
 typedef struct udp_buffer {
     struct udp_buffer *next;
-    struct udp_link *link; // received: the sender
+    struct udp_link *link; // received: the sender; outgoing: the receiver
     uint32_t used;         // bytes of the datagram in this buffer
     uint32_t ran;          // received: offset of the next frame to handle
     uint8_t class;
     bool wants_ack;
+    uint8_t sends; // outgoing: transmissions, at most UINT8_MAX are counted
     uint32_t frames;
     struct iovec tail; // the rest of the datagram: payload of the last frame, padded to 8 bytes
     uint8_t *bytes;    // UDP_SLOT_BYTES, aligned to 64
@@ -94,6 +96,8 @@ typedef struct udp_link {
     // Longest datagram that reaches the peer unfragmented; a longer frame has a datagram of its
     // own.
     size_t datagram_bytes;
+    udp_path_t path;
+    bool cuts;           // the datagram that is being sent may be fragmented
     uint64_t packets;    // number of the next transmission
     udp_replay_t replay; // packet numbers of the peer
     udp_seal_t sealing;  // mode encrypt: encrypts outgoing datagrams
@@ -162,6 +166,7 @@ typedef struct udp_watch {
     _Atomic uint64_t listened; // ns for which this process was able to receive
     atomic_bool heard_all;     // a receive found the socket empty since the last check
     atomic_bool warned;        // the warning about a silent peer was logged
+    atomic_bool warned_of_path, warned_of_block;
     aq_lock_t lock;
     uint64_t listened_at;        // system time of the last check; under the lock
     _Atomic uint64_t hosts_at;   // system time of the next check of hosts
@@ -290,6 +295,12 @@ void *udp_alloc_lines(size_t bytes);
 // drop received datagrams instead would make peers wait for ever.
 udp_buffer_t *udp_buffer_take(udp_conduit_t *udp);
 void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer);
+
+// The bytes of an outgoing datagram, with the longest header.
+static inline size_t udp_buffer_bytes(const udp_buffer_t *buffer)
+{
+    return buffer->used + udp_round_up(buffer->tail.iov_len);
+}
 
 // ---- udp_send.c ----
 

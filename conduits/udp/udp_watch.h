@@ -50,6 +50,11 @@ void udp_watch_listen(udp_watch_t *watch, uint64_t now);
 // UDP_NEVER: not before the link's flows have something due.
 uint64_t udp_watch_link(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
 
+// With the link's lock held: warns, once, that the path to a peer drops long packets, and of what
+// was done about it; or that not even fragments of them arrive.
+void udp_watch_warn_of_path(udp_conduit_t *udp, const udp_link_t *link);
+void udp_watch_warn_of_block(udp_conduit_t *udp, const udp_link_t *link, size_t bytes);
+
 // As udp_watch_link, for all hosts. Takes the locks of links.
 uint64_t udp_watch_hosts(udp_conduit_t *udp, uint64_t now);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Path MTU of udp, in a separate network namespace: datagrams are as long as the route to the peer
-// carries without fragmentation, and follow changes of the route.
+// and its interface carry without fragmentation, and follow changes of the route, and what losses
+// show.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -126,7 +127,7 @@ static void datagrams_follow_the_path(void **state)
 {
     (void)state;
     udp_link_t *link = link_or_skip();
-    expect_full_datagrams(link, 1400);
+    expect_full_datagrams(link, PEER_BYTES + HEADERS); // the route carries more
     // The MTU of the path shrinks, and the peer does not answer: the next time-out reads the MTU
     // again.
     assert_int_equal(run_command("ip route change 10.9.0.2/32 dev v0 mtu 1000"), 0);
@@ -189,6 +190,64 @@ static void a_short_route_leaves_room_for_payloads(void **state)
     assert_int_equal(udp->socket.counts.too_long, 0);
 }
 
+enum { LONG = 1464, SHORT = 800 };
+
+// A long datagram arrives only after it was allowed to be fragmented.
+static bool lose_long(udp_path_t *path)
+{
+    unsigned sends = 0;
+    while (!udp_path_cuts(path, LONG, sends))
+        sends++;
+    assert_true(sends > 0);
+    return udp_path_learn(path, LONG, sends + 1);
+}
+
+static void long_datagrams_that_vanish_shorten_the_next(void **state)
+{
+    (void)state;
+    udp_path_t path;
+    unsigned lost = 1;
+    udp_path_start(&path, AF_INET);
+    assert_false(udp_path_learn(&path, SHORT, 1));
+    while (!lose_long(&path))
+        lost++;
+    assert_true(lost > 2);
+    assert_int_equal(path.mtu, UDP_SAFE_MTU);
+    assert_int_equal(path.most, (UDP_SAFE_MTU - HEADERS) / 8 * 8);
+    assert_true(udp_path_cuts(&path, LONG, 0));
+    assert_false(udp_path_learn(&path, LONG, 1)); // says nothing about the path any more
+    assert_false(udp_path_cuts(&path, SHORT, 100));
+}
+
+static void a_long_path_falls_step_by_step(void **state)
+{
+    (void)state;
+    udp_path_t path;
+    udp_path_start(&path, AF_INET);
+    while (!udp_path_learn(&path, 8968, 10))
+        continue;
+    assert_int_equal(path.mtu, 1500);
+    while (!lose_long(&path))
+        continue;
+    assert_int_equal(path.mtu, UDP_SAFE_MTU);
+}
+
+// Neither a long datagram that got through, nor short ones that did not, speak of a narrow path.
+static void mere_losses_do_not_shorten_datagrams(void **state)
+{
+    (void)state;
+    udp_path_t path;
+    udp_path_start(&path, AF_INET);
+    for (unsigned i = 0; i < 1000; i++) {
+        assert_false(lose_long(&path));
+        assert_false(udp_path_learn(&path, i % 2 ? LONG : SHORT, i % 2 ? 2 : 4));
+    }
+    udp_path_start(&path, 0); // loopback
+    assert_false(udp_path_cuts(&path, LONG, 100));
+    for (unsigned i = 0; i < 1000; i++)
+        assert_false(udp_path_learn(&path, LONG, 100));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +255,9 @@ int main(void)
         cmocka_unit_test(datagrams_follow_the_path),
         cmocka_unit_test(a_long_frame_goes_by_itself),
         cmocka_unit_test(a_short_route_leaves_room_for_payloads),
+        cmocka_unit_test(long_datagrams_that_vanish_shorten_the_next),
+        cmocka_unit_test(a_long_path_falls_step_by_step),
+        cmocka_unit_test(mere_losses_do_not_shorten_datagrams),
     };
     return cmocka_run_group_tests(tests, start_network, NULL);
 }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "udp_path.h"
+
+#include "udp_interface.h"
+#include "udp_wire.h"
+
+enum {
+    CUT_AFTER = 4,   // transmissions that are not fragmented
+    UNLUCKY = 3,     // transmissions of a short datagram on a path that loses much
+    PROOFS = 6,      // long datagrams in a row before new ones are made shorter
+    BLOCKED_AT = 20, // transmissions
+};
+
+static const uint16_t steps[] = {1500, UDP_SAFE_MTU}; // MTUs
+
+void udp_path_start(udp_path_t *path, sa_family_t family)
+{
+    *path = (udp_path_t){.family = family, .most = SIZE_MAX};
+}
+
+// Even with the shortest header.
+static bool is_long(const udp_path_t *path, size_t bytes)
+{
+    return path->family && bytes > udp_interface_datagram(UDP_SAFE_MTU, path->family) +
+                                       UDP_HEADER_MOST - UDP_HEADER_LEAST;
+}
+
+bool udp_path_cuts(const udp_path_t *path, size_t bytes, unsigned sends)
+{
+    return bytes > path->most || (sends >= CUT_AFTER && is_long(path, bytes));
+}
+
+// Falls to the longest step that is shorter than a datagram that was lost.
+static bool path_fall(udp_path_t *path, size_t bytes)
+{
+    size_t step = SIZE_MAX;
+    unsigned i = 0;
+    for (; i < sizeof steps / sizeof *steps && step >= bytes; i++)
+        step = udp_interface_datagram(steps[i], path->family);
+    path->cut = 0;
+    if (step >= path->most)
+        return false;
+    path->most = step;
+    path->mtu = steps[i - 1];
+    return true;
+}
+
+bool udp_path_learn(udp_path_t *path, size_t bytes, unsigned sends)
+{
+    if (!is_long(path, bytes)) {
+        if (sends >= UNLUCKY)
+            path->cut = 0;
+        return false;
+    }
+    if (bytes > path->most) // was sent in fragments from the start
+        return false;
+    path->cut = sends > CUT_AFTER ? path->cut + 1 : 0;
+    return path->cut == PROOFS && path_fall(path, bytes);
+}
+
+bool udp_path_is_blocked(const udp_path_t *path, size_t bytes, unsigned sends)
+{
+    return sends == BLOCKED_AT && is_long(path, bytes);
+}
