@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // gasnet_recon: can every host of a list run processes of a job, and if not, why?
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +30,15 @@ typedef struct answer {
     char version[32], verbs[32];
     uint64_t clock_ms, free_kb;
     int64_t locked_kb;
+    unsigned mtu; // 0: unknown
 } answer_t;
 
+// Another version may tell no MTU.
 static bool read_answer(const aq_probe_host_t *host, answer_t *out)
 {
-    return sscanf(host->answer, "%31s %" SCNu64 " %" SCNu64 " %" SCNd64 " %31s", out->version,
-                  &out->clock_ms, &out->free_kb, &out->locked_kb, out->verbs) == 5;
+    out->mtu = 0;
+    return sscanf(host->answer, "%31s %" SCNu64 " %" SCNu64 " %" SCNd64 " %31s %u", out->version,
+                  &out->clock_ms, &out->free_kb, &out->locked_kb, out->verbs, &out->mtu) >= 5;
 }
 
 static double seconds_off(const aq_probe_host_t *host, const answer_t *answer)
@@ -82,9 +86,26 @@ static bool print_row(const aq_probe_host_t *host)
     print_size((int64_t)answer.free_kb);
     printf("  ");
     print_size(answer.locked_kb);
-    printf("  %-8s", answer.verbs);
+    printf("  %-8s %5u", answer.verbs, answer.mtu);
     printf("%s%s\n", fault != NULL ? "  " : "", fault != NULL ? fault : "");
     return fault == NULL;
+}
+
+// Hosts with different MTUs can work together, if nothing between them drops long packets.
+static void compare_mtus(const aq_probe_host_t *table, size_t count)
+{
+    unsigned least = UINT_MAX, most = 0;
+    answer_t answer;
+    for (size_t i = 0; i < count; i++)
+        if (table[i].answered && read_answer(&table[i], &answer) && answer.mtu > 0) {
+            least = answer.mtu < least ? answer.mtu : least;
+            most = answer.mtu > most ? answer.mtu : most;
+        }
+    if (least < most)
+        printf(
+            "the MTU of the hosts differs, from %u to %u: give their interfaces the same one, or "
+            "set GASNET_UDP_MTU=%u for conduit udp\n",
+            least, most, least);
 }
 
 int main(int argc, char **argv)
@@ -101,10 +122,11 @@ int main(int argc, char **argv)
     const aq_probe_task_t task = {.word = "--recon"};
     aq_probe_host_t *table = code < 0 ? aq_probe_hosts(&hosts, &task) : NULL;
     if (table != NULL) {
-        printf("%-20s %-6s %-10s %9s %10s  %10s  %-8s\n", "host", "state", "version", "clock",
-               "free mem.", "lockable", "verbs");
+        printf("%-20s %-6s %-10s %9s %10s  %10s  %-8s %5s\n", "host", "state", "version", "clock",
+               "free mem.", "lockable", "verbs", "MTU");
         for (size_t i = 0; i < hosts.count; i++)
             ready += print_row(&table[i]);
+        compare_mtus(table, hosts.count);
         printf("%zu of %zu hosts are ready\n", ready, hosts.count);
         code = ready < hosts.count;
     }

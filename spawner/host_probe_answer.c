@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "host_probe.h"
+#include "net_address.h"
 
 #define NAME_ROOM 32
 #define ANCESTORS 64
@@ -45,17 +46,28 @@ static void name_verbs(char name[NAME_ROOM])
         (void)closedir(devices);
 }
 
-// version, time of day in ms, free KB, locked KB (-1: unlimited), verbs device
+// The MTU of the interface by which the remote shell came, else of the first one.
+static unsigned find_mtu(void)
+{
+    char server[AQ_ADDRESS_TEXT] = "";
+    const char *connection = getenv("SSH_CONNECTION");
+    if (connection != NULL && sscanf(connection, "%*s %*s %63s", server) != 1)
+        server[0] = '\0';
+    unsigned mtu = aq_net_mtu(server);
+    return mtu > 0 ? mtu : aq_net_mtu("");
+}
+
+// version, time of day in ms, free KB, locked KB (-1: unlimited), verbs device, MTU (0: unknown)
 int aq_recon_answer(void)
 {
     struct rlimit locked = {0, 0};
     char verbs[NAME_ROOM];
     (void)getrlimit(RLIMIT_MEMLOCK, &locked);
     name_verbs(verbs);
-    printf("\n" AQ_REMOTE_ANSWER "%s %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n", PACKAGE_VERSION,
+    printf("\n" AQ_REMOTE_ANSWER "%s %" PRIu64 " %" PRIu64 " %" PRId64 " %s %u\n", PACKAGE_VERSION,
            aq_probe_clock_ms(), free_memory_kb(),
            locked.rlim_cur == RLIM_INFINITY ? INT64_C(-1) : (int64_t)(locked.rlim_cur / 1024),
-           verbs);
+           verbs, find_mtu());
     return fflush(stdout) == 0 ? 0 : 1;
 }
 

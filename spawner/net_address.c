@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -68,6 +69,31 @@ static bool can_announce(const struct ifaddrs *entry, char text[AQ_ADDRESS_TEXT]
     else
         return false;
     return text[0] != '\0' && strchr(text, '%') == NULL; // not a link-local address
+}
+
+static unsigned interface_mtu(const char *name)
+{
+    struct ifreq request = {0};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
+    bool known = fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return known ? (unsigned)request.ifr_mtu : 0;
+}
+
+unsigned aq_net_mtu(const char *address)
+{
+    struct ifaddrs *all = NULL;
+    char text[AQ_ADDRESS_TEXT];
+    unsigned mtu = 0;
+    if (getifaddrs(&all) != 0)
+        return 0;
+    for (const struct ifaddrs *entry = all; entry != NULL && mtu == 0; entry = entry->ifa_next)
+        if (can_announce(entry, text) && (address[0] == '\0' || strcmp(text, address) == 0))
+            mtu = interface_mtu(entry->ifa_name);
+    freeifaddrs(all);
+    return mtu;
 }
 
 void aq_net_own_addresses(char *text, size_t room)

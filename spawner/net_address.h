@@ -22,6 +22,9 @@ typedef struct aq_listener {
 // Writes the addresses of this host that other hosts can use, separated by commas, as many as fit.
 void aq_net_own_addresses(char *text, size_t room);
 bool aq_net_is_loopback(const char *address);
+// The MTU of the interface that has this address of this host; "": of the first one that others can
+// use. 0: unknown.
+unsigned aq_net_mtu(const char *address);
 // Whether the text is a numeric address of this host; 127.0.0.1 and ::1 are.
 bool aq_net_is_own(const char *text);
 // Finds the address from which the kernel sends to target. Sends nothing.

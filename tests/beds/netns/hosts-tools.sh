@@ -8,8 +8,13 @@ wipe=$AQ_BUILD/gasnet_wipe
 
 expect 0 "$recon" -H n1,n2
 silent
-[ "$(grep -cE '^n[12] +ready +[0-9.]+ +[+-][0-9.]+ s +[0-9]+ [KMG]iB +(no limit|[0-9]+ [KMG]iB) +[^ ]+ *$' "$work/out")" -eq 2 ] || fail "no table"
+[ "$(grep -cE '^n[12] +ready +[0-9.]+ +[+-][0-9.]+ s +[0-9]+ [KMG]iB +(no limit|[0-9]+ [KMG]iB) +[^ ]+ +1500$' "$work/out")" -eq 2 ] || fail "no table"
 grep -qx '2 of 2 hosts are ready' "$work/out" || fail "no sum"
+! grep -q 'the MTU of the hosts differs' "$work/out" || fail "equal MTUs differ"
+on_host n2 ip link set eth0 mtu 1400
+expect 0 "$recon" -H n1,n2
+grep -q '^the MTU of the hosts differs, from 1400 to 1500: .*GASNET_UDP_MTU=1400' "$work/out" || fail "no word about the MTU"
+on_host n2 ip link set eth0 mtu 1500
 
 # Every fault has its remedy.
 printf 'n1\nrefuses\nwrongkey\nnosuch\nn2 prefix=/nonexistent\n' >"$work/nodes"
