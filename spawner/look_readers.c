@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "../other/base/local_socket.h"
+
 static void reader_close(aq_look_reader_t *reader)
 {
     aq_link_close(&reader->link);
@@ -90,7 +92,7 @@ static void serve_listener(aq_node_t *node, void *item, short events)
     (void)events;
     const int fd =
         reader ? accept4(readers->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
-    if (fd >= 0 && aq_look_is_ours(fd, geteuid()))
+    if (fd >= 0 && aq_local_is_own_or_root(fd))
         aq_link_open(&reader->link, fd);
     else if (fd >= 0)
         (void)close(fd);

@@ -12,8 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../other/base/local_socket.h"
 #include "auth.h"
-#include "net_address.h"
+
+#define ATTACH_MS 10000
 
 // ---- the door ----
 
@@ -104,17 +106,11 @@ int aq_members_attach(const aq_door_t *door)
 {
     struct sockaddr_un at;
     socklen_t length = door_address(door->name, &at);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    if (connect(fd, (const struct sockaddr *)&at, length) == 0) {
-        if (aq_net_is_own_user(fd))
-            return fd;
-        errno = EPERM;
-    }
-    int error = errno;
+    const int fd = aq_local_connect(&at, length, SOCK_STREAM, ATTACH_MS);
+    if (fd < 0 || aq_local_is_own(fd))
+        return fd;
     (void)close(fd);
-    errno = error;
+    errno = EPERM;
     return -1;
 }
 
@@ -139,7 +135,7 @@ void aq_members_accept(aq_members_t *members)
     int fd;
     while ((member = find_place(members)) != NULL &&
            (fd = accept4(members->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        if (aq_net_is_own_user(fd))
+        if (aq_local_is_own(fd))
             aq_link_open(&member->link, fd);
         else
             (void)close(fd);

@@ -56,7 +56,8 @@ void aq_members_close(aq_members_t *members);
 
 // Writes what the processes have in common that can reach each other's door.
 void aq_members_space(char text[AQ_SPACE_TEXT]);
-// Connects to the door. Returns -1 with errno set.
+// Connects to the door. Blocks for at most 10 s, while others wait there. Returns -1 with errno
+// set.
 int aq_members_attach(const aq_door_t *door);
 
 // The list, at the process that leads. Nothing here blocks.

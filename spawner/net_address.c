@@ -337,13 +337,6 @@ bool aq_net_is_listed(const char *list, const char *address)
     return false;
 }
 
-bool aq_net_is_own_user(int fd)
-{
-    struct ucred peer;
-    socklen_t length = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
-}
-
 bool aq_net_await(int fd, int timeout_ms)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};

@@ -55,8 +55,6 @@ int aq_net_connect_any(const char *list, uint16_t port, int timeout_ms);
 void aq_net_peer(int fd, char address[AQ_ADDRESS_TEXT]);
 void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT]);
 
-// Whether the process at the other end of a local socket is of this user.
-bool aq_net_is_own_user(int fd);
 // Whether input arrives within that time; -1: however long it takes.
 bool aq_net_await(int fd, int timeout_ms);
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../other/base/local_socket.h"
 #include "../other/base/settings.h"
-#include "net_address.h"
 
 #define ANSWER_MS 5000 // for a launcher that is stopped, the job goes on without its watch
 
@@ -30,8 +30,8 @@ static int call_launcher(const char *name)
     if (strlen(name) != AQ_REPORT_NAME - 1)
         return -1;
     const socklen_t length = aq_report_address(name, &at);
-    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&at, length) == 0 && aq_net_is_own_user(fd))
+    const int fd = aq_local_connect(&at, length, SOCK_SEQPACKET, ANSWER_MS);
+    if (fd >= 0 && aq_local_is_own(fd))
         return fd;
     if (fd >= 0)
         (void)close(fd);

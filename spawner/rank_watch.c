@@ -18,11 +18,11 @@
 
 #include "../other/base/clock.h"
 #include "../other/base/exit_timeout.h"
+#include "../other/base/local_socket.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
 #include "auth.h"
 #include "boot.h"
-#include "net_address.h"
 #include "process_fate.h"
 #include "rank_report.h"
 
@@ -101,18 +101,17 @@ bool aq_rank_watch_open(void)
 
 static void watched_add(int line)
 {
-    struct ucred peer = {0};
-    socklen_t length = sizeof peer;
+    const pid_t pid = aq_local_process(line);
     watched_t *grown = realloc(job.list, (job.count + 1) * sizeof *grown);
     if (grown)
         job.list = grown;
-    if (!grown || getsockopt(line, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.pid <= 0) {
+    if (!grown || pid <= 0) {
         (void)close(line);
         return;
     }
-    const int pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+    const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     job.list[job.count] =
-        (watched_t){.pid = peer.pid, .line = line, .pidfd = pidfd, .fate = AQ_FATE_UNKNOWN};
+        (watched_t){.pid = pid, .line = line, .pidfd = pidfd, .fate = AQ_FATE_UNKNOWN};
     const uint64_t number = OF_FIRST + 2 * (uint64_t)job.count++;
     (void)add_to_poll(line, number);
     (void)add_to_poll(pidfd, number + 1);
@@ -124,7 +123,7 @@ static void accept_callers(void)
     int line;
     while ((line = accept4(job.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0 ||
            errno == EINTR || errno == ECONNABORTED)
-        if (line >= 0 && aq_net_is_own_user(line))
+        if (line >= 0 && aq_local_is_own(line))
             watched_add(line);
         else if (line >= 0)
             (void)close(line);

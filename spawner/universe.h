@@ -50,7 +50,6 @@ typedef struct aq_peer {
 
 typedef struct aq_daemon {
     uint8_t key[AQ_KEY_BYTES];
-    char *name; // of the universe
     uint32_t self;
     uint32_t silence_ms; // of the charter
     aq_table_t table;

@@ -140,13 +140,12 @@ static bool enter_universe(aq_daemon_t *daemon, aq_charter_t *charter)
     char addresses[AQ_REMOTE_TEXT], why[AQ_UNIVERSE_TEXT];
     memcpy(daemon->key, charter->key, AQ_KEY_BYTES);
     daemon->silence_ms = charter->silence_ms;
-    daemon->name = strdup(charter->universe);
     daemon->local = aq_universe_listen(charter->universe, why, sizeof why);
     if (daemon->local < 0) {
         aq_log_error("%s", why);
         return false;
     }
-    if (daemon->name == NULL || !listen_calls(daemon, charter->ports))
+    if (!listen_calls(daemon, charter->ports))
         return false;
     list_addresses(addresses, sizeof addresses);
     charter->member.addresses = addresses;
@@ -376,7 +375,7 @@ __attribute__((noreturn)) static void run_daemon(aq_daemon_t *daemon)
     raise_files(daemon);
     while (ok && !daemon->over)
         ok = daemon_turn(daemon);
-    aq_universe_unlink(daemon->name);
+    aq_universe_unlink();
     (void)close(daemon->local);
     (void)close(daemon->tcp.fd);
     end_jobs(daemon);
@@ -395,7 +394,7 @@ static int fork_daemon(aq_daemon_t *daemon)
         return fflush(stdout) == 0 ? 0 : EXIT_FAILED;
     }
     aq_log_error("it cannot fork (%s)", strerror(errno));
-    aq_universe_unlink(daemon->name);
+    aq_universe_unlink();
     return EXIT_FAILED;
 }
 
@@ -416,6 +415,6 @@ int aq_daemon_main(void)
     if (ok)
         return fork_daemon(&daemon);
     if (daemon.local >= 0)
-        aq_universe_unlink(daemon.name);
+        aq_universe_unlink();
     return EXIT_FAILED;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -13,25 +14,54 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
+#include "../other/base/local_socket.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
-#include "net_address.h"
 
 #define BACKLOG 64
 #define OPEN_MS 10000
+#define REVIVE_DAEMON                                                                              \
+    "continue or kill its process gasnet-daemon, or do without universes by GASNET_UNIVERSE=none"
 
-// ---- the place ----
+static struct sockaddr_un listening; // the socket that this process has made; "": none
 
-// False: the path is too long for a socket.
-static bool write_path(const char *name, struct sockaddr_un *at)
+// ---- the places ----
+
+// In the order of the search: another user may have taken the first one.
+enum { PLACE_TMP, PLACE_SESSION, PLACE_HOME, PLACES };
+
+// Returns whether there is such a place.
+static bool write_folder(unsigned place, char *folder, size_t room)
 {
-    int n;
+    const unsigned user = (unsigned)geteuid();
+    const char *session = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
+    int n = 0;
+    if (place == PLACE_TMP)
+        n = snprintf(folder, room, "/tmp/gasnet-%u", user);
+    else if (place == PLACE_SESSION && session != NULL && session[0] == '/')
+        n = snprintf(folder, room, "%s/gasnet", session);
+    else if (place == PLACE_SESSION)
+        n = snprintf(folder, room, "/run/user/%u/gasnet", user);
+    else if (home != NULL && home[0] == '/')
+        n = snprintf(folder, room, "%s/.gasnet", home);
+    return n > 0 && (size_t)n < room;
+}
+
+static bool is_path(const char *name)
+{
+    return strchr(name, '/') != NULL;
+}
+
+// A name that is a path has one place. Returns false if there is none, or its path is too long.
+static bool write_path(const char *name, unsigned place, struct sockaddr_un *at)
+{
+    char folder[sizeof at->sun_path];
+    int n = -1;
     *at = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (strchr(name, '/') != NULL)
+    if (is_path(name) && place == PLACE_TMP)
         n = snprintf(at->sun_path, sizeof at->sun_path, "%s@%s", name, aq_log_host());
-    else
-        n = snprintf(at->sun_path, sizeof at->sun_path, "/tmp/gasnet-%u/%s@%s", (unsigned)geteuid(),
-                     name, aq_log_host());
+    else if (!is_path(name) && write_folder(place, folder, sizeof folder))
+        n = snprintf(at->sun_path, sizeof at->sun_path, "%s/%s@%s", folder, name, aq_log_host());
     return n > 0 && (size_t)n < sizeof at->sun_path;
 }
 
@@ -54,42 +84,59 @@ static int open_folder(const struct sockaddr_un *at, bool make)
     return -1;
 }
 
-// -1: errno is set; EACCES: another user listens there.
-static int connect_to(const struct sockaddr_un *at)
+// Blocks for at most wait_ms. -1: errno is set; EPERM: the folder is not this user's alone; EACCES:
+// another user listens there; EAGAIN: a daemon listens that does not answer.
+static int connect_to(const struct sockaddr_un *at, int wait_ms)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
+    const int folder = open_folder(at, false);
+    if (folder < 0)
         return -1;
-    int error = connect(fd, (const struct sockaddr *)at, sizeof *at) == 0 ? 0 : errno;
-    if (error == 0 && !aq_net_is_own_user(fd))
-        error = EACCES;
-    if (error == 0)
+    (void)close(folder);
+    const int fd = aq_local_connect(at, sizeof *at, SOCK_STREAM, wait_ms);
+    if (fd < 0 || aq_local_is_own(fd))
         return fd;
     (void)close(fd);
-    errno = error;
+    errno = EACCES;
     return -1;
 }
 
 // ---- programs ----
 
-static int connect_daemon(const char *name)
+static bool is_absent(int error)
+{
+    return error == ENOENT || error == ECONNREFUSED || error == ENOTDIR;
+}
+
+// Connects to the daemon in the first place that has one. As connect_to.
+static int connect_daemon(const char *name, int wait_ms)
 {
     struct sockaddr_un at;
-    if (strcmp(name, AQ_UNIVERSE_NONE) == 0)
-        errno = ENOENT;
-    else if (!write_path(name, &at))
-        errno = ENAMETOOLONG;
-    else
-        return connect_to(&at);
+    int fd = -1, error = is_path(name) ? ENAMETOOLONG : ENOENT;
+    for (unsigned place = 0; fd < 0 && error != EAGAIN && place < PLACES; place++) {
+        if (!write_path(name, place, &at))
+            continue;
+        fd = connect_to(&at, wait_ms);
+        if (fd < 0 && (is_path(name) || errno == EAGAIN))
+            error = errno;
+    }
+    errno = error;
+    return fd;
+}
+
+static int call_daemon(const char *name, int wait_ms)
+{
+    if (strcmp(name, AQ_UNIVERSE_NONE) != 0)
+        return connect_daemon(name, wait_ms);
+    errno = ENOENT;
     return -1;
 }
 
 bool aq_universe_exists(void)
 {
-    int fd = connect_daemon(aq_settings_text(AQ_SET_UNIVERSE));
+    const int fd = call_daemon(aq_settings_text(AQ_SET_UNIVERSE), 0);
     if (fd >= 0)
         (void)close(fd);
-    return fd >= 0;
+    return fd >= 0 || errno == EAGAIN;
 }
 
 static void explain_absence(const char *name, int error, char *why, size_t room)
@@ -97,8 +144,14 @@ static void explain_absence(const char *name, int error, char *why, size_t room)
     if (strcmp(name, AQ_UNIVERSE_NONE) == 0)
         snprintf(why, room, "GASNET_UNIVERSE=none switches universes off");
     else if (error == EACCES || error == EPERM)
-        snprintf(why, room, "universe '%s' belongs to another user (GASNET_UNIVERSE)", name);
-    else if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR)
+        snprintf(why, room,
+                 "universe '%s' belongs to another user, or others can write to its folder "
+                 "(GASNET_UNIVERSE)",
+                 name);
+    else if (error == EAGAIN)
+        snprintf(why, room, "the daemon of universe '%s' on host %s takes no calls; " REVIVE_DAEMON,
+                 name, aq_log_host());
+    else if (is_absent(error))
         snprintf(why, room,
                  "no daemon of a universe '%s' of this user runs on host %s; gasnet_boot starts "
                  "one, and GASNET_UNIVERSE names another one",
@@ -142,7 +195,8 @@ static bool read_version(aq_universe_t *universe, uint64_t deadline, char *why, 
     const char *version = "";
     if (!wait_for(&universe->link, AQ_MSG_VERSION, deadline, &frame) ||
         !aq_read_version(frame.payload, &version)) {
-        snprintf(why, room, "the daemon of the universe on host %s does not answer", aq_log_host());
+        snprintf(why, room, "the daemon of the universe on host %s does not answer; " REVIVE_DAEMON,
+                 aq_log_host());
         return false;
     }
     if (strcmp(version, PACKAGE_VERSION) == 0)
@@ -172,7 +226,7 @@ static bool read_view(aq_universe_t *universe, uint64_t deadline, char *why, siz
 bool aq_universe_open(aq_universe_t *universe, char *why, size_t room)
 {
     const char *name = aq_settings_text(AQ_SET_UNIVERSE);
-    int fd = connect_daemon(name);
+    const int fd = call_daemon(name, OPEN_MS);
     *universe = (aq_universe_t){.link.fd = -1};
     if (fd < 0) {
         explain_absence(name, errno, why, room);
@@ -217,12 +271,12 @@ void aq_universe_close(aq_universe_t *universe)
 // left that was killed. Returns a descriptor, or -1 with errno set.
 static int bind_socket(const struct sockaddr_un *at)
 {
-    int other = connect_to(at);
-    if (other >= 0) {
+    const int other = connect_to(at, 0);
+    if (other >= 0)
         (void)close(other);
+    if (other >= 0 || errno == EAGAIN)
         errno = EADDRINUSE;
-    }
-    if (other >= 0 || (errno != ENOENT && errno != ECONNREFUSED))
+    if (errno != ENOENT && errno != ECONNREFUSED)
         return -1;
     (void)unlink(at->sun_path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -236,44 +290,79 @@ static int bind_socket(const struct sockaddr_un *at)
     return -1;
 }
 
-int aq_universe_listen(const char *name, char *why, size_t room)
+static int listen_at(const struct sockaddr_un *at, bool make)
 {
-    struct sockaddr_un at;
-    if (!write_path(name, &at)) {
-        snprintf(why, room, "GASNET_UNIVERSE: '%s' is too long for the path of a socket", name);
-        return -1;
-    }
-    int folder = open_folder(&at, strchr(name, '/') == NULL);
-    int fd = folder >= 0 && flock(folder, LOCK_EX) == 0 ? bind_socket(&at) : -1;
-    int error = errno;
+    const int folder = open_folder(at, make);
+    const int fd = folder >= 0 && flock(folder, LOCK_EX) == 0 ? bind_socket(at) : -1;
+    const int error = errno;
     if (folder >= 0)
         (void)close(folder);
     if (fd >= 0)
-        return fd;
-    if (error == EADDRINUSE)
+        listening = *at;
+    errno = error;
+    return fd;
+}
+
+// Listens in the first place whose folder is this user's alone. *at: that, or the first one.
+static int listen_somewhere(const char *name, struct sockaddr_un *at)
+{
+    struct sockaddr_un next;
+    int fd = -1, error = 0;
+    for (unsigned place = 0; fd < 0 && error != EADDRINUSE && place < PLACES; place++) {
+        if (!write_path(name, place, &next))
+            continue;
+        fd = listen_at(&next, !is_path(name));
+        if (fd >= 0 || error == 0 || errno == EADDRINUSE) {
+            *at = next;
+            error = errno;
+        }
+    }
+    errno = error != 0 ? error : ENAMETOOLONG;
+    return fd;
+}
+
+static void explain_no_socket(const char *name, const struct sockaddr_un *at, int error, char *why,
+                              size_t room)
+{
+    if (error == ENAMETOOLONG)
+        snprintf(why, room, "GASNET_UNIVERSE: '%s' is too long for the path of a socket", name);
+    else if (error == EADDRINUSE)
         snprintf(why, room, "a daemon of universe '%s' runs on host %s already", name,
                  aq_log_host());
-    else if (error == EPERM)
+    else if (error == EPERM || error == ELOOP || error == ENOTDIR)
         snprintf(why, room,
-                 "the folder of the socket %s belongs to another user, or others can write to it",
-                 at.sun_path);
+                 "the folder of the socket %s belongs to another user, or others can write to it; "
+                 "give GASNET_UNIVERSE a path in a folder of your own",
+                 at->sun_path);
     else
-        snprintf(why, room, "the socket %s cannot be made: %s", at.sun_path, strerror(error));
-    return -1;
+        snprintf(why, room, "the socket %s cannot be made: %s", at->sun_path, strerror(error));
+}
+
+// A daemon in a later place is there too if the earlier one was taken when it started.
+int aq_universe_listen(const char *name, char *why, size_t room)
+{
+    struct sockaddr_un at = {0};
+    int fd = connect_daemon(name, 0);
+    const bool is_there = fd >= 0 || errno == EAGAIN;
+    if (fd >= 0)
+        (void)close(fd);
+    fd = is_there ? -1 : listen_somewhere(name, &at);
+    if (fd < 0)
+        explain_no_socket(name, &at, is_there ? EADDRINUSE : errno, why, room);
+    return fd;
 }
 
 int aq_universe_accept(int listener)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 || aq_net_is_own_user(fd))
+    if (fd < 0 || aq_local_is_own(fd))
         return fd;
     (void)close(fd);
     return -1;
 }
 
-void aq_universe_unlink(const char *name)
+void aq_universe_unlink(void)
 {
-    struct sockaddr_un at;
-    if (write_path(name, &at))
-        (void)unlink(at.sun_path);
+    if (listening.sun_path[0] != '\0')
+        (void)unlink(listening.sun_path);
 }

@@ -146,7 +146,7 @@ static aq_watched_job_t *choose_name(aq_watch_t *watch, const char *name, char *
 
 enum { LAUNCHERS_MOST = 64 };
 
-// The processes that listen for readers (look_format.h), of all users.
+// The processes that listen for readers (look_format.h): of this user, of root for all users.
 static unsigned launchers_list(pid_t launchers[LAUNCHERS_MOST])
 {
     char line[512];
@@ -156,7 +156,9 @@ static unsigned launchers_list(pid_t launchers[LAUNCHERS_MOST])
         const char *name = strstr(line, "@" AQ_LOOK_SOCKET);
         const long pid = name ? strtol(name + sizeof "@" AQ_LOOK_SOCKET - 1, NULL, 10) : 0;
         const bool known = count > 0 && launchers[count - 1] == pid;
-        if (pid > 0 && pid <= INT32_MAX && !known) // each connection has a line, too
+        uid_t user;
+        if (pid > 0 && pid <= INT32_MAX && !known && // each connection has a line, too
+            !is_of_other_user((pid_t)pid, &user))
             launchers[count++] = (pid_t)pid;
     }
     if (table)
@@ -174,7 +176,7 @@ static unsigned launchers_match(aq_watch_t *watch, const char *name, pid_t *foun
     unsigned count = 0;
     size_t used = (size_t)snprintf(why, room, "name one of these launchers:");
     for (unsigned i = 0; i < all && used < room; i++) {
-        const aq_watched_job_t *job = aq_watch_launcher(watch, launchers[i]);
+        const aq_watched_job_t *job = aq_watch_launcher(watch, launchers[i], 0);
         const bool matches = job && (!name || job_is_named(job, name));
         aq_remote_close(&watch->remote);
         if (!matches || (count > 0 && launchers[i] == *found))
@@ -193,7 +195,7 @@ static aq_watched_job_t *choose_launcher(aq_watch_t *watch, const char *name, ch
     const unsigned count = launchers_match(watch, name, &found, why, room);
     if (count > 1)
         return NULL;
-    aq_watched_job_t *job = count ? aq_watch_launcher(watch, found) : NULL;
+    aq_watched_job_t *job = count ? aq_watch_launcher(watch, found, AQ_REMOTE_WAIT_MS) : NULL;
     if (!job && name)
         return choose_name(watch, name, why, room);
     if (!job)
@@ -208,7 +210,7 @@ static aq_watched_job_t *choose_here(aq_watch_t *watch, const char *text, char *
     char *end = NULL;
     const long pid = text ? strtol(text, &end, 10) : 0;
     if (text && pid > 0 && pid <= INT32_MAX && *end == '\0') {
-        aq_watched_job_t *job = aq_watch_launcher(watch, (pid_t)pid);
+        aq_watched_job_t *job = aq_watch_launcher(watch, (pid_t)pid, AQ_REMOTE_WAIT_MS);
         return job ? job : choose_process(watch, (pid_t)pid, why, room);
     }
     if (watch->job_count == 0)

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "../base/clock.h"
+#include "../base/local_socket.h"
 #include "look_format.h"
+#include "process_table.h"
 
 enum {
     LOOK_MS = 2000,
@@ -23,28 +25,34 @@ enum {
 
 // ---- the connection ----
 
-static bool open_at(aq_remote_t *remote, const struct sockaddr_un *address, socklen_t length)
+static bool open_at(aq_remote_t *remote, const struct sockaddr_un *address, socklen_t length,
+                    int wait_ms)
 {
-    *remote = (aq_remote_t){.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (remote->fd >= 0 && connect(remote->fd, (const struct sockaddr *)address, length) == 0 &&
-        (geteuid() == 0 || aq_look_is_ours(remote->fd, geteuid())))
+    *remote = (aq_remote_t){.fd = aq_local_connect(address, length, SOCK_STREAM, wait_ms)};
+    if (remote->fd >= 0 && (geteuid() == 0 || aq_local_is_own_or_root(remote->fd)))
         return true;
     aq_remote_close(remote);
     return false;
 }
 
-bool aq_remote_open(aq_remote_t *remote, pid_t launcher)
+// Any user can take the name that the socket of another process would have.
+bool aq_remote_open(aq_remote_t *remote, pid_t launcher, int wait_ms)
 {
     struct sockaddr_un address;
     const socklen_t length = aq_look_address(launcher, &address);
-    return open_at(remote, &address, length);
+    if (!open_at(remote, &address, length, wait_ms))
+        return false;
+    if (aq_process_inner(aq_local_process(remote->fd)) == launcher)
+        return true;
+    aq_remote_close(remote);
+    return false;
 }
 
 bool aq_remote_open_job(aq_remote_t *remote, uint64_t job)
 {
     struct sockaddr_un address;
     const socklen_t length = aq_look_job_address(job, &address);
-    return open_at(remote, &address, length);
+    return open_at(remote, &address, length, AQ_REMOTE_WAIT_MS);
 }
 
 void aq_remote_close(aq_remote_t *remote)

@@ -27,11 +27,14 @@ typedef struct aq_remote_rank {
 } aq_remote_rank_t;
 typedef void (*aq_remote_visit_t)(const aq_remote_rank_t *rank, void *context);
 
-// Connects to the launcher with this process number. Returns false if there is none that takes
-// readers.
-bool aq_remote_open(aq_remote_t *remote, pid_t launcher);
+// For how long to wait for a launcher that has too many readers.
+#define AQ_REMOTE_WAIT_MS 2000
+
+// Connects to the launcher with this process number. Waits for at most wait_ms. Returns false if
+// there is none of this user that takes readers; root sees those of all users.
+bool aq_remote_open(aq_remote_t *remote, pid_t launcher, int wait_ms);
 // Connects to a helper on this host of the job with this number, through which the launcher
-// answers. Returns false if there is none.
+// answers. Waits for at most AQ_REMOTE_WAIT_MS. Returns false if there is none.
 bool aq_remote_open_job(aq_remote_t *remote, uint64_t job);
 void aq_remote_close(aq_remote_t *remote);
 

@@ -236,9 +236,9 @@ static aq_watched_job_t *remote_find(aq_watch_t *watch)
     return job;
 }
 
-aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher)
+aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher, int wait_ms)
 {
-    return aq_remote_open(&watch->remote, launcher) ? remote_find(watch) : NULL;
+    return aq_remote_open(&watch->remote, launcher, wait_ms) ? remote_find(watch) : NULL;
 }
 
 const aq_seen_rank_t *aq_watched_guide(const aq_watched_job_t *job)
@@ -260,7 +260,7 @@ static bool is_this_host(const char *name)
 static aq_watched_job_t *whole_job(aq_watch_t *watch, const aq_seen_rank_t *guide)
 {
     if (is_this_host(guide->launcher_host))
-        return aq_watch_launcher(watch, guide->launcher);
+        return aq_watch_launcher(watch, guide->launcher, AQ_REMOTE_WAIT_MS);
     return aq_remote_open_job(&watch->remote, guide->job) ? remote_find(watch) : NULL;
 }
 

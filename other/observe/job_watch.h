@@ -57,8 +57,9 @@ bool aq_watch_find(aq_watch_t *watch);
 void aq_watch_free(aq_watch_t *watch);
 
 // The job of a launcher that knows the ranks of several hosts, which are added to those that were
-// found; NULL: the process is none. Waits for the hosts, two seconds at most.
-aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher);
+// found; NULL: the process is none. Waits for the hosts, two seconds at most, and before that for
+// at most wait_ms while the launcher has too many readers.
+aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher, int wait_ms);
 // Adds the ranks of other hosts to a job of which ranks are here, through its launcher, or its
 // helper here. Returns the job, which may have moved.
 aq_watched_job_t *aq_watch_extend(aq_watch_t *watch, aq_watched_job_t *job);

@@ -72,13 +72,4 @@ static inline socklen_t aq_look_job_address(uint64_t job, struct sockaddr_un *ad
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-// Whether the process at the other end is of this user, or of root.
-static inline int aq_look_is_ours(int fd, uid_t self)
-{
-    struct ucred peer;
-    socklen_t length = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-           (peer.uid == self || peer.uid == 0);
-}
-
 #endif
