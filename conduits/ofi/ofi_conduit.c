@@ -270,6 +270,7 @@ static void ofi_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
     sum->packets_sent += ofi->packets;
     sum->frames_received += ofi->received_messages;
     sum->packets_received += ofi->received_packets;
+    sum->dropped[GASNETX_DROP_FOREIGN] += ofi->foreign;
     aq_lock_drop(&ofi->lock);
 }
 

@@ -38,14 +38,18 @@ static void fail_unknown(ofi_conduit_t *ofi, const struct fi_cq_err_entry *entry
                     ofi->fabric.info->domain_attr->name, fi_strerror(entry->err));
 }
 
-// A peer that dies takes along a message that is being received. A receive that was cancelled
-// belongs to an endpoint that closes.
+// A peer that dies takes along a message that is being received. One that is too long for an inbox
+// comes from a stranger, since no rank sends such. A receive that was cancelled belongs to an
+// endpoint that closes.
 static void receive_failed(ofi_conduit_t *ofi, ofi_inbox_t *inbox,
                            const struct fi_cq_err_entry *entry)
 {
     if (entry->err == FI_ECANCELED || atomic_load(&ofi->losses.closing))
         return;
-    fail_unknown(ofi, entry);
+    if (entry->err == FI_ETRUNC)
+        ofi_drop_foreign(ofi);
+    else
+        fail_unknown(ofi, entry);
     ofi_received(ofi, inbox, inbox->bytes, 0,
                  !ofi->fabric.traits.multi_receive || (entry->flags & FI_MULTI_RECV));
 }

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/aqueduct.h"
 #include "../../core/fatal.h"
+#include "../../other/base/observed.h"
 #include "ofi_ondemand.h"
 
 enum { DELIVER_MOST = 8 }; // packets in a poll
@@ -50,12 +52,20 @@ static ofi_arrived_t *queue_pop(ofi_conduit_t *ofi, unsigned what)
 
 // ---- arrival ----
 
+void ofi_drop_foreign(ofi_conduit_t *ofi)
+{
+    ofi->foreign++;
+    aq_observed(AQ_OBSERVED_DROP, AQ_OBSERVED_NO_PEER, GASNETX_DROP_FOREIGN);
+}
+
 // The packet of another job, or of a program that is not ours, has no effect.
 static void packet_accept(ofi_conduit_t *ofi, ofi_inbox_t *inbox, char *packet, size_t bytes)
 {
     ofi_header_t header;
-    if (!ofi_header_read(packet, bytes, ofi->job, ofi->base.env->size, &header))
+    if (!ofi_header_read(packet, bytes, ofi->job, ofi->base.env->size, &header)) {
+        ofi_drop_foreign(ofi);
         return;
+    }
     ofi_link_t *link = ofi_link_get(ofi, header.source);
     if (!link)
         aq_fatal("conduit ofi cannot answer rank %u", header.source);

@@ -116,6 +116,7 @@ typedef struct ofi_conduit {
 
     struct ofi_rma_state *rma; // of ofi_rma.c
     uint64_t messages, packets, received_messages, received_packets, puts, gets;
+    uint64_t foreign; // messages of others than ranks, which were dropped
 } ofi_conduit_t;
 
 static inline ofi_conduit_t *ofi_of(aq_conduit_t *conduit)
@@ -165,6 +166,9 @@ void ofi_sent(ofi_conduit_t *ofi, ofi_packet_t *packet);
 bool ofi_batch_done(ofi_conduit_t *ofi, const ofi_link_t *link, uint32_t number);
 
 // ---- ofi_receive.c ----
+
+// Counts a message that no rank of the job has sent. Under the lock.
+void ofi_drop_foreign(ofi_conduit_t *ofi);
 
 // An inbox has got a packet (bytes > 0), or is full. Under the lock.
 void ofi_received(ofi_conduit_t *ofi, ofi_inbox_t *inbox, char *packet, size_t bytes, bool is_full);
