@@ -117,7 +117,7 @@ static void files_visit(const aq_helper_t *helper, search_t *search)
     if (helper->resume != NULL)
         aq_process_each_file(AQ_RANK_FILE_NAME, file_visit, search);
     else if (helper->supervisor > 0)
-        aq_process_each_file_of(helper->supervisor, AQ_RANK_FILE_NAME, file_visit, search);
+        (void)aq_process_each_file_of(helper->supervisor, AQ_RANK_FILE_NAME, file_visit, search);
 }
 
 // ---- answers ----

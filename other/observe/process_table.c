@@ -75,7 +75,7 @@ bool aq_process_is_above(pid_t above, pid_t pid)
     return false;
 }
 
-void aq_process_each_file_of(pid_t pid, const char *name,
+bool aq_process_each_file_of(pid_t pid, const char *name,
                              void (*visit)(pid_t pid, int fd, void *context), void *context)
 {
     char path[64], target[256], link[128];
@@ -83,7 +83,7 @@ void aq_process_each_file_of(pid_t pid, const char *name,
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
     DIR *dir = opendir(path);
     if (!dir)
-        return; // of another user, or gone
+        return false;
     for (struct dirent *entry; (entry = readdir(dir));) {
         const ssize_t length = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
         if (length <= 0)
@@ -93,6 +93,7 @@ void aq_process_each_file_of(pid_t pid, const char *name,
             visit(pid, atoi(entry->d_name), context);
     }
     closedir(dir);
+    return true;
 }
 
 void aq_process_each_file(const char *name, void (*visit)(pid_t pid, int fd, void *context),
@@ -103,7 +104,7 @@ void aq_process_each_file(const char *name, void (*visit)(pid_t pid, int fd, voi
         return;
     for (struct dirent *entry; (entry = readdir(dir));)
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-            aq_process_each_file_of(atoi(entry->d_name), name, visit, context);
+            (void)aq_process_each_file_of(atoi(entry->d_name), name, visit, context);
     closedir(dir);
 }
 

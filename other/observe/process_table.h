@@ -29,8 +29,8 @@ bool aq_process_is_above(pid_t above, pid_t pid);
 void aq_process_each_file(const char *name, void (*visit)(pid_t pid, int fd, void *context),
                           void *context);
 
-// As aq_process_each_file, of one process.
-void aq_process_each_file_of(pid_t pid, const char *name,
+// As aq_process_each_file, of one process. Returns false if it is gone, or of another user.
+bool aq_process_each_file_of(pid_t pid, const char *name,
                              void (*visit)(pid_t pid, int fd, void *context), void *context);
 
 // Opens a descriptor of another process again, for reading; -1: it is gone.

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# observe-top-hostile: root asks for the stack of a job of another user, whose memory file names a
+# process of root as the rank, or a signal that is none for reports. Nobody gets a signal.
+set -u
+. "$AQ_SRC/tests/launch/others-functions.sh"
+stand_alone "$0" "$@"
+. "$AQ_SRC/tests/launch/launch-functions.sh"
+. "$AQ_SRC/tests/observe/watch-functions.sh"
+
+# Handles the signals of the words, and writes down which have come.
+handler='
+import signal, sys
+def note(number, frame):
+    print("signal", number, flush=True)
+for number in sys.argv[2:]:
+    signal.signal(int(number), note)
+print("there", flush=True)
+while True:
+    signal.pause()'
+
+# A job of one rank, of which the memory file says: process $1 (0: this one) with report signal $2.
+job='
+import os, signal, struct, sys
+def note(number, frame):
+    print("signal", number, flush=True)
+file = os.memfd_create("aqueduct-rank")
+pid, number = int(sys.argv[1]) or os.getpid(), int(sys.argv[2])
+os.write(file, b"AQRANK\0\0" + struct.pack("IIiiQIIIIQQ", 4, 1, os.getpid(), pid, 7, 0, 1, 0, number, 1, 1))
+os.ftruncate(file, 1 << 16)
+signal.signal(number, note)
+print("there", flush=True)
+while True:
+    signal.pause()'
+
+# hostile PROCESS SIGNAL TEXT: gasnet_top of root says TEXT of such a job, and sends no signal.
+hostile()
+{
+    "${stranger[@]}" python3 -c "$job" "$1" "$2" >"$work/job" &
+    local pid=$!
+    pids="$pids $pid"
+    await there "$work/job"
+    expect 1 "$top" --stack 0 "$pid"
+    grep -qF "$3" "$work/err" || fail "no '$3'"
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    ! grep signal "$work/job" "$work/victim" || fail "a process got a signal"
+}
+
+python3 -c "$handler" - 12 15 >"$work/victim" &
+victim=$!
+pids=$victim
+disown
+await there "$work/victim"
+hostile $victim 12 'does not hold that file, or is of another user than the file: it gets no signal'
+hostile $victim 15 'does not hold that file, or is of another user than the file: it gets no signal'
+hostile 0 15 'its client handles or ignores the signal itself'
+exit 0
