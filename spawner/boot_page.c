@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,8 +24,10 @@
 #define YIELD_ROUNDS 3
 #define CROWD 16       // ranks of a processor among which the last one is too far to yield for
 #define NAP_NS 2000000 // pause between two calls of the function from aq_boot_meanwhile
-// The tables behind the page: state, host, memory file, waiting processor, whether it is bound.
-#define RANK_BYTES (3 * sizeof(uint32_t) + sizeof(uint16_t) + sizeof(uint8_t))
+// The tables behind the page: state, host, memory file, process, waiting processor, whether it is
+// bound.
+#define RANK_BYTES                                                                                 \
+    (3 * sizeof(uint32_t) + sizeof(aq_page_process_t) + sizeof(uint16_t) + sizeof(uint8_t))
 #define TURN_ENDED 1u
 #define TURN_STEP 2u
 
@@ -51,7 +54,18 @@ const uint32_t *aq_page_hosts(const aq_boot_page_t *page)
 
 _Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page)
 {
-    return (_Atomic uint16_t *)(void *)&page->state[3 * page->size];
+    return (_Atomic uint16_t *)(void *)(aq_page_processes(page) + page->size);
+}
+
+aq_page_process_t *aq_page_processes(aq_boot_page_t *page)
+{
+    return (aq_page_process_t *)(void *)&page->state[3 * page->size];
+}
+
+uint32_t aq_page_process_space(void)
+{
+    struct stat space;
+    return stat("/proc/self/ns/pid", &space) == 0 ? (uint32_t)space.st_ino : 0;
 }
 
 int32_t *aq_page_rank_files(aq_boot_page_t *page)

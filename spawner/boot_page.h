@@ -9,10 +9,12 @@
 // barrier writes the step and wakes the relay. The relay completes the barrier once the other hosts
 // have arrived and their data is in the exchange buffer.
 //
-//   +--------+-----------+-----------+-----------+----------+-~ page ~-+--------+--------+------+
-//   | header |state[size]|hosts[size]|files[size]|cpus[size]|          |ex. even|ex. odd | kept |
-//   +--------+-----------+-----------+-----------+----------+----------+--------+--------+------+
-//                               exchange buffers: size * AQ_SLOT_BYTES each; size * AQ_KEPT_BYTES
+//   +--------+-----------+-----------+-----------+-----------+----------+-~ page ~-+--
+//   | header |state[size]|hosts[size]|files[size]|procs[size]|cpus[size]|          |
+//   +--------+-----------+-----------+-----------+-----------+----------+----------+--
+//     --+--------+--------+------+
+//       |ex. even|ex. odd | kept |  exchange buffers: size * AQ_SLOT_BYTES each;
+//     --+--------+--------+------+  size * AQ_KEPT_BYTES
 // Always true:
 // - exit_word changes once, from AQ_BOOT_RUNNING to 1 + code.
 // - turn is 2 * (completed barriers) + (1 once the exit is announced); sleepers in a barrier wait
@@ -34,7 +36,7 @@
 
 #include "boot.h"
 
-#define AQ_PAGE_MAGIC 0x3374637564657141ULL
+#define AQ_PAGE_MAGIC 0x3474637564657141ULL
 #define AQ_SLOT_BYTES 1024u // bytes per rank between two barriers of an exchange
 #define AQ_FAULT_TEXT 2048u
 #define AQ_NO_RANK (-1)
@@ -103,6 +105,17 @@ _Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page);
 
 // Descriptor of the memory file (other/observe/rank_file.h) of each rank, in that rank; 0: none.
 int32_t *aq_page_rank_files(aq_boot_page_t *page);
+
+// The process that has joined the job as a rank, which may be behind a wrapper that the supervisor
+// started: its number and the inode of the space of process numbers that this number is of. By the
+// rank itself, so readers check both. number 0: none has joined.
+typedef struct aq_page_process {
+    _Atomic int32_t number;
+    _Atomic uint32_t space;
+} aq_page_process_t;
+aq_page_process_t *aq_page_processes(aq_boot_page_t *page);
+// The inode of the space of process numbers of this process; 0: the system does not tell.
+uint32_t aq_page_process_space(void);
 
 // Whether each rank was bound to processors without being asked: 0 or 1.
 uint8_t *aq_page_bound(aq_boot_page_t *page);

@@ -469,11 +469,11 @@ static bool helper_blocked(aq_node_t *node)
 static void pass_signal(aq_helper_t *helper, const struct signalfd_siginfo *info)
 {
     int sig = (int)info->ssi_signo;
-    if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL)
+    if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL || aq_supervised_is_own(info))
         return;
     if (helper->resume != NULL && aq_supervised_is_stop(sig))
         helper->stopped = true;
-    if (helper->resume == NULL || info->ssi_code != SI_KERNEL)
+    if (helper->resume == NULL || !aq_supervised_of_terminal(info))
         signal_supervisor(helper, sig);
 }
 

@@ -119,6 +119,12 @@ static void end_start(aq_launcher_t *launcher)
         aq_node_close(&launcher->node);
 }
 
+// The first rank that leaves after SIGTERM must not cut short what the others do.
+static uint64_t time_to_leave(const aq_launcher_t *launcher)
+{
+    return aq_stop_timeout_ns(launcher->stop_signal, launcher->node.spec.size);
+}
+
 // The first code counts; `now` may follow later.
 void aq_launcher_end_job(aq_launcher_t *launcher, int code, bool now)
 {
@@ -132,9 +138,7 @@ void aq_launcher_end_job(aq_launcher_t *launcher, int code, bool now)
     } else if (news) {
         launcher->phase = LAUNCH_ENDING;
         send_end(launcher);
-        set_deadline(launcher,
-                     END_GRACE +
-                         (launcher->now ? 0 : aq_exit_timeout_ns(launcher->node.spec.size)));
+        set_deadline(launcher, END_GRACE + (launcher->now ? 0 : time_to_leave(launcher)));
     }
 }
 
@@ -554,7 +558,8 @@ static void send_signal(aq_launcher_t *launcher, int sig)
 
 static void take_signal(aq_launcher_t *launcher, int sig)
 {
-    if (launcher->phase == LAUNCH_STARTING && aq_supervised_is_stop(sig)) {
+    if (launcher->phase == LAUNCH_STARTING &&
+        (aq_supervised_is_stop(sig) || aq_supervised_is_limit(sig))) {
         aq_launcher_end_job(launcher, 128 + sig, true);
         return;
     }
@@ -568,7 +573,7 @@ static void take_signal(aq_launcher_t *launcher, int sig)
         return;
     if (launcher->stop_signal == 0)
         launcher->stop_signal = sig;
-    set_deadline(launcher, END_GRACE + aq_exit_timeout_ns(launcher->node.spec.size));
+    set_deadline(launcher, END_GRACE + aq_stop_timeout_ns(sig, launcher->node.spec.size));
 }
 
 static void serve_signals(aq_node_t *node, void *item, short events)
@@ -577,7 +582,7 @@ static void serve_signals(aq_node_t *node, void *item, short events)
     (void)item;
     (void)events;
     while (read(node->signals, &info, sizeof info) == (ssize_t)sizeof info)
-        if (info.ssi_signo != SIGCHLD)
+        if (info.ssi_signo != SIGCHLD && !aq_supervised_is_own(&info))
             take_signal(aq_launcher_of(node), (int)info.ssi_signo);
 }
 

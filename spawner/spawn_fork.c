@@ -178,6 +178,14 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
     return &the_boot.boot;
 }
 
+// Signals to the launcher are for this process, whatever is between.
+static void note_process(aq_boot_page_t *page, uint32_t rank)
+{
+    aq_page_process_t *process = &aq_page_processes(page)[rank];
+    atomic_store(&process->space, aq_page_process_space());
+    atomic_store(&process->number, getpid());
+}
+
 aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)
 {
     aq_log_identity(rank, page->present);
@@ -190,6 +198,7 @@ aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **
                      rank);
         return AQ_ERR_PEER;
     }
+    note_process(page, rank);
     // The supervisor first counts the absent rank and then reads members, so at least one side sees
     // the other.
     atomic_fetch_add(&page->members, 1);

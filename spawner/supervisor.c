@@ -31,11 +31,6 @@
 #define EVENTS 64
 #define SIGNALS 16
 
-bool aq_supervised_is_stop(int sig)
-{
-    return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
-}
-
 void aq_supervised_pause(void)
 {
     sigset_t pending;
@@ -48,12 +43,12 @@ static const char *signal_name(int sig)
     static const struct {
         int number;
         const char *name;
-    } names[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},
-                 {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},
-                 {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
-                 {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
-                 {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
-                 {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}};
+    } names[] = {
+        {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+        {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+        {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+        {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
+        {SIGXFSZ, "SIGXFSZ"}, {SIGPROF, "SIGPROF"}, {SIGSYS, "SIGSYS"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].number == sig)
             return names[i].name;
@@ -94,8 +89,7 @@ static void drain_rank(aq_supervised_t *job, uint32_t rank)
 static void signal_ranks(const aq_supervised_t *job, int sig)
 {
     for (uint32_t r = 0; r < job->started; r++)
-        if (job->ranks[r].pid > 0)
-            (void)kill(job->ranks[r].pid, sig);
+        aq_supervised_signal(job, r, sig);
 }
 
 static void enter_phase(aq_supervised_t *job, aq_supervised_phase_t phase, uint64_t time)
@@ -152,14 +146,16 @@ static void kill_late(aq_supervised_t *job)
 {
     char names[400];
     uint32_t late = job->alive;
+    const bool term = job->phase == AQ_SUPERVISED_STOPPING && job->last_stop == SIGTERM;
     name_alive(job, names, sizeof names);
     kill_job(job);
     flush_sinks(job);
-    aq_log_error(
-        "%s %s did not end within the exit timeout of %.3g seconds and had to be killed; if the "
-        "program needs longer to leave, raise GASNET_EXITTIMEOUT",
-        late > 1 ? "ranks" : "rank", names,
-        (double)aq_exit_timeout_ns(aq_supervised_size(job)) / (double)SECOND);
+    aq_log_error("%s %s did not end within the %s of %.3g seconds and had to be killed; if the "
+                 "program needs longer to leave, raise %s",
+                 late > 1 ? "ranks" : "rank", names, term ? "time after SIGTERM" : "exit timeout",
+                 (double)aq_stop_timeout_ns(term ? SIGTERM : 0, aq_supervised_size(job)) /
+                     (double)SECOND,
+                 term ? "GASNET_TERM_TIMEOUT" : "GASNET_EXITTIMEOUT");
 }
 
 // With several hosts the launcher reports that.
@@ -340,9 +336,9 @@ static void stop_self(aq_supervised_t *job)
 static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *info)
 {
     int sig = (int)info->ssi_signo;
-    if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL)
-        return; // checked after every round
-    if (info->ssi_code != SI_KERNEL)
+    if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL || aq_supervised_is_own(info))
+        return; // deaths and the page are checked after every round
+    if (!aq_supervised_of_terminal(info))
         signal_ranks(job, sig);
     if (sig == SIGTSTP)
         stop_self(job);
@@ -350,8 +346,10 @@ static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *inf
         return;
     if (job->stop_signal == 0)
         job->stop_signal = sig;
-    if (job->phase < AQ_SUPERVISED_STOPPING)
-        enter_phase(job, AQ_SUPERVISED_STOPPING, aq_exit_timeout_ns(aq_supervised_size(job)));
+    if (job->phase > AQ_SUPERVISED_STOPPING)
+        return;
+    job->last_stop = sig; // Ctrl-C after SIGTERM shortens the time
+    enter_phase(job, AQ_SUPERVISED_STOPPING, aq_stop_timeout_ns(sig, aq_supervised_size(job)));
 }
 
 static void take_signals(aq_supervised_t *job)
@@ -572,17 +570,6 @@ static bool take_page(aq_supervised_t *job)
         job->page_inode = st.st_ino;
     // Ranks that were started with exec find the page by its descriptor.
     return job->options->argv == NULL || fcntl(job->page_fd, F_SETFD, 0) == 0;
-}
-
-void aq_supervised_signals(sigset_t *set)
-{
-    static const int wanted[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
-                                 SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP};
-    struct sigaction now;
-    sigemptyset(set);
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaddset(set, wanted[i]);
 }
 
 static bool open_watch(aq_supervised_t *job)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The implementation of the supervisor: the job, as its five files share it. supervisor_start.c
+// The implementation of the supervisor: the job, as its six files share it. supervisor_start.c
 // has limits, pipes, fork and exec; supervisor_bind.c the processors of the ranks;
-// supervisor_files.c what ranks show to those who watch;
-// supervisor_output.c the output of the ranks; supervisor.c the loop: signals, deaths, deadlines,
-// the exit code.
+// supervisor_files.c what ranks show to those who watch; supervisor_signal.c signals to the ranks;
+// supervisor_output.c the output of the ranks; supervisor.c the loop: deaths, deadlines, the exit
+// code.
 //
 // Always true: alive counts the ranks whose process is not reaped yet, and only those get signals.
 // The first `started` places of the tables have had a process; the others are the reserve.
@@ -13,6 +13,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/types.h>
 
 #include "binding.h"
@@ -63,7 +64,8 @@ typedef struct aq_supervised {
     aq_supervised_phase_t phase;
     uint64_t deadline; // end of the phase, clock of aq_clock_ns; 0: none
     uint64_t passed;   // bytes of output when the deadline was last set, for the phase LEAVING
-    int stop_signal;   // from the user; 0: none
+    int stop_signal;   // the first one from the user; 0: none
+    int last_stop;     // the last one
     int first_code;    // first nonzero exit code of a rank without an announcement
     bool any_killed;   // a signal killed a rank
     bool fault_logged; // the user was told that and why ranks could not start
@@ -82,8 +84,21 @@ static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
     return atomic_load(&job->page->present);
 }
 
+// supervisor_signal.c:
+
 // Whether that signal asks the job to end.
 bool aq_supervised_is_stop(int sig);
+// Whether it tells of a limit or timer, and ends a process that does not handle it.
+bool aq_supervised_is_limit(int sig);
+// Whether a signal is only about this process: its own full file, the timer of its profiler.
+bool aq_supervised_is_own(const struct signalfd_siginfo *info);
+// Whether a terminal has sent a signal, so that the ranks on this host have got it, too.
+bool aq_supervised_of_terminal(const struct signalfd_siginfo *info);
+// Sends a signal to the process that has joined the job as the rank at that place, which may be
+// behind a wrapper; before it has joined, or if it is out of sight, to the child of this process.
+// SIGKILL and SIGCONT reach both. Does nothing for a rank that was reaped.
+void aq_supervised_signal(const aq_supervised_t *job, uint32_t place, int sig);
+
 // Stops this process, as SIGTSTP asks, until SIGCONT comes. If that is pending already, which a
 // stop would discard, it goes on.
 void aq_supervised_pause(void);

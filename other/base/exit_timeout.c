@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "exit_timeout.h"
 
+#include <signal.h>
+
 #include "clock.h"
 #include "settings.h"
 
@@ -14,4 +16,10 @@ uint64_t aq_exit_timeout_ns(uint32_t ranks)
         seconds = seconds < most ? seconds : most;
     }
     return aq_clock_seconds_to_ns(seconds);
+}
+
+uint64_t aq_stop_timeout_ns(int sig, uint32_t ranks)
+{
+    return sig == SIGTERM ? aq_clock_seconds_to_ns(aq_settings_real(AQ_SET_TERM_TIMEOUT))
+                          : aq_exit_timeout_ns(ranks);
 }

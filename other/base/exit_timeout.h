@@ -9,4 +9,8 @@
 // GASNET_EXITTIMEOUT_MIN, _FACTOR and _MAX. The settings must be loaded.
 uint64_t aq_exit_timeout_ns(uint32_t ranks);
 
+// The same after a signal to the launcher: GASNET_TERM_TIMEOUT after SIGTERM, so that programs can
+// write a checkpoint; as above after others.
+uint64_t aq_stop_timeout_ns(int sig, uint32_t ranks);
+
 #endif

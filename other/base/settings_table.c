@@ -436,6 +436,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_EXITTIMEOUT_FACTOR] =
         {"GASNET_EXITTIMEOUT_FACTOR", AQ_TYPE_REAL, "0.05", 0, SECONDS_MAX, NULL,
          "Seconds for each process in a computed exit timeout; see GASNET_EXITTIMEOUT."},
+    [AQ_SET_TERM_TIMEOUT] = {"GASNET_TERM_TIMEOUT", AQ_TYPE_REAL, "30", 0, SECONDS_MAX, NULL,
+                             "Seconds that processes have to end after SIGTERM to the launcher, "
+                             "for example to write a checkpoint, before they are killed. After "
+                             "SIGINT, SIGHUP and SIGQUIT that is GASNET_EXITTIMEOUT."},
     [AQ_SET_CATCH_EXIT] = {"GASNET_CATCH_EXIT", AQ_TYPE_BOOL, "1", 0, 0, NULL,
                            "Whether exit() of one process, or its return from main, ends the whole "
                            "job. 0 lets tools that write their results at exit do so; the user "

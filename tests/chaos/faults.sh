@@ -195,7 +195,7 @@ says_kill_rank() { echo 'GASNet: .*rank [0-9]+ of [0-9]+ .*was killed by SIGKILL
 
 during_kill_launcher() { kill -KILL "$launcher"; }
 
-before_term_launcher() { settings+=(GASNET_EXITTIMEOUT=1); }
+before_term_launcher() { settings+=(GASNET_TERM_TIMEOUT=1); }
 during_term_launcher()
 {
     kill -STOP "$(victim_process)" || return

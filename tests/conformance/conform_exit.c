@@ -17,7 +17,9 @@
  *   lines K       each rank prints K lines "RANK NUMBER CCC...", each in several writes
  *   sleep S       sleeps S seconds
  *   ready S       as sleep, but each rank first prints "RANK ready", once all have started
- *   signals S     as ready, and each rank prints "RANK USR1" for each SIGUSR1 that it gets
+ *   signals S     as ready, and each rank prints "RANK USR1" for each SIGUSR1 that it gets, and so
+ *                 with other signals
+ *   saves S       as signals, and 3 s after SIGTERM each rank prints "RANK saved" and exits with 7
  *   pid           each rank prints "RANK PID"
  *   cpus          each rank prints "RANK PROCESSORS", as a list: those that it may use
  *   env NAME      each rank prints "RANK VALUE", or "RANK" where the variable is not set
@@ -216,26 +218,62 @@ static void do_sleep(char **arg)
     wait_barrier();
 }
 
-static char heard_line[32];
+static const struct {
+    int number;
+    const char *name;
+} heard[] = {{SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGXCPU, "XCPU"},
+             {SIGALRM, "ALRM"}, {SIGXFSZ, "XFSZ"}, {SIGPROF, "PROF"}};
+enum { HEARD = sizeof heard / sizeof heard[0] };
+static char heard_lines[HEARD][32];
 
 static void hear_signal(int sig)
 {
+    for (size_t i = 0; i < HEARD; i++)
+        if (heard[i].number == sig &&
+            write(STDOUT_FILENO, heard_lines[i], strlen(heard_lines[i])) < 0)
+            _exit(1);
+}
+
+static volatile sig_atomic_t asked_to_save;
+
+static void ask_to_save(int sig)
+{
     (void)sig;
-    if (write(STDOUT_FILENO, heard_line, strlen(heard_line)) < 0)
-        _exit(1);
+    asked_to_save = 1;
+}
+
+static void save(void)
+{
+    struct timespec left = {.tv_sec = 3};
+
+    while (nanosleep(&left, &left) != 0)
+        ;
+    printf("%u saved\n", (unsigned)me);
+    fflush(stdout);
+    wait_barrier();
+    exit_by_gasnet(7);
 }
 
 static void do_signals(char **arg)
 {
     struct timespec left = {.tv_sec = atoi(arg[0])};
 
-    snprintf(heard_line, sizeof heard_line, "%u USR1\n", (unsigned)me);
-    signal(SIGUSR1, hear_signal);
+    for (size_t i = 0; i < HEARD; i++) {
+        snprintf(heard_lines[i], sizeof heard_lines[i], "%u %s\n", (unsigned)me, heard[i].name);
+        signal(heard[i].number, hear_signal);
+    }
     wait_barrier();
     printf("%u ready\n", (unsigned)me);
     fflush(stdout);
     while (nanosleep(&left, &left) != 0)
-        ;
+        if (asked_to_save)
+            save();
+}
+
+static void do_saves(char **arg)
+{
+    signal(SIGTERM, ask_to_save);
+    do_signals(arg);
 }
 
 static void do_pid(char **arg)
@@ -291,7 +329,8 @@ static const struct {
              {"_exit", 2, do_silent},  {"libc", 1, do_libc},       {"away", 3, do_away},
              {"echo", 0, do_echo},     {"lines", 1, do_lines},     {"late", 1, do_late},
              {"ready", 1, do_ready},   {"sleep", 1, do_sleep},     {"pid", 0, do_pid},
-             {"env", 1, do_env},       {"signals", 1, do_signals}, {"cpus", 0, do_cpus}};
+             {"env", 1, do_env},       {"signals", 1, do_signals}, {"saves", 1, do_saves},
+             {"cpus", 0, do_cpus}};
 
 static void run_mode(int argc, char **argv)
 {

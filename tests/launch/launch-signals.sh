@@ -33,6 +33,47 @@ for sig in TERM HUP; do
     ended $((128 + $(kill -l $sig)))
 done
 
+# Whatever stays between launcher and program, the program gets the signals: it reports, and saves
+# its work for longer than the exit timeout. Each rank has a wrapper of another kind.
+cat >"$work/wrap" <<'END'
+#!/bin/bash
+case $WRAP in
+0) "$@" ;;
+1) bash -c '"$@"; exit $?' bash "$@" ;;
+2) unshare -p -f --mount-proc "$@" ;;
+esac
+exit $?
+END
+chmod +x "$work/wrap"
+unshare -p -f --mount-proc true 2>/dev/null && kinds="0 1 2" || kinds="0 1"
+shell=$work/shell
+printf '#!/bin/bash\nexec sh -c "${!#}"\n' >"$shell" && chmod +x "$shell"
+for kind in $kinds; do
+    for way in "-spawner=fork" "-spawner=ssh -H n1,n2"; do
+        begin env WRAP=$kind GASNET_CONDUIT=udp GASNET_QUIET=1 GASNET_SSH_CMD="$shell" GASNET_WORKERIP=127.0.0.1 GASNET_SUPERNODE_MAXSIZE=1 \
+            "$AQ_BUILD/gasnetrun_udp" $way -n 3 "$work/wrap" "$conform" saves 60
+        wait_lines 3
+        lines=3
+        for sig in USR1 USR2 XCPU ALRM XFSZ PROF; do
+            kill -$sig "$sup"
+            lines=$((lines + 3))
+            wait_lines $lines
+            [ "$(grep -c "^[012] $sig\$" "$work/out")" -eq 3 ] || fail "SIG$sig did not reach all programs: $way, $kind"
+        done
+        kill -TERM "$sup"
+        ended 7
+        [ "$(grep -c "^[012] saved\$" "$work/out")" -eq 3 ] || fail "SIGTERM did not reach all programs: $way, $kind"
+        silent
+    done
+done
+
+# Programs that do not leave after SIGTERM are killed after a time of its own.
+start 2 env GASNET_TERM_TIMEOUT=0.5 "$run" -n 2 bash -c 'trap "" TERM; echo ready; while :; do sleep 0.05; done'
+wait_lines 2
+kill -TERM "$sup"
+ended 143
+says GASNET_TERM_TIMEOUT
+
 # Stopped and continued.
 start 2 "$run" -n 2 sleep 1
 kill -TSTP "$sup"

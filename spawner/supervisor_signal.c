@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Signals: which ones reach the ranks through the supervisor, and which process of a rank gets
+// them.
+//
+//   supervisor --> child: a wrapper (script, time, perf, gdb) --> ... --> process that has joined
+//
+// A wrapper that stays would die of a signal that the program handles, so the process that has
+// joined gets it. Its number comes from that process: it counts only for a process below this
+// supervisor, all of which belong to the job.
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "supervisor.h"
+
+// ---- which signals ----
+
+bool aq_supervised_is_stop(int sig)
+{
+    return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
+bool aq_supervised_is_limit(int sig)
+{
+    return sig == SIGXCPU || sig == SIGALRM || sig == SIGXFSZ || sig == SIGPROF;
+}
+
+bool aq_supervised_is_own(const struct signalfd_siginfo *info)
+{
+    return (info->ssi_signo == SIGXFSZ && info->ssi_pid == (uint32_t)getpid()) ||
+           (info->ssi_signo == SIGPROF && info->ssi_code == SI_KERNEL);
+}
+
+bool aq_supervised_of_terminal(const struct signalfd_siginfo *info)
+{
+    return info->ssi_code == SI_KERNEL && !aq_supervised_is_limit((int)info->ssi_signo);
+}
+
+void aq_supervised_signals(sigset_t *set)
+{
+    static const int wanted[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
+                                 SIGCONT, SIGTSTP, SIGXCPU, SIGALRM, SIGXFSZ, SIGPROF};
+    struct sigaction now;
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(set, wanted[i]);
+}
+
+// ---- the process that has joined ----
+
+// What /proc says of a process: its parent, and its number in its own space of process numbers.
+typedef struct process {
+    pid_t parent, inner;
+} process_t;
+
+static bool process_look(pid_t pid, process_t *out)
+{
+    char path[48], line[256];
+    *out = (process_t){0};
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "PPid:", 5) == 0)
+            out->parent = (pid_t)strtol(line + 5, NULL, 10);
+        else if (strncmp(line, "NSpid:", 6) == 0)
+            out->inner = (pid_t)strtol(strrchr(line, '\t'), NULL, 10);
+    }
+    (void)fclose(file);
+    return true;
+}
+
+static bool is_below(pid_t pid, pid_t top)
+{
+    process_t process;
+    while (pid > 0 && pid != top && process_look(pid, &process))
+        pid = process.parent;
+    return pid == top;
+}
+
+// A wrapper that makes a container gives its processes other numbers. Returns 0 if none is there.
+static pid_t find_inside(pid_t inner, pid_t top)
+{
+    DIR *all = opendir("/proc");
+    process_t process;
+    pid_t found = 0;
+    for (struct dirent *entry; all != NULL && found == 0 && (entry = readdir(all)) != NULL;) {
+        const pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid > 0 && process_look(pid, &process) && process.inner == inner && pid != inner &&
+            is_below(pid, top))
+            found = pid;
+    }
+    if (all != NULL)
+        (void)closedir(all);
+    return found;
+}
+
+// The process of a rank, as this process numbers it; 0: none has joined, or it is out of sight.
+static pid_t find_joined(const aq_supervised_t *job, uint32_t place)
+{
+    const aq_page_process_t *process =
+        &aq_page_processes(job->page)[aq_supervised_rank(job, place)];
+    const pid_t number = atomic_load(&process->number);
+    if (number <= 0 || atomic_load(&process->space) == aq_page_process_space())
+        return number;
+    return find_inside(number, job->ranks[place].pid);
+}
+
+// Returns whether that process, which is below this one, has got the signal. The descriptor keeps
+// its number from meaning another process after the look.
+static bool signal_below(const aq_supervised_t *job, pid_t pid, int sig)
+{
+    const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return false;
+    const bool sent =
+        is_below(pid, job->self) && syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) == 0;
+    (void)close(fd);
+    return sent;
+}
+
+// SIGKILL ends the wrapper, too; it may be stopped, like the process behind it.
+void aq_supervised_signal(const aq_supervised_t *job, uint32_t place, int sig)
+{
+    const pid_t child = job->ranks[place].pid;
+    if (child <= 0)
+        return;
+    const pid_t joined = find_joined(job, place);
+    const bool behind = joined > 0 && joined != child && joined != job->self;
+    if (!behind || !signal_below(job, joined, sig) || sig == SIGKILL || sig == SIGCONT)
+        (void)kill(child, sig);
+}
