@@ -20,6 +20,7 @@
 #include "../other/base/clock.h"
 #include "../other/base/exit_timeout.h"
 #include "../other/base/log.h"
+#include "../other/base/own_process.h"
 #include "../other/base/settings.h"
 #include "attendant.h"
 #include "exit_broadcast.h"
@@ -183,7 +184,7 @@ static int exit_body(int code)
 
 void gasnet_exit(int code)
 {
-    if (!aq_job_running()) {
+    if (!aq_job_running() || !aq_own_process()) {
         fflush(NULL);
         _exit(aq_boot_exit_code(code));
     }
@@ -241,12 +242,17 @@ void aq_exit_start(void)
 
 // ---- signals ----
 
+static void die_by_default(int number)
+{
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
 static void die_of(int number)
 {
     if (aq_job.boot->tells_signals)
         aq_job.boot->ops->abort(aq_job.boot, 128 + number);
-    (void)signal(number, SIG_DFL);
-    (void)raise(number);
+    die_by_default(number);
 }
 
 static void on_late(int number)
@@ -262,6 +268,10 @@ static void on_late(int number)
 static void on_terminating(int number)
 {
     int saved = errno;
+    if (!aq_own_process()) {
+        die_by_default(number);
+        return;
+    }
     let_client_clean_up();
     if (!job_is_ended() || atomic_exchange(&hurried, true))
         die_of(number);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "../other/base/own_process.h"
 #include "../other/base/settings_lists.h"
 #include "../other/base/settings.h"
 #include "fatal.h"
@@ -193,7 +194,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
     static atomic_flag told;
     aq_fault_place_t place;
     aq_fault_finding_t finding = AQ_FAULT_UNKNOWN;
-    const bool fault = info->si_code > 0 && aq_job_running();
+    const bool fault = info->si_code > 0 && aq_job_running() && aq_own_process();
     if (fault && info->si_code != SI_KERNEL)
         finding = aq_fault_find((uintptr_t)info->si_addr, &place);
     if (finding == AQ_FAULT_BESIDE)

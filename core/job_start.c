@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../other/base/exit_timeout.h"
+#include "../other/base/own_process.h"
 #include "../other/base/profile.h"
 #include "../other/base/settings.h"
 #include "am.h"
@@ -157,6 +159,8 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
 
 static void abort_job(int code)
 {
+    if (!aq_own_process())
+        _exit(code);
     aq_job.boot->ops->abort(aq_job.boot, code);
 }
 

@@ -14,6 +14,7 @@
 #include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "../other/base/minmax.h"
+#include "../other/base/own_process.h"
 #include "../other/base/probes.h"
 #include "../other/base/settings.h"
 #include "../other/base/settings_lists.h"
@@ -252,6 +253,8 @@ static void on_report_signal(int number, siginfo_t *info, void *context)
     const int saved = errno;
     (void)number;
     (void)context;
+    if (!aq_own_process())
+        return;
     if (info->si_code == SI_QUEUE && info->si_value.sival_int == AQ_STACK_ASKED)
         tell_stack();
     else

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../other/base/own_process.h"
 #include "fatal.h"
 
 static _Thread_local aq_thread_end_t *ends __attribute__((tls_model("initial-exec")));
@@ -22,7 +23,7 @@ uint64_t aq_thread_number(void)
 static void ends_run(void *unused)
 {
     (void)unused;
-    while (ends) {
+    while (ends && aq_own_process()) {
         aq_thread_end_t *end = ends;
         ends = end->next;
         end->run();

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../other/base/minmax.h"
+#include "../other/base/own_process.h"
 #include "../other/base/settings.h"
 #include "../other/base/settings_lists.h"
 #include "../other/observe/traffic_format.h"
@@ -208,7 +209,8 @@ static void on_snapshot_signal(int number)
 {
     const int saved = errno;
     (void)number;
-    snapshot_take();
+    if (aq_own_process())
+        snapshot_take();
     errno = saved;
 }
 

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "../other/base/local_socket.h"
+#include "../other/base/own_process.h"
 #include "../other/base/settings.h"
 
 #define ANSWER_MS 5000 // for a launcher that is stopped, the job goes on without its watch
 
 static int launcher = -1; // the connection; lives as long as the process
-static pid_t owner;       // the process that opened it, not a child that was forked since then
 static uint32_t own_rank;
 
 socklen_t aq_report_address(const char name[AQ_REPORT_NAME], struct sockaddr_un *out)
@@ -51,7 +51,6 @@ static void wait_for_watch(void)
 void aq_report_open(uint32_t rank, uint32_t size)
 {
     launcher = call_launcher(aq_settings_text(AQ_SET_SPAWN_REPORTS));
-    owner = getpid();
     own_rank = rank;
     (void)unsetenv("GASNET_SPAWN_REPORTS");
     aq_report_send(AQ_REPORT_JOINED, (int)size);
@@ -61,6 +60,6 @@ void aq_report_open(uint32_t rank, uint32_t size)
 void aq_report_send(aq_report_kind_t kind, int code)
 {
     const aq_report_t report = {AQ_REPORT_MAGIC, (uint32_t)kind, own_rank, code};
-    if (launcher >= 0 && owner == getpid())
+    if (launcher >= 0 && aq_own_process())
         (void)send(launcher, &report, sizeof report, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -14,6 +14,7 @@
 
 #include "../other/base/log.h"
 #include "../other/base/memfile.h"
+#include "../other/base/own_process.h"
 #include "gather.h"
 #include "../other/base/minmax.h"
 
@@ -188,6 +189,7 @@ static void note_process(aq_boot_page_t *page, uint32_t rank)
 
 aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)
 {
+    aq_own_process_begin();
     aq_log_identity(rank, page->present);
     if (page->supervisor > 0)
         aq_page_divert_faults(page, 1);

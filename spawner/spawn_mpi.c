@@ -20,6 +20,7 @@
 #include "../other/base/exit_timeout.h"
 #include "../other/base/log.h"
 #include "../other/base/memfile.h"
+#include "../other/base/own_process.h"
 #include "../other/mpi/mpi_library.h"
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
@@ -323,6 +324,8 @@ static void on_exit_of_process(int code, void *unused)
     (void)unused;
     mpi_boot_t *self = &the_boot;
     int won = code;
+    if (!aq_own_process())
+        return;
     bool ends_job = aq_settings_bool(AQ_SET_CATCH_EXIT);
     if (ends_job && self->boot.leave)
         self->boot.leave(code);
@@ -570,7 +573,7 @@ static const char *starting; // the MPI that starts; NULL: none does
 // An MPI may end the process when the mpirun of another one has started it, as MPICH 5 does.
 static void tell_of_end(void)
 {
-    if (starting == NULL)
+    if (starting == NULL || !aq_own_process())
         return;
     const aq_mpilib_launch_t launch = aq_mpilib_launched();
     aq_log_error("%s has ended this program, which %s started, in MPI_Init; start the program "
@@ -686,6 +689,7 @@ static aq_status_t find_pmi(mpi_boot_t *self)
 aq_status_t aq_boot_mpi_join(bool pmi, aq_boot_t **out)
 {
     mpi_boot_t *self = &the_boot;
+    aq_own_process_begin();
     *self = (mpi_boot_t){.boot = {.ops = &mpi_ops, .line_buffer = true, .tells_signals = true}};
     aq_status_t status = pmi ? find_pmi(self) : find_mpi(self);
     if (status == AQ_OK)

@@ -12,6 +12,9 @@
  *   _exit R N     rank R calls _exit(N), the others wait in a barrier
  *   libc N        all ranks call exit(N), and an atexit function prints "RANK at exit"
  *   away R N S    rank R calls exit(N), the others sleep S seconds, print "RANK stayed" and exit
+ *   children N    rank 0 forks children that end by exit(N), gasnet_exit(N), signals and wrong
+ *                 addresses, then "RANK goes on"
+ *   command C     rank 0 runs the command C in a shell, and the job ends with its code
  *   echo          rank 0 copies its standard input to its standard output
  *   late K        each rank prints K lines, which are still in the buffer of stdio when it exits
  *   lines K       each rank prints K lines "RANK NUMBER CCC...", each in several writes
@@ -28,9 +31,11 @@
 #include <gasnetex.h>
 
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -155,6 +160,86 @@ static void do_away(char **arg)
         ;
     printf("%u stayed\n", (unsigned)me);
     exit(0);
+}
+
+/* ---- children of a rank: each ends in its own way, and the job goes on ---- */
+
+static int child_code;
+
+static void child_exit(void)
+{
+    exit(child_code);
+}
+
+static void child_gasnet_exit(void)
+{
+    gasnet_exit(child_code);
+}
+
+static void child_term(void)
+{
+    raise(SIGTERM);
+}
+
+static void child_usr2(void)
+{
+    raise(SIGUSR2);
+    _exit(child_code);
+}
+
+static void child_segv(void)
+{
+    *(volatile int *)(uintptr_t)64 = 1;
+}
+
+static const struct {
+    void (*end)(void);
+    int signal; /* 0: by the code */
+} children[] = {{child_exit, 0},
+                {child_gasnet_exit, 0},
+                {child_usr2, 0},
+                {child_term, SIGTERM},
+                {child_segv, SIGSEGV}};
+
+static void check_child(size_t which)
+{
+    int status = 0;
+    const pid_t child = fork();
+
+    if (child == 0) {
+        children[which].end();
+        _exit(99);
+    }
+    waitpid(child, &status, 0);
+    if (children[which].signal ? !WIFSIGNALED(status) || WTERMSIG(status) != children[which].signal
+                               : !WIFEXITED(status) || WEXITSTATUS(status) != child_code) {
+        printf("child %d ends with status %d\n", (int)which, status);
+        exit_by_gasnet(98);
+    }
+}
+
+static void do_children(char **arg)
+{
+    child_code = atoi(arg[0]);
+    wait_barrier();
+    for (size_t i = 0; me == 0 && i < sizeof children / sizeof children[0]; i++)
+        check_child(i);
+    wait_barrier();
+    printf("%u goes on\n", (unsigned)me);
+    fflush(stdout);
+    wait_barrier();
+}
+
+static void do_command(char **arg)
+{
+    int code = 0;
+
+    wait_barrier();
+    if (me == 0)
+        code = WEXITSTATUS(system(arg[0]));
+    if (code != 0)
+        exit_by_gasnet(code);
+    wait_barrier();
 }
 
 static void do_echo(char **arg)
@@ -324,13 +409,13 @@ static const struct {
     const char *name;
     int arguments;
     void (*run)(char **arg);
-} modes[] = {{"code", 1, do_code},     {"one", 2, do_one},         {"compute", 2, do_compute},
-             {"signal", 2, do_signal}, {"quit", 3, do_quit},       {"abort", 1, do_abort},
-             {"_exit", 2, do_silent},  {"libc", 1, do_libc},       {"away", 3, do_away},
-             {"echo", 0, do_echo},     {"lines", 1, do_lines},     {"late", 1, do_late},
-             {"ready", 1, do_ready},   {"sleep", 1, do_sleep},     {"pid", 0, do_pid},
-             {"env", 1, do_env},       {"signals", 1, do_signals}, {"saves", 1, do_saves},
-             {"cpus", 0, do_cpus}};
+} modes[] = {{"code", 1, do_code},         {"one", 2, do_one},         {"compute", 2, do_compute},
+             {"signal", 2, do_signal},     {"quit", 3, do_quit},       {"abort", 1, do_abort},
+             {"_exit", 2, do_silent},      {"libc", 1, do_libc},       {"away", 3, do_away},
+             {"echo", 0, do_echo},         {"lines", 1, do_lines},     {"late", 1, do_late},
+             {"ready", 1, do_ready},       {"sleep", 1, do_sleep},     {"pid", 0, do_pid},
+             {"env", 1, do_env},           {"signals", 1, do_signals}, {"saves", 1, do_saves},
+             {"children", 1, do_children}, {"command", 1, do_command}, {"cpus", 0, do_cpus}};
 
 static void run_mode(int argc, char **argv)
 {

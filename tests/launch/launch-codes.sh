@@ -21,6 +21,10 @@ both 9 one 2 9
 silent
 both 0 one 1 0
 silent
+# However a child of a rank ends, the job goes on.
+both 0 children 6
+silent
+[ "$(sort "$work/out" | xargs)" = "0 goes on 1 goes on 2 goes on 3 goes on" ] || fail "a rank is missing"
 both 17 return 17
 # With GASNET_CATCH_EXIT=0 a rank may return while others continue; the code is the first nonzero
 # one.

@@ -28,6 +28,8 @@ one_mpi()
     mpi_job 0 by_mpirun "$1" 3 "$conform" code 0
     mpi_job 1 by_mpirun "$1" 2 "$conform" code 256
     mpi_job 5 by_mpirun "$1" 3 "$conform" one 1 5
+    mpi_job 0 by_mpirun "$1" 2 "$conform" children 6
+    [ "$(grep -c 'goes on' "$work/out")" = 2 ] || fail "a child of a rank has ended the job: $1"
     mpi_job 0 by_mpirun "$1" 2 "$conform" return 0
     mpi_job 7 by_mpirun "$1" 2 "$conform" return 7
     mpi_job 6 by_mpirun "$1" 2 "$conform" quit 0 15 6

@@ -83,6 +83,8 @@ one_pmi()
         silent_but_mpirun
     done
     job 5 "$@" -np 3 "$conform" one 1 5
+    job 0 "$@" -np 2 "$conform" children 6
+    [ "$(grep -c 'goes on' "$work/out")" = 2 ] || fail "a child of a rank has ended the job: $pmi"
     job 0 "$@" -np 2 "$conform" return 0
     job 7 "$@" -np 2 "$conform" return 7
     late_job "$mpi" "$@" -np 2
