@@ -7,6 +7,7 @@
 #include "../other/base/settings.h"
 #include "boot.h"
 #include "boot_origin.h"
+#include "launch_environment.h"
 #include "rendezvous.h"
 #include "spawn_fork.h"
 #include "spawn_mpi.h"
@@ -50,6 +51,7 @@ static aq_status_t fork_ranks(int64_t ranks, aq_boot_t **out)
 
 aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out)
 {
+    aq_launch_restore();
     if (aq_settings_given(AQ_SET_SPAWN_CONTROL))
         return aq_boot_fork_join(aq_settings_text(AQ_SET_SPAWN_CONTROL), out);
     aq_status_t status = check_spawner(aq_spawner_setting(conduit));

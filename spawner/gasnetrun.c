@@ -14,6 +14,7 @@
 #include "../other/base/size.h"
 #include "helper.h"
 #include "hosts.h"
+#include "launch_environment.h"
 #include "shell_words.h"
 #include "spawn_module.h"
 #include "spawner_list.h"
@@ -193,7 +194,7 @@ static bool take_bind(run_options_t *run, char **argv, int *at)
         return false;
     run->start.bind = how;
     if (strcmp(how, "auto") == 0 || strcmp(how, "core") == 0 || strcmp(how, "none") == 0)
-        return setenv("GASNET_BIND", how, 1) == 0; // the supervisor of each host reads it
+        return aq_launch_export("GASNET_BIND", how); // the supervisor of each host reads it
     aq_log_error("option --bind: '%s' is not one of auto, core, none; give one of these", how);
     return false;
 }
@@ -202,7 +203,7 @@ static bool take_processors(run_options_t *run, char **argv, int *at)
 {
     uint32_t *each = &run->start.run.cpus_per_rank;
     return number32_option(argv, at, 2, 0, AQ_RANKS_MAX, each) &&
-           (*each > 0 || setenv("GASNET_BIND", "none", 1) == 0);
+           (*each > 0 || aq_launch_export("GASNET_BIND", "none"));
 }
 
 static bool take_valued(run_options_t *run, char **argv, int *at)
@@ -252,7 +253,7 @@ static bool take_depth(char **argv, int *at)
     if (!number_option(argv, at, strlen("-depth"), 1, DEPTH_MAX, &depth))
         return false;
     snprintf(text, sizeof text, "%" PRId64, depth);
-    return setenv("GASNET_NETWORKDEPTH", text, 1) == 0;
+    return aq_launch_export("GASNET_NETWORKDEPTH", text);
 }
 
 static bool take_option(run_options_t *run, char **argv, int *at)
@@ -457,7 +458,7 @@ static bool export_conduit(const run_options_t *run)
 {
     char choice[256];
     snprintf(choice, sizeof choice, "%s:%s", run->start.conduit, run->program);
-    return setenv("GASNET_CONDUIT", run->start.conduit, 1) == 0 &&
+    return aq_launch_export("GASNET_CONDUIT", run->start.conduit) &&
            (!run->by_name || setenv("GASNET_SPAWN_CONDUIT", choice, 1) == 0);
 }
 
@@ -510,6 +511,7 @@ int main(int argc, char **argv)
     const char *program = slash != NULL ? slash + 1 : argv[0] != NULL ? argv[0] : "gasnetrun";
     run_options_t run = {.program = program};
     aq_log_program(program);
+    aq_launch_restore();
     if (!take_options(&run, argv))
         return EXIT_USAGE;
     if (run.help || run.version)

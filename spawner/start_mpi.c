@@ -13,6 +13,7 @@
 
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
+#include "launch_environment.h"
 #include "rank_watch.h"
 #include "shell_words.h"
 #include "spawn_module.h"
@@ -231,7 +232,7 @@ static aq_status_t mpi_allocate_hosts(const aq_start_t *start)
 // The ranks must use the launcher's choice, no matter what the environment says.
 static aq_status_t export_spawner(const char *spawner)
 {
-    if (setenv("GASNET_SPAWNER", spawner, 1) == 0)
+    if (aq_launch_export("GASNET_SPAWNER", spawner))
         return AQ_OK;
     aq_log_error("no memory for the environment of the ranks");
     return AQ_ERR_RESOURCE;

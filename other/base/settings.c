@@ -696,7 +696,7 @@ static void print_members(FILE *out)
 static bool of_launcher(const aq_setting_t *row)
 {
     return row == &aq_settings[AQ_SET_SPAWN_CONTROL] || row == &aq_settings[AQ_SET_SPAWN_CONDUIT] ||
-           row == &aq_settings[AQ_SET_SPAWN_REPORTS];
+           row == &aq_settings[AQ_SET_SPAWN_REPORTS] || row == &aq_settings[AQ_SET_SPAWN_BEFORE];
 }
 
 void aq_settings_print_given(FILE *out)

@@ -127,6 +127,7 @@ typedef enum aq_setting_id {
     AQ_SET_SPAWN_CONDUIT, // GASNET_SPAWN_CONDUIT: set by the launcher for its ranks, not by users
     AQ_SET_SPAWN_CONTROL, // GASNET_SPAWN_CONTROL: the same
     AQ_SET_SPAWN_REPORTS, // GASNET_SPAWN_REPORTS: the same
+    AQ_SET_SPAWN_BEFORE,  // GASNET_SPAWN_BEFORE: the same
     AQ_SET_COUNT
 } aq_setting_id_t;
 

@@ -515,4 +515,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_SPAWN_REPORTS", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Set by the launcher for ranks that mpirun starts: the socket at which they report how "
          "they end; not for users."},
+    [AQ_SET_SPAWN_BEFORE] =
+        {"GASNET_SPAWN_BEFORE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Set by the launcher: the variables that it changed for the ranks, and what they were, "
+         "for jobs that a rank starts; not for users."},
 };

@@ -25,6 +25,11 @@ silent
 both 0 children 6
 silent
 [ "$(sort "$work/out" | xargs)" = "0 goes on 1 goes on 2 goes on 3 goes on" ] || fail "a rank is missing"
+# A job that a rank starts is its own.
+for name in BIND CONDUIT; do
+    expect 5 "$AQ_BUILD/gasnetrun_udp" -n 2 --bind none "$conform" command "GASNET_PSHM_NODES=3 $conform env GASNET_$name; exit 5"
+    [ "$(sort "$work/out" | xargs)" = "0 1 2" ] || fail "GASNET_$name of a job reaches another one"
+done
 both 17 return 17
 # With GASNET_CATCH_EXIT=0 a rank may return while others continue; the code is the first nonzero
 # one.

@@ -74,6 +74,15 @@ MPIRUN_CMD='env "A=%H" mpirun.'$found' -np %N %P %A' expect 0 "$run" -n 2 -t -sp
 grep -qxF "gasnetrun: the command: env 'A=$file' mpirun.$found -np 2 hello 'a b'" "$work/out" ||
     fail "the command is not what MPIRUN_CMD says"
 MPIRUN_CMD="mpirun.$found -np %N %C" expect 5 "$run" -n 1 -spawner=mpi "$conform" code 5
+# A job that a rank starts is its own, with the conduit and spawner that the user has chosen.
+for chosen in X= GASNET_SPAWNER=fork; do
+    for conduit in udp mpi; do
+        MPIRUN_CMD="mpirun.$found -np %N %C" expect 0 env "$chosen" "$AQ_BUILD/gasnetrun_$conduit" -n 2 -spawner=mpi \
+            "$conform" command "$AQ_BUILD/gasnetrun_smp -n 3 $conform env GASNET_SPAWNER"
+        [ "$(sort "$work/out" | xargs)" = "$([ $chosen = X= ] && echo 0 1 2 || echo 0 fork 1 fork 2 fork)" ] ||
+            fail "a rank of a job by mpirun cannot start a job of its own: $conduit, $chosen"
+    done
+done
 MPIRUN_CMD='env X=%N%% %A' expect 0 "$run" -n 7 -spawner=mpi hello sh -c 'echo "$X:$1"' - 'a  "b'
 [ "$(cat "$work/out")" = '7%:a  "b' ] || fail "arguments do not reach the program as they were"
 PMIRUN_CMD='echo %N %P' MPIRUN_CMD=false expect 0 "$run" -n 3 -spawner=pmi hello

@@ -431,6 +431,7 @@ static void test_print_given(void **state)
     load_with(AQ_SET_SPAWN_CONTROL, "of the launcher");
     load_with(AQ_SET_SPAWN_CONDUIT, "udp:gasnetrun_udp");
     load_with(AQ_SET_SPAWN_REPORTS, "gasnet-0");
+    load_with(AQ_SET_SPAWN_BEFORE, "GASNET_CONDUIT;");
     load_with(AQ_SET_VERBOSEENV, "y");
     text = output_of(aq_settings_print_given);
     assert_string_equal(text, "GASNET_PSHM_NODES = 4\n"

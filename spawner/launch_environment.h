@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The variables by which a launcher tells its choice to the ranks (GASNET_CONDUIT, GASNET_SPAWNER
+// ...). They are the user's variables, too, so the launcher notes what they were before, and a rank
+// that has read them puts that back: a job that it starts is not the launcher's.
+#ifndef AQ_LAUNCH_ENVIRONMENT_H
+#define AQ_LAUNCH_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+// Sets a variable for the ranks, and notes what the user gave. False: no memory. Does not block;
+// before other threads start.
+bool aq_launch_export(const char *name, const char *value);
+
+// Puts back what aq_launch_export noted, in a process that inherits the environment, after its
+// settings were loaded. Does nothing without a note.
+void aq_launch_restore(void);
+
+#endif
