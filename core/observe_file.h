@@ -31,7 +31,8 @@ bool aq_observe_file_is_mine(const char *name, const char *ranks);
 enum { AQ_LINES_BYTES = 64 << 10, AQ_LINE_MOST = 4096 };
 typedef struct aq_lines {
     int file;
-    int error; // errno of the first write that has failed; later ones do nothing
+    int error;  // errno of the first write that has failed; later ones do nothing
+    bool array; // of JSON, which the last rank closes: lines end with a comma
     size_t length;
     char text[AQ_LINES_BYTES];
 } aq_lines_t;

@@ -352,6 +352,7 @@ static void rank_write(output_t *out)
 static int all_write(output_t *out)
 {
     out->lines.file = file;
+    out->lines.array = true;
     out->clock = aq_trace_clock_now();
     aq_trace_syncs_find();
     rank_write(out);

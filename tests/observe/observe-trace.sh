@@ -22,6 +22,7 @@ traces()
         complain "the trace is wrong"
         tail -5 "$work/found"
     }
+    ! command -v python3 >/dev/null || python3 -m json.tool "$work/trace" /dev/null || complain "the trace is no JSON"
     tail -1 "$work/found"
 }
 

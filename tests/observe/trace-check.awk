@@ -27,7 +27,10 @@ files == 1 {
     next
 }
 FNR == 1 { if ($0 != "[") wrong("no bracket at the begin"); next }
-!/^\{"name":".*\},$/ { wrong("no whole event"); next }
+$0 == "]" { closed = FNR; next }
+closed { wrong("behind the end") }
+!/^\{"name":".*\},?$/ { wrong("no whole event"); next }
+!/,$/ { if (last) wrong("no comma before it"); last = FNR }
 { name = value("name"); phase = value("ph"); pid = value("pid"); cat = value("cat") }
 name == "aqueduct" {
     if (value("version") != 2 || value("ranks") != ranks || value("rank") != pid) wrong("a wrong head")
@@ -58,6 +61,7 @@ name ~ /^(broadcast|reduce|scatter|gather)$/ { if (value("root") == "" || (name 
 cat == "coll" && name !~ /^(broadcast|reduce|scatter|gather)$/ && value("root") != "" { wrong("a root of what has none") }
 cat == "coll" { members[name " " value("team") " " value("sequence")]++ }
 END {
+    if (closed != FNR || last != FNR - 1) { print "the array is not closed"; bad = 1 }
     for (r = 0; r < ranks; r++) {
         if (heads[r] != 1) { print "rank " r " has not one head"; bad = 1 }
         if (events[r] != written[r]) { print "rank " r " announces " events[r] " events and has " written[r]; bad = 1 }
