@@ -13,6 +13,7 @@
 #include "../other/base/settings.h"
 #include "fatal.h"
 #include "fault_place.h"
+#include "fault_stack.h"
 #include "job.h"
 
 enum { CANDIDATES = 3 }; // ranks that a sentence names at most
@@ -172,6 +173,20 @@ static void pass_on(int number, siginfo_t *info, void *context)
     }
 }
 
+static void tell_of_stack(uintptr_t here)
+{
+    const uint64_t limit = aq_fault_stack_limit();
+    if (limit)
+        aq_log_error("the stack of the main thread is used up (%p was accessed, and the limit is "
+                     "%lu KiB): see whether a function calls itself without end, or raise the "
+                     "limit (ulimit -s)",
+                     (void *)here, (unsigned long)(limit >> 10));
+    else
+        aq_log_error("the stack of a thread is used up (%p was accessed): see whether a function "
+                     "calls itself without end, or give the thread a larger stack",
+                     (void *)here);
+}
+
 // What is known of a fault that ends the process by its signal.
 static void tell(const siginfo_t *info, const void *context, const aq_fault_place_t *inside)
 {
@@ -179,6 +194,8 @@ static void tell(const siginfo_t *info, const void *context, const aq_fault_plac
     uint32_t rank;
     if (info->si_code == SI_KERNEL)
         tell_of_no_address(context);
+    else if (aq_fault_stack_is_used_up(context, here))
+        tell_of_stack(here);
     else if (inside)
         tell_of_segment(inside);
     else if (aq_fault_is_null(here))
@@ -227,6 +244,7 @@ void aq_fault_note_signals(void)
 void aq_fault_start(void)
 {
     const struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    aq_fault_stack_give();
     for (unsigned i = 0; i < SIGNALS; i++)
         if (is_free[i])
             (void)sigaction(signals[i], &action, &previous[i]);

@@ -20,6 +20,7 @@
 #include "../other/base/settings_lists.h"
 #include "counters.h"
 #include "event.h"
+#include "fault_stack.h"
 #include "job.h"
 #include "rank_head.h"
 #include "thread_life.h"
@@ -65,6 +66,7 @@ static __attribute__((noinline, cold)) void own_find(void)
     own = &aq_rank_head()->thread[(aq_thread_number() - 1) % AQ_SHOWN_THREADS];
     atomic_store_explicit(&own->tid, (uint32_t)gettid(), memory_order_relaxed);
     aq_thread_at_end(&end);
+    aq_fault_stack_give();
 }
 
 static uint64_t pending_of(const struct gex_event_part *part)

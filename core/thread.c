@@ -6,6 +6,7 @@
 
 #include "../other/base/settings.h"
 #include "fatal.h"
+#include "fault_stack.h"
 #include "thread_life.h"
 
 _Thread_local unsigned aq_thread_handler_depth;
@@ -70,6 +71,7 @@ static aq_thread_t *make_thread(void)
     thread->nbi = aq_event_new();
     thread->begun = aq_begun_take(thread->nbi);
     aq_thread_at_end(&end);
+    aq_fault_stack_give();
     self = thread;
     return thread;
 }

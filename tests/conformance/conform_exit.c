@@ -14,11 +14,11 @@
  *   away R N S    rank R calls exit(N), the others sleep S seconds, print "RANK stayed" and exit
  *   children N    rank 0 forks children that end by exit(N), gasnet_exit(N), signals and wrong
  *                 addresses, then "RANK goes on"
- *   command C     rank 0 runs the command C in a shell, and the job ends with its code
- *   echo          rank 0 copies its standard input to its standard output
- *   late K        each rank prints K lines, which are still in the buffer of stdio when it exits
- *   lines K       each rank prints K lines "RANK NUMBER CCC...", each in several writes
- *   sleep S       sleeps S seconds
+ *   deep R WHERE  rank R calls a function without end, in its main thread (main) or another one,
+ * and the others wait in a barrier command C     rank 0 runs the command C in a shell, and the job
+ * ends with its code echo          rank 0 copies its standard input to its standard output late K
+ * each rank prints K lines, which are still in the buffer of stdio when it exits lines K       each
+ * rank prints K lines "RANK NUMBER CCC...", each in several writes sleep S       sleeps S seconds
  *   ready S       as sleep, but each rank first prints "RANK ready", once all have started
  *   signals S     as ready, and each rank prints "RANK USR1" for each SIGUSR1 that it gets, and so
  *                 with other signals
@@ -30,8 +30,8 @@
  */
 #include <gasnetex.h>
 
+#include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,7 +189,9 @@ static void child_usr2(void)
 
 static void child_segv(void)
 {
-    *(volatile int *)(uintptr_t)64 = 1;
+    static volatile int *volatile nowhere = NULL;
+
+    *nowhere = 1;
 }
 
 static const struct {
@@ -227,6 +229,39 @@ static void do_children(char **arg)
     wait_barrier();
     printf("%u goes on\n", (unsigned)me);
     fflush(stdout);
+    wait_barrier();
+}
+
+static volatile int deepest = -1;
+
+static int call_deeper(int depth)
+{
+    volatile char frame[4096];
+
+    if (depth == deepest)
+        return 0;
+    frame[0] = (char)depth;
+    return call_deeper(depth + 1) + frame[0];
+}
+
+static void *start_deep(void *unused)
+{
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+    (void)call_deeper(0);
+    return unused;
+}
+
+static void do_deep(char **arg)
+{
+    pthread_t thread;
+
+    wait_barrier();
+    if (me == (gex_Rank_t)atoi(arg[0])) {
+        if (strcmp(arg[1], "main") == 0)
+            start_deep(NULL);
+        if (pthread_create(&thread, NULL, start_deep, NULL) == 0)
+            pthread_join(thread, NULL);
+    }
     wait_barrier();
 }
 
@@ -415,7 +450,8 @@ static const struct {
              {"echo", 0, do_echo},         {"lines", 1, do_lines},     {"late", 1, do_late},
              {"ready", 1, do_ready},       {"sleep", 1, do_sleep},     {"pid", 0, do_pid},
              {"env", 1, do_env},           {"signals", 1, do_signals}, {"saves", 1, do_saves},
-             {"children", 1, do_children}, {"command", 1, do_command}, {"cpus", 0, do_cpus}};
+             {"children", 1, do_children}, {"command", 1, do_command}, {"deep", 2, do_deep},
+             {"cpus", 0, do_cpus}};
 
 static void run_mode(int argc, char **argv)
 {

@@ -50,6 +50,13 @@ done
 both 139 signal 1 11
 says "rank 1 of 4"
 grep -q SIGSEGV "$work/err" || fail "the signal is not named"
+# A stack that is used up is told, in each thread.
+ulimit -S -s 8192
+both 139 deep 1 main
+grep -q 'the stack of the main thread is used up (0x[0-9a-f]* was accessed, and the limit is 8192 KiB)' "$work/err" ||
+    fail "no reason for the death"
+both 139 deep 1 other
+grep -q 'the stack of a thread is used up (0x[0-9a-f]* was accessed)' "$work/err" || fail "no reason for the death"
 both 137 signal 3 9
 says SIGKILL
 both 3 _exit 2 3

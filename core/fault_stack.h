@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A stack for the handlers of faults, since a thread that has used up its own cannot run them.
+#ifndef AQ_FAULT_STACK_H
+#define AQ_FAULT_STACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Gives the calling thread such a stack, until the thread ends, unless it has one (sigaltstack). A
+// thread without memory for it goes on without. Does not block.
+void aq_fault_stack_give(void);
+
+// Whether the thread of this signal context has used up its stack, by the access to an address.
+// Async-signal-safe.
+bool aq_fault_stack_is_used_up(const void *context, uintptr_t addr);
+
+// The size of the stack of the calling thread in bytes; 0: unknown or without limit.
+// Async-signal-safe.
+uint64_t aq_fault_stack_limit(void);
+
+#endif
