@@ -30,6 +30,7 @@
 #define NAP_PART 8u
 #define NAP_LEAST_NS UINT64_C(5000000)
 #define NAP_MOST_NS UINT64_C(1000000000)
+#define WRONG_PATIENCE 2.0 // seconds
 
 // A process has one job. The helper is where a forked rank finds it.
 static aq_helper_t the_helper;
@@ -156,21 +157,35 @@ static void nap_after(uint64_t waited)
     (void)nanosleep(&time, NULL);
 }
 
-// The master may start last, and its name may become known last.
+static void tell_no_answer(const aq_rendezvous_t *call, double patience)
+{
+    if (call->rank >= call->size)
+        aq_log_error("GASNET_RANK is %" PRIu32 " in this process, but GASNET_SIZE is %" PRIu32
+                     "; give it a number from 0 to %" PRIu32,
+                     call->rank, call->size, call->size - 1);
+    else
+        aq_log_error("rank %" PRIu32 " got no answer from rank 0 at %s, port %u, within %g seconds "
+                     "(%s; GASNET_CONNECT_TIMEOUT): it does not run there, has all processes of "
+                     "its job, or a firewall is between",
+                     call->rank, call->host, call->port, patience,
+                     errno == EADDRNOTAVAIL ? "the name is not known" : strerror(errno));
+}
+
+// The master may start last, and its name may become known last. It tells all processes of a rank
+// that does not exist, so that one calls, too, but does not wait for long: often it was meant to be
+// rank 0.
 static bool find_master(aq_helper_t *helper, const aq_rendezvous_t *call)
 {
     double patience = aq_settings_real(AQ_SET_CONNECT_TIMEOUT);
+    if (call->rank >= call->size && (patience <= 0 || patience > WRONG_PATIENCE))
+        patience = WRONG_PATIENCE;
     uint64_t begin = aq_clock_ns();
     uint64_t end = patience > 0 ? begin + aq_clock_seconds_to_ns(patience) : UINT64_MAX;
     aq_status_t status;
     while ((status = try_master(helper, call)) == AQ_AGAIN && aq_clock_ns() < end)
         nap_after(aq_clock_ns() - begin);
     if (status == AQ_AGAIN)
-        aq_log_error("rank %" PRIu32 " got no answer from rank 0 at %s, port %u, within %g seconds "
-                     "(%s; GASNET_CONNECT_TIMEOUT): it does not run there, has all processes of "
-                     "its job, or a firewall is between",
-                     call->rank, call->host, call->port, patience,
-                     errno == EADDRNOTAVAIL ? "the name is not known" : strerror(errno));
+        tell_no_answer(call, patience);
     else if (status != AQ_OK)
         aq_log_error("the process at %s, port %u, has another key than this one, rank %" PRIu32
                      "; give all processes of a job the same key",

@@ -98,6 +98,13 @@ all_end 1
 told 'GASNET_RANK is 1 in two processes, on host '
 cat "$work"/*.err | grep -q '(127.0.0.1) and on host .* (127.0.0.1); give each process another number from 0 to 3$' || fault "not both addresses"
 
+# Without a master, too.
+use udp
+export GASNET_CONNECT_TIMEOUT=600
+call 1 2 2 "$conform" pid
+all_end 1
+told 'GASNET_RANK is 2 in this process, but GASNET_SIZE is 2; give it a number from 0 to 1'
+
 # Two versions of the library: neither reads more of the other than the version.
 version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"$/\1/p' "$AQ_BUILD/config.h")
 other=${version/#????/1999}
