@@ -469,11 +469,12 @@ static bool helper_blocked(aq_node_t *node)
 static void pass_signal(aq_helper_t *helper, const struct signalfd_siginfo *info)
 {
     int sig = (int)info->ssi_signo;
-    if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL || aq_supervised_is_own(info))
+    if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL ||
+        aq_supervised_is_own(sig, info->ssi_code, (pid_t)info->ssi_pid))
         return;
     if (helper->resume != NULL && aq_supervised_is_stop(sig))
         helper->stopped = true;
-    if (helper->resume == NULL || !aq_supervised_of_terminal(info))
+    if (helper->resume == NULL || !aq_supervised_of_terminal(sig, info->ssi_code))
         signal_supervisor(helper, sig);
 }
 

@@ -582,7 +582,8 @@ static void serve_signals(aq_node_t *node, void *item, short events)
     (void)item;
     (void)events;
     while (read(node->signals, &info, sizeof info) == (ssize_t)sizeof info)
-        if (info.ssi_signo != SIGCHLD && !aq_supervised_is_own(&info))
+        if (info.ssi_signo != SIGCHLD &&
+            !aq_supervised_is_own((int)info.ssi_signo, info.ssi_code, (pid_t)info.ssi_pid))
             take_signal(aq_launcher_of(node), (int)info.ssi_signo);
 }
 

@@ -253,7 +253,8 @@ static void reap(guard_t *guard)
 static void take_signal(const guard_t *guard, const siginfo_t *info)
 {
     pid_t to = guard->master > 0 ? guard->master : guard->helper;
-    if (info->si_signo != SIGCHLD && info->si_code != SI_KERNEL)
+    if (info->si_signo != SIGCHLD && !aq_supervised_of_terminal(info->si_signo, info->si_code) &&
+        !aq_supervised_is_own(info->si_signo, info->si_code, info->si_pid))
         (void)kill(to, info->si_signo);
     if (info->si_signo == SIGTSTP)
         aq_supervised_pause();

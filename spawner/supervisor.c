@@ -336,9 +336,10 @@ static void stop_self(aq_supervised_t *job)
 static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *info)
 {
     int sig = (int)info->ssi_signo;
-    if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL || aq_supervised_is_own(info))
+    if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL ||
+        aq_supervised_is_own(sig, info->ssi_code, (pid_t)info->ssi_pid))
         return; // deaths and the page are checked after every round
-    if (!aq_supervised_of_terminal(info))
+    if (!aq_supervised_of_terminal(sig, info->ssi_code))
         signal_ranks(job, sig);
     if (sig == SIGTSTP)
         stop_self(job);

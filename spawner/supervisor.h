@@ -13,7 +13,6 @@
 
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/types.h>
 
 #include "binding.h"
@@ -91,9 +90,10 @@ bool aq_supervised_is_stop(int sig);
 // Whether it tells of a limit or timer, and ends a process that does not handle it.
 bool aq_supervised_is_limit(int sig);
 // Whether a signal is only about this process: its own full file, the timer of its profiler.
-bool aq_supervised_is_own(const struct signalfd_siginfo *info);
+// si_code and sender: as in siginfo_t.
+bool aq_supervised_is_own(int sig, int si_code, pid_t sender);
 // Whether a terminal has sent a signal, so that the ranks on this host have got it, too.
-bool aq_supervised_of_terminal(const struct signalfd_siginfo *info);
+bool aq_supervised_of_terminal(int sig, int si_code);
 // Sends a signal to the process that has joined the job as the rank at that place, which may be
 // behind a wrapper; before it has joined, or if it is out of sight, to the child of this process.
 // SIGKILL and SIGCONT reach both. Does nothing for a rank that was reaped.

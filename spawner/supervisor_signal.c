@@ -28,15 +28,14 @@ bool aq_supervised_is_limit(int sig)
     return sig == SIGXCPU || sig == SIGALRM || sig == SIGXFSZ || sig == SIGPROF;
 }
 
-bool aq_supervised_is_own(const struct signalfd_siginfo *info)
+bool aq_supervised_is_own(int sig, int si_code, pid_t sender)
 {
-    return (info->ssi_signo == SIGXFSZ && info->ssi_pid == (uint32_t)getpid()) ||
-           (info->ssi_signo == SIGPROF && info->ssi_code == SI_KERNEL);
+    return (sig == SIGXFSZ && sender == getpid()) || (sig == SIGPROF && si_code == SI_KERNEL);
 }
 
-bool aq_supervised_of_terminal(const struct signalfd_siginfo *info)
+bool aq_supervised_of_terminal(int sig, int si_code)
 {
-    return info->ssi_code == SI_KERNEL && !aq_supervised_is_limit((int)info->ssi_signo);
+    return si_code == SI_KERNEL && !aq_supervised_is_limit(sig);
 }
 
 void aq_supervised_signals(sigset_t *set)
