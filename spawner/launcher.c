@@ -605,10 +605,12 @@ static void serve_input(aq_node_t *node, void *item, short events)
     launcher->credit -= n > 0 ? (uint32_t)n : 0;
 }
 
-// A terminal stops a background job that reads from it.
+// The controlling terminal stops a background job that reads from it. What is no terminal, or that
+// of others, names no process group here.
 static bool may_read_input(void)
 {
-    return isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp();
+    const pid_t front = tcgetpgrp(STDIN_FILENO);
+    return front < 0 || front == getpgrp();
 }
 
 // ---- the loop's side ----
