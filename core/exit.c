@@ -106,10 +106,12 @@ static void on_overtime(int number)
     aq_job.boot->ops->abort(aq_job.boot, code_of_job());
 }
 
+static uint64_t memory_ns; // that the ranks of this host may need to give their memory back
+
 static void limit_step(const char *what)
 {
     step = what;
-    limit_time(aq_exit_timeout_ns(aq_job.size) / 1000 + OVERTIME_US, on_overtime);
+    limit_time((aq_exit_timeout_ns(aq_job.size) + memory_ns) / 1000 + OVERTIME_US, on_overtime);
 }
 
 static void limit_end(void)
@@ -156,6 +158,7 @@ static int exit_body(int code)
 {
     aq_lock_leaving = true;
     aq_rank_stage(AQ_STAGE_LEAVING);
+    memory_ns = aq_exit_memory_ns(aq_exit_resident(getpid()) * aq_job.host.size);
     (void)signal(SIGQUIT, SIG_IGN);
     for (unsigned i = 0; i < TERMINATING; i++)
         (void)signal(terminating[i], SIG_IGN);

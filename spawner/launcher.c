@@ -119,10 +119,12 @@ static void end_start(aq_launcher_t *launcher)
         aq_node_close(&launcher->node);
 }
 
-// The first rank that leaves after SIGTERM must not cut short what the others do.
-static uint64_t time_to_leave(const aq_launcher_t *launcher)
+// The first rank that leaves after SIGTERM must not cut short what the others do. Hosts know how
+// much memory their ranks have; here that of this host stands for it.
+static uint64_t time_to_leave(const aq_launcher_t *launcher, int sig)
 {
-    return aq_stop_timeout_ns(launcher->stop_signal, launcher->node.spec.size);
+    return END_GRACE + aq_stop_timeout_ns(sig, launcher->node.spec.size) +
+           aq_exit_memory_ns(UINT64_MAX);
 }
 
 // The first code counts; `now` may follow later.
@@ -138,7 +140,8 @@ void aq_launcher_end_job(aq_launcher_t *launcher, int code, bool now)
     } else if (news) {
         launcher->phase = LAUNCH_ENDING;
         send_end(launcher);
-        set_deadline(launcher, END_GRACE + (launcher->now ? 0 : time_to_leave(launcher)));
+        set_deadline(launcher,
+                     launcher->now ? END_GRACE : time_to_leave(launcher, launcher->stop_signal));
     }
 }
 
@@ -573,7 +576,7 @@ static void take_signal(aq_launcher_t *launcher, int sig)
         return;
     if (launcher->stop_signal == 0)
         launcher->stop_signal = sig;
-    set_deadline(launcher, END_GRACE + aq_stop_timeout_ns(sig, launcher->node.spec.size));
+    set_deadline(launcher, time_to_leave(launcher, sig));
 }
 
 static void serve_signals(aq_node_t *node, void *item, short events)

@@ -209,7 +209,8 @@ static int mpi_boot_announce(aq_boot_t *boot, int code)
 {
     uint64_t never = 0;
     atomic_compare_exchange_strong(&mine_of(boot)->leave_by, &never,
-                                   aq_clock_ns() + aq_exit_timeout_ns(boot->size));
+                                   aq_clock_ns() + aq_exit_timeout_ns(boot->size) +
+                                       aq_exit_memory_ns(aq_exit_resident(getpid()) * boot->size));
     const int won = aq_page_announce(mine_of(boot)->page, (int32_t)boot->rank, code);
     aq_report_send(AQ_REPORT_ENDS, won);
     return won;

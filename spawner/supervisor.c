@@ -183,10 +183,20 @@ static uint64_t bytes_passed(const aq_supervised_t *job)
     return job->sinks[0].passed + job->sinks[1].passed;
 }
 
+// For the ranks to leave after a signal, or after an exit (0).
+static uint64_t time_to_leave(const aq_supervised_t *job, int sig)
+{
+    uint64_t memory = 0;
+    for (uint32_t r = 0; r < job->started; r++)
+        if (job->ranks[r].pid > 0)
+            memory += aq_exit_resident(job->ranks[r].pid);
+    return aq_stop_timeout_ns(sig, aq_supervised_size(job)) + aq_exit_memory_ns(memory);
+}
+
 static void let_leave(aq_supervised_t *job)
 {
     job->passed = bytes_passed(job);
-    enter_phase(job, AQ_SUPERVISED_LEAVING, aq_exit_timeout_ns(aq_supervised_size(job)));
+    enter_phase(job, AQ_SUPERVISED_LEAVING, time_to_leave(job, 0));
 }
 
 // Ranks that wait for the reader of the output cannot leave. While the reader makes progress, they
@@ -350,7 +360,7 @@ static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *inf
     if (job->phase > AQ_SUPERVISED_STOPPING)
         return;
     job->last_stop = sig; // Ctrl-C after SIGTERM shortens the time
-    enter_phase(job, AQ_SUPERVISED_STOPPING, aq_stop_timeout_ns(sig, aq_supervised_size(job)));
+    enter_phase(job, AQ_SUPERVISED_STOPPING, time_to_leave(job, sig));
 }
 
 static void take_signals(aq_supervised_t *job)

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "exit_timeout.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include "clock.h"
+#include "minmax.h"
 #include "settings.h"
+
+#define BYTES_PER_NS 2 // a fraction of what one idle processor frees
 
 uint64_t aq_exit_timeout_ns(uint32_t ranks)
 {
@@ -22,4 +31,24 @@ uint64_t aq_stop_timeout_ns(int sig, uint32_t ranks)
 {
     return sig == SIGTERM ? aq_clock_seconds_to_ns(aq_settings_real(AQ_SET_TERM_TIMEOUT))
                           : aq_exit_timeout_ns(ranks);
+}
+
+uint64_t aq_exit_memory_ns(uint64_t bytes)
+{
+    struct sysinfo host;
+    const uint64_t all = sysinfo(&host) == 0 ? (uint64_t)host.totalram * host.mem_unit : 0;
+    return aq_min(bytes, all) / BYTES_PER_NS;
+}
+
+// The second number of statm.
+uint64_t aq_exit_resident(pid_t process)
+{
+    char path[48], text[64] = "";
+    snprintf(path, sizeof path, "/proc/%ld/statm", (long)process);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+    const char *second = length > 0 ? strchr(text, ' ') : NULL;
+    if (file >= 0)
+        (void)close(file);
+    return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

@@ -4,6 +4,7 @@
 #define AQ_EXIT_TIMEOUT_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 // Nanoseconds for a job of that many ranks: GASNET_EXITTIMEOUT, or computed from
 // GASNET_EXITTIMEOUT_MIN, _FACTOR and _MAX. The settings must be loaded.
@@ -12,5 +13,13 @@ uint64_t aq_exit_timeout_ns(uint32_t ranks);
 // The same after a signal to the launcher: GASNET_TERM_TIMEOUT after SIGTERM, so that programs can
 // write a checkpoint; as above after others.
 uint64_t aq_stop_timeout_ns(int sig, uint32_t ranks);
+
+// What the kernel may need, in addition, to free that much memory of processes that end, on a host
+// that has other work to do: nanoseconds for bytes. Not more than for all memory of this host.
+// Async-signal-safe.
+uint64_t aq_exit_memory_ns(uint64_t bytes);
+
+// The memory that a process has in use, in bytes; 0: unknown. Async-signal-safe.
+uint64_t aq_exit_resident(pid_t process);
 
 #endif
