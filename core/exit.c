@@ -151,6 +151,19 @@ static void write_observed(void)
     aq_stats_file_end();
 }
 
+// Returns the least code of this process: 1 if output is lost. A supervisor reports that for its
+// ranks.
+static int flush_output(int code)
+{
+    errno = 0;
+    fflush(NULL);
+    if (aq_job.boot->watched || !ferror(stdout) || code)
+        return 0;
+    aq_log_error("standard output cannot be written (%s), so the exit code is 1, not 0",
+                 errno ? strerror(errno) : "see earlier errors");
+    return 1;
+}
+
 // Body: flushes output, notifies the ranks that the bootstrap does not notify, then closes the
 // network and the bootstrap, each within a time limit. Returns the code of the job. Ignores signals
 // that ask the process to end.
@@ -166,7 +179,7 @@ static int exit_body(int code)
         limit_step(
             "writes output that no process reads, or waits for a lock of the C library; read "
             "the output of the job to its end");
-    fflush(NULL);
+    const int least = flush_output(code);
     write_observed();
     limit_step(
         "tells others of the end of the job; let them poll (gasnet_AMPoll) more often, or raise "
@@ -182,7 +195,7 @@ static int exit_body(int code)
                "MPI_Finalize ends there, and if not set GASNET_MPI_FINALIZE=0");
     aq_job.boot->ops->finalize(aq_job.boot);
     aq_rank_stage(AQ_STAGE_LEFT);
-    return code;
+    return code ? code : least;
 }
 
 void gasnet_exit(int code)

@@ -616,7 +616,7 @@ static void end_all(aq_helper_t *helper)
 // The code of the job, as far as it is known here.
 static int helper_code(const aq_helper_t *helper)
 {
-    if (helper->ended)
+    if (helper->ended && (helper->end_code != 0 || !helper->told_done))
         return helper->end_code;
     return helper->told_done ? helper->code & 0xff : EXIT_FAILED;
 }

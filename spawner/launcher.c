@@ -817,7 +817,9 @@ static int launch_finish(aq_launcher_t *launcher)
     log_fault(launcher);
     aq_bytes_free(&launcher->node.spec_bytes);
     aq_bytes_free(&launcher->node.farewell);
-    return launcher->code_known ? launcher->code : launcher->first_code;
+    const int fault = launcher->sinks[0].fault;
+    const int code = launcher->code_known ? launcher->code : launcher->first_code;
+    return code == 0 && fault != 0 && fault != EPIPE ? 1 : code;
 }
 
 int aq_launch(const aq_launch_plan_t *plan)

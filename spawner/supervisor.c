@@ -523,6 +523,9 @@ static void finish_output(aq_supervised_t *job)
 static int job_code(const aq_supervised_t *job)
 {
     int32_t word = atomic_load(&job->page->exit_word);
+    const int fault = job->sinks[0].fault;
+    if (word == 1 && fault != 0 && fault != EPIPE)
+        return 1; // all went well but the output
     if (word != AQ_BOOT_RUNNING)
         return word - 1;
     if (job->stop_signal != 0 && job->any_killed)

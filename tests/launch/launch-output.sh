@@ -56,6 +56,14 @@ code=${PIPESTATUS[0]}
 [ "$code" -eq 141 ] || fail "exit code $code instead of 141 after the reader left"
 silent
 
+# Output that cannot be written at the end is a failure.
+for job in "$run -n 3" "env GASNET_PSHM_NODES=2" ""; do
+    code=0
+    $job "$conform" late 3 2>"$work/err" >/dev/full || code=$?
+    [ $code = 1 ] || fail "exit code $code with a full disk: ${job:-one rank}"
+    says 'standard output cannot be written'
+done
+
 # Closed descriptors cause no confusion.
 "$run" -n 2 "$conform" code 4 <&- >&- 2>&-
 [ $? -eq 4 ] || fail "closed standard descriptors"
