@@ -600,7 +600,7 @@ static void end_all(aq_helper_t *helper)
 {
     // The reason why the job ended may still be unread, and the parent may still listen.
     if (aq_net_await(helper->streams[AQ_HELPER_OWN].fd, 0))
-        (void)aq_stream_read(&helper->streams[AQ_HELPER_OWN], false);
+        (void)aq_stream_copy(&helper->streams[AQ_HELPER_OWN]);
     aq_helper_pass_lines(helper);
     send_held(helper);
     (void)aq_link_flush(&helper->parent);

@@ -19,7 +19,9 @@ int aq_helper_main(void);
 // which is modified. Returns the exit code.
 int aq_worker_main(char *word);
 
+// Those of an OUTPUT message.
 enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
+_Static_assert(AQ_HELPER_STREAMS == (int)AQ_OUTPUT_STREAMS, "of one host");
 
 // A reader wants the stack of a rank, which was asked for it (helper_look.c).
 typedef struct aq_helper_ask {

@@ -319,9 +319,10 @@ void aq_helper_pass_lines(aq_helper_t *helper)
     for (int i = 0; i < AQ_HELPER_STREAMS; i++) {
         aq_sink_t *lines = &helper->lines[i];
         if (lines->used == 0)
-            continue;
+            continue; // the launcher makes lines of these bytes
         aq_write_output(&helper->held,
-                        &(aq_output_t){.stream = i != AQ_HELPER_OUTPUT,
+                        &(aq_output_t){.node = helper->node.self,
+                                       .stream = (unsigned)i,
                                        .data = (const uint8_t *)lines->bytes + lines->start,
                                        .length = lines->used});
         lines->start = lines->used = 0;
@@ -333,7 +334,7 @@ static void serve_stream(aq_node_t *node, void *item, short events)
     aq_stream_t *stream = item;
     (void)events;
     if (stream->fd >= 0)
-        (void)aq_stream_read(stream, false);
+        (void)aq_stream_copy(stream);
     aq_helper_pass_lines(aq_helper_of(node));
 }
 
@@ -343,10 +344,10 @@ void aq_helper_drain(aq_helper_t *helper)
         aq_stream_t *stream = &helper->streams[i];
         struct pollfd ready = {.fd = stream->fd, .events = POLLIN};
         while (stream->fd >= 0 && poll(&ready, 1, 0) > 0)
-            if (!aq_stream_read(stream, false))
+            if (!aq_stream_copy(stream))
                 break;
         if (i != AQ_HELPER_OWN)
-            aq_stream_end(stream, false);
+            aq_stream_end(stream);
     }
     aq_helper_pass_lines(helper);
 }

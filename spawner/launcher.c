@@ -427,13 +427,30 @@ static void check_started(aq_launcher_t *launcher)
 
 // ---- frames ----
 
+static size_t count_streams(const aq_launcher_t *launcher)
+{
+    return (size_t)launcher->node.spec.host_count * AQ_OUTPUT_STREAMS;
+}
+
+static void make_streams(aq_launcher_t *launcher)
+{
+    launcher->streams = calloc(count_streams(launcher), sizeof *launcher->streams);
+    for (size_t i = 0; launcher->streams != NULL && i < count_streams(launcher); i++) {
+        const bool output = launcher->one_sink || i % AQ_OUTPUT_STREAMS == 0;
+        launcher->streams[i] = (aq_stream_t){.fd = -1,
+                                             .rank = (uint32_t)(i / AQ_OUTPUT_STREAMS),
+                                             .sink = &launcher->sinks[output ? 0 : 1]};
+    }
+}
+
 static void take_output(aq_launcher_t *launcher, const aq_frame_t *frame)
 {
     aq_output_t output;
-    if (!aq_read_output(frame->payload, &output))
+    if (!aq_read_output(frame->payload, &output) || output.node >= launcher->node.spec.host_count)
         return;
-    aq_sink_put(&launcher->sinks[launcher->one_sink ? 0 : output.stream], (const char *)output.data,
-                output.length);
+    aq_stream_t *stream = &launcher->streams[output.node * AQ_OUTPUT_STREAMS + output.stream];
+    aq_stream_feed(stream, (const char *)output.data, output.length);
+    aq_stream_note_due(stream, &launcher->node.wake);
 }
 
 // Ranks that leave without joining run programs of another kind, unless other ranks have joined.
@@ -672,6 +689,7 @@ static void launch_turn(aq_node_t *node)
     aq_launcher_t *launcher = aq_launcher_of(node);
     aq_launcher_check_workers(launcher);
     check_started(launcher);
+    aq_streams_pass_due(launcher->streams, count_streams(launcher), launcher->sinks, &node->wake);
     check_output(launcher);
     if (aq_clock_ns() >= launcher->fault_due)
         log_fault(launcher);
@@ -769,11 +787,14 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     launcher->go = (aq_go_t){.peer = {{0, ""}, {0, ""}}};
     launcher->credit = INPUT_CREDIT;
     aq_launcher_look_start(launcher);
+    launcher->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
+    make_streams(launcher);
     launcher->hosts = calloc(hosts, 1);
     launcher->reasons = calloc(hosts, sizeof *launcher->reasons);
     launcher->began = aq_clock_ns();
-    if (launcher->hosts == NULL || launcher->reasons == NULL || node->spec_bytes.failed ||
-        !open_signals(launcher) || !aq_node_split(node, 0, hosts, plan->parts)) {
+    if (launcher->hosts == NULL || launcher->reasons == NULL || launcher->streams == NULL ||
+        node->spec_bytes.failed || !open_signals(launcher) ||
+        !aq_node_split(node, 0, hosts, plan->parts)) {
         aq_log_error("no memory or open files for a job on %" PRIu32 " hosts; raise the limits "
                      "(ulimit -v, ulimit -n)",
                      hosts);
@@ -781,7 +802,6 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     }
     raise_files(node->child_count);
     node->gather = (aq_gather_t){.size = plan->spec.size, .absent = plan->spec.reserve};
-    launcher->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
     aq_sink_open(&launcher->sinks[0], STDOUT_FILENO);
     aq_sink_open(&launcher->sinks[1], STDERR_FILENO);
     return true;
@@ -811,6 +831,8 @@ static int launch_finish(aq_launcher_t *launcher)
     aq_node_close(&launcher->node);
     aq_launcher_end_command(launcher);
     show_progress(launcher);
+    for (size_t i = 0; i < count_streams(launcher); i++)
+        aq_stream_end(&launcher->streams[i]);
     wait_reader(launcher);
     if (launcher->sinks[0].fault != 0)
         check_output(launcher);

@@ -47,6 +47,7 @@ typedef struct aq_launcher {
     int code, first_code;
     bool code_known, now, left, joined;
     int stop_signal;
+    aq_stream_t *streams; // AQ_OUTPUT_STREAMS of each host, filled from messages
     aq_sink_t sinks[2];
     bool one_sink;
     bool input_open;

@@ -481,6 +481,7 @@ bool aq_read_again(aq_view_t view, aq_again_t *out)
 void aq_write_output(aq_bytes_t *bytes, const aq_output_t *output)
 {
     size_t begin = aq_frame_begin(bytes, AQ_MSG_OUTPUT);
+    aq_put_u32(bytes, output->node);
     aq_put_u8(bytes, output->stream);
     aq_put_raw(bytes, output->data, output->length);
     aq_frame_end(bytes, begin);
@@ -488,10 +489,11 @@ void aq_write_output(aq_bytes_t *bytes, const aq_output_t *output)
 
 bool aq_read_output(aq_view_t view, aq_output_t *out)
 {
+    out->node = aq_get_u32(&view);
     out->stream = aq_get_u8(&view);
     out->length = view.left;
     out->data = aq_get_raw(&view, view.left);
-    return aq_view_done(&view) && out->stream < 2;
+    return aq_view_done(&view) && out->stream < AQ_OUTPUT_STREAMS;
 }
 
 void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length)

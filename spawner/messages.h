@@ -238,8 +238,10 @@ uint32_t aq_go_place(const aq_go_t *go, uint32_t host);
 // Whether any of the hosts [low, high) has a place.
 bool aq_go_has(const aq_go_t *go, uint32_t low, uint32_t high);
 
+enum { AQ_OUTPUT_STREAMS = 3 };
 typedef struct aq_output {
-    unsigned stream; // 0: standard output, 1: errors
+    uint32_t node;   // the host
+    unsigned stream; // 0: standard output of its ranks, 1: their errors, 2: those of its helper
     const uint8_t *data;
     size_t length;
 } aq_output_t;

@@ -394,10 +394,12 @@ static void node_reap(aq_node_t *node)
 
 static int wait_ms(const aq_node_t *node)
 {
-    uint64_t now = aq_clock_ns();
-    if (node->deadline == 0 || node->deadline > now + (uint64_t)IDLE_MS * 1000000)
+    uint64_t now = aq_clock_ns(), next = node->deadline;
+    if (node->wake != 0 && (next == 0 || node->wake < next))
+        next = node->wake;
+    if (next == 0 || next > now + (uint64_t)IDLE_MS * 1000000)
         return IDLE_MS;
-    return node->deadline > now ? (int)((node->deadline - now) / 1000000) + 1 : 0;
+    return next > now ? (int)((next - now) / 1000000) + 1 : 0;
 }
 
 void aq_node_wait(aq_node_t *node, int ms)

@@ -128,6 +128,7 @@ struct aq_node {
     uint32_t first_host; // that of rank 0, once going
     int signals;         // signalfd; -1
     uint64_t deadline;   // of the owner; 0: none
+    uint64_t wake;       // when it wants a turn, even if nothing happens; 0: at no time
 
     struct pollfd *polls; // of the current wait
     aq_watch_t *watches;

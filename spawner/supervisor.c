@@ -80,7 +80,7 @@ static void drain_rank(aq_supervised_t *job, uint32_t rank)
     for (uint32_t i = 2 * rank; i < 2 * rank + 2; i++)
         for (int reads = 0; reads < 4 && job->streams[i].fd >= 0 && can_read(job->streams[i].fd);
              reads++)
-            (void)aq_stream_read(&job->streams[i], job->options->label_lines);
+            (void)aq_stream_read(&job->streams[i]);
     flush_sinks(job);
 }
 
@@ -377,15 +377,27 @@ static void take_signals(aq_supervised_t *job)
 
 // ---- the loop ----
 
+static int ms_until(uint64_t time)
+{
+    uint64_t now = aq_clock_ns();
+    if (time == 0)
+        return -1;
+    if (now >= time)
+        return 0;
+    uint64_t ms = (time - now) / 1000000 + 1;
+    return ms < INT32_MAX ? (int)ms : INT32_MAX;
+}
+
 static int wait_ms(const aq_supervised_t *job)
 {
-    if (job->deadline == 0)
-        return -1;
-    uint64_t now = aq_clock_ns();
-    if (now >= job->deadline)
-        return 0;
-    uint64_t ms = (job->deadline - now) / 1000000 + 1;
-    return ms < INT32_MAX ? (int)ms : INT32_MAX;
+    return ms_until(job->deadline);
+}
+
+// Also until a partial line is to be passed on.
+static int wait_lines_ms(const aq_supervised_t *job)
+{
+    const uint64_t due = job->lines_due;
+    return ms_until(due != 0 && (job->deadline == 0 || due < job->deadline) ? due : job->deadline);
 }
 
 // Sleeps until a blocked sink accepts more, a signal arrives, or ms pass.
@@ -414,8 +426,10 @@ static void wait_events(aq_supervised_t *job, int ms)
         aq_stream_t *stream = &job->streams[events[i].data.u32];
         if (stream->fd < 0 || (stream->sink->used > AQ_SINK_FULL && !aq_sink_flush(stream->sink)))
             continue; // tried again in the next round
-        (void)aq_stream_read(stream, job->options->label_lines);
+        if (aq_stream_read(stream))
+            aq_stream_note_due(stream, &job->lines_due);
     }
+    aq_streams_pass_due(job->streams, 2 * (size_t)job->started, job->sinks, &job->lines_due);
     flush_sinks(job);
     if (signals)
         take_signals(job);
@@ -451,7 +465,7 @@ static void watch_ranks(aq_supervised_t *job)
         if (sinks_blocked(job))
             wait_sinks(job, wait_ms(job));
         else
-            wait_events(job, wait_ms(job));
+            wait_events(job, wait_lines_ms(job));
         notice_exit(job);
         notice_growth(job);
         notice_fault(job);
@@ -508,13 +522,14 @@ static void wait_reader(aq_supervised_t *job)
 
 static void finish_output(aq_supervised_t *job)
 {
-    bool label = job->options->label_lines;
-    for (uint32_t i = 0; i < 2 * job->places; i++) {
+    for (uint32_t i = 0; i < 2 * job->started; i++) {
         aq_stream_t *stream = &job->streams[i];
-        while (stream->fd >= 0 && can_read(stream->fd) && aq_stream_read(stream, label))
+        if (stream->fd < 0)
+            continue;
+        while (can_read(stream->fd) && aq_stream_read(stream))
             if (stream->sink->used > AQ_SINK_FULL)
                 wait_reader(job);
-        aq_stream_end(stream, label);
+        aq_stream_end(stream);
     }
     wait_reader(job);
     check_output(job);

@@ -47,7 +47,8 @@ typedef struct aq_supervised {
     aq_supervised_rank_t *ranks;
     aq_stream_t *streams; // two per rank: output, errors
     aq_sink_t sinks[2];
-    bool one_sink; // our output and errors are the same file; one sink keeps the order
+    uint64_t lines_due; // see aq_streams_pass_due
+    bool one_sink;      // our output and errors are the same file; one sink keeps the order
     uint32_t alive;
 
     int epoll, signals, null_input;

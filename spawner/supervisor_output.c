@@ -14,8 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "../other/base/minmax.h"
+#include "../other/base/settings.h"
 
 // the ranks die with this process, so nothing stays behind
 static void *must_realloc(void *old, size_t size)
@@ -33,7 +35,7 @@ static void *must_realloc(void *old, size_t size)
 // each call.
 void aq_sink_open(aq_sink_t *sink, int fd)
 {
-    *sink = (aq_sink_t){.fd = fd};
+    *sink = (aq_sink_t){.fd = fd, .terminal = isatty(fd) != 0};
     struct stat st;
     if (fstat(fd, &st) != 0)
         return;
@@ -66,7 +68,6 @@ void aq_sink_put(aq_sink_t *sink, const char *bytes, size_t len)
     }
     memcpy(sink->bytes + sink->start + sink->used, bytes, len);
     sink->used += len;
-    sink->line_open = bytes[len - 1] != '\n';
 }
 
 // Writes once without blocking, no matter what the sink is.
@@ -110,75 +111,182 @@ bool aq_sink_flush(aq_sink_t *sink)
 static void put_label(const aq_stream_t *stream)
 {
     char text[24];
-    int n = snprintf(text, sizeof text, "%s[%" PRIu32 "] ", stream->sink->line_open ? "\n" : "",
-                     stream->rank);
+    const int n = snprintf(text, sizeof text, "[%" PRIu32 "] ", stream->rank);
     aq_sink_put(stream->sink, text, (size_t)n);
 }
 
-// Forwards bytes that hold whole lines, or a piece of a line that is too long.
-static void pass_on(aq_stream_t *stream, const char *bytes, size_t len, bool label)
+// Forwards a piece that has at most one newline, at its end, or any whole lines without labels.
+static void pass_piece(aq_stream_t *stream, const char *bytes, size_t len)
 {
-    if (!label) {
-        aq_sink_put(stream->sink, bytes, len);
-        return;
-    }
+    aq_sink_t *sink = stream->sink;
+    if (sink->line_open && sink->writer != stream)
+        aq_sink_put(sink, "\n", 1);
+    if (stream->label && sink->writer != stream)
+        put_label(stream);
+    aq_sink_put(sink, bytes, len);
+    sink->line_open = bytes[len - 1] != '\n';
+    sink->writer = sink->line_open ? stream : NULL;
+}
+
+static void pass_on(aq_stream_t *stream, const char *bytes, size_t len)
+{
     while (len > 0) {
-        const char *end = memchr(bytes, '\n', len);
-        size_t part = end != NULL ? (size_t)(end - bytes) + 1 : len;
-        if (!stream->line_open)
-            put_label(stream);
-        aq_sink_put(stream->sink, bytes, part);
-        stream->line_open = end == NULL;
+        const char *end = stream->label ? memchr(bytes, '\n', len) : NULL;
+        const size_t part = end != NULL ? (size_t)(end - bytes) + 1 : len;
+        pass_piece(stream, bytes, part);
         bytes += part;
         len -= part;
     }
 }
 
-static void pass_on_partial(aq_stream_t *stream, bool label)
-{
-    pass_on(stream, stream->partial, stream->used, label);
-    stream->used = 0;
-}
-
-static void keep_partial(aq_stream_t *stream, const char *bytes, size_t len, bool label)
+static void pass_on_kept(aq_stream_t *stream, size_t len)
 {
     if (len == 0)
         return;
+    pass_on(stream, stream->partial, len);
+    stream->used -= len;
+    memmove(stream->partial, stream->partial + len, stream->used);
+}
+
+static size_t whole_lines(const char *bytes, size_t len)
+{
+    const char *last = len > 0 ? memrchr(bytes, '\n', len) : NULL;
+    return last != NULL ? (size_t)(last - bytes) + 1 : 0;
+}
+
+static bool may_pass(const aq_stream_t *stream)
+{
+    return stream->sink->writer == NULL || stream->sink->writer == stream;
+}
+
+static uint64_t wait_ns(void)
+{
+    return (uint64_t)aq_settings_int(AQ_SET_LINE_WAIT) * 1000000;
+}
+
+static void note_writer(const aq_stream_t *stream)
+{
+    aq_sink_t *sink = stream->sink;
+    if (sink->first == 0)
+        sink->first = stream->rank + 1;
+    sink->several = sink->several || sink->first != stream->rank + 1;
+}
+
+static void keep(aq_stream_t *stream, const char *bytes, size_t len)
+{
+    if (len == 0)
+        return;
+    if (stream->used == 0)
+        stream->since = aq_clock_ns();
     stream->partial = must_realloc(stream->partial, stream->used + len);
     memcpy(stream->partial + stream->used, bytes, len);
     stream->used += len;
-    if (stream->used >= AQ_LINE_MAX)
-        pass_on_partial(stream, label);
+    stream->sink->awaited = stream->sink->awaited || !may_pass(stream);
 }
 
-bool aq_stream_read(aq_stream_t *stream, bool label)
+// Nothing else can be in the line of the only rank that writes to a terminal.
+static bool is_for_now(const aq_stream_t *stream)
 {
-    static char chunk[AQ_LINE_MAX];
+    const aq_sink_t *sink = stream->sink;
+    return stream->used >= AQ_LINE_MAX || wait_ns() == 0 ||
+           (sink->terminal && !sink->several && may_pass(stream));
+}
+
+void aq_stream_feed(aq_stream_t *stream, const char *bytes, size_t len)
+{
+    const size_t whole = may_pass(stream) ? whole_lines(bytes, len) : 0;
+    note_writer(stream);
+    if (whole > 0) {
+        pass_on_kept(stream, stream->used);
+        pass_on(stream, bytes, whole);
+    }
+    keep(stream, bytes + whole, len - whole);
+    if (stream->used > 0 && is_for_now(stream))
+        pass_on_kept(stream, stream->used);
+}
+
+static ssize_t read_some(const aq_stream_t *stream, char chunk[AQ_LINE_MAX])
+{
     ssize_t n;
     do
-        n = read(stream->fd, chunk, sizeof chunk);
+        n = read(stream->fd, chunk, AQ_LINE_MAX);
     while (n < 0 && errno == EINTR);
-    if (n <= 0) {
-        aq_stream_end(stream, label);
-        return false;
-    }
-    const char *last = memrchr(chunk, '\n', (size_t)n);
-    size_t whole = last != NULL ? (size_t)(last - chunk) + 1 : 0;
-    if (whole > 0) {
-        pass_on_partial(stream, label);
-        pass_on(stream, chunk, whole, label);
-    }
-    keep_partial(stream, chunk + whole, (size_t)n - whole, label);
-    return true;
+    return n;
 }
 
-void aq_stream_end(aq_stream_t *stream, bool label)
+static char chunk[AQ_LINE_MAX];
+
+bool aq_stream_read(aq_stream_t *stream)
 {
-    if (stream->fd < 0)
-        return;
-    pass_on_partial(stream, label);
-    (void)close(stream->fd);
-    stream->fd = -1;
+    const ssize_t n = read_some(stream, chunk);
+    if (n > 0)
+        aq_stream_feed(stream, chunk, (size_t)n);
+    else
+        aq_stream_end(stream);
+    return n > 0;
+}
+
+bool aq_stream_copy(aq_stream_t *stream)
+{
+    const ssize_t n = read_some(stream, chunk);
+    if (n > 0)
+        aq_sink_put(stream->sink, chunk, (size_t)n);
+    else
+        aq_stream_end(stream);
+    return n > 0;
+}
+
+void aq_stream_end(aq_stream_t *stream)
+{
+    pass_on_kept(stream, stream->used);
+    if (stream->sink->writer == stream)
+        stream->sink->writer = NULL;
     free(stream->partial);
     stream->partial = NULL;
+    if (stream->fd >= 0)
+        (void)close(stream->fd);
+    stream->fd = -1;
+}
+
+// ---- time ----
+
+// A partial line never breaks the line of another stream.
+uint64_t aq_stream_due(const aq_stream_t *stream)
+{
+    if (stream->used == 0 || (!may_pass(stream) && whole_lines(stream->partial, stream->used) == 0))
+        return 0;
+    return stream->since + wait_ns();
+}
+
+static void pass_due(aq_stream_t *stream, uint64_t now)
+{
+    const uint64_t due = aq_stream_due(stream);
+    if (due == 0)
+        return;
+    if (now >= due)
+        pass_on_kept(stream, stream->used);
+    else if (may_pass(stream))
+        pass_on_kept(stream, whole_lines(stream->partial, stream->used));
+}
+
+static bool is_freed(const aq_sink_t *sink)
+{
+    return sink->awaited && sink->writer == NULL;
+}
+
+void aq_streams_pass_due(aq_stream_t *streams, size_t count, aq_sink_t sinks[2], uint64_t *due)
+{
+    const uint64_t now = *due != 0 || sinks[0].awaited || sinks[1].awaited ? aq_clock_ns() : 0;
+    if ((*due == 0 || now < *due) && !is_freed(&sinks[0]) && !is_freed(&sinks[1]))
+        return;
+    *due = 0;
+    sinks[0].awaited = sinks[1].awaited = false;
+    for (size_t i = 0; i < count; i++)
+        if (streams[i].used > 0)
+            pass_due(&streams[i], now);
+    for (size_t i = 0; i < count; i++) {
+        aq_stream_note_due(&streams[i], due);
+        if (streams[i].used > 0 && !may_pass(&streams[i]))
+            streams[i].sink->awaited = true;
+    }
 }

@@ -391,6 +391,7 @@ static bool watch_stream(aq_supervised_t *job, uint32_t rank, unsigned which, in
 {
     uint32_t index = 2 * rank + which;
     job->streams[index].rank = aq_supervised_rank(job, rank);
+    job->streams[index].label = job->options->label_lines;
     job->streams[index].sink = &job->sinks[job->one_sink ? 0 : which];
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
     if (epoll_ctl(job->epoll, EPOLL_CTL_ADD, fd, &event) != 0)

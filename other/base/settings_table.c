@@ -440,6 +440,13 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                              "Seconds that processes have to end after SIGTERM to the launcher, "
                              "for example to write a checkpoint, before they are killed. After "
                              "SIGINT, SIGHUP and SIGQUIT that is GASNET_EXITTIMEOUT."},
+    [AQ_SET_LINE_WAIT] =
+        {"GASNET_LINE_WAIT", AQ_TYPE_INT, "200", 0, 1e9, NULL,
+         "Milliseconds for which the launcher keeps the beginning of a line, such as a prompt, so "
+         "that lines of several ranks do not mix; then it passes it on, and keeps lines of other "
+         "ranks until that line is complete, or for this time: then they begin on a new line. A "
+         "terminal gets it at once as "
+         "long as one rank writes. 0: lines are never kept."},
     [AQ_SET_CATCH_EXIT] = {"GASNET_CATCH_EXIT", AQ_TYPE_BOOL, "1", 0, 0, NULL,
                            "Whether exit() of one process, or its return from main, ends the whole "
                            "job. 0 lets tools that write their results at exit do so; the user "

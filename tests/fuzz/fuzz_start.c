@@ -98,7 +98,7 @@ static void read_running(const aq_frame_t *frame)
         aq_go_free(&go);
     }
     if (aq_read_output(frame->payload, &output))
-        require(output.stream < 2 && output.length < frame->payload.left);
+        require(output.stream < AQ_OUTPUT_STREAMS && output.length < frame->payload.left);
     if (aq_read_end(frame->payload, &end))
         require(end.code < 256);
     if (aq_read_done(frame->payload, &done))

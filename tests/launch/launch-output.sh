@@ -4,6 +4,7 @@
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 
+export GASNET_LINE_WAIT=600000 # however slow the machine is
 expect 0 "$run" -n 5 "$conform" lines 200
 [ "$(wc -l <"$work/out")" -eq 1000 ] || fail "not 1000 lines"
 for rank in 0 1 2 3 4; do
@@ -27,6 +28,35 @@ expect 0 "$run" -l -n 3 "$conform" lines 5
 head -c 300000 /dev/urandom >"$work/random"
 expect 0 "$run" -n 1 cat "$work/random"
 cmp -s "$work/random" "$work/out" || fail "bytes were changed"
+
+# A prompt comes before its answer, and what other ranks print meanwhile begins on a new line.
+unset GASNET_LINE_WAIT
+printf '#!/bin/bash\nexec sh -c "${!#}"\n' >"$work/shell" && chmod +x "$work/shell"
+mkfifo "$work/answers"
+appears()
+{
+    for _ in $(seq 400); do
+        [ "$(cat "$work/out")" != "$1" ] || return 0
+        sleep 0.05
+    done
+    fail "no '$1' yet"
+}
+for job in "$run -n 2" "env GASNET_SSH_CMD=$work/shell GASNET_WORKERIP=127.0.0.1 GASNET_QUIET=1 $AQ_BUILD/gasnetrun_udp -spawner=ssh -H n1,n2 -n 2"; do
+    rm -f "$work/asked"
+    # shellcheck disable=SC2016
+    $job sh -c 'if [ -p /dev/stdin ]; then printf "N = "; read n; echo "got $n"
+        else until [ -e "$1/asked" ]; do sleep 0.05; done; echo other; fi' - "$work" <"$work/answers" >"$work/out" 2>"$work/err" &
+    sup=$!
+    exec 8>"$work/answers"
+    appears 'N = '
+    touch "$work/asked"
+    appears "$(printf 'N = \nother')"
+    echo 42 >&8
+    exec 8>&-
+    ended 0
+    [ "$(cat "$work/out")" = "$(printf 'N = \nother\ngot 42')" ] || fail "prompt, line and answer: $job"
+    silent
+done
 
 # Standard error stays separate.
 expect 0 "$run" -n 2 sh -c 'echo o; echo e >&2'

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../other/base/clock.h"
 #include "../../other/base/settings.h"
 #include "../../spawner/boot_page.h"
 #include "../../spawner/spawn_fork.h"
@@ -399,15 +400,17 @@ static void pipes_close(pipes_t *p)
 
 static void pipes_feed(pipes_t *p, const char *text, bool label)
 {
+    p->stream.label = label;
     assert_int_equal(write(p->in[1], text, strlen(text)), strlen(text));
-    assert_true(aq_stream_read(&p->stream, label));
+    assert_true(aq_stream_read(&p->stream));
     assert_true(aq_sink_flush(&p->sink));
 }
 
 static void pipes_end_feed(pipes_t *p, bool label)
 {
+    p->stream.label = label;
     close(p->in[1]);
-    assert_false(aq_stream_read(&p->stream, label));
+    assert_false(aq_stream_read(&p->stream));
     assert_true(aq_sink_flush(&p->sink));
 }
 
@@ -451,6 +454,80 @@ static void test_labels(void **state)
     pipes_feed(&p, "x\n", true);
     assert_output(&p, "\n[3] x\n");
     pipes_end_feed(&p, true);
+    pipes_close(&p);
+}
+
+// A line of which the beginning was passed on belongs to its stream.
+static void test_partial_lines(void **state)
+{
+    (void)state;
+    pipes_t p;
+    uint64_t due = 0;
+    aq_sink_t none = {0};
+    pipes_open(&p);
+    aq_sink_t sinks[2] = {p.sink, none};
+    aq_stream_t streams[3] = {{.fd = -1, .rank = 0, .sink = &sinks[0]},
+                              {.fd = -1, .rank = 1, .sink = &sinks[0]},
+                              {.fd = -1, .rank = 2, .sink = &sinks[0]}};
+    for (int i = 0; i < 3; i++) {
+        aq_stream_feed(&streams[i], "N = ", 4);
+        aq_stream_note_due(&streams[i], &due);
+    }
+    assert_int_equal(sinks[0].used, 0);
+    assert_int_equal(due, streams[0].since + 200000000);
+    for (int i = 0; i < 3; i++)
+        streams[i].since = 1; // the time is over
+    due = 1;
+    aq_streams_pass_due(streams, 3, sinks, &due);
+    assert_true(aq_sink_flush(&sinks[0]));
+    assert_output(&p, "N = "); // and no other partial line behind it
+    assert_int_equal(due, 0);
+    aq_stream_feed(&streams[1], "42\nM", 4);
+    aq_stream_note_due(&streams[1], &due);
+    assert_true(aq_sink_flush(&sinks[0]));
+    assert_output(&p, "");
+    aq_stream_feed(&streams[0], "3\n", 2);
+    streams[1].since = streams[2].since = aq_clock_ns() + 1000000000;
+    aq_streams_pass_due(streams, 3, sinks, &due);
+    assert_true(aq_sink_flush(&sinks[0]));
+    assert_output(&p, "3\nN = 42\n");
+    // A line that stays incomplete does not keep those of others for ever.
+    streams[2].since = due = 1;
+    aq_streams_pass_due(streams, 3, sinks, &due);
+    aq_stream_feed(&streams[0], "done\n", 5);
+    streams[0].since = due = 1;
+    aq_streams_pass_due(streams, 3, sinks, &due);
+    assert_true(aq_sink_flush(&sinks[0]));
+    assert_output(&p, "N = \ndone\n");
+    for (int i = 0; i < 3; i++)
+        aq_stream_end(&streams[i]);
+    assert_true(aq_sink_flush(&sinks[0]));
+    assert_output(&p, "M");
+    free(sinks[0].bytes);
+    sinks[0].bytes = NULL;
+    close(p.in[0]);
+    close(p.in[1]);
+    pipes_close(&p);
+}
+
+// A terminal gets the partial line of the only rank that writes at once.
+static void test_terminal_line(void **state)
+{
+    (void)state;
+    pipes_t p;
+    pipes_open(&p);
+    p.sink.terminal = true;
+    pipes_feed(&p, "N = ", false);
+    assert_output(&p, "N = ");
+    aq_stream_t other = {.fd = -1, .rank = 1, .sink = &p.sink};
+    aq_stream_feed(&other, "line\n", 5);
+    assert_output(&p, "");
+    pipes_feed(&p, "3\nM = ", false);
+    assert_output(&p, "3\n");
+    pipes_end_feed(&p, false);
+    aq_stream_end(&other);
+    assert_true(aq_sink_flush(&p.sink));
+    assert_output(&p, "M = \nline\n");
     pipes_close(&p);
 }
 
@@ -511,12 +588,12 @@ static void test_long_line(void **state)
     memset(piece, 'x', sizeof piece - 1);
     while (p.sink.used == 0 && fed < 2 * AQ_LINE_MAX) {
         assert_int_equal(write(p.in[1], piece, sizeof piece - 1), sizeof piece - 1);
-        assert_true(aq_stream_read(&p.stream, false));
+        assert_true(aq_stream_read(&p.stream));
         fed += sizeof piece - 1;
     }
     assert_between(fed, AQ_LINE_MAX, AQ_LINE_MAX + sizeof piece);
     assert_int_equal(p.sink.used, fed);
-    aq_stream_end(&p.stream, false);
+    aq_stream_end(&p.stream);
     close(p.in[1]);
     pipes_close(&p);
 }
@@ -560,6 +637,7 @@ int main(void)
         cmocka_unit_test(test_sizes_refused), cmocka_unit_test(test_control),
         cmocka_unit_test(test_control_page),  cmocka_unit_test(test_report),
         cmocka_unit_test(test_lines),         cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_partial_lines), cmocka_unit_test(test_terminal_line),
         cmocka_unit_test(test_slow_reader),   cmocka_unit_test(test_gone_reader),
         cmocka_unit_test(test_long_line),     cmocka_unit_test(test_pause),
     };

@@ -331,8 +331,9 @@ static void test_later_messages(void **state)
     assert_false(aq_read_again(only_frame(&bytes, AQ_MSG_AGAIN).payload, &again));
     aq_output_t output;
     bytes.used = 0;
-    aq_write_output(&bytes, &(aq_output_t){1, (const uint8_t *)"line\n", 5});
+    aq_write_output(&bytes, &(aq_output_t){7, 1, (const uint8_t *)"line\n", 5});
     assert_true(aq_read_output(only_frame(&bytes, AQ_MSG_OUTPUT).payload, &output));
+    assert_int_equal(output.node, 7);
     assert_int_equal(output.stream, 1);
     assert_memory_equal(output.data, "line\n", 5);
     aq_end_t end;
