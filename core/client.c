@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,12 +110,14 @@ static int public_error(aq_status_t status)
     return status == AQ_ERR_ARG ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE;
 }
 
-// Output of a rank passes through the launcher. If the launcher writes to a terminal, lines should
-// appear at once. An MPI may have removed the buffer, and then lines would be written in pieces.
+// Lines that the C library keeps are lost when a rank ends without it, as most do that another rank
+// ends. Those that pass through a launcher to a terminal should appear at once, even if something
+// has chosen another buffer: an MPI may have removed it, and then lines would be written in pieces.
 static void set_buffering(void)
 {
     static char line[BUFSIZ];
-    if (aq_job.boot->line_buffer)
+    const bool untouched = __fbufsize(stdout) == 0; // neither written to nor given a buffer
+    if (aq_settings_bool(AQ_SET_LINE_BUFFER) && (untouched || aq_job.boot->line_buffer))
         setvbuf(stdout, line, _IOLBF, sizeof line);
 }
 

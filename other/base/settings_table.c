@@ -440,6 +440,13 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                              "Seconds that processes have to end after SIGTERM to the launcher, "
                              "for example to write a checkpoint, before they are killed. After "
                              "SIGINT, SIGHUP and SIGQUIT that is GASNET_EXITTIMEOUT."},
+    [AQ_SET_LINE_BUFFER] =
+        {"GASNET_LINE_BUFFER", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Whether the library makes standard output of a process line buffered at the start, "
+         "unless the program has set a buffer or written before: no printed line is lost if the "
+         "job ends early. Each line is then a system call of its own (some microseconds). 0: lines "
+         "collect to 4 KiB, as the C library does without a terminal, and programs that print a "
+         "lot print faster."},
     [AQ_SET_LINE_WAIT] =
         {"GASNET_LINE_WAIT", AQ_TYPE_INT, "200", 0, 1e9, NULL,
          "Milliseconds for which the launcher keeps the beginning of a line, such as a prompt, so "

@@ -8,11 +8,10 @@
  *
  *   exit_ways --list
  *
- * prints a line for each way: NAME WHAT OUTPUT. WHAT defines the exit code: with "code" it is CODE,
- * with "signal:N" 128 + N. OUTPUT names the ranks whose last line must be printed: "all", the
- * "leaver" RANK, or the "others".
+ * prints a line for each way: NAME WHAT. WHAT defines the exit code: with "code" it is CODE, with
+ * "signal:N" 128 + N.
  *
- * The last line of a rank, "RANK begins", is still in the buffer of standard output when it ends.
+ * No rank flushes its last line, "RANK begins".
  */
 #include <gasnetex.h>
 
@@ -195,10 +194,8 @@ static int way_libc(void)
 
 static int way_silent(void)
 {
-    if (me == leaver) {
-        fflush(stdout);
+    if (me == leaver)
         _exit(code);
-    }
     wait_for_end();
 }
 
@@ -259,10 +256,8 @@ static int way_stop(void)
 
 static int die_by_signal(int sig)
 {
-    if (me == leaver) {
-        fflush(stdout);
+    if (me == leaver)
         raise(sig);
-    }
     wait_for_end();
 }
 
@@ -350,43 +345,30 @@ static int way_kill(void)
 static const struct {
     const char *name;
     int (*run)(void);
-    const char *what, *output;
+    const char *what;
     int early; /* the way starts before a segment is attached */
 } ways[] = {
-    {"all", way_all, "code", "all", 0},
-    {"one", way_one, "code", "all", 0},
-    {"barrier", way_barrier, "code", "all", 0},
-    {"thread", way_thread, "code", "all", 0},
-    {"inside", way_inside, "code", "all", 0},
-    {"handler", way_handler, "code", "all", 0},
-    {"return", way_return, "code", "all", 0},
-    {"return-all", way_return_all, "code", "all", 0},
-    {"libc", way_libc, "code", "all", 0},
-    {"silent", way_silent, "code", "all", 0},
-    {"traffic", way_traffic, "code", "all", 0},
-    {"attach", way_attach, "code", "all", 1},
-    {"early", way_early, "code", "all", 1},
-    {"spin", way_spin, "code", "leaver", 0},
-    {"stop", way_stop, "code", "leaver", 0},
-    {"quit", way_quit, "code", "all", 0},
-    {"alarm", way_alarm, "code", "leaver", 0},
-    {"crowd", way_crowd, "code", "all", 0},
-    {"abort", way_abort, "signal:6", "others", 0},
-    {"fpe", way_fpe, "signal:8", "all", 0},
-    {"ill", way_ill, "signal:4", "all", 0},
-    {"bus", way_bus, "signal:7", "all", 0},
-    {"segv", way_segv, "signal:11", "all", 0},
-    {"term", way_term, "signal:15", "all", 0},
-    {"int", way_int, "signal:2", "all", 0},
-    {"hup", way_hup, "signal:1", "all", 0},
-    {"kill", way_kill, "signal:9", "all", 0},
+    {"all", way_all, "code", 0},         {"one", way_one, "code", 0},
+    {"barrier", way_barrier, "code", 0}, {"thread", way_thread, "code", 0},
+    {"inside", way_inside, "code", 0},   {"handler", way_handler, "code", 0},
+    {"return", way_return, "code", 0},   {"return-all", way_return_all, "code", 0},
+    {"libc", way_libc, "code", 0},       {"silent", way_silent, "code", 0},
+    {"traffic", way_traffic, "code", 0}, {"attach", way_attach, "code", 1},
+    {"early", way_early, "code", 1},     {"spin", way_spin, "code", 0},
+    {"stop", way_stop, "code", 0},       {"quit", way_quit, "code", 0},
+    {"alarm", way_alarm, "code", 0},     {"crowd", way_crowd, "code", 0},
+    {"abort", way_abort, "signal:6", 0}, {"fpe", way_fpe, "signal:8", 0},
+    {"ill", way_ill, "signal:4", 0},     {"bus", way_bus, "signal:7", 0},
+    {"segv", way_segv, "signal:11", 0},  {"term", way_term, "signal:15", 0},
+    {"int", way_int, "signal:2", 0},     {"hup", way_hup, "signal:1", 0},
+    {"kill", way_kill, "signal:9", 0},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static void list_ways(void)
 {
     for (size_t i = 0; i < WAYS; i++)
-        printf("%s %s %s\n", ways[i].name, ways[i].what, ways[i].output);
+        printf("%s %s\n", ways[i].name, ways[i].what);
 }
 
 static int run_way(size_t way)
