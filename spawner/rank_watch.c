@@ -58,6 +58,8 @@ static struct {
     int64_t left;   // the first that left with another code than 0, before all that; -1: none
     int64_t dead;   // the first that died without a report, in list; -1: none
     bool mpirun_ended;
+    const sigset_t *open_mask; // signals arrive only in a wait for events
+    uint64_t stop_at;          // the time after SIGTERM ends; 0: there was none; UINT64_MAX: it did
 } job = {.listener = -1, .epoll = -1, .left = -1, .dead = -1};
 
 // ---- the socket ----
@@ -245,7 +247,7 @@ static void take_event(uint64_t number)
 static bool take_events(int wait_ms)
 {
     struct epoll_event events[EVENTS];
-    const int count = epoll_wait(job.epoll, events, EVENTS, wait_ms);
+    const int count = epoll_pwait(job.epoll, events, EVENTS, wait_ms, job.open_mask);
     for (int i = 0; i < count; i++)
         take_event(events[i].data.u64);
     return count > 0;
@@ -269,12 +271,24 @@ static void end_by_force(pid_t mpirun, int sig)
     (void)kill(mpirun, sig);
 }
 
+// The ranks have had their time after SIGTERM; mpirun ends those that are left.
+static int limit_stop(pid_t mpirun)
+{
+    if (job.stop_at == 0 || job.stop_at == UINT64_MAX)
+        return -1;
+    if (milliseconds_to(job.stop_at) > 0)
+        return milliseconds_to(job.stop_at);
+    job.stop_at = UINT64_MAX;
+    (void)kill(mpirun, SIGTERM);
+    return -1;
+}
+
 // Returns how long to wait for the next event, -1: without limit.
 static int limit_mpirun(pid_t mpirun)
 {
     static uint64_t term_at, kill_at;
     if (job.dead < 0)
-        return -1;
+        return limit_stop(mpirun);
     if (!term_at) {
         term_at = aq_clock_ns() + aq_exit_timeout_ns(job.size) + OVERTIME_MS * 1000000ull;
     } else if (!kill_at && !milliseconds_to(term_at)) {
@@ -296,9 +310,22 @@ static void raise_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-void aq_rank_watch_run(pid_t mpirun)
+bool aq_rank_watch_signal(int sig)
+{
+    if (job.joined == 0 || job.joined < job.size || job.stop_at != 0)
+        return false;
+    for (uint32_t i = 0; i < job.count; i++)
+        if (job.list[i].joined && job.list[i].pidfd >= 0)
+            (void)syscall(SYS_pidfd_send_signal, job.list[i].pidfd, sig, NULL, 0);
+    if (sig == SIGTERM)
+        job.stop_at = aq_clock_ns() + aq_stop_timeout_ns(sig, job.size);
+    return true;
+}
+
+void aq_rank_watch_run(pid_t mpirun, const sigset_t *open_mask)
 {
     const int pidfd = (int)syscall(SYS_pidfd_open, mpirun, 0);
+    job.open_mask = open_mask;
     raise_files(); // mpirun has been started with the limit of the user
     if (!add_to_poll(pidfd, OF_MPIRUN))
         return;

@@ -11,6 +11,7 @@
 #ifndef AQ_RANK_WATCH_H
 #define AQ_RANK_WATCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -20,8 +21,13 @@ bool aq_rank_watch_open(void);
 
 // Blocks until the process mpirun, a child that was started after aq_rank_watch_open, has ended or
 // is about to. If it does not end within GASNET_EXITTIMEOUT and some seconds after the death of a
-// rank, ends it.
-void aq_rank_watch_run(pid_t mpirun);
+// rank, or GASNET_TERM_TIMEOUT after SIGTERM to the ranks, ends it. open_mask: of the signals that
+// may arrive meanwhile, when a handler may call aq_rank_watch_signal; NULL: as it is.
+void aq_rank_watch_run(pid_t mpirun, const sigset_t *open_mask);
+
+// Sends a signal to the ranks. False: not all of them are known here, or SIGTERM was sent before;
+// then nothing is sent. For a handler of a signal that arrives in aq_rank_watch_run.
+bool aq_rank_watch_signal(int sig);
 
 // The exit code of the job, of which mpirun ended with `code`. stopped_by: the signal that asked
 // the launcher to end the job; 0: none. Logs which rank died, if that decides, or why no rank

@@ -17,6 +17,7 @@
 #include "rank_watch.h"
 #include "shell_words.h"
 #include "spawn_module.h"
+#include "supervisor.h"
 
 #define PRIORITY 5 // mpirun is used on request, and for conduit mpi
 #define PATH_ROOM 4096
@@ -273,21 +274,35 @@ static void mpi_describe(const aq_start_t *start)
 static volatile pid_t child;
 static volatile sig_atomic_t stopped_by; // the last signal that asked to end the job; 0: none
 
-// mpirun forwards signals, or ends the job.
+// mpirun forwards signals to its children, which may be wrappers, or ends the job. So the ranks get
+// those that they may handle from here, if all of them are on this host.
 static void forward_signal(int number)
 {
-    if (number != SIGUSR1 && number != SIGUSR2)
+    if (aq_supervised_is_stop(number))
         stopped_by = number;
-    if (child > 0)
+    const bool for_mpirun = aq_supervised_is_stop(number) && number != SIGTERM;
+    if ((for_mpirun || !aq_rank_watch_signal(number)) && child > 0)
         (void)kill(child, number);
 }
 
-static void catch_signals(void)
+static void catch_signals(sigset_t *passed)
 {
-    static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                  SIGUSR2, SIGXCPU, SIGALRM, SIGXFSZ, SIGPROF};
     struct sigaction action = {.sa_handler = forward_signal};
-    for (unsigned i = 0; i < sizeof passed / sizeof passed[0]; i++)
-        (void)sigaction(passed[i], &action, NULL);
+    sigemptyset(passed);
+    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        (void)sigaction(numbers[i], &action, NULL);
+        sigaddset(passed, numbers[i]);
+    }
+}
+
+static void watch_ranks(const sigset_t *passed)
+{
+    sigset_t old;
+    (void)sigprocmask(SIG_BLOCK, passed, &old);
+    aq_rank_watch_run(child, &old);
+    (void)sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
 // In a process group of its own, mpirun would lose the terminal. In ours it gets signals of the
@@ -315,6 +330,7 @@ static int wait_for_child(void)
 static void mpi_start(const aq_start_t *start, int *code)
 {
     (void)start;
+    sigset_t passed;
     const pid_t parent = getpid();
     const bool watches = aq_rank_watch_open();
     const pid_t forked = fork();
@@ -326,9 +342,9 @@ static void mpi_start(const aq_start_t *start, int *code)
         return;
     }
     child = forked;
-    catch_signals();
+    catch_signals(&passed);
     if (watches)
-        aq_rank_watch_run(child);
+        watch_ranks(&passed);
     *code = wait_for_child();
     if (watches)
         *code = aq_rank_watch_code(*code, stopped_by);

@@ -39,6 +39,20 @@ one_mpi()
     GASNET_EXITTIMEOUT=0.2 job 6 compute 1 6
     GASNET_CATCH_EXIT=0 job 7 libc 7
     job 0 return 0
+    # Behind a wrapper that stays, the programs get the signals.
+    printf '#!/bin/sh\n"$@"\nexit $?\n' >"$work/wrap" && chmod +x "$work/wrap"
+    export MPIRUN_CMD="mpirun.$mpi $options -np %N $work/wrap %C"
+    begin "$run" -spawner=mpi -n 2 "$conform" saves 60
+    wait_lines 2
+    kill -USR2 "$sup"
+    wait_lines 4
+    [ "$(grep -c '^[01] USR2$' "$work/out")" = 2 ] || fail "SIGUSR2 did not reach both programs: $mpi"
+    kill -TERM "$sup"
+    code=0
+    wait "$sup" || code=$?
+    sup=
+    [ $code = 7 ] || fail "exit code $code instead of 7 after SIGTERM: $mpi"
+    [ "$(grep -c '^[01] saved$' "$work/out")" = 2 ] || fail "SIGTERM did not reach both programs: $mpi"
     # mpirun does not end.
     MPIRUN_CMD="sh -c '\"\$@\"; exec sleep 1000' - mpirun.$mpi $options -np %N %C" GASNET_EXITTIMEOUT=0.2 job 137 signal 1 9
     grep -q 'mpirun (process [0-9]*) still runs although rank [01] has ended' "$work/err" || fail "no message says that mpirun is ended"

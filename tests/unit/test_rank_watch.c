@@ -124,7 +124,7 @@ static void launcher_run(const rank_end_t plan[RANKS], int code)
     const pid_t mpirun = fork();
     if (mpirun == 0)
         mpirun_run(plan, code);
-    aq_rank_watch_run(mpirun);
+    aq_rank_watch_run(mpirun, NULL);
     _exit(aq_rank_watch_code(code, 0));
 }
 
