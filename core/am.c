@@ -14,20 +14,10 @@ static const char *const category_names[] = {"Short", "Medium", "Long"};
 
 // ---- checks of debug builds ----
 
-static void check_size(const char *call, const aq_am_t *am, size_t limit)
-{
-    AQ_CHECK(am->nbytes <= limit, "%s%s: a payload of %zu bytes is more than the limit of %zu",
-             call, category_names[am->category], am->nbytes, limit);
-}
-
 void aq_am_check_payload(const char *call, uint32_t jobrank, gex_EP_Index_t ep, const aq_am_t *am)
 {
-    if (am->category == AQ_AM_MEDIUM)
-        check_size(call, am, aq_job.max_medium);
-    if (am->category != AQ_AM_LONG)
-        return;
-    check_size(call, am, am->reply ? aq_job.max_long : aq_job.max_long_request);
-    aq_segment_check(call, category_names[am->category], jobrank, ep, am->dest, am->nbytes);
+    if (am->category == AQ_AM_LONG)
+        aq_segment_check(call, category_names[am->category], jobrank, ep, am->dest, am->nbytes);
 }
 
 void aq_am_check_handler(const char *call, const aq_am_t *am)
@@ -39,8 +29,6 @@ void aq_am_check_handler(const char *call, const aq_am_t *am)
 
 void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const aq_am_t *am)
 {
-    AQ_CHECK(rank < tm->size, "%s%s: rank %u is not below the team's size %u", call,
-             category_names[am->category], rank, tm->size);
     aq_thread_check_context(call, category_names[am->category]);
     aq_am_check_handler(call, am);
     const aq_team_t *team = aq_team_of(tm);

@@ -10,6 +10,7 @@
 
 #include "../other/base/probes.h"
 #include "am_route.h"
+#include "bounds.h"
 #include "conduit.h"
 #include "counters.h"
 #include "gasnetex_am.h"
@@ -159,6 +160,15 @@ void aq_am_call(gex_AM_Fn_t fn, gex_Token_t token, const aq_arrival_t *arrival);
 // Returns the address in this process of dest, an address in the segment of an endpoint of a rank,
 // or NULL if the segment is not mapped.
 void *aq_am_map_local(uint32_t jobrank, gex_EP_Index_t ep, void *dest);
+
+// Checks the length of a message of the client, in every build.
+static inline void aq_am_bound(const char *call, const aq_am_t *am)
+{
+    if (am->category == AQ_AM_MEDIUM)
+        aq_bounds_bytes(call, am->nbytes, aq_job.max_medium);
+    else
+        aq_bounds_bytes(call, am->nbytes, am->reply ? aq_job.max_long : aq_job.max_long_request);
+}
 
 // Checks of a debug build, shared with the negotiated-payload calls.
 // `call` is the name of the call without its category.

@@ -69,6 +69,7 @@ int aq_api_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, g
 {
     aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = handler, .nargs = (uint8_t)nargs};
+    aq_bounds_rank("gex_AM_RequestShort", "rank", rank, tm->size);
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
     return request_by_route(tm, rank, &am, flags);
@@ -84,6 +85,8 @@ int aq_api_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, 
                   .category = AQ_AM_MEDIUM,
                   .handler = handler,
                   .nargs = (uint8_t)nargs};
+    aq_bounds_rank("gex_AM_RequestMedium", "rank", rank, tm->size);
+    aq_am_bound("gex_AM_RequestMedium", &am);
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
     int no_op = request_by_route(tm, rank, &am, flags);
@@ -102,6 +105,8 @@ int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, co
                   .category = AQ_AM_LONG,
                   .handler = handler,
                   .nargs = (uint8_t)nargs};
+    aq_bounds_rank("gex_AM_RequestLong", "rank", rank, tm->size);
+    aq_am_bound("gex_AM_RequestLong", &am);
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
     const aq_team_t *team = aq_team_of(tm);
@@ -137,6 +142,7 @@ int aq_api_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *s
                   .handler = handler,
                   .nargs = (uint8_t)nargs,
                   .reply = true};
+    aq_am_bound("gex_AM_ReplyMedium", &am);
     if (AQ_CHECKS)
         aq_am_check_reply("gex_AM_Reply", token, &am);
     int no_op = reply_by_route(token, &am, flags);
@@ -157,6 +163,7 @@ int aq_api_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src
                   .handler = handler,
                   .nargs = (uint8_t)nargs,
                   .reply = true};
+    aq_am_bound("gex_AM_ReplyLong", &am);
     if (AQ_CHECKS)
         aq_am_check_reply("gex_AM_Reply", token, &am);
     int no_op = reply_by_route(token, &am, flags);

@@ -139,10 +139,10 @@ static gex_AM_SrcDesc_t prepare_payload(struct aq_srcdesc *sd, const void *clien
     size_t limit = sd->am.category == AQ_AM_MEDIUM ? aq_job.max_medium
                    : client_buf                    ? long_limit(sd)
                                                    : own_room(sd);
-    AQ_CHECK(least <= most, "%s%s: least_payload %zu is more than most_payload %zu",
-             prepare_names[sd->am.reply], category_name(&sd->am), least, most);
-    AQ_CHECK(least <= limit, "%s%s: least_payload %zu is more than the limit of %zu",
-             prepare_names[sd->am.reply], category_name(&sd->am), least, limit);
+    if (__builtin_expect(least > most || least > limit, 0))
+        aq_fatal("%s%s: least_payload %zu is more than %s %zu", prepare_names[sd->am.reply],
+                 category_name(&sd->am), least, least > most ? "most_payload" : "the limit of",
+                 least > most ? most : limit);
     if (!find_room(sd, client_buf, least, most, flags)) {
         put_back(sd);
         return GEX_AM_SRCDESC_NO_OP;
@@ -153,8 +153,9 @@ static gex_AM_SrcDesc_t prepare_payload(struct aq_srcdesc *sd, const void *clien
 
 static void check_nargs(const aq_am_t *am, unsigned nargs)
 {
-    AQ_CHECK(nargs <= AQ_HANDLER_MAX_ARGS, "%s%s: %u arguments, at most %d are possible",
-             prepare_names[am->reply], category_name(am), nargs, AQ_HANDLER_MAX_ARGS);
+    if (__builtin_expect(nargs > AQ_HANDLER_MAX_ARGS, 0))
+        aq_fatal("%s%s: %u arguments, at most %d are possible", prepare_names[am->reply],
+                 category_name(am), nargs, AQ_HANDLER_MAX_ARGS);
 }
 
 static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, uint8_t category,
@@ -163,10 +164,12 @@ static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, uint8_t ca
                                         unsigned nargs)
 {
     aq_am_t am = {.category = category, .handler = GEX_AM_INDEX_BASE, .nargs = (uint8_t)nargs};
-    if (AQ_CHECKS) {
+    aq_bounds_rank(category == AQ_AM_LONG ? "gex_AM_PrepareRequestLong"
+                                          : "gex_AM_PrepareRequestMedium",
+                   "rank", rank, tm->size);
+    check_nargs(&am, nargs);
+    if (AQ_CHECKS)
         aq_am_check_request(prepare_names[false], tm, rank, &am);
-        check_nargs(&am, nargs);
-    }
     struct aq_srcdesc *sd = take_descriptor();
     sd->am = am;
     sd->jobrank = aq_tm_jobrank(tm, rank);
@@ -183,10 +186,9 @@ static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, uint8_t category, const
 {
     aq_am_t am = {
         .category = category, .handler = GEX_AM_INDEX_BASE, .nargs = (uint8_t)nargs, .reply = true};
-    if (AQ_CHECKS) {
+    check_nargs(&am, nargs);
+    if (AQ_CHECKS)
         aq_am_check_reply(prepare_names[true], token, &am);
-        check_nargs(&am, nargs);
-    }
     struct aq_srcdesc *sd = take_descriptor();
     sd->am = am;
     sd->jobrank = token->arrival->source;
@@ -256,14 +258,19 @@ static void check_descriptor(const char *const *names, gex_AM_SrcDesc_t sd, unsi
              prepare_names[sd->am.reply], category_name(&sd->am));
 }
 
-static void check_commit(gex_AM_SrcDesc_t sd, const aq_am_t *am, unsigned nargs, unsigned kind)
+static void check_numbers(gex_AM_SrcDesc_t sd, size_t nbytes, unsigned nargs)
 {
-    check_descriptor(commit_names, sd, kind);
     const char *call = commit_names[sd->am.reply], *category = category_name(&sd->am);
-    AQ_CHECK(am->nbytes <= sd->size, "%s%s: %zu bytes are more than the %zu prepared", call,
-             category, am->nbytes, sd->size);
-    AQ_CHECK(nargs == sd->am.nargs, "%s%s: %u arguments, but %u were prepared", call, category,
-             nargs, sd->am.nargs);
+    if (__builtin_expect(nbytes > sd->size, 0))
+        aq_fatal("%s%s: %zu bytes are more than the %zu prepared", call, category, nbytes,
+                 sd->size);
+    if (__builtin_expect(nargs != sd->am.nargs, 0))
+        aq_fatal("%s%s: %u arguments, but %u were prepared", call, category, nargs, sd->am.nargs);
+}
+
+static void check_commit(gex_AM_SrcDesc_t sd, const aq_am_t *am)
+{
+    const char *call = commit_names[sd->am.reply], *category = category_name(&sd->am);
     AQ_CHECK(!sd->dest || sd->dest == am->dest,
              "%s%s: dest_addr %p is not the one given to Prepare, %p", call, category, am->dest,
              sd->dest);
@@ -316,13 +323,14 @@ int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, vo
                   gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args, unsigned kind)
 {
     if (AQ_CHECKS)
-        check_commit(sd,
-                     &(aq_am_t){.nbytes = nbytes,
-                                .dest = dest,
-                                .handler = handler,
-                                .reply = kind & AQ_API_SD_REPLY,
-                                .category = kind & AQ_API_SD_LONG ? AQ_AM_LONG : AQ_AM_MEDIUM},
-                     nargs, kind);
+        check_descriptor(commit_names, sd, kind);
+    check_numbers(sd, nbytes, nargs);
+    if (AQ_CHECKS)
+        check_commit(sd, &(aq_am_t){.nbytes = nbytes,
+                                    .dest = dest,
+                                    .handler = handler,
+                                    .reply = kind & AQ_API_SD_REPLY,
+                                    .category = kind & AQ_API_SD_LONG ? AQ_AM_LONG : AQ_AM_MEDIUM});
     complete_message(sd, handler, nbytes, dest, args);
     if (sd->room == AQ_ROOM_CONDUIT) {
         commit_in_conduit(sd);

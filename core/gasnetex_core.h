@@ -4,8 +4,9 @@
 // Include <gasnetex.h>, not this file. Section names in comments are those of the GASNet-EX
 // specification. Unless a comment says otherwise, a call does not block, is allowed in any thread
 // in GASNET_PAR and GASNET_PARSYNC mode, and is not allowed in a handler or while a handler-safe
-// lock is held. In a debug build (configure --enable-debug) illegal arguments end the job with a
-// message. Sizes are in bytes.
+// lock is held. In every build a rank that is not in its team, and a length, count or product that
+// is too large, end the job with a message, or are GASNET_ERR_BAD_ARG where a call returns that; in
+// a debug build (configure --enable-debug) all illegal arguments do. Sizes are in bytes.
 #ifndef GASNETEX_CORE_H
 #define GASNETEX_CORE_H
 
@@ -347,8 +348,8 @@ typedef struct gex_mk *gex_MK_t;
 // Creates a segment for gex_EP_BindSegment ("Memory Kinds", section 4.2): length bytes at address.
 // That memory belongs to the caller, who keeps it mapped until gex_Segment_Destroy. If address is
 // NULL, the call allocates length bytes, rounded up to pages and filled with zeros. length is not
-// 0. kind is GEX_MK_HOST. Local. Returns GASNET_OK, GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (with
-// a message).
+// 0, and the bytes are inside the address space. kind is GEX_MK_HOST. Local. Returns GASNET_OK,
+// GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (with a message).
 AQ_API int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
                               uintptr_t length, gex_MK_t kind, gex_Flags_t flags);
 // Destroys a segment of gex_Segment_Create; endpoints that the segment was bound to have none

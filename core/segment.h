@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "../other/base/status.h"
+#include "bounds.h"
 #include "segment_map.h"
 #include "gasnetex_core.h"
 
@@ -27,8 +28,6 @@ void aq_segment_tell_with(void (*tell)(const aq_segment_source_t *segment));
 
 // For a client of GASNET_SEGMENT_EVERYTHING: makes all memory of each rank its segment. At init.
 void aq_segment_everything(void);
-
-#define AQ_ADDRESS_SPACE (1ul << 47) // of a process on x86-64; other systems have no more
 
 // Makes size bytes at addr, which are reserved at all ranks, the segment of ep, the primordial
 // endpoint. Neighbours have mapped it already. Collective, once, instead of gex_Segment_Attach;

@@ -251,8 +251,7 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
     aq_job_need("gex_EP_QueryBoundSegmentNB");
     if (AQ_CHECKS && !(flags & GEX_FLAG_IMMEDIATE))
         aq_thread_check_context("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE", "");
-    AQ_CHECK(rank < tm->size, "gex_EP_QueryBoundSegmentNB: rank %u is not below the team's size %u",
-             rank, tm->size);
+    aq_bounds_rank("gex_EP_QueryBoundSegmentNB", "rank", rank, tm->size);
     uint32_t jobrank = aq_tm_jobrank(tm, rank);
     gex_EP_Index_t ep = aq_team_route(aq_team_of(tm), rank).to;
     uintptr_t addr = 0, size = 0;
@@ -270,8 +269,7 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
                            uintptr_t *size_p)
 {
     aq_job_need("gex_Segment_QueryBound");
-    AQ_CHECK(rank < tm->size, "gex_Segment_QueryBound: rank %u is not below the team's size %u",
-             rank, tm->size);
+    aq_bounds_rank("gex_Segment_QueryBound", "rank", rank, tm->size);
     uintptr_t addr, size;
     if (!aq_segment_bounds(aq_tm_jobrank(tm, rank), aq_team_route(aq_team_of(tm), rank).to, &addr,
                            &size))

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bounds.h"
+
+#include "fatal.h"
+
+void aq_bounds_refuse_rank(const char *call, const char *what, uint32_t rank, uint32_t size)
+{
+    aq_fatal("%s: %s %u is not below the team's size %u", call, what, rank, size);
+}
+
+void aq_bounds_refuse_bytes(const char *call, size_t nbytes, size_t limit)
+{
+    aq_fatal("%s: a payload of %zu bytes is more than the limit of %zu", call, nbytes, limit);
+}
+
+void aq_bounds_refuse_blocks(const char *call, const char *what, size_t count, size_t nbytes)
+{
+    aq_fatal("%s: %zu %s of %zu bytes are more than memory can hold (%lu bytes)", call, count, what,
+             nbytes, AQ_ADDRESS_SPACE);
+}
