@@ -15,6 +15,7 @@
 #include "fault_place.h"
 #include "fault_stack.h"
 #include "job.h"
+#include "shift_table.h"
 
 enum { CANDIDATES = 3 }; // ranks that a sentence names at most
 
@@ -206,12 +207,23 @@ static void tell(const siginfo_t *info, const void *context, const aq_fault_plac
         tell_of_address(access_name(context), here);
 }
 
+// A rank that inline code looked up in a table which does not have it.
+static __attribute__((noreturn)) void end_job_rank(uint32_t rank, uint32_t size)
+{
+    aq_fatal("a put, get or atomic: rank %u is not below the team's size %u; a program that is "
+             "compiled with a debug build (--enable-debug) tells the call",
+             rank, size);
+}
+
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     static atomic_flag told;
     aq_fault_place_t place;
     aq_fault_finding_t finding = AQ_FAULT_UNKNOWN;
     const bool fault = info->si_code > 0 && aq_job_running() && aq_own_process();
+    uint32_t rank, size;
+    if (fault && aq_shift_table_beyond((uintptr_t)info->si_addr, &rank, &size))
+        end_job_rank(rank, size);
     if (fault && info->si_code != SI_KERNEL)
         finding = aq_fault_find((uintptr_t)info->si_addr, &place);
     if (finding == AQ_FAULT_BESIDE)

@@ -6,6 +6,7 @@
 // fault is recognized by its address: it is beside the mapping of a rank's segment, where conduits
 // leave AQ_SEGMENT_GUARD bytes without access, or it is where this process would have mapped the
 // address NULL of that rank. Then the job ends with a sentence.
+// A rank that is too large raises SIGSEGV behind a table (shift_table.h), and also ends the job.
 //
 // Any other address may be the client's own mistake: then a sentence names the address, and those
 // of ranks for which a put or get would have had it, and the signal takes its course.

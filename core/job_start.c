@@ -21,11 +21,12 @@
 #include "progress.h"
 #include "registry.h"
 #include "segment.h"
+#include "shift_table.h"
 
 static aq_status_t allocate_peers(aq_job_t *job)
 {
     job->link = calloc(job->size, sizeof *job->link);
-    job->shift = malloc(job->size * sizeof *job->shift);
+    job->shift = aq_shift_table_new(job->size);
     job->segment_addr = calloc(job->size, sizeof *job->segment_addr);
     job->segment_size = calloc(job->size, sizeof *job->segment_size);
     if (!job->link || !job->shift || !job->segment_addr || !job->segment_size) {

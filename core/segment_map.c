@@ -11,6 +11,7 @@
 #include "../other/base/log.h"
 #include "../other/base/size.h"
 #include "conduit.h"
+#include "shift_table.h"
 
 // ---- memory of this process ----
 
@@ -146,7 +147,7 @@ static intptr_t *shifts_of(gex_EP_Index_t ep, bool *new_p)
     intptr_t *shifts = atomic_load_explicit(&aq_segment_map_shifts[ep], memory_order_relaxed);
     *new_p = !shifts;
     if (!shifts)
-        shifts = malloc(aq_job.size * sizeof *shifts);
+        shifts = aq_shift_table_new(aq_job.size);
     if (*new_p && shifts) {
         for (uint32_t r = 0; r < aq_job.size; r++)
             shifts[r] = r == aq_job.rank ? 0 : AQ_UNMAPPED;

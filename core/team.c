@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "counters.h"
 #include "fatal.h"
 #include "job.h"
+#include "shift_table.h"
 #include "thread.h"
 
 _Alignas(64) aq_team_t aq_team;
@@ -19,7 +21,7 @@ const intptr_t *aq_team_unmapped(void)
 {
     static intptr_t *table;
     if (!table) {
-        table = malloc(aq_job.size * sizeof *table);
+        table = aq_shift_table_new(aq_job.size);
         if (!table)
             aq_fatal("out of memory for the checks of %u ranks", aq_job.size);
         for (uint32_t r = 0; r < aq_job.size; r++)
@@ -56,7 +58,7 @@ static void start_joined(uint32_t first)
 {
     const gex_Rank_t size = aq_job_present() - first;
     gex_Rank_t *members = malloc(size * sizeof *members);
-    intptr_t *shifts = calloc(size, sizeof *shifts);
+    intptr_t *shifts = aq_shift_table_new(size);
     if (!members || !shifts)
         aq_fatal("out of memory for a team of %u ranks", size);
     for (gex_Rank_t r = 0; r < size; r++)
@@ -97,13 +99,13 @@ aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t siz
     aq_team_t *team = calloc(1, sizeof *team);
     gex_Rank_t *copy = array_copy(members, size * sizeof *copy);
     gex_EP_Index_t *eps = endpoints ? array_copy(endpoints, size * sizeof *eps) : NULL;
-    intptr_t *shifts = calloc(size, sizeof *shifts);
+    intptr_t *shifts = aq_shift_table_new(size);
     if (!team || !copy || (endpoints && !eps) || !shifts) {
         aq_log_error("out of memory for a team of %u ranks", size);
         free(team);
         free(copy);
         free(eps);
-        free(shifts);
+        aq_shift_table_free(shifts);
         return NULL;
     }
     *team = (aq_team_t){.head = {rank, size, shifts},
@@ -138,7 +140,7 @@ void aq_team_free(aq_team_t *team)
     aq_team_hide(team);
     free((void *)(uintptr_t)team->members);
     free((void *)(uintptr_t)team->endpoints);
-    free(team->shifts);
+    aq_shift_table_free(team->shifts);
     free(team);
 }
 
@@ -223,7 +225,9 @@ static const intptr_t *further_shifts(gex_EP_Index_t remote_ep)
     if (own)
         return own;
     if (!shifts) {
-        shifts = pair_memory(aq_job.size, sizeof *shifts);
+        shifts = aq_shift_table_new(aq_job.size);
+        if (!shifts)
+            aq_fatal("gex_TM_Pair: out of memory for the shifts of %u ranks", aq_job.size);
         for (gex_Rank_t r = 0; r < aq_job.size; r++)
             shifts[r] = AQ_UNMAPPED;
         shifts[aq_job.rank] = 0;
@@ -372,9 +376,7 @@ void *gex_TM_QueryCData(gex_TM_t tm)
 gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
 {
     aq_job_need("gex_TM_TranslateRankToJobrank");
-    AQ_CHECK(rank < tm->size,
-             "gex_TM_TranslateRankToJobrank: rank %u is not below the team's size %u", rank,
-             tm->size);
+    aq_bounds_rank("gex_TM_TranslateRankToJobrank", "rank", rank, tm->size);
     return aq_tm_jobrank(tm, rank);
 }
 
@@ -395,6 +397,6 @@ gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Fla
 {
     aq_job_need("gex_TM_TranslateRankToEP");
     (void)flags;
-    return (gex_EP_Location_t){gex_TM_TranslateRankToJobrank(tm, rank),
-                               aq_team_route(aq_team_of(tm), rank).to};
+    aq_bounds_rank("gex_TM_TranslateRankToEP", "rank", rank, tm->size);
+    return (gex_EP_Location_t){aq_tm_jobrank(tm, rank), aq_team_route(aq_team_of(tm), rank).to};
 }

@@ -3,9 +3,10 @@
 //
 // Specification: GASNet-1 1.8.1; GASNet-EX, "Hybrid/transitional client support". A program starts
 // with gasnet_init and gasnet_attach, or with gex_Client_Init and GEX_FLAG_USES_GASNET1; calls of
-// both APIs may be mixed. Unless a comment says otherwise, a call is not allowed in a handler. In a
-// debug build illegal arguments end the job with a message, and so do puts, gets, memsets and
-// requests before the program has started as above. Puts, gets and waits may block, and then run
+// both APIs may be mixed. Unless a comment says otherwise, a call is not allowed in a handler. In
+// every build a node that does not exist and a length that is too large end the job with a message;
+// in a debug build all illegal arguments do, and so do puts, gets, memsets and requests before the
+// program has started as above. Puts, gets and waits may block, and then run
 // handlers. Addresses need no alignment; sizes are in bytes.
 #ifndef GASNET_H
 #define GASNET_H
@@ -222,7 +223,7 @@ AQ_API_INLINE int aq_api_memset_mapped(gex_TM_t tm, gasnet_node_t node, void *de
                                        size_t nbytes)
 {
     intptr_t shift;
-    if (!aq_api_mapped(tm, node, &shift))
+    if (!aq_api_mapped(tm, node, &shift) || __builtin_expect((ptrdiff_t)nbytes < 0, 0))
         return 0;
     memset(aq_api_shifted(dest, shift), val, nbytes);
     __atomic_thread_fence(__ATOMIC_RELEASE);

@@ -10,6 +10,7 @@
 
 #include "../core/access.h"
 #include "../core/am.h"
+#include "../core/bounds.h"
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
@@ -264,6 +265,7 @@ static void start_memset(gex_TM_t tm, gasnet_node_t node, memset_request_t *requ
 {
     if (AQ_CHECKS)
         aq_thread_check_context("gasnet_memset", "");
+    aq_bounds_rank("gasnet_memset", "node", node, tm->size);
     uint32_t jobrank = aq_tm_jobrank(tm, node);
     aq_access_t access = {"gasnet_memset", request->dest, request->nbytes, jobrank, 0, 0};
     if (!aq_access_fits(jobrank, 0, request->dest, request->nbytes) ||
@@ -312,13 +314,12 @@ struct aq_api_valget {
 
 struct aq_api_valget *aq_api_valget_start(gex_TM_t tm, gasnet_node_t node, void *src, size_t nbytes)
 {
-    AQ_CHECK(nbytes - 1 < sizeof(gex_RMA_Value_t),
-             "gasnet_get_nb_val: a value of %zu bytes; it may have 1 to 8", nbytes);
     struct aq_api_valget *pending = malloc(sizeof *pending);
     if (!pending)
         aq_fatal("gasnet_get_nb_val: out of memory");
     pending->value = 0;
-    void *dest = (void *)(uintptr_t)aq_api_value_bytes(&pending->value, nbytes);
+    void *dest =
+        (void *)(uintptr_t)aq_api_value_bytes("gasnet_get_nb_val", &pending->value, nbytes);
     pending->event = gex_RMA_GetNB(tm, dest, node, src, nbytes, 0);
     return pending;
 }

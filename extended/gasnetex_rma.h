@@ -32,7 +32,7 @@ AQ_API gex_Event_t aq_api_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, void 
 
 // Returns true if the memory of rank is mapped in this process, and sets *shift to the difference
 // of the addresses. Always false in a debug build, so that the library checks the arguments of each
-// put and get.
+// put and get. A rank that is not in the team makes the load fault, and the library tells that.
 AQ_API_INLINE int aq_api_mapped(gex_TM_t tm, gex_Rank_t rank, intptr_t *shift)
 {
 #ifdef GASNET_DEBUG
@@ -45,13 +45,19 @@ AQ_API_INLINE int aq_api_mapped(gex_TM_t tm, gex_Rank_t rank, intptr_t *shift)
 #endif
 }
 
+// End the job with a message: more than memory can hold; a value of no byte, or of more than 8.
+AQ_API void aq_api_length_refuse(size_t nbytes) __attribute__((noreturn, cold));
+AQ_API void aq_api_value_refuse(const char *call, size_t nbytes) __attribute__((noreturn, cold));
+
 // Copies nbytes. A copy of 2, 4 or 8 bytes is one move, which is atomic if both addresses are
-// aligned; larger copies pay one comparison for this.
+// aligned; larger copies pay one comparison for this, and one for lengths that are no length.
 AQ_API_INLINE void aq_api_copy(void *dest, const void *src, size_t nbytes)
 {
-    if (nbytes > 8)
+    if (nbytes > 8) {
+        if (__builtin_expect((ptrdiff_t)nbytes < 0, 0))
+            aq_api_length_refuse(nbytes);
         memcpy(dest, src, nbytes);
-    else if (nbytes == 8)
+    } else if (nbytes == 8)
         memcpy(dest, src, 8);
     else if (nbytes == 4)
         memcpy(dest, src, 4);
@@ -146,10 +152,11 @@ AQ_API_INLINE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank
 }
 
 // Puts and gets of values: the nbytes (1 to 8) low-order bytes of an integer.
-AQ_API_INLINE const void *aq_api_value_bytes(const gex_RMA_Value_t *value, size_t nbytes)
+AQ_API_INLINE const void *aq_api_value_bytes(const char *call, const gex_RMA_Value_t *value,
+                                             size_t nbytes)
 {
     if (nbytes - 1 >= sizeof *value)
-        __builtin_unreachable(); // illegal; the compiler learns the bounds of the copy
+        aq_api_value_refuse(call, nbytes); // the compiler learns the bounds of the copy
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     return (const char *)value + (sizeof *value - nbytes);
 #else
@@ -161,29 +168,31 @@ AQ_API_INLINE gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t ran
                                                      size_t nbytes, gex_Flags_t flags)
 {
     gex_RMA_Value_t value = 0;
-    gex_RMA_GetBlocking(tm, (void *)aq_api_value_bytes(&value, nbytes), rank, src, nbytes,
-                        flags & ~GEX_FLAG_IMMEDIATE);
+    gex_RMA_GetBlocking(tm, (void *)aq_api_value_bytes("gex_RMA_GetBlockingVal", &value, nbytes),
+                        rank, src, nbytes, flags & ~GEX_FLAG_IMMEDIATE);
     return value;
 }
 
 AQ_API_INLINE int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *dest,
                                          gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
-    return gex_RMA_PutBlocking(tm, rank, dest, aq_api_value_bytes(&value, nbytes), nbytes, flags);
+    return gex_RMA_PutBlocking(tm, rank, dest,
+                               aq_api_value_bytes("gex_RMA_PutBlockingVal", &value, nbytes), nbytes,
+                               flags);
 }
 
 AQ_API_INLINE int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
                                     size_t nbytes, gex_Flags_t flags)
 {
-    return gex_RMA_PutNBI(tm, rank, dest, aq_api_value_bytes(&value, nbytes), nbytes, GEX_EVENT_NOW,
-                          flags);
+    return gex_RMA_PutNBI(tm, rank, dest, aq_api_value_bytes("gex_RMA_PutNBIVal", &value, nbytes),
+                          nbytes, GEX_EVENT_NOW, flags);
 }
 
 AQ_API_INLINE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *dest,
                                            gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
-    return gex_RMA_PutNB(tm, rank, dest, aq_api_value_bytes(&value, nbytes), nbytes, GEX_EVENT_NOW,
-                         flags);
+    return gex_RMA_PutNB(tm, rank, dest, aq_api_value_bytes("gex_RMA_PutNBVal", &value, nbytes),
+                         nbytes, GEX_EVENT_NOW, flags);
 }
 
 // ---- barriers ----

@@ -74,24 +74,29 @@ void *gex_AD_QueryCData(gex_AD_t ad)
 
 // ---- operations ----
 
-static __attribute__((noinline)) aq_route_t route_of(const aq_team_t *team,
-                                                     const aq_api_atomic_t *atomic)
+static __attribute__((noinline)) aq_route_t route_of(gex_AD_t ad, const aq_api_atomic_t *atomic,
+                                                     bool implicit)
 {
+    const gex_TM_t tm = aq_domain_of(ad)->tm;
+    gex_Rank_t rank = atomic->rank;
     if (atomic->flags & GEX_FLAG_RANK_IS_JOBRANK)
-        return aq_team_route(
-            team, gex_TM_TranslateJobrankToRank((gex_TM_t)(uintptr_t)&team->head, atomic->rank));
-    return aq_team_route(team, atomic->rank);
+        rank = gex_TM_TranslateJobrankToRank(tm, rank);
+    if (rank == GEX_RANK_INVALID)
+        aq_ratomic_refuse_rank(ad, atomic, implicit);
+    return aq_team_route(aq_team_of(tm), rank);
 }
 
-static aq_atomic_target_t target_of(gex_AD_t ad, const aq_api_atomic_t *atomic)
+static aq_atomic_target_t target_of(gex_AD_t ad, const aq_api_atomic_t *atomic, bool implicit)
 {
+    aq_ratomic_check_rank(ad, atomic, implicit);
+
     const aq_team_t *team = aq_team_of(aq_domain_of(ad)->tm);
     aq_atomic_target_t target = {.jobrank = atomic->flags & GEX_FLAG_RANK_IS_JOBRANK
                                                 ? atomic->rank
                                                 : aq_team_jobrank(team, atomic->rank),
                                  .route = team->route};
     if (__builtin_expect(team->endpoints != NULL, 0))
-        target.route = route_of(team, atomic);
+        target.route = route_of(ad, atomic, implicit);
     return target;
 }
 
@@ -164,7 +169,7 @@ gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
     const uint64_t begin = aq_trace_begin(AQ_TRACE_ATOMIC);
     if (AQ_CHECKS)
         aq_ratomic_check("gex_AD_OpNB", ad, atomic);
-    const aq_atomic_target_t target = target_of(ad, atomic);
+    const aq_atomic_target_t target = target_of(ad, atomic, false);
     int reason;
     const outcome_t outcome = try_here(target, atomic, &reason);
     if (outcome == DONE) {
@@ -189,7 +194,7 @@ int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic)
     const uint64_t begin = aq_trace_begin(AQ_TRACE_ATOMIC);
     if (AQ_CHECKS)
         aq_ratomic_check("gex_AD_OpNBI", ad, atomic);
-    const aq_atomic_target_t target = target_of(ad, atomic);
+    const aq_atomic_target_t target = target_of(ad, atomic, true);
     int reason;
     const outcome_t outcome = try_here(target, atomic, &reason);
     if (outcome == DONE) {

@@ -17,6 +17,7 @@
 
 #include "../core/conduit.h"
 #include "../core/gasnetex_core.h"
+#include "../core/job.h"
 #include "../core/route.h"
 #include "gasnet_ratomic.h"
 
@@ -62,6 +63,19 @@ gex_OP_t aq_ratomic_ops_of(gex_DT_t dt);
 
 // Ends the job if a domain cannot be made with this type and these operations.
 void aq_ratomic_check_domain(gex_DT_t dt, gex_OP_t ops);
+
+// Ends the job: the rank is none of the domain's team.
+void aq_ratomic_refuse_rank(gex_AD_t ad, const aq_api_atomic_t *atomic, bool implicit)
+    __attribute__((noreturn, cold));
+
+// In every build: whether the rank is one of the team, or of the job.
+static inline void aq_ratomic_check_rank(gex_AD_t ad, const aq_api_atomic_t *atomic, bool implicit)
+{
+    const bool is_jobrank = atomic->flags & GEX_FLAG_RANK_IS_JOBRANK;
+    const gex_Rank_t size = is_jobrank ? aq_job.size : aq_domain_of(ad)->tm->size;
+    if (__builtin_expect(atomic->rank >= size, 0))
+        aq_ratomic_refuse_rank(ad, atomic, implicit);
+}
 
 // For debug builds: ends the job if an operation is not legal. call: gex_AD_OpNB or gex_AD_OpNBI.
 void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atomic);

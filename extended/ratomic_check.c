@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../core/access.h"
+#include "../core/bounds.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/team.h"
@@ -57,8 +58,7 @@ static gex_Rank_t check_rank(const char *call, const aq_domain_t *domain,
                  domain->tm->size);
         return atomic->rank;
     }
-    AQ_CHECK(atomic->rank < domain->tm->size, "%s: rank %u is not below the team's size %u", call,
-             atomic->rank, domain->tm->size);
+    aq_bounds_rank(call, "rank", atomic->rank, domain->tm->size);
     return aq_tm_jobrank(domain->tm, atomic->rank);
 }
 
@@ -117,6 +117,15 @@ static const char *call_name(bool implicit, gex_DT_t dt)
         {"gex_AD_OpNB_I64", "gex_AD_OpNBI_I64"}, {"gex_AD_OpNB_U64", "gex_AD_OpNBI_U64"},
         {"gex_AD_OpNB_FLT", "gex_AD_OpNBI_FLT"}, {"gex_AD_OpNB_DBL", "gex_AD_OpNBI_DBL"}};
     return names[__builtin_ctz(dt & 63 ? dt & 63 : 1)][implicit];
+}
+
+void aq_ratomic_refuse_rank(gex_AD_t ad, const aq_api_atomic_t *atomic, bool implicit)
+{
+    const char *call = call_name(implicit, atomic->dt);
+    const gex_Rank_t size = aq_domain_of(ad)->tm->size;
+    if (atomic->flags & GEX_FLAG_RANK_IS_JOBRANK)
+        aq_fatal("%s: job rank %u is not in the domain's team of %u", call, atomic->rank, size);
+    aq_bounds_refuse_rank(call, "rank", atomic->rank, size);
 }
 
 bool aq_ratomic_fits(aq_atomic_target_t target, const aq_api_atomic_t *atomic, int *reason)

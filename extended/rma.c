@@ -20,12 +20,6 @@
 #include "gasnetex_rma.h"
 #include "rma_probe.h"
 
-static void check_call(const char *call, gex_TM_t tm, gex_Rank_t rank)
-{
-    aq_thread_check_context(call, "");
-    AQ_CHECK(rank < tm->size, "%s: rank %u is not below the team's size %u", call, rank, tm->size);
-}
-
 static bool is_get(const aq_rma_op_t *op)
 {
     return op->access.kind == AQ_RMA_GET;
@@ -238,6 +232,17 @@ static unsigned stability_flags(const gex_Event_t *lc_opt)
     return lc_opt == GEX_EVENT_DEFER ? AQ_RMA_STABLE : 0;
 }
 
+void aq_api_length_refuse(size_t nbytes)
+{
+    aq_fatal("a put or get of %zu bytes is more than memory can hold (%lu bytes)", nbytes,
+             AQ_ADDRESS_SPACE);
+}
+
+void aq_api_value_refuse(const char *call, size_t nbytes)
+{
+    aq_fatal("%s: a value of %zu bytes; it may have 1 to 8", call, nbytes);
+}
+
 static aq_rma_t put_of(void *dest, const void *src, size_t nbytes, unsigned flags)
 {
     return (aq_rma_t){.remote = dest,
@@ -256,7 +261,8 @@ static aq_rma_t get_of(void *dest, void *src, size_t nbytes)
 static inline void op_aim(aq_rma_op_t *op, gex_TM_t tm, gex_Rank_t rank)
 {
     if (AQ_CHECKS)
-        check_call(op->call, tm, rank);
+        aq_thread_check_context(op->call, "");
+    aq_bounds_rank(op->call, "rank", rank, tm->size);
     op->rank = aq_tm_jobrank(tm, rank);
     op->route = aq_team_route(aq_team_of(tm), rank);
 }

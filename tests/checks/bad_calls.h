@@ -26,7 +26,11 @@ typedef struct bad_call {
 
 extern const bad_call_t bad_am_calls[], bad_prepare_calls[], bad_other_calls[], bad_start_calls[],
     bad_gasnet1_calls[], bad_ratomic_calls[], bad_vis_calls[], bad_kind_calls[], bad_coll_calls[],
-    bad_coll1_calls[], bad_gather_calls[], bad_team_calls[];
+    bad_coll1_calls[], bad_gather_calls[], bad_team_calls[], bad_number_calls[];
+
+// What a wrong rank leads to: the client's inline code does not know the name of its call.
+#define BAD_RANK(CALL, RANK)                                                                       \
+    "(" CALL "|a put, get or atomic): rank " RANK " is not below the team's size 2"
 
 // The job of two ranks: ranks, and the segment of the other rank.
 #define BAD_SEGMENT ((size_t)65536)

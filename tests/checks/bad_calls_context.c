@@ -389,13 +389,14 @@ static void far_rank(void)
 static const struct {
     const char *name, *words;
     void (*call)(void);
+    bad_end_t end;
 } places[] = {
-    {"before", "8 bytes", before},
-    {"after", "8 bytes", after},
-    {"crossing", "8 bytes", crossing},
-    {"nosegment", "8 bytes", without_segment},
-    {"rank", "rank 2 is not below the team's size 2", wrong_rank},
-    {"far-rank", "rank 4294967295 is not below the team's size 2", far_rank},
+    {"before", "8 bytes", before, BAD_FATAL},
+    {"after", "8 bytes", after, BAD_FATAL},
+    {"crossing", "8 bytes", crossing, BAD_FATAL},
+    {"nosegment", "8 bytes", without_segment, BAD_FATAL},
+    {"rank", "rank 2 is not below the team's size 2", wrong_rank, BAD_FATAL_ALWAYS},
+    {"far-rank", "rank 4294967295 is not below the team's size 2", far_rank, BAD_FATAL_ALWAYS},
 };
 enum { PLACES = sizeof places / sizeof places[0] };
 
@@ -409,7 +410,11 @@ const bad_call_t *bad_rma_call(size_t number)
     size_t p = number / RMA_CALLS;
     chosen = &rma_calls[number % RMA_CALLS];
     snprintf(name, sizeof name, "%s/%s", places[p].name, chosen->name);
-    snprintf(pattern, sizeof pattern, "%s: %s", chosen->function, places[p].words);
-    made = (bad_call_t){name, BAD_FATAL, 0, pattern, places[p].call, NULL, NULL};
+    if (places[p].end == BAD_FATAL)
+        snprintf(pattern, sizeof pattern, "%s: %s", chosen->function, places[p].words);
+    else // the client's inline code does not know the name of its call
+        snprintf(pattern, sizeof pattern, "(%s|a put, get or atomic): %s", chosen->function,
+                 places[p].words);
+    made = (bad_call_t){name, places[p].end, 0, pattern, places[p].call, NULL, NULL};
     return &made;
 }
