@@ -11,8 +11,9 @@
 // Buffers may be anywhere in memory and have any alignment. flags must be 0.
 //
 // nbytes is the size of one block, 0 or more; an array of blocks has one for each rank of the team,
-// in the order of the ranks. In a debug build (configure --enable-debug) illegal arguments, and
-// single-valued arguments that differ between ranks, end the job with a message.
+// in the order of the ranks. In every build a root that is not in the team, and more bytes than
+// memory can hold, end the job with a message; in a debug build (configure --enable-debug) all
+// illegal arguments do, and single-valued arguments that differ between ranks.
 #ifndef AQUEDUCT_COLL_H
 #define AQUEDUCT_COLL_H
 

@@ -3,6 +3,7 @@
 #include "coll.h"
 #include "format.h"
 
+#include "../core/bounds.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "gasnetex_rma.h"
@@ -13,9 +14,10 @@ static const char to_all[] = "gex_Coll_ReduceToAllNB";
 
 void aq_coll_check_call(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flags_t flags)
 {
-    aq_thread_check_context(name, "");
+    if (AQ_CHECKS)
+        aq_thread_check_context(name, "");
     AQ_CHECK(!aq_team_of(tm)->pair, "%s over a handle of gex_TM_Pair: it takes a team", name);
-    AQ_CHECK(root < tm->size, "%s: root %u is not below the team's size %u", name, root, tm->size);
+    aq_bounds_rank(name, "root", root, tm->size);
     AQ_CHECK(!flags, "%s: flags are %#x; there are none yet, pass 0", name, flags);
 }
 
@@ -38,12 +40,12 @@ gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const 
 {
     aq_job_need("gex_Coll_BroadcastNB");
     aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
-    if (AQ_CHECKS) {
-        aq_coll_check_call(broadcast, tm, root, flags);
+    aq_coll_check_call(broadcast, tm, root, flags);
+    aq_bounds_blocks(broadcast, "block", 1, nbytes);
+    if (AQ_CHECKS)
         aq_coll_check_same(
             coll, &(aq_coll_words_t){
                       .call = AQ_COLL_BROADCAST, .root = root, .unit = 1, .count = nbytes});
-    }
     const aq_coll_call_t call = {.kind = AQ_COLL_BROADCAST,
                                  .root = root,
                                  .dst = dst,
@@ -77,12 +79,11 @@ void aq_coll_check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t 
 {
     size_t size = aq_coll_type_size(dt);
     AQ_CHECK(size || dt == GEX_DT_USER, "%s: %#x is not a GEX_DT_* constant", name, dt);
-    AQ_CHECK(!size || dt_sz == size, "%s: dt_sz is %zu, but the size of %s is %zu", name, dt_sz,
-             aq_dt_name(dt), size);
+    if (__builtin_expect(size && dt_sz != size, 0))
+        aq_fatal("%s: dt_sz is %zu, but the size of %s is %zu", name, dt_sz, aq_dt_name(dt), size);
     AQ_CHECK(dt_sz, "%s: dt_sz is 0; give the size of the type", name);
     AQ_CHECK(dt_cnt, "%s: dt_cnt is 0; it takes at least one element", name);
-    AQ_CHECK(!dt_sz || dt_cnt <= SIZE_MAX / 2 / dt_sz,
-             "%s: %zu elements of %zu bytes are more than memory can hold", name, dt_cnt, dt_sz);
+    aq_bounds_blocks(name, "elements", dt_cnt, dt_sz);
 }
 
 gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
@@ -92,11 +93,10 @@ gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, cons
     aq_job_need("gex_Coll_ReduceToOneNB");
     aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
     gex_Coll_ReduceFn_t fn = aq_coll_find_operator(to_one, dt, op, user_op);
-    if (AQ_CHECKS) {
-        aq_coll_check_call(to_one, tm, root, flags);
-        aq_coll_check_elements(to_one, dt, dt_sz, dt_cnt);
+    aq_coll_check_call(to_one, tm, root, flags);
+    aq_coll_check_elements(to_one, dt, dt_sz, dt_cnt);
+    if (AQ_CHECKS)
         aq_coll_check_same(coll, &(aq_coll_words_t){AQ_COLL_TO_ONE, root, dt, op, dt_sz, dt_cnt});
-    }
     const aq_coll_call_t call = {.kind = AQ_COLL_TO_ONE,
                                  .root = root,
                                  .dst = dst,
@@ -116,11 +116,10 @@ gex_Event_t gex_Coll_ReduceToAllNB(gex_TM_t tm, void *dst, const void *src, gex_
     aq_job_need("gex_Coll_ReduceToAllNB");
     aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
     gex_Coll_ReduceFn_t fn = aq_coll_find_operator(to_all, dt, op, user_op);
-    if (AQ_CHECKS) {
-        aq_coll_check_call(to_all, tm, 0, flags);
-        aq_coll_check_elements(to_all, dt, dt_sz, dt_cnt);
+    aq_coll_check_call(to_all, tm, 0, flags);
+    aq_coll_check_elements(to_all, dt, dt_sz, dt_cnt);
+    if (AQ_CHECKS)
         aq_coll_check_same(coll, &(aq_coll_words_t){AQ_COLL_TO_ALL, 0, dt, op, dt_sz, dt_cnt});
-    }
     const aq_coll_call_t call = {.kind = AQ_COLL_TO_ALL,
                                  .dst = dst,
                                  .src = src,

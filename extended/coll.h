@@ -103,7 +103,8 @@ void aq_coll_tree_make(const aq_coll_map_t *map, aq_coll_shape_t shape, uint32_t
 
 // ---- arguments of calls: coll.c ----
 
-// Checks of debug builds that end the job with a message that names the call.
+// End the job with a message that names the call if a number is wrong; in a debug build also if
+// another argument is.
 void aq_coll_check_call(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flags_t flags);
 void aq_coll_check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t dt_cnt);
 // Returns the function of the client's operator, or of a built-in operator if it exists for the

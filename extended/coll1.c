@@ -4,6 +4,7 @@
 #include "coll.h"
 #include "gasnet_coll1.h"
 
+#include "../core/bounds.h"
 #include "../core/fatal.h"
 #include "../core/segment.h"
 
@@ -86,11 +87,6 @@ static void check_call(gex_TM_t tm, const aq_coll_call_t *call, int flags)
     const char *name = call_name(call->kind);
     aq_thread_check_context(name, "");
     AQ_CHECK(!aq_team_of(tm)->pair, "%s over a handle of gex_TM_Pair: it takes a team", name);
-    AQ_CHECK(call->root < tm->size, "%s: root %u is not below the team's size %u", name, call->root,
-             tm->size);
-    AQ_CHECK(call->count <= SIZE_MAX / 2 / tm->size,
-             "%s: %u blocks of %zu bytes are more than memory can hold", name, tm->size,
-             call->count);
     check_flags(name, flags);
     check_buffers(call, tm, flags);
     aq_coll_check_same(aq_coll_of(aq_team_of(tm)),
@@ -115,7 +111,10 @@ static void check_team(const char *name, gex_TM_t tm)
 
 static gasnet_coll_handle_t begin_call(gex_TM_t tm, const aq_coll_call_t *call, int flags)
 {
-    check_team(call_name(call->kind), tm);
+    const char *name = call_name(call->kind);
+    check_team(name, tm);
+    aq_bounds_rank(name, "root", call->root, tm->size);
+    aq_bounds_blocks(name, "blocks", tm->size, call->count);
     if (AQ_CHECKS)
         check_call(tm, call, flags);
     const unsigned sync = (flags & GASNET_COLL_IN_ALLSYNC ? AQ_COLL_SYNC_BEFORE : 0) |

@@ -4,6 +4,7 @@
 #include "aqueduct_coll.h"
 #include "coll.h"
 
+#include "../core/bounds.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
 
@@ -34,23 +35,22 @@ static void check_block_call(gex_TM_t tm, const aq_coll_call_t *call, gex_Flags_
 {
     const char *name = block_call_name(call->kind);
     aq_coll_check_call(name, tm, call->root, flags);
-    AQ_CHECK(call->count <= SIZE_MAX / 2 / tm->size,
-             "%s: %u blocks of %zu bytes are more than memory can hold", name, tm->size,
-             call->count);
+    aq_bounds_blocks(name, "blocks", tm->size, call->count);
     check_block_buffers(call, tm);
-    aq_coll_check_same(aq_coll_of(aq_team_of(tm)),
-                       &(aq_coll_words_t){.call = (int32_t)(AQ_COLL_CALL_BLOCKS +
-                                                            (unsigned)call->kind - AQ_COLL_SCATTER),
-                                          .root = call->root,
-                                          .unit = 1,
-                                          .count = call->count});
+    if (AQ_CHECKS)
+        aq_coll_check_same(
+            aq_coll_of(aq_team_of(tm)),
+            &(aq_coll_words_t){
+                .call = (int32_t)(AQ_COLL_CALL_BLOCKS + (unsigned)call->kind - AQ_COLL_SCATTER),
+                .root = call->root,
+                .unit = 1,
+                .count = call->count});
 }
 
 static gex_Event_t begin_blocks(gex_TM_t tm, const aq_coll_call_t *call, gex_Flags_t flags)
 {
     aq_job_need(block_call_name(call->kind));
-    if (AQ_CHECKS)
-        check_block_call(tm, call, flags);
+    check_block_call(tm, call, flags);
     return aq_coll_begin(aq_coll_of(aq_team_of(tm)), call, 0);
 }
 
@@ -98,7 +98,8 @@ static void check_scan(gex_TM_t tm, const aq_coll_words_t *words, gex_Flags_t fl
     const char *name = scan_call_name(words->call);
     aq_coll_check_call(name, tm, 0, flags);
     aq_coll_check_elements(name, (gex_DT_t)words->dt, words->unit, words->count);
-    aq_coll_check_same(aq_coll_of(aq_team_of(tm)), words);
+    if (AQ_CHECKS)
+        aq_coll_check_same(aq_coll_of(aq_team_of(tm)), words);
 }
 
 // words: kind, type, operator, size of an element and number of elements. call has the rest.
@@ -111,8 +112,7 @@ static gex_Event_t begin_scan(gex_TM_t tm, const aq_coll_words_t *words, aq_coll
     call->unit = words->unit;
     call->count = words->count;
     call->fn = aq_coll_find_operator(name, (gex_DT_t)words->dt, (gex_OP_t)words->op, user_op);
-    if (AQ_CHECKS)
-        check_scan(tm, words, flags);
+    check_scan(tm, words, flags);
     return aq_coll_begin(aq_coll_of(aq_team_of(tm)), call, 0);
 }
 

@@ -8,8 +8,9 @@
 // outstanding. Several threads may make these calls at the same time over different teams, but not
 // over one team. The event completes when this rank's output is complete and its input may be
 // reused; the library uses the buffers until then. Buffers may be anywhere in memory. flags must be
-// 0. In a debug build (configure --enable-debug) illegal arguments, and single-valued arguments
-// that differ between ranks, end the job with a message. The collectives of GASNet-1
+// 0. In every build a root that is not in the team, and more bytes than memory can hold, end the
+// job with a message; in a debug build (configure --enable-debug) all illegal arguments do, and
+// single-valued arguments that differ between ranks. The collectives of GASNet-1
 // (gasnet_coll1.h) come with this header.
 #ifndef GASNET_COLL_H
 #define GASNET_COLL_H

@@ -152,6 +152,9 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
         aq_split_check_parent(CALL, parent_tm);
     if (flags & AQ_SPLIT_SIZE_QUERY)
         return numargs ? AQ_SPLIT_SCRATCH_BYTES : 0;
+    if (numargs > (size_t)parent_tm->size * GASNET_MAXEPS)
+        aq_fatal(CALL ": a list of %zu members is more than the endpoints that %u ranks can have",
+                 numargs, parent_tm->size);
     const bool member = numargs && num_new_tms;
     aq_wish_t *all =
         aq_split_gather(CALL, list.parent, member ? own_wish(&list) : (aq_wish_t){.color = -1});

@@ -50,7 +50,7 @@ static inline bool aq_vis_keeps_source(const aq_vis_t *vis)
     return !vis->is_get && !(vis->flags & GEX_FLAG_ENABLE_LEAF_LC);
 }
 
-// For debug builds: ends the job if the description is wrong.
+// Ends the job if a number of the description is wrong; in a debug build, if anything is.
 void aq_vis_check(const aq_vis_t *vis);
 
 // Whether the target has all remote pieces, of which there is at least one. If not, *wrong is the
@@ -144,7 +144,7 @@ static inline bool aq_vis_cursor_is_last(const aq_vis_cursor_t *cursor)
     return cursor->kind == AQ_VIS_STRIDED ? !cursor->shape.dims : cursor->next == cursor->count;
 }
 
-// Bytes that a side describes.
+// Bytes that a side describes; SIZE_MAX: they are more than a number holds.
 size_t aq_vis_side_bytes(const aq_vis_side_t *side);
 
 // ---- copies ----

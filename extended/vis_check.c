@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks of non-contiguous transfers: of descriptions, in debug builds; of remote addresses.
+// Checks of non-contiguous transfers: of the numbers of descriptions; of overlaps, in debug builds;
+// of remote addresses.
 #include <stdlib.h>
 
+#include "../core/bounds.h"
 #include "../core/fatal.h"
 #include "../core/segment.h"
 #include "../core/team.h"
@@ -115,13 +117,20 @@ bool aq_vis_fits(const aq_vis_t *vis, uint32_t jobrank, aq_access_t *wrong)
 
 void aq_vis_check(const aq_vis_t *vis)
 {
-    size_t remote = aq_vis_side_bytes(&vis->remote), local = aq_vis_side_bytes(&vis->local);
-    aq_thread_check_context(vis->call, "");
-    if (vis->remote.kind == AQ_VIS_STRIDED && !remote)
+    const bool is_grid = vis->remote.kind == AQ_VIS_STRIDED; // both sides have the same blocks
+    const size_t remote = aq_vis_side_bytes(&vis->remote);
+    const size_t local = is_grid ? remote : aq_vis_side_bytes(&vis->local);
+    if (AQ_CHECKS)
+        aq_thread_check_context(vis->call, "");
+    if (is_grid && !remote)
         return; // then team, rank and addresses are ignored
-    AQ_CHECK(vis->rank < vis->tm->size, "%s: rank %u is not below the team's size %u", vis->call,
-             vis->rank, vis->tm->size);
-    AQ_CHECK(remote == local, "%s: the remote side (rank %u) has %zu bytes, the local one %zu",
-             vis->call, vis->rank, remote, local);
-    check_overlap(vis->call, vis->is_get ? &vis->local : &vis->remote);
+    aq_bounds_rank(vis->call, "rank", vis->rank, vis->tm->size);
+    if (__builtin_expect(remote != local, 0))
+        aq_fatal("%s: the remote side (rank %u) has %zu bytes, the local one %zu", vis->call,
+                 vis->rank, remote, local);
+    if (__builtin_expect(remote > AQ_ADDRESS_SPACE, 0))
+        aq_fatal("%s: the pieces have more bytes than memory can hold (%lu)", vis->call,
+                 AQ_ADDRESS_SPACE);
+    if (AQ_CHECKS)
+        check_overlap(vis->call, vis->is_get ? &vis->local : &vis->remote);
 }

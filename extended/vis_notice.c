@@ -9,6 +9,7 @@
 #include "../core/access.h"
 #include "../core/am_carried.h"
 #include "../core/arg64.h"
+#include "../core/bounds.h"
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
@@ -27,10 +28,8 @@ void gex_VIS_SetPeerCompletionHandler(gex_AM_Index_t handler, const void *source
     AQ_CHECK(!handler || handler >= GEX_AM_INDEX_BASE,
              "gex_VIS_SetPeerCompletionHandler: handler index %u is below GEX_AM_INDEX_BASE (%d)",
              handler, GEX_AM_INDEX_BASE);
-    AQ_CHECK(!handler || nbytes <= GEX_VIS_MAX_PEERCOMPLETION,
-             "gex_VIS_SetPeerCompletionHandler: %zu bytes are more than "
-             "GEX_VIS_MAX_PEERCOMPLETION (%zu)",
-             nbytes, GEX_VIS_MAX_PEERCOMPLETION);
+    if (handler)
+        aq_bounds_bytes("gex_VIS_SetPeerCompletionHandler", nbytes, GEX_VIS_MAX_PEERCOMPLETION);
     armed = (aq_vis_notice_t){handler, source_addr, nbytes};
 }
 

@@ -106,13 +106,30 @@ void aq_vis_cursor_skip_rows(aq_vis_cursor_t *c, size_t rows)
     aq_vis_cursor_skip(c, c->left);
 }
 
+// SIZE_MAX stands for all numbers that are too large.
+static size_t product_of(size_t a, size_t b)
+{
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
 // If blocks have no bytes, the client may pass no array of steps.
 static size_t grid_bytes(const aq_vis_side_t *side)
 {
     size_t product = side->nbytes;
     for (size_t i = 0; product && i < side->count; i++)
-        product *= side->steps[i];
+        product = product_of(product, side->steps[i]);
     return product;
+}
+
+static size_t vector_bytes(const aq_vis_side_t *side)
+{
+    const gex_Memvec_t *list = side->list;
+    size_t sum = 0;
+    for (size_t i = 0; i < side->count; i++)
+        if (__builtin_add_overflow(sum, list[i].gex_len, &sum))
+            return SIZE_MAX;
+    return sum;
 }
 
 size_t aq_vis_side_bytes(const aq_vis_side_t *side)
@@ -120,10 +137,6 @@ size_t aq_vis_side_bytes(const aq_vis_side_t *side)
     if (side->kind == AQ_VIS_STRIDED)
         return grid_bytes(side);
     if (side->kind == AQ_VIS_INDEXED)
-        return side->count * side->nbytes;
-    size_t sum = 0;
-    const gex_Memvec_t *list = side->list;
-    for (size_t i = 0; i < side->count; i++)
-        sum += list[i].gex_len;
-    return sum;
+        return product_of(side->count, side->nbytes);
+    return vector_bytes(side);
 }

@@ -122,10 +122,9 @@ static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
 static outcome_t start_near(const aq_vis_t *vis, start_t *start)
 {
     start->notice = aq_vis_notice_take();
-    if (AQ_CHECKS) {
-        aq_vis_check(vis);
+    aq_vis_check(vis);
+    if (AQ_CHECKS)
         check_notice(vis, &start->notice);
-    }
     bool nothing = is_nothing(&vis->remote), tell = start->notice.handler && !vis->is_get;
     if (nothing && !tell)
         return DONE;

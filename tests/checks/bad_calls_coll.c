@@ -128,7 +128,7 @@ static void both_types(void)
 #define SAME "the members of a team have to make the same collective calls in the same order, but "
 
 const bad_call_t bad_coll_calls[] = {
-    {"coll-broadcast-root", BAD_FATAL, 0,
+    {"coll-broadcast-root", BAD_FATAL_ALWAYS, 0,
      "gex_Coll_BroadcastNB: root 2 is not below the team's size 2", broadcast_root, NULL, NULL},
     {"coll-broadcast-pair", BAD_FATAL, 0,
      "gex_Coll_BroadcastNB over a handle of gex_TM_Pair: it takes a team", broadcast_pair, NULL,
@@ -139,9 +139,9 @@ const bad_call_t bad_coll_calls[] = {
      NULL},
     {"coll-all-flags", BAD_FATAL, 0, "gex_Coll_ReduceToAllNB: flags are 0x1", all_flags, NULL,
      NULL},
-    {"coll-one-root", BAD_FATAL, 0, "gex_Coll_ReduceToOneNB: root 7 is not below the team's size 2",
-     one_root, NULL, NULL},
-    {"coll-one-size", BAD_FATAL, 0,
+    {"coll-one-root", BAD_FATAL_ALWAYS, 0,
+     "gex_Coll_ReduceToOneNB: root 7 is not below the team's size 2", one_root, NULL, NULL},
+    {"coll-one-size", BAD_FATAL_ALWAYS, 0,
      "gex_Coll_ReduceToOneNB: dt_sz is 8, but the size of GEX_DT_I32 is 4", one_size, NULL, NULL},
     {"coll-one-count", BAD_FATAL, 0, "gex_Coll_ReduceToOneNB: dt_cnt is 0", one_count, NULL, NULL},
     {"coll-one-real-bits", BAD_FATAL_ALWAYS, 0,

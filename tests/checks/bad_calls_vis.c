@@ -88,9 +88,9 @@ static void put_handler(gex_Token_t token)
 }
 
 const bad_call_t bad_vis_calls[] = {
-    {"vis-put-rank", BAD_FATAL, 0, "gex_VIS_StridedPutNB: rank 2 is not below the team's size 2",
-     put_rank, NULL, NULL},
-    {"vis-get-rank", BAD_FATAL, 0,
+    {"vis-put-rank", BAD_FATAL_ALWAYS, 0,
+     "gex_VIS_StridedPutNB: rank 2 is not below the team's size 2", put_rank, NULL, NULL},
+    {"vis-get-rank", BAD_FATAL_ALWAYS, 0,
      "gex_VIS_VectorGetBlocking: rank 2 is not below the team's size 2", get_rank, NULL, NULL},
     {"vis-put-overlap", BAD_FATAL, 0,
      "gex_VIS_StridedPutBlocking: the destination overlaps itself: 8 bytes at 0x", put_overlap,
@@ -104,10 +104,10 @@ const bad_call_t bad_vis_calls[] = {
     {"vis-get-before", BAD_FATAL, 0,
      "gex_VIS_StridedGetNB: 8 bytes at 0x[0-9a-f]+ are not inside the segment of rank 1",
      get_before, NULL, NULL},
-    {"vis-vector-sizes", BAD_FATAL, 0,
+    {"vis-vector-sizes", BAD_FATAL_ALWAYS, 0,
      "gex_VIS_VectorPutNBI: the remote side \\(rank 1\\) has 16 bytes, the local one 24",
      vector_sizes, NULL, NULL},
-    {"vis-indexed-sizes", BAD_FATAL, 0,
+    {"vis-indexed-sizes", BAD_FATAL_ALWAYS, 0,
      "gex_VIS_IndexedGetBlocking: the remote side \\(rank 1\\) has 8 bytes, the local one 16",
      indexed_sizes, NULL, NULL},
     {"vis-peer-get", BAD_FATAL, 0,
@@ -116,9 +116,8 @@ const bad_call_t bad_vis_calls[] = {
     {"vis-peer-immediate", BAD_FATAL, 0,
      "gex_VIS_VectorPutNB: GEX_FLAG_IMMEDIATE does not go with gex_VIS_SetPeerCompletionHandler",
      peer_immediate, NULL, NULL},
-    {"vis-peer-bytes", BAD_FATAL, 0,
-     "gex_VIS_SetPeerCompletionHandler: 257 bytes are more than GEX_VIS_MAX_PEERCOMPLETION "
-     "\\(256\\)",
+    {"vis-peer-bytes", BAD_FATAL_ALWAYS, 0,
+     "gex_VIS_SetPeerCompletionHandler: a payload of 257 bytes is more than the limit of 256",
      peer_bytes, NULL, NULL},
     {"vis-peer-index", BAD_FATAL, 0,
      "gex_VIS_SetPeerCompletionHandler: handler index 63 is below GEX_AM_INDEX_BASE \\(64\\)",
