@@ -283,6 +283,11 @@ int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
             GASNET_ERR_BAD_ARG,
             "gex_EP_RegisterHandlers: endpoint %u has no capability for active messages",
             ep->index);
+    if (count > AQ_HANDLERS - GEX_AM_INDEX_BASE)
+        return refuse_endpoint(GASNET_ERR_BAD_ARG,
+                               "gex_EP_RegisterHandlers: a table of more than %u entries, which an "
+                               "endpoint does not have",
+                               AQ_HANDLERS - GEX_AM_INDEX_BASE);
     for (size_t i = 0; i < count && result == GASNET_OK; i++)
         result = check_entry(&table[i], i);
     if (result != GASNET_OK)

@@ -17,7 +17,16 @@ static int refuse_segment(int error, const char *what, unsigned long value)
     return error;
 }
 
-static int check_create(uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
+static int refuse_range(gex_Addr_t address, uintptr_t length)
+{
+    if (gex_System_GetVerboseErrors())
+        aq_log_error("gex_Segment_Create: %lu bytes at %p are more than the address space of a "
+                     "process holds (%lu bytes)",
+                     length, address, AQ_ADDRESS_SPACE);
+    return GASNET_ERR_BAD_ARG;
+}
+
+static int check_create(gex_Addr_t address, uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 {
     if (kind != GEX_MK_HOST)
         return refuse_segment(
@@ -29,6 +38,8 @@ static int check_create(uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
         return refuse_segment(GASNET_ERR_BAD_ARG,
                               "gex_Segment_Create: the length is %lu bytes; give 1 at least",
                               length);
+    if (length > AQ_ADDRESS_SPACE || length > UINTPTR_MAX - (uintptr_t)address)
+        return refuse_range(address, length);
     if (flags)
         return refuse_segment(GASNET_ERR_BAD_ARG,
                               "gex_Segment_Create: flags are 0x%lx and have to be 0", flags);
@@ -39,7 +50,7 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
                        uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 {
     aq_job_need("gex_Segment_Create");
-    int result = check_create(length, kind, flags);
+    int result = check_create(address, length, kind, flags);
     if (result != GASNET_OK)
         return result;
     struct gex_segment new = {.client = client, .addr = address, .size = length};

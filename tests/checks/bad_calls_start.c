@@ -124,10 +124,10 @@ static void register_same(void)
 
 static void register_full(void)
 {
-    gex_AM_Entry_t table[193];
-    for (size_t i = 0; i < 193; i++)
+    gex_AM_Entry_t table[192];
+    for (size_t i = 0; i < 192; i++)
         table[i] = good(0);
-    bad_returned(gex_EP_RegisterHandlers(bad_ep, table, 193), GASNET_ERR_BAD_ARG);
+    bad_returned(gex_EP_RegisterHandlers(bad_ep, table, 192), GASNET_ERR_BAD_ARG);
 }
 
 static void register_null(void)
