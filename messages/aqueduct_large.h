@@ -87,9 +87,9 @@ AQ_API int gasnetx_Large_Register(const gasnetx_large_entry_t *table, size_t cou
 
 // Sends a message, and blocks until src may be changed: at once if the data went with the header
 // (nbytes is up to GASNET_MSG_EAGER), else when the receiver has fetched or dropped them. params
-// may be NULL. GASNET_ERR_BAD_ARG: no such rank; params are wrong; called in a handler or
-// completion function of a large message. Waits while the receiver has no room for the header
-// (GASNET_MSG_MEMORY). Runs handlers.
+// may be NULL. GASNET_ERR_BAD_ARG: no such rank; too many bytes; params are wrong; called in a
+// handler or completion function of a large message. Waits while the receiver has no room for the
+// header (GASNET_MSG_MEMORY). Runs handlers.
 AQ_API int gasnetx_Large_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *src,
                               size_t nbytes, const gasnetx_params_t *params);
 

@@ -61,7 +61,8 @@ typedef struct gasnetx_request *gasnetx_Request_t;
 
 // Sends nbytes to a rank of a team, and blocks until src may be changed: at once for a short
 // message, which does not mean that it was received, and when the message was received for a longer
-// one, or if the receiver has no room. GASNET_ERR_BAD_ARG: no such rank or tag.
+// one, or if the receiver has no room. GASNET_ERR_BAD_ARG: no such rank or
+// tag, or more bytes than memory can hold.
 AQ_API int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
                             size_t nbytes);
 
@@ -192,7 +193,8 @@ AQ_API int gasnetx_Msg_Counts(gasnetx_msg_counts_t *counts);
 AQ_API int gasnetx_Request_Make(uint32_t count, gasnetx_Request_t *request);
 
 // One operation more, or one that is complete. Any thread, also in a handler; do not block.
-// GASNET_ERR_BAD_ARG: the request is not one of gasnetx_Request_Make, or is complete.
+// GASNET_ERR_BAD_ARG: the request is not one of gasnetx_Request_Make, is complete, or has
+// UINT32_MAX operations already.
 AQ_API int gasnetx_Request_Add(gasnetx_Request_t request);
 AQ_API int gasnetx_Request_Complete(gasnetx_Request_t request);
 

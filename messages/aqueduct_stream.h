@@ -168,7 +168,8 @@ typedef struct gasnetx_stream_spec {
 } gasnetx_stream_spec_t;
 
 // The parent of a rank in a tree of `size` ranks with `arity` children for each inner rank, whose
-// root is rank `root`; GASNETX_STREAM_ROOT for the root. arity 0 counts as 1. Needs no job.
+// root is rank `root`; GASNETX_STREAM_ROOT for the root. arity 0 counts as 1. Needs no job. A rank
+// or root that is not below size ends the process with a message.
 AQ_API gex_Rank_t gasnetx_Stream_TreeParent(gex_Rank_t rank, gex_Rank_t size, gex_Rank_t root,
                                             gex_Rank_t arity);
 

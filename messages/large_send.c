@@ -101,7 +101,9 @@ static int send_check(const char *name, const aq_msg_call_t *call, const gasnetx
     const int error = aq_large_check(name, call->tm, call->rank, params);
     if (error)
         return error;
-    return call->bytes && !call->memory ? aq_msg_refuse(name, "the data are NULL") : GASNET_OK;
+    if (call->bytes && !call->memory)
+        return aq_msg_refuse(name, "the data are NULL");
+    return aq_msg_check_bytes(name, call->bytes);
 }
 
 static aq_leave_t leave_decide(const aq_msg_call_t *call)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/bounds.h"
 #include "../core/fatal.h"
 #include "large.h"
 #include "params.h"
@@ -66,6 +67,8 @@ static bool functions_add(function_t *all, const gasnetx_large_entry_t *table, s
 int gasnetx_Large_Register(const gasnetx_large_entry_t *table, size_t count)
 {
     aq_job_need("gasnetx_Large_Register");
+    if (!aq_bounds_product_fits(count, sizeof *table))
+        return aq_msg_refuse("gasnetx_Large_Register", "memory cannot hold a table of this size");
     for (size_t i = 0; i < count; i++) {
         const char *wrong = entry_wrong(&table[i]);
         if (wrong)

@@ -229,6 +229,7 @@ bool aq_request_cookie_take(uint32_t jobrank, aq_cookie_t cookie);
 
 // Checks the arguments of a call. GASNET_ERR_BAD_ARG: logged if the client wants that.
 int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive);
+int aq_msg_check_bytes(const char *call, size_t nbytes); // of a send
 
 // Returns GASNET_ERR_BAD_ARG, and logs why if the client wants that.
 int aq_msg_refuse(const char *call, const char *why);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of arguments.
+#include "../core/bounds.h"
 #include "../core/fatal.h"
 #include "msg.h"
 
@@ -10,10 +11,19 @@ int aq_msg_refuse(const char *call, const char *why)
     return GASNET_ERR_BAD_ARG;
 }
 
-static bool rank_is_valid(gex_TM_t tm, gex_Rank_t rank, bool is_receive)
+static int refuse_rank(const char *call, gex_TM_t tm, gex_Rank_t rank, gex_Rank_t size)
+{
+    if (gex_System_GetVerboseErrors())
+        aq_log_error("%s: rank %u is not below the %s's size %u", call, rank,
+                     tm == GEX_TM_INVALID ? "job" : "team", size);
+    return GASNET_ERR_BAD_ARG;
+}
+
+static int check_rank(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_receive)
 {
     const gex_Rank_t size = tm == GEX_TM_INVALID ? aq_job_present() : gex_TM_QuerySize(tm);
-    return rank < size || (is_receive && rank == GASNETX_ANY_RANK);
+    const bool is_valid = rank < size || (is_receive && rank == GASNETX_ANY_RANK);
+    return is_valid ? GASNET_OK : refuse_rank(call, tm, rank, size);
 }
 
 int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive)
@@ -23,9 +33,17 @@ int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, b
         aq_thread_check_context(call, "");
     if (tm == GEX_TM_INVALID ? !is_receive : aq_team_of(tm)->pair)
         return aq_msg_refuse(call, "messages go to a rank of a team, and this is none");
-    if (!rank_is_valid(tm, rank, is_receive))
-        return aq_msg_refuse(call, "the team has no such rank");
     if (tag > GASNETX_TAG_MAX && !(is_receive && tag == GASNETX_ANY_TAG))
         return aq_msg_refuse(call, "tags are 0 to GASNETX_TAG_MAX");
-    return GASNET_OK;
+    return check_rank(call, tm, rank, is_receive);
+}
+
+int aq_msg_check_bytes(const char *call, size_t nbytes)
+{
+    if (nbytes <= AQ_ADDRESS_SPACE)
+        return GASNET_OK;
+    if (gex_System_GetVerboseErrors())
+        aq_log_error("%s: a message of %zu bytes is more than memory can hold (%lu bytes)", call,
+                     nbytes, AQ_ADDRESS_SPACE);
+    return GASNET_ERR_BAD_ARG;
 }

@@ -236,6 +236,12 @@ static aq_msg_call_t call_of(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const v
     return (aq_msg_call_t){tm, rank, tag, true, false, (void *)(uintptr_t)src, nbytes};
 }
 
+static int send_check(const char *name, const aq_msg_call_t *call)
+{
+    const int error = aq_msg_check(name, call->tm, call->rank, call->tag, false);
+    return error ? error : aq_msg_check_bytes(name, call->bytes);
+}
+
 // NULL: the message has left as a whole.
 static gasnetx_Request_t message_send(const aq_msg_call_t *call, const leave_t *leave)
 {
@@ -252,10 +258,10 @@ static gasnetx_Request_t message_send(const aq_msg_call_t *call, const leave_t *
 int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes,
                        gasnetx_Request_t *request)
 {
-    const int error = aq_msg_check("gasnetx_Msg_SendNB", tm, rank, tag, false);
+    const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
+    const int error = send_check("gasnetx_Msg_SendNB", &call);
     if (error)
         return error;
-    const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
     leave_t leave;
     leave_decide(&call, &leave);
     if (leave.how == AQ_LEAVE_REFUSED)
@@ -266,10 +272,10 @@ int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *s
 
 int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes)
 {
-    const int error = aq_msg_check("gasnetx_Msg_Send", tm, rank, tag, false);
+    const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
+    const int error = send_check("gasnetx_Msg_Send", &call);
     if (error)
         return error;
-    const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
     leave_t leave;
     while (leave_decide(&call, &leave), leave.how == AQ_LEAVE_REFUSED)
         aq_msg_room_await(leave.jobrank, AQ_MSG_COST);
@@ -280,10 +286,10 @@ int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src
 int gasnetx_Msg_SendInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes,
                          gasnetx_Request_t *request)
 {
-    const int error = aq_msg_check("gasnetx_Msg_SendInit", tm, rank, tag, false);
+    aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
+    const int error = send_check("gasnetx_Msg_SendInit", &call);
     if (error)
         return error;
-    aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
     call.persistent = true;
     *request = aq_request_new(&call);
     return GASNET_OK;

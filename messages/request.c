@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests: their life, and the calls that wait for them.
-#include <limits.h>
 #include <stdlib.h>
 
 #include "../core/fatal.h"
@@ -154,36 +153,41 @@ int gasnetx_Request_Make(uint32_t count, gasnetx_Request_t *request)
     return GASNET_OK;
 }
 
-// Changes the number of operations, unless the request is complete. Returns the new number, or
-// UINT_MAX: it is complete, or not one of the client's.
-static unsigned pending_change(gasnetx_Request_t request, int change)
+// Changes the number of operations, unless the request is complete or has as many as `most`.
+// Returns the number before, or 0: it is complete, or not one of the client's.
+static uint32_t pending_change(gasnetx_Request_t request, int change, uint32_t most)
 {
     if (!request || !request->counts)
-        return UINT_MAX;
+        return 0;
     unsigned pending = atomic_load_explicit(&request->pending, memory_order_relaxed);
-    do
-        if (!pending)
-            return UINT_MAX;
-    while (!atomic_compare_exchange_weak_explicit(&request->pending, &pending,
+    while (pending && pending != most &&
+           !atomic_compare_exchange_weak_explicit(&request->pending, &pending,
                                                   pending + (unsigned)change, memory_order_acq_rel,
-                                                  memory_order_relaxed));
-    return pending + (unsigned)change;
+                                                  memory_order_relaxed)) {
+    }
+    return pending;
+}
+
+static int pending_refuse(const char *call)
+{
+    return aq_msg_refuse(call, "the request is complete, or of another kind");
 }
 
 int gasnetx_Request_Add(gasnetx_Request_t request)
 {
-    return pending_change(request, 1) == UINT_MAX
-               ? aq_msg_refuse("gasnetx_Request_Add", "the request is complete, or of another kind")
-               : GASNET_OK;
+    static const char call[] = "gasnetx_Request_Add";
+    const uint32_t before = pending_change(request, 1, UINT32_MAX);
+    if (before == UINT32_MAX)
+        return aq_msg_refuse(call, "the request has 4294967295 operations, and takes no more");
+    return before ? GASNET_OK : pending_refuse(call);
 }
 
 int gasnetx_Request_Complete(gasnetx_Request_t request)
 {
-    const unsigned left = pending_change(request, -1);
-    if (left == UINT_MAX)
-        return aq_msg_refuse("gasnetx_Request_Complete",
-                             "the request is complete, or of another kind");
-    if (!left)
+    const uint32_t before = pending_change(request, -1, 0);
+    if (!before)
+        return pending_refuse("gasnetx_Request_Complete");
+    if (before == 1)
         aq_request_complete(request);
     return GASNET_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "../core/bounds.h"
 #include "../core/fatal.h"
 #include "../other/base/minmax.h"
 
@@ -56,6 +57,8 @@ static bool entries_collide(const gasnetx_stream_entry_t *a, const gasnetx_strea
 const char *aq_stream_entries_check(const gasnetx_stream_entry_t *entries, size_t count)
 {
     const char *why = NULL;
+    if (!aq_bounds_product_fits(count, sizeof *entries))
+        return "memory cannot hold a table of so many handlers";
     for (size_t i = 0; i < count && !why; i++) {
         why = entry_check(&entries[i]);
         for (size_t k = 0; k < i && !why; k++)

@@ -315,11 +315,13 @@ void aq_stream_group_entries(uint32_t id, gasnetx_stream_entry_t *up, gasnetx_st
 
 // ---- the call ----
 
-// Returns NULL if the operator is wrong.
+// Returns NULL if the operator is wrong, or the count is not that of the bytes.
 static gex_Coll_ReduceFn_t operator_of(const gasnetx_stream_group_t *group)
 {
     const bool of_user = group->op == GEX_OP_USER || group->op == GEX_OP_USER_NC;
     const size_t unit = of_user ? 0 : aq_coll_type_size(group->dt);
+    if (group->count > group->nbytes)
+        return NULL;
     if (of_user)
         return group->count && group->nbytes % group->count ? NULL : group->fn;
     return unit * group->count == group->nbytes ? aq_coll_operator(group->dt, group->op) : NULL;

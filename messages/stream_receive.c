@@ -185,8 +185,8 @@ static aq_stream_load_t credit_take(gasnetx_Stream_t stream, aq_stream_edge_t *e
     aq_stream_load_t credit = {0, 0};
     edge->handled.messages += load.messages;
     edge->handled.bytes += load.bytes;
-    if (edge->handled.messages >= (stream->keep.messages + 1) / 2 ||
-        edge->handled.bytes >= (stream->keep.bytes + 1) / 2) {
+    if (edge->handled.messages >= stream->keep.messages - stream->keep.messages / 2 ||
+        edge->handled.bytes >= stream->keep.bytes - stream->keep.bytes / 2) {
         credit = edge->handled;
         edge->handled = (aq_stream_load_t){0, 0};
     }

@@ -4,15 +4,20 @@
 
 #include <stdlib.h>
 
+#include "../core/bounds.h"
 #include "../core/fatal.h"
 
 gex_Rank_t gasnetx_Stream_TreeParent(gex_Rank_t rank, gex_Rank_t size, gex_Rank_t root,
                                      gex_Rank_t arity)
 {
-    const gex_Rank_t place = (rank + size - root) % size;
+    static const char call[] = "gasnetx_Stream_TreeParent";
+    aq_bounds_rank(call, "rank", rank, size);
+    aq_bounds_rank(call, "root", root, size);
+    const gex_Rank_t place = rank >= root ? rank - root : rank + (size - root);
     if (!place)
         return GASNETX_STREAM_ROOT;
-    return ((place - 1) / (arity ? arity : 1) + root) % size;
+    const gex_Rank_t parent = (place - 1) / (arity ? arity : 1);
+    return parent < size - root ? parent + root : parent - (size - root);
 }
 
 static bool is_member(const gex_Rank_t *parents, gex_Rank_t rank)
