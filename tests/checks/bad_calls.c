@@ -112,10 +112,10 @@ static void register_handlers(void)
 
 // ---- modes ----
 
-static const bad_call_t *const tables[] = {bad_am_calls,    bad_prepare_calls, bad_other_calls,
-                                           bad_start_calls, bad_gasnet1_calls, bad_ratomic_calls,
-                                           bad_vis_calls,   bad_kind_calls,    bad_coll_calls,
-                                           bad_coll1_calls, bad_gather_calls,  bad_team_calls};
+static const bad_call_t *const tables[] = {
+    bad_am_calls,      bad_prepare_calls, bad_other_calls, bad_start_calls, bad_gasnet1_calls,
+    bad_ratomic_calls, bad_vis_calls,     bad_kind_calls,  bad_coll_calls,  bad_coll1_calls,
+    bad_gather_calls,  bad_team_calls,    bad_number_calls};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
 // Calls visit with each mode until it returns non-zero.

@@ -3,8 +3,12 @@
 # bad-calls: messages about wrong calls. In a debug build each wrong call of bad_calls ends the job
 # with one message that names the function, the values, the limits and the rank. Calls that return
 # an error code do so in every build.
-#   check-bad-calls.sh [PATTERN ...]     only the modes whose names match one of the shell patterns
+#   check-bad-calls.sh START [PATTERN ...]
+# START: the function or command that starts jobs ('gasnetrun_smp -n', on_udp). Only the modes whose
+# names match one of the shell patterns.
 set -u
+start=$1
+shift
 . "$AQ_SRC/tests/run-functions.sh"
 . "$AQ_SRC/tests/checks/check-functions.sh"
 
@@ -60,7 +64,9 @@ try_mode()
     mark=$$.$name.
     export AQ_BAD_CALL=$mark
     code=0
-    timeout -k 1 60 gasnetrun_smp -n 2 "$AQ_BUILD/bad_calls" "$name" >"$work/out" 2>"$work/err" </dev/null || code=$?
+    # The function is one of run-functions.sh.
+    timeout -k 1 60 bash -c '. "$AQ_SRC/tests/run-functions.sh"; '"$start"' "$@"' bash \
+        2 "$AQ_BUILD/bad_calls" "$name" >"$work/out" 2>"$work/err" </dev/null || code=$?
     unset AQ_BAD_CALL
     [ -z "$(left_behind)" ] || sleep 1
     [ -z "$(left_behind)" ] || complain "left behind: $(left_behind)"
