@@ -34,6 +34,7 @@
 #include "../other/mpi/mpi_library.h"
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
+#include "../other/base/trust.h"
 #include "../spawner/spawner_list.h"
 #include "registry.h"
 #include "settings_manual.h"
@@ -363,7 +364,7 @@ static const char *sources; // the folder of --missing
 // if none is missing.
 static int print_missing(void)
 {
-    char fault[512], script[PATH_MAX];
+    char fault[2 * PATH_MAX + 256], script[PATH_MAX], real[PATH_MAX];
     struct stat folder;
     errno = ENOTDIR;
     if (stat(sources, &folder) != 0 || !S_ISDIR(folder.st_mode) ||
@@ -376,7 +377,9 @@ static int print_missing(void)
         aq_log_error("--missing: there is no gasnet_missing in %s; install the files for "
                      "development (package libaqueduct-dev)",
                      aq_module_folder());
-    else if (execl(script, script, sources, (char *)NULL) != 0)
+    else if (!aq_trust_file(script, real, fault, sizeof fault))
+        aq_log_error("--missing: %s", fault);
+    else if (execl(real, real, sources, (char *)NULL) != 0)
         aq_log_error("--missing: %s cannot be run: %s", script, strerror(errno));
     return 2;
 }

@@ -61,7 +61,7 @@ static aq_status_t exchange_descriptions(aq_job_t *job, unsigned index)
 // otherwise the first one of that kind.
 static const char *find_host_conduit(const char *network)
 {
-    char why[256];
+    char why[1024];
     size_t i = 0;
     (void)aq_registry_find(network, why, sizeof why); // reads the profile of a module
     if (aq_profile_find(network)->one_host)
@@ -79,7 +79,7 @@ static aq_status_t find_conduits(const aq_job_t *job, const char *const names[2]
                                  const aq_conduit_ops_t *found[2])
 {
     const bool is_used[] = {true, job->nbrhd.groups > 1};
-    char why[256] = "", sentence[400] = "";
+    char why[1024] = "", sentence[1100] = "";
     bool fine = true;
     for (unsigned i = 0; fine && i < 2; i++) {
         found[i] = aq_registry_find(names[i], why, sizeof why);

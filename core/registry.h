@@ -15,7 +15,7 @@ typedef struct aq_conduit_report {
     char name[AQ_MODULE_NAME_MAX];
     const aq_conduit_ops_t *ops; // NULL: not in this installation, or its module is refused
     bool usable;
-    char why[512]; // why the conduit is not usable, or the device that it would use, or ""
+    char why[1024]; // why the conduit is not usable, or the device that it would use, or ""
 } aq_conduit_report_t;
 
 // Reports on all conduits that this version knows, and then on those of which it finds a module;

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../other/base/log.h"
 
@@ -26,33 +24,6 @@ bool aq_loaded_exists(const char *name)
 {
     char path[sizeof modules[0].path];
     return find_file(name, path, sizeof path);
-}
-
-// ---- what others can change ----
-
-static bool others_can_write(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) != 0 || st.st_uid != 0 || (st.st_mode & S_IWOTH) != 0 ||
-           ((st.st_mode & S_IWGRP) != 0 && st.st_gid != 0);
-}
-
-// Root executes no code that another user could have put there.
-static bool is_trusted(aq_loaded_t *module, const char *path)
-{
-    char folder[sizeof module->path];
-    const char *slash = strrchr(path, '/'), *loose = NULL;
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-    if (geteuid() == 0 && others_can_write(folder))
-        loose = folder;
-    else if (geteuid() == 0 && others_can_write(path))
-        loose = path;
-    if (loose != NULL)
-        snprintf(module->why, sizeof module->why,
-                 "%s is not loaded by root, because other users can change %s: give that to root, "
-                 "and chmod go-w it",
-                 path, loose);
-    return loose == NULL;
 }
 
 // ---- what a module must have ----
@@ -84,15 +55,13 @@ static void check_table(aq_loaded_t *module, const char *path, const aqueduct_sp
 
 static void load_module(aq_loaded_t *module, const char *path)
 {
-    char why[sizeof module->path + 512];
-    if (!is_trusted(module, path))
-        return;
+    char why[sizeof module->why];
     const aqueduct_spawn_module_t *table =
         aq_module_open(path, AQUEDUCT_SPAWN_SYMBOL, why, sizeof why);
     if (table != NULL)
         check_table(module, path, table);
     else if (*why != '\0')
-        snprintf(module->why, sizeof module->why, "%s; replace or remove the file", why);
+        snprintf(module->why, sizeof module->why, "%s", why);
     else
         snprintf(module->why, sizeof module->why,
                  "%s is no boot module, because it does not export " AQUEDUCT_SPAWN_SYMBOL

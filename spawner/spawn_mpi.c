@@ -663,7 +663,7 @@ static aq_status_t join_job(mpi_boot_t *self)
 // Finds the MPI of this process and starts it.
 static aq_status_t find_mpi(mpi_boot_t *self)
 {
-    char why[512];
+    char why[2048];
     self->mpi = aq_mpilib_find_mpi(why, sizeof why);
     if (self->mpi)
         return start_mpi(self);

@@ -9,6 +9,7 @@
 
 #include "dispositions.h"
 #include "settings.h"
+#include "trust.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -89,12 +90,16 @@ void aq_module_each(const char *kind, void (*each)(void *arg, const char *name),
 const void *aq_module_open(const char *path, const char *symbol, char *why, size_t room)
 {
     aq_dispositions_t kept;
+    char real[PATH_MAX];
+    if (!aq_trust_file(path, real, why, room))
+        return NULL;
     *why = '\0';
     aq_dispositions_keep(&kept);
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *module = dlopen(real, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     aq_dispositions_restore(&kept);
     if (!module) {
-        snprintf(why, room, "its module cannot be loaded: %s", dlerror());
+        snprintf(why, room, "its module cannot be loaded: %s; replace or remove the file",
+                 dlerror());
         return NULL;
     }
     return dlsym(module, symbol);

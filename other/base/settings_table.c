@@ -281,8 +281,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "segment (mode EVERYTHING), sent by active messages. No effect where GASNET_USE_ODP "
          "makes firehose superfluous."},
     [AQ_SET_MODULE_PATH] = {"GASNET_MODULE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
-                            "Directories, separated by colons, that are searched for conduit and "
-                            "spawner modules before the installed ones."},
+                            "Directories, separated by colons, that are searched for modules of "
+                            "conduits, spawners and MPIs before the installed ones. A module that "
+                            "other users than root could have put there is refused."},
     [AQ_SET_ALIGN_SEGMENTS] =
         {"GASNET_ALIGN_SEGMENTS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Whether the segments of gex_Segment_Attach and gasnet_attach are at the same address at "

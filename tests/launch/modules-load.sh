@@ -197,14 +197,10 @@ for list in here here= here=x '=3' 'here=3;ssh=1' here=2000 here=-2 'here= 3'; d
     says "GASNET_SPAWN_PRIORITY: '$list' is not a list of spawners and priorities"
 done
 
-# Root does not load what others can write.
+# What others can write is not loaded.
 trusted()
 {
-    if [ "$(id -u)" = 0 ]; then
-        refused here "is not loaded by root, because other users can change $1"
-    else
-        job 0 -n 1 -H a "$conform" pid
-    fi
+    refused here "is not loaded, because other users can change $1"
 }
 chmod o+w "$work/modules"
 trusted "$work/modules"
