@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../other/base/own_file.h"
 #include "../other/base/settings_lists.h"
 #include "job.h"
 
@@ -60,8 +61,7 @@ int aq_observe_file_write(int file, const char *text, size_t length)
 // A pipe without a reader is refused, and not waited for. -1: errno says why.
 static int path_open(const char *path, bool make)
 {
-    const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
-    return open(path, flags | (make ? O_TRUNC : 0), 0666);
+    return aq_own_file_open(path, O_APPEND | O_CREAT | O_NONBLOCK | (make ? O_TRUNC : 0), 0666);
 }
 
 // As path_open. *titled: whether the file needs a title.
@@ -90,7 +90,7 @@ static int file_begin(const char *setting, const char *name, const char *title, 
     if (make)
         aq_log_warn("%s=%s: cannot write this file: %s; name a file in a folder that exists, to "
                     "which this user may write; the job goes on without it",
-                    setting, name, strerror(error));
+                    setting, name, aq_own_file_error(error));
     if (file >= 0)
         close(file);
     return -1;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../../other/base/log.h"
+#include "../../other/base/own_file.h"
 
 enum { LEAST_BASE = 2, MOST_BASE = 36, DEFAULT_BASE = 10 };
 
@@ -155,11 +156,11 @@ static bool text_append(const char *pattern, uint32_t rank, const char *text, si
 {
     enum { MODE = 0666 };
     char *name = name_for(pattern, rank);
-    int file = name ? open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, MODE) : -1;
+    int file = name ? aq_own_file_open(name, O_CREAT | O_APPEND | flags, MODE) : -1;
     const bool ok = file >= 0 && write(file, text, length) == (ssize_t)length;
     if (!ok)
         aq_log_warn("the connect file %s (GASNET_CONNECTFILE_OUT) cannot be written: %s",
-                    name ? name : pattern, strerror(errno));
+                    name ? name : pattern, aq_own_file_error(errno));
     if (file >= 0)
         close(file);
     free(name);

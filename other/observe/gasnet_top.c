@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../base/clock.h"
+#include "../base/own_file.h"
 #include "diagnose.h"
 #include "job_watch.h"
 #include "stack_ask.h"
@@ -64,32 +65,39 @@ static void pause_ms(int ms)
 
 // ---- the file for Prometheus ----
 
-static bool file_fill(const aq_watched_job_t *job, const char *path)
+// Takes fd. Returns 0 or errno.
+static int file_fill(const aq_watched_job_t *job, int fd)
 {
-    FILE *file = fopen(path, "we");
-    if (!file)
-        return false;
+    FILE *file = fdopen(fd, "w");
+    if (!file) {
+        close(fd);
+        return ENOMEM;
+    }
     const bool written = aq_top_write_prometheus(job, file);
-    return fclose(file) == 0 && written;
+    const bool fine = fclose(file) == 0 && written;
+    return fine ? 0 : errno ? errno : EIO;
 }
 
-// Readers see the file whole: it is renamed when it is complete.
+// Returns 0 or errno. Readers see the file whole: it gets its name when it is complete.
+static int file_write(const aq_watched_job_t *job, const char *path)
+{
+    char *temporary;
+    const int fd = aq_own_file_make(path, &temporary);
+    if (fd < 0)
+        return errno;
+    const int error = file_fill(job, fd), placed = aq_own_file_place(temporary, path, !error);
+    return error ? error : placed;
+}
+
 static bool prometheus_write(const aq_watched_job_t *job, const char *path)
 {
-    char *temporary = NULL;
-    if (asprintf(&temporary, "%s.%d", path, (int)getpid()) < 0)
-        return false;
-    const bool fine = file_fill(job, temporary) && rename(temporary, path) == 0;
-    const int error = errno;
-    if (!fine) {
-        (void)unlink(temporary);
+    const int error = file_write(job, path);
+    if (error)
         fprintf(stderr,
                 "gasnet_top: --prometheus %s: cannot write this file: %s; name a file in a folder "
                 "to which this user may write\n",
-                path, strerror(error));
-    }
-    free(temporary);
-    return fine;
+                path, aq_own_file_error(error));
+    return !error;
 }
 
 static int prometheus_run(const request_t *request, aq_watched_job_t *job)

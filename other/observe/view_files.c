@@ -2,9 +2,11 @@
 #include "view_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "../base/log.h"
+#include "../base/own_file.h"
 #include "view_csv.h"
 #include "view_trace_read.h"
 
@@ -71,11 +73,14 @@ static bool is_output(const char *path)
 
 FILE *aq_view_create(const char *path)
 {
-    FILE *stream = is_output(path) ? stdout : fopen(path, "we");
+    if (is_output(path))
+        return stdout;
+    const int file = aq_own_file_open(path, O_CREAT | O_TRUNC, 0666);
+    FILE *stream = file >= 0 ? fdopen(file, "w") : NULL;
     if (!stream)
         aq_log_error("%s: cannot be written: %s; name a file in a folder that exists, to which "
                      "this user may write",
-                     path, strerror(errno));
+                     path, aq_own_file_error(errno));
     return stream;
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files that the user names and this process writes: in a folder to which everybody may write
+// (/tmp), another user may have put something of that name. As fs.protected_symlinks,
+// protected_regular and protected_fifos of the kernel, which not every host has set.
+#ifndef AQ_OWN_FILE_H
+#define AQ_OWN_FILE_H
+
+#include <sys/types.h>
+
+// As open for writing, close on exec, with O_CREAT, O_APPEND, O_TRUNC and O_NONBLOCK as flags. In a
+// sticky folder that others may write to, only files, pipes and symbolic links are taken that
+// belong to this user or to the owner of the folder. Returns a descriptor, or -1 with errno; EPERM:
+// there is something of another user. Any thread.
+int aq_own_file_open(const char *path, int flags, mode_t mode);
+
+// Makes a file beside that path, which aq_own_file_place gives its name. *temporary: its name until
+// then, to be freed. Returns a descriptor, or -1 with errno.
+int aq_own_file_make(const char *path, char **temporary);
+// Gives the file the path, in place of what is there, also of a symbolic link; or removes it unless
+// fine. Frees temporary. Returns 0 or errno.
+int aq_own_file_place(char *temporary, const char *path, int fine);
+
+// What errno of these functions means, for a sentence.
+const char *aq_own_file_error(int error);
+
+#endif
