@@ -24,22 +24,23 @@ dropped()
     awk '$2 == "dropped" { sum += $3 } END { print sum + 0 }' "$work"/counts*
 }
 
-start 2 "$AQ_BUILD/gasnetrun_ofi" -n 2 "$AQ_BUILD/conform_busy" reach 10 50 8
+start 2 "$AQ_BUILD/gasnetrun_ofi" -n 2 "$AQ_BUILD/conform_busy" reach 100 50 8
 wait_lines 2
 find_ports
 sent=0
 for port in $ports; do
     for bytes in 8 16384 16385 100000 3000000; do
-        timeout 60 "$AQ_BUILD/tests/conduits/ofi_stranger" "$GASNET_OFI_PROVIDER" 127.0.0.1 "$port" $bytes 20 >"$work/stranger" ||
+        timeout 60 "$AQ_BUILD/tests/conduits/ofi_stranger" "$GASNET_OFI_PROVIDER" 127.0.0.1 "$port" $bytes 5 >"$work/stranger" ||
             fail "the stranger: $(cat "$work/stranger")"
-        sent=$((sent + 20))
+        sent=$((sent + 5))
     done
-    for _ in $(seq 20); do
+    for _ in $(seq 5); do
         exec {idle}<>"/dev/tcp/127.0.0.1/$port" || fail "the rank no longer listens"
         (head -c 2000 /dev/urandom >"/dev/tcp/127.0.0.1/$port") 2>/dev/null
     done
 done
-ended 0
+kill -QUIT ${pids%% *}
+ended 9
 silent
 [ "$(dropped)" -ge $sent ] || fail "$(dropped) of $sent messages are counted as dropped"
 exit 0
