@@ -7,7 +7,11 @@
 #include "../other/base/clock.h"
 
 #define CALLER_NS UINT64_C(10000000000) // from the call to authentication
-#define HURRY_NS UINT64_C(3000000000)   // the same, while other callers wait for a place
+// While others wait for a place, of one that has said HELLO, and of one that is silent; shorter
+// where its address has more than its share of the places.
+#define PATIENCE_NS UINT64_C(3000000000)
+#define HURRY_NS UINT64_C(250000000)
+#define SILENCE_NS UINT64_C(100000000)
 
 void aq_caller_open(aq_caller_t *caller, int fd, const char *address)
 {
@@ -38,14 +42,54 @@ bool aq_caller_proves(const aq_caller_t *caller, const uint8_t key[AQ_KEY_BYTES]
            aq_auth_verify(&caller->auth, key, true, tag);
 }
 
+// ---- places ----
+
+static uint32_t count_of_address(const aq_caller_t *callers, const char *address)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < AQ_CALLERS; i++)
+        count += strcmp(callers[i].address, address) == 0;
+    return count;
+}
+
+// How long a caller may keep its place while others wait for one.
+static uint64_t keeps_ns(const aq_caller_t *caller, bool is_one_of_many)
+{
+    if (caller->link.seal != NULL)
+        return CALLER_NS;
+    if (!caller->challenged)
+        return is_one_of_many ? 0 : SILENCE_NS;
+    return is_one_of_many ? HURRY_NS : PATIENCE_NS;
+}
+
+// Whether a caller has to make place before another one: those of an address that has more than its
+// share of the places, then those that are silent, then the older.
+static bool goes_before(const aq_caller_t *a, bool a_is_one_of_many, const aq_caller_t *b,
+                        bool b_is_one_of_many)
+{
+    if (a_is_one_of_many != b_is_one_of_many)
+        return a_is_one_of_many;
+    if (a->challenged != b->challenged)
+        return b->challenged;
+    return a->deadline < b->deadline;
+}
+
 aq_caller_t *aq_callers_place(aq_caller_t *callers)
 {
-    aq_caller_t *oldest = &callers[0];
+    const uint64_t now = aq_clock_ns();
+    aq_caller_t *first = NULL;
+    bool first_is_one_of_many = false;
     for (uint32_t i = 0; i < AQ_CALLERS; i++) {
-        if (callers[i].link.fd < 0)
-            return &callers[i];
-        if (callers[i].deadline < oldest->deadline)
-            oldest = &callers[i];
+        aq_caller_t *caller = &callers[i];
+        if (caller->link.fd < 0)
+            return caller;
+        const bool many = count_of_address(callers, caller->address) > AQ_CALLERS_EACH;
+        if (now + CALLER_NS < caller->deadline + keeps_ns(caller, many))
+            continue;
+        if (first == NULL || goes_before(caller, many, first, first_is_one_of_many)) {
+            first = caller;
+            first_is_one_of_many = many;
+        }
     }
-    return aq_clock_ns() + CALLER_NS < oldest->deadline + HURRY_NS ? NULL : oldest;
+    return first;
 }

@@ -8,7 +8,8 @@
 #include "link.h"
 #include "net_address.h"
 
-#define AQ_CALLERS 64 // served at a time; more wait in the kernel's queue
+#define AQ_CALLERS 64      // served at a time; more wait in the kernel's queue
+#define AQ_CALLERS_EACH 16 // the share of an address
 
 typedef struct aq_caller {
     aq_link_t link; // fd -1: free
@@ -27,9 +28,12 @@ bool aq_caller_challenge(aq_caller_t *caller, const uint8_t key[AQ_KEY_BYTES],
 bool aq_caller_proves(const aq_caller_t *caller, const uint8_t key[AQ_KEY_BYTES],
                       const aq_frame_t *frame);
 
-// Returns a place of the table of AQ_CALLERS, if necessary that of the caller that has been silent
-// for longest, which must be refused first: callers authenticate right after connecting, and a
-// stranger that fills all places must not keep them out. NULL: there is no place.
+// Returns a place of the table of AQ_CALLERS, if necessary that of a caller, which must be refused
+// first: callers authenticate right after connecting, and a stranger that fills all places must not
+// keep them out. Where an address has more than AQ_CALLERS_EACH places, its oldest silent caller
+// makes place at once, else the oldest silent one of all after a tenth of a second; callers that
+// have said HELLO keep theirs for longer. So take one such place at a time, and read what the
+// others have sent before the next one. NULL: there is no place.
 aq_caller_t *aq_callers_place(aq_caller_t *callers);
 
 #endif

@@ -145,14 +145,11 @@ static void log_refused(aq_node_t *node)
     node->refused = 0;
 }
 
-// Returns a place for a caller. NULL: there is none.
-static aq_caller_t *find_place(aq_node_t *node)
+static void make_place(aq_node_t *node, aq_caller_t *place)
 {
-    aq_caller_t *place = aq_callers_place(node->callers);
-    if (place != NULL && place->link.fd >= 0)
+    if (place->link.fd >= 0)
         refuse_caller(node, place,
                       "it did not authenticate with the key of the job, and others wait");
-    return place;
 }
 
 static void accept_calls(aq_node_t *node, void *item, short events)
@@ -160,11 +157,14 @@ static void accept_calls(aq_node_t *node, void *item, short events)
     const aq_listener_t *listener = item;
     char address[AQ_ADDRESS_TEXT];
     (void)events;
-    for (uint32_t i = 0; i < AQ_CALLERS; i++) {
-        aq_caller_t *caller = find_place(node);
+    bool is_last = false;
+    for (uint32_t i = 0; i < AQ_CALLERS && !is_last; i++) {
+        aq_caller_t *caller = aq_callers_place(node->callers);
         int fd = caller != NULL ? aq_net_accept(listener, address) : -1;
         if (fd < 0)
             return;
+        is_last = caller->link.fd >= 0;
+        make_place(node, caller);
         aq_caller_open(caller, fd, address);
         if (!node->spec.promiscuous && !node->spec.workers && !is_invited(node, address))
             refuse_caller(

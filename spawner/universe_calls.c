@@ -35,11 +35,13 @@ aq_peer_t *aq_daemon_add_peer(aq_daemon_t *daemon, const aq_link_t *link, uint32
 void aq_daemon_accept_calls(aq_daemon_t *daemon)
 {
     char address[AQ_ADDRESS_TEXT];
-    for (uint32_t i = 0; i < AQ_CALLERS; i++) {
+    bool is_last = false;
+    for (uint32_t i = 0; i < AQ_CALLERS && !is_last; i++) {
         aq_caller_t *caller = aq_callers_place(daemon->callers);
         int fd = caller != NULL ? aq_net_accept(&daemon->tcp, address) : -1;
         if (fd < 0)
             return;
+        is_last = caller->link.fd >= 0;
         aq_link_close(&caller->link);
         aq_caller_open(caller, fd, address);
         aq_write_version(&caller->link.out, PACKAGE_VERSION);
