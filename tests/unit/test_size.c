@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../other/base/exit_timeout.h"
 #include "../../other/base/size.h"
 #include "assert_between.h"
 
@@ -418,17 +419,35 @@ static void test_processors(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+// The time for memory at the end grows with it, up to that of the host.
+static void test_memory_at_end(void **state)
+{
+    (void)state;
+    const size_t more = (size_t)64 << 20;
+    const uint64_t before = aq_exit_resident(getpid());
+    char *block = malloc(more);
+    assert_non_null(block);
+    memset(block, 1, more);
+    assert_true(before > 0 && aq_exit_resident(getpid()) >= before + more / 2);
+    free(block);
+    assert_int_equal(aq_exit_resident(-1), 0);
+    assert_int_equal(aq_exit_memory_ns(0), 0);
+    assert_true(aq_exit_memory_ns(more) > 0 &&
+                aq_exit_memory_ns(more) < aq_exit_memory_ns(2 * more));
+    assert_true(aq_exit_memory_ns(UINT64_MAX) >= aq_exit_memory_ns(aq_size_physical_memory()));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_int_good),     cmocka_unit_test(test_int_bad),
-        cmocka_unit_test(test_bool_good),    cmocka_unit_test(test_bool_bad),
-        cmocka_unit_test(test_real_good),    cmocka_unit_test(test_real_bad),
-        cmocka_unit_test(test_bytes_good),   cmocka_unit_test(test_bytes_bad),
-        cmocka_unit_test(test_limit_good),   cmocka_unit_test(test_limit_bad),
-        cmocka_unit_test(test_huge_input),   cmocka_unit_test(test_locale_is_ignored),
-        cmocka_unit_test(test_random_input), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_processors),
+        cmocka_unit_test(test_int_good),      cmocka_unit_test(test_int_bad),
+        cmocka_unit_test(test_bool_good),     cmocka_unit_test(test_bool_bad),
+        cmocka_unit_test(test_real_good),     cmocka_unit_test(test_real_bad),
+        cmocka_unit_test(test_bytes_good),    cmocka_unit_test(test_bytes_bad),
+        cmocka_unit_test(test_limit_good),    cmocka_unit_test(test_limit_bad),
+        cmocka_unit_test(test_huge_input),    cmocka_unit_test(test_locale_is_ignored),
+        cmocka_unit_test(test_random_input),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_at_end), cmocka_unit_test(test_processors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
