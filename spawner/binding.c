@@ -58,7 +58,7 @@ static bool claim_cpu(aq_binding_t *binding, int cpu)
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (TEMP_FAILURE_RETRY(flock(fd, LOCK_EX | LOCK_NB)) != 0) {
         const int error = errno;
         (void)close(fd);
         errno = error;

@@ -119,7 +119,7 @@ static void give_input(aq_probe_host_t *host, const char *version)
     }
     host->task->input(host->row, host->task->item, &bytes);
     if (!bytes.failed)
-        (void)!write(host->remote.in, bytes.data, bytes.used);
+        (void)!TEMP_FAILURE_RETRY(write(host->remote.in, bytes.data, bytes.used));
     if (bytes.data != NULL)
         explicit_bzero(bytes.data, bytes.used);
     aq_bytes_free(&bytes);

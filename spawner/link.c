@@ -213,7 +213,7 @@ bool aq_link_read_first(int fd, size_t most, int timeout_ms, aq_bytes_t *bytes, 
     aq_framing_t framing;
     while ((framing = aq_frame_read(bytes->data, bytes->used, most, out)) == AQ_FRAME_PART) {
         uint8_t byte;
-        if (!aq_net_await(fd, timeout_ms) || read(fd, &byte, 1) != 1)
+        if (!aq_net_await(fd, timeout_ms) || TEMP_FAILURE_RETRY(read(fd, &byte, 1)) != 1)
             return false;
         aq_put_u8(bytes, byte);
     }

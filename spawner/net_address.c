@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../other/base/clock.h"
 #include "../other/base/sockaddr.h"
 
 #define BACKLOG 256
@@ -263,13 +264,26 @@ void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT])
 
 // ---- connecting ----
 
+// Signals that the program handles do not shorten the wait.
+static bool await_events(int fd, short events, int timeout_ms)
+{
+    const uint64_t end = aq_clock_ns() + (uint64_t)(uint32_t)timeout_ms * 1000000;
+    struct pollfd ready = {.fd = fd, .events = events};
+    int count;
+    while ((count = poll(&ready, 1, timeout_ms)) < 0 && errno == EINTR) {
+        const uint64_t now = aq_clock_ns();
+        if (timeout_ms >= 0)
+            timeout_ms = now < end ? (int)((end - now) / 1000000) + 1 : 0;
+    }
+    return count > 0;
+}
+
 // Returns 0 or errno.
 static int wait_connected(int fd, int timeout_ms)
 {
-    struct pollfd ready = {.fd = fd, .events = POLLOUT};
     int error = ETIMEDOUT;
     socklen_t length = sizeof error;
-    if (poll(&ready, 1, timeout_ms) > 0 &&
+    if (await_events(fd, POLLOUT, timeout_ms) &&
         getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
         error = errno;
     return error;
@@ -285,7 +299,8 @@ int aq_net_dial(const char *address, uint16_t port)
     int fd = socket(at.any.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    if (connect(fd, (const struct sockaddr *)&at.any, at.length) == 0 || errno == EINPROGRESS)
+    if (connect(fd, (const struct sockaddr *)&at.any, at.length) == 0 || errno == EINPROGRESS ||
+        errno == EINTR)
         return fd;
     int error = errno;
     (void)close(fd);
@@ -339,6 +354,5 @@ bool aq_net_is_listed(const char *list, const char *address)
 
 bool aq_net_await(int fd, int timeout_ms)
 {
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    return poll(&ready, 1, timeout_ms) > 0;
+    return await_events(fd, POLLIN, timeout_ms);
 }

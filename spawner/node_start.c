@@ -155,8 +155,8 @@ static bool send_intro(const aq_node_t *node, aq_child_t *child, const aq_listen
     memcpy(intro.key, node->key, sizeof intro.key);
     aq_write_intro(&bytes, &intro);
     // A pipe takes this few bytes at once.
-    bool ok =
-        !bytes.failed && write(child->remote.in, bytes.data, bytes.used) == (ssize_t)bytes.used;
+    bool ok = !bytes.failed && TEMP_FAILURE_RETRY(write(child->remote.in, bytes.data,
+                                                        bytes.used)) == (ssize_t)bytes.used;
     if (bytes.data != NULL)
         explicit_bzero(bytes.data, bytes.used);
     aq_bytes_free(&bytes);

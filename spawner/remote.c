@@ -98,7 +98,7 @@ char *aq_remote_line(aq_remote_t *remote, const char *mark)
 {
     char c, *at;
     ssize_t n;
-    while ((n = read(remote->out, &c, 1)) == 1) {
+    while ((n = TEMP_FAILURE_RETRY(read(remote->out, &c, 1))) == 1) {
         if (c != '\n') {
             if (c != '\0' && remote->line_used + 1 < sizeof remote->line)
                 remote->line[remote->line_used++] = c;
@@ -110,7 +110,7 @@ char *aq_remote_line(aq_remote_t *remote, const char *mark)
         if (at != NULL)
             return at + strlen(mark);
     }
-    if (n == 0 || (errno != EAGAIN && errno != EINTR))
+    if (n == 0 || errno != EAGAIN)
         close_fd(&remote->out);
     return NULL;
 }
@@ -130,9 +130,9 @@ bool aq_remote_greeted(aq_remote_t *remote, aq_greeting_t *out)
 void aq_remote_listen(aq_remote_t *remote)
 {
     char chunk[512];
-    ssize_t n = read(remote->err, chunk, sizeof chunk);
+    ssize_t n = TEMP_FAILURE_RETRY(read(remote->err, chunk, sizeof chunk));
     if (n <= 0) {
-        if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        if (n == 0 || errno != EAGAIN)
             close_fd(&remote->err);
         return;
     }

@@ -47,7 +47,7 @@ static bool note_listening(const aq_node_t *node, uint16_t port, pid_t *command)
     (void)node;
     (void)port;
     *command = 0;
-    bool ok = write(ready_pipe, "", 1) == 1;
+    bool ok = TEMP_FAILURE_RETRY(write(ready_pipe, "", 1)) == 1;
     (void)close(ready_pipe);
     return ok;
 }
@@ -99,10 +99,10 @@ static pid_t start_master(const aq_rendezvous_t *call)
         aq_log_error("rank 0 cannot start the process that listens for the others (%s); raise the "
                      "limits of processes and open files (ulimit -u, ulimit -n)",
                      strerror(errno));
-    bool listens = pid > 0 && read(ready[0], &byte, 1) == 1;
+    bool listens = pid > 0 && TEMP_FAILURE_RETRY(read(ready[0], &byte, 1)) == 1;
     (void)close(ready[0]);
     if (pid > 0 && !listens)
-        (void)waitpid(pid, NULL, 0);
+        (void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
     return listens ? pid : 0;
 }
 

@@ -219,15 +219,17 @@ static void flush_links(wait_t *wait)
     aq_members_flush(&wait->helper->members);
 }
 
+static void watch_link(wait_t *wait, const aq_link_t *link, aq_watcher_t *call)
+{
+    int wanted = POLLIN | (aq_link_waiting(link) > 0 ? POLLOUT : 0);
+    if (link->fd >= 0)
+        aq_node_watch(&wait->helper->node, link->fd, (short)wanted, call, wait);
+}
+
 static void watch_links(wait_t *wait)
 {
-    aq_node_t *node = &wait->helper->node;
-    const aq_link_t *master = &wait->helper->parent;
-    int wanted = POLLIN | (aq_link_waiting(master) > 0 ? POLLOUT : 0);
-    if (master->fd >= 0)
-        aq_node_watch(node, master->fd, (short)wanted, serve_master, wait);
-    if (wait->leader.fd >= 0)
-        aq_node_watch(node, wait->leader.fd, POLLIN, serve_leader, wait);
+    watch_link(wait, &wait->helper->parent, serve_master);
+    watch_link(wait, &wait->leader, serve_leader);
     aq_helper_watch_members(wait->helper);
 }
 

@@ -122,7 +122,7 @@ static bool write_key(int fd)
     for (unsigned i = 0; i < OWN_BYTES; i++)
         snprintf(text + (size_t)2 * i, 3, "%02x", random[i]);
     strcat(text, "\n");
-    bool ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    bool ok = TEMP_FAILURE_RETRY(write(fd, text, strlen(text))) == (ssize_t)strlen(text);
     explicit_bzero(random, sizeof random);
     explicit_bzero(text, sizeof text);
     return ok;

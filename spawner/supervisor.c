@@ -499,7 +499,7 @@ void aq_supervised_sweep(void)
         pid_t pid = waitpid(-1, NULL, WNOHANG);
         if (pid < 0)
             return;
-        if (pid == 0 && (!kill_children() || waitpid(-1, NULL, 0) < 0))
+        if (pid == 0 && (!kill_children() || TEMP_FAILURE_RETRY(waitpid(-1, NULL, 0)) < 0))
             return;
     }
 }

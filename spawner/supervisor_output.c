@@ -80,10 +80,11 @@ static ssize_t write_some(const aq_sink_t *sink)
         return write(sink->fd, bytes, sink->used);
     // A shared pipe that is ready accepts PIPE_BUF bytes at once.
     struct pollfd ready = {.fd = sink->fd, .events = POLLOUT};
-    if (poll(&ready, 1, 0) == 0) {
+    const int count = poll(&ready, 1, 0);
+    if (count == 0)
         errno = EAGAIN;
+    if (count <= 0)
         return -1;
-    }
     return write(sink->fd, bytes, aq_min(sink->used, PIPE_BUF));
 }
 
@@ -205,13 +206,14 @@ void aq_stream_feed(aq_stream_t *stream, const char *bytes, size_t len)
         pass_on_kept(stream, stream->used);
 }
 
+// Returns the number of bytes; 0: the stream has ended; -1: there is nothing yet.
 static ssize_t read_some(const aq_stream_t *stream, char chunk[AQ_LINE_MAX])
 {
     ssize_t n;
     do
         n = read(stream->fd, chunk, AQ_LINE_MAX);
     while (n < 0 && errno == EINTR);
-    return n;
+    return n >= 0 || errno == EAGAIN ? n : 0;
 }
 
 static char chunk[AQ_LINE_MAX];
@@ -221,9 +223,9 @@ bool aq_stream_read(aq_stream_t *stream)
     const ssize_t n = read_some(stream, chunk);
     if (n > 0)
         aq_stream_feed(stream, chunk, (size_t)n);
-    else
+    else if (n == 0)
         aq_stream_end(stream);
-    return n > 0;
+    return n != 0;
 }
 
 bool aq_stream_copy(aq_stream_t *stream)
@@ -231,9 +233,9 @@ bool aq_stream_copy(aq_stream_t *stream)
     const ssize_t n = read_some(stream, chunk);
     if (n > 0)
         aq_sink_put(stream->sink, chunk, (size_t)n);
-    else
+    else if (n == 0)
         aq_stream_end(stream);
-    return n > 0;
+    return n != 0;
 }
 
 void aq_stream_end(aq_stream_t *stream)

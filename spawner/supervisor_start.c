@@ -295,11 +295,12 @@ static pid_t fork_program(launch_t *launch)
     const pid_t pid = fork();
     if (pid == 0) {
         exec_program(launch);
-        const ssize_t written = write(report[1], &launch->error, sizeof launch->error);
+        const ssize_t written =
+            TEMP_FAILURE_RETRY(write(report[1], &launch->error, sizeof launch->error));
         _exit(written < 0 ? 1 : EXIT_NOT_EXECUTABLE);
     }
     (void)close(report[1]);
-    if (pid > 0 && read(report[0], &launch->error, sizeof launch->error) < 0)
+    if (pid > 0 && TEMP_FAILURE_RETRY(read(report[0], &launch->error, sizeof launch->error)) < 0)
         launch->error = errno;
     (void)close(report[0]);
     return pid;

@@ -64,7 +64,7 @@ int aq_memfile_resize(int fd, size_t size)
     sigemptyset(&limit);
     sigaddset(&limit, SIGXFSZ);
     (void)pthread_sigmask(SIG_BLOCK, &limit, &before);
-    int error = ftruncate(fd, (off_t)size) == 0 ? 0 : errno;
+    int error = TEMP_FAILURE_RETRY(ftruncate(fd, (off_t)size)) == 0 ? 0 : errno;
     // The kernel sends SIGXFSZ to this thread, so it is pending now, unless the process ignores it.
     if (error == EFBIG && !sigismember(&before, SIGXFSZ))
         (void)sigtimedwait(&limit, NULL, &now);

@@ -18,7 +18,7 @@ static ssize_t append_piece(int fd, char **text, size_t most, size_t *length)
         return -1;
     }
     *text = more;
-    ssize_t n = read(fd, more + *length, PIECE);
+    ssize_t n = TEMP_FAILURE_RETRY(read(fd, more + *length, PIECE));
     *length += n > 0 ? (size_t)n : 0;
     more[*length] = '\0';
     return n;
