@@ -14,26 +14,40 @@
 #include <unistd.h>
 
 typedef struct trusted {
+    char code[PATH_MAX]; // the file that this code is in, without links; "": not known
     uid_t root_owner, code_owner;
     gid_t code_group;
-    bool has_group; // which can write to the file of the code
+    bool has_group; // which can write to that file
 } trusted_t;
 
 // The name of a program, unlike that of a library, is what its caller says.
-static bool code_stat(struct stat *st)
+static void code_find(char path[PATH_MAX])
 {
     Dl_info info;
     const bool is_known = dladdr((void *)(uintptr_t)aq_trust_file, &info) != 0 &&
                           info.dli_fname != NULL && info.dli_fname[0] == '/';
-    return (is_known && stat(info.dli_fname, st) == 0) || stat("/proc/self/exe", st) == 0;
+    if ((!is_known || realpath(info.dli_fname, path) == NULL) &&
+        realpath("/proc/self/exe", path) == NULL)
+        path[0] = '\0';
 }
 
-static trusted_t trusted_find(void)
+static void trusted_find(trusted_t *trusted)
 {
     struct stat root = {0}, code = {0};
+    code_find(trusted->code);
     (void)stat("/", &root);
-    (void)code_stat(&code);
-    return (trusted_t){root.st_uid, code.st_uid, code.st_gid, (code.st_mode & S_IWGRP) != 0};
+    (void)stat(trusted->code, &code);
+    trusted->root_owner = root.st_uid;
+    trusted->code_owner = code.st_uid;
+    trusted->code_group = code.st_gid;
+    trusted->has_group = (code.st_mode & S_IWGRP) != 0;
+}
+
+// Those who can change a folder above this code can change what runs here anyway.
+static bool is_above_code(const trusted_t *trusted, const char *path)
+{
+    const size_t length = strlen(path);
+    return strncmp(trusted->code, path, length) == 0 && trusted->code[length] == '/';
 }
 
 static bool is_trusted_user(const trusted_t *trusted, uid_t user)
@@ -51,6 +65,8 @@ static bool is_trusted_group(const trusted_t *trusted, gid_t group)
 static bool others_can_change(const trusted_t *trusted, const char *path)
 {
     struct stat st;
+    if (is_above_code(trusted, path))
+        return false;
     if (lstat(path, &st) != 0 || !is_trusted_user(trusted, st.st_uid))
         return true;
     if (S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX) != 0)
@@ -97,8 +113,9 @@ static bool look_at_folder(const trusted_t *trusted, const char *path, char real
 
 bool aq_trust_file(const char *path, char real[PATH_MAX], char *why, size_t room)
 {
-    const trusted_t trusted = trusted_find();
+    trusted_t trusted;
     char loose[PATH_MAX] = "";
+    trusted_find(&trusted);
     if (!look_at_folder(&trusted, path, real, loose) ||
         (loose[0] == '\0' && !look(&trusted, path, real, loose)))
         snprintf(why, room, "%s cannot be read: %s", path, strerror(errno));

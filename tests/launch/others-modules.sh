@@ -66,6 +66,15 @@ for user in 0 65533; do
     [ "$(grep -c 'foreign code' "$work/all")" -ge 4 ] || fail "no modules behind a link"
     rm /tmp/link
 done
+
+# Who can change a folder above the program can change the program.
+mkdir "$work/top/bin" && cp "$AQ_BUILD/gasnet_info" "$work/top/bin" || exit 1
+chown 65534 "$work/top"
+"$AQ_BUILD/gasnet_info" >"$work/all" 2>&1
+! grep -q 'foreign code' "$work/all" || fail "a program elsewhere loads the modules"
+"$work/top/bin/gasnet_info" >"$work/all" 2>&1
+grep -q 'foreign code' "$work/all" || fail "a program beside the modules does not load them"
+
 chown -R 65533 "$work/top"
 everything "${words[@]}"
 grep -q 'foreign code' "$work/all" || fail "a user cannot use modules of his own"
