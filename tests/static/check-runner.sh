@@ -88,6 +88,14 @@ run --list 'passes-*'
 expect_code 0
 [ "$(cat out)" = "passes-a"$'\n'"passes-b" ] || die "--list printed something else"
 
+# In a clone that was never built, where nothing can be built.
+mkdir -p clone/tests clone/bin && cp "$AQ_SRC/tests/run" clone/tests &&
+    printf '#!/bin/sh\necho make ran\nexit 1\n' >clone/bin/make && chmod +x clone/bin/make
+env -u AQ_BUILD PATH="$PWD/clone/bin:$PATH" clone/tests/run --table "$AQ_SRC/tests/static/check-runner.list" --list 'passes-*' >out 2>&1
+code=$?
+expect_code 0
+[ "$(cat out)" = "passes-a"$'\n'"passes-b" ] || die "--list prints something else in a fresh clone"
+
 printf 'set none = $(false)\nfamily-{none} | 5 | true\n' >empty.list
 "$AQ_SRC/tests/run" --table empty.list >out 2>&1
 code=$?
