@@ -287,8 +287,9 @@ AQ_API uint64_t gex_System_QueryMaxThreads(void);
 AQ_API int gex_System_QueryHiddenAMConcurrencyLevel(void);
 
 // Progress threads whose start the client deferred with GEX_FLAG_DEFER_THREADS ("Query deferred
-// progress threads"). This library has no such threads, so *count_p becomes 0. Returns GASNET_OK,
-// GASNET_ERR_RESOURCE if the client did not pass that flag to gex_Client_Init, or
+// progress threads"). This library leaves none to the client, so *count_p becomes 0: the threads
+// that GASNET_RCV_THREAD and GASNET_SND_THREAD ask for start with that flag, too. Returns
+// GASNET_OK, GASNET_ERR_RESOURCE if the client did not pass that flag to gex_Client_Init, or
 // GASNET_ERR_BAD_ARG if an output is NULL or flags is not 0.
 typedef struct {
     const char *gex_device_list;
