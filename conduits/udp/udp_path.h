@@ -7,9 +7,8 @@
 //   delivered twice. Instead, one that stays unacknowledged is retransmitted in a packet that may
 //   be fragmented (udp_socket_send_cut).
 // - If long datagrams arrive only in this way, several in a row, new ones are made shorter: the
-// next
-//   step of a short table. Frames that do not fit have a datagram of their own, which may always be
-//   fragmented from then on.
+//   next step of a short table. Frames that do not fit have a datagram of their own, which may
+//   always be fragmented from then on.
 // - Mere loss hits short datagrams too: a short one that needed several transmissions is evidence
 //   against the path being too narrow, as is a long one that needed few.
 #ifndef AQ_UDP_PATH_H
