@@ -10,7 +10,7 @@
 
 #include "lock.h"
 
-enum { MOST_WHOLE = 64 }; // tables with addresses for all ranks
+enum { MOST_WHOLE = 8 }; // tables with addresses for all ranks: some batch systems limit these
 
 #define WHOLE_GUARD ((size_t)UINT32_MAX * sizeof(intptr_t) + sizeof(intptr_t))
 #define SMALL_GUARD ((size_t)131072 * sizeof(intptr_t))

@@ -3,8 +3,7 @@
 // compare no rank with the size of the team: behind a table is no memory, so that the look-up of a
 // rank which is too large faults, and ends the job with a sentence (fault.h).
 //
-//     [ unused | rank 0, rank 1 ... rank size - 1 ][ no access: as far as the largest rank reaches
-//     ]
+//     [ unused | rank 0, rank 1 ... rank size - 1 ][ no access, up to the largest rank ]
 //                                                  ^ a page begins
 #ifndef AQ_SHIFT_TABLE_H
 #define AQ_SHIFT_TABLE_H
