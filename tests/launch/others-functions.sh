@@ -64,3 +64,40 @@ time.sleep(600)' "$1" >"$work/squat" &
         sleep 0.05
     done
 }
+
+# call_idly PORT: makes a hundred idle connections in a second to that port of this host, in the
+# background. Sets $strangers; the caller kills that.
+call_idly()
+{
+    python3 -c '
+import resource, socket, sys, time
+files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+port, end, kept, made = int(sys.argv[1]), time.time() + 600, [], 0
+while time.time() < end:
+    caller = socket.socket()
+    caller.setblocking(False)
+    try:
+        caller.connect(("127.0.0.1", port))
+    except OSError:
+        pass
+    kept.append(caller)
+    made += 1
+    if made % 100 == 0:
+        print(made, flush=True)
+    if len(kept) > files - 20:
+        kept.pop(0).close()
+    time.sleep(1 / 100)' "$1" >"$work/strangers" 2>&1 &
+    strangers=$!
+    disown
+}
+
+# await_strangers COUNT: waits until they have made that many connections.
+await_strangers()
+{
+    for _ in $(seq 600); do
+        [ "$(($(wc -l <"$work/strangers") * 100))" -ge "$1" ] && return
+        sleep 0.1
+    done
+    fail "the strangers have made too few connections: $(cat "$work/strangers")"
+}
