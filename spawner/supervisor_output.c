@@ -206,36 +206,37 @@ void aq_stream_feed(aq_stream_t *stream, const char *bytes, size_t len)
         pass_on_kept(stream, stream->used);
 }
 
-// Returns the number of bytes; 0: the stream has ended; -1: there is nothing yet.
-static ssize_t read_some(const aq_stream_t *stream, char chunk[AQ_LINE_MAX])
+// Reads once and hands the bytes to take; ends the stream if it has ended.
+static bool read_once(aq_stream_t *stream,
+                      void (*take)(aq_stream_t *stream, const char *bytes, size_t len))
 {
+    static char chunk[AQ_LINE_MAX];
     ssize_t n;
     do
-        n = read(stream->fd, chunk, AQ_LINE_MAX);
+        n = read(stream->fd, chunk, sizeof chunk);
     while (n < 0 && errno == EINTR);
-    return n >= 0 || errno == EAGAIN ? n : 0;
+    if (n < 0 && errno == EAGAIN)
+        return true;
+    if (n > 0)
+        take(stream, chunk, (size_t)n);
+    else
+        aq_stream_end(stream);
+    return n > 0;
 }
-
-static char chunk[AQ_LINE_MAX];
 
 bool aq_stream_read(aq_stream_t *stream)
 {
-    const ssize_t n = read_some(stream, chunk);
-    if (n > 0)
-        aq_stream_feed(stream, chunk, (size_t)n);
-    else if (n == 0)
-        aq_stream_end(stream);
-    return n != 0;
+    return read_once(stream, aq_stream_feed);
+}
+
+static void put_as_is(aq_stream_t *stream, const char *bytes, size_t len)
+{
+    aq_sink_put(stream->sink, bytes, len);
 }
 
 bool aq_stream_copy(aq_stream_t *stream)
 {
-    const ssize_t n = read_some(stream, chunk);
-    if (n > 0)
-        aq_sink_put(stream->sink, chunk, (size_t)n);
-    else if (n == 0)
-        aq_stream_end(stream);
-    return n != 0;
+    return read_once(stream, put_as_is);
 }
 
 void aq_stream_end(aq_stream_t *stream)

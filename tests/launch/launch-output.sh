@@ -86,6 +86,13 @@ code=${PIPESTATUS[0]}
 [ "$code" -eq 141 ] || fail "exit code $code instead of 141 after the reader left"
 silent
 
+# A line that was printed survives the death of its rank, unless the user leaves buffers to the C
+# library.
+(ulimit -c 0 && expect 134 "$run" -n 1 "$AQ_BUILD/exit_ways" abort 0 1) || exit
+[ "$(cat "$work/out")" = '0 begins' ] || fail "the last line is lost"
+(ulimit -c 0 && expect 134 env GASNET_LINE_BUFFER=0 "$run" -n 1 "$AQ_BUILD/exit_ways" abort 0 1) || exit
+[ ! -s "$work/out" ] || fail "GASNET_LINE_BUFFER=0 has no effect"
+
 # Output that cannot be written at the end is a failure.
 for job in "$run -n 3" "env GASNET_PSHM_NODES=2" ""; do
     code=0
