@@ -44,6 +44,7 @@ leaves 137 kill 1 '0 begins 1 begins'
 # A rank that leaves while the network is cut cannot tell the other host. No rank stays longer than
 # the exit timeout.
 job='an exit without a network'
+export GASNET_UDP_HOST_TIMEOUT=3
 start 1 gasnetrun_ibv -n 2 -H g1,g2 conform_busy ask 100
 wait_lines 2
 rank=$(pgrep -x conform_busy)

@@ -103,6 +103,7 @@ none_there
 on_g2 rdma link add rxe0 type rxe netdev eth0
 
 # The network fails, and works again after the end of the job.
+export GASNET_UDP_HOST_TIMEOUT=3
 start
 cut='sleep 1; ip link set eth0 down; sleep 20; ip link set eth0 up'
 on_g2 "setsid bash -c '$cut' >/dev/null 2>&1 &"

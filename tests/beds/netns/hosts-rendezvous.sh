@@ -156,6 +156,7 @@ over 1
 told "rank 3 on host n3: the connection to it is lost: its helper has ended; the job is ended"
 
 # A network that is cut: both sides end. That of rank 0 knows which host it was.
+export GASNET_UDP_HOST_TIMEOUT=3
 running
 ip link set v3 down
 over 1
