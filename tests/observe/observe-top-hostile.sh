@@ -36,6 +36,7 @@ while True:
 # hostile PROCESS SIGNAL TEXT: gasnet_top of root says TEXT of such a job, and sends no signal.
 hostile()
 {
+    : >"$work/job" # not what the last one has written
     "${stranger[@]}" python3 -c "$job" "$1" "$2" >"$work/job" &
     local pid=$!
     pids="$pids $pid"
@@ -47,6 +48,7 @@ hostile()
     ! grep signal "$work/job" "$work/victim" || fail "a process got a signal"
 }
 
+: >"$work/victim"
 python3 -c "$handler" - 12 15 >"$work/victim" &
 victim=$!
 pids=$victim
