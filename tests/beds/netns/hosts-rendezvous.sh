@@ -160,6 +160,6 @@ export GASNET_UDP_HOST_TIMEOUT=3
 running
 ip link set v3 down
 over 1
-told 'rank 2 on host n3: ' 'rank 2 has lost its connection to rank 0' 'rank 3 has lost its connection to rank 0'
+told 'host n3 has not answered for 1.5 seconds' 'rank 2 on host n3: ' 'rank 2 has lost its connection to rank 0' 'rank 3 has lost its connection to rank 0'
 ip link set v3 up
 exit 0
