@@ -7,6 +7,7 @@
 #     during_NAME   $after tenths of a second after the first round of the job; may take $length of
 #                   them; fails if the fault could not be made
 #     after_NAME    when the job is over: restores everything
+#     complains_NAME  prints what is wrong although the result is right
 #     says_NAME     prints an extended regular expression that the messages of a job that ends match
 #
 # It sets $expected_code if the job must end with that code. A fault without says_NAME needs no
@@ -128,6 +129,94 @@ after_middle() { remove_attacker; }
 before_insider() { before_noise; settings+=(GASNET_UDP_FAULT_FORGE="$((rate + 1)).5"); }
 says_insider() { echo 'GASNet: |chaos_work: '; }
 
+# ---- other users of the host ----
+
+# Those who find the sockets of the job must be in its network namespace; those who attack are
+# somebody else. With conduit ofi, others send messages of the provider.
+before_strangers()
+{
+    local script
+    another=0 program_front=()
+    : >"$work/calling"
+    work_options=(--while "$work/calling")
+    settings+=(CHAOS_DOORS="$work/doors")
+    [ "$conduit" != udp ] || settings+=(GASNET_WORKERIP=127.0.0.0)
+    chmod 711 "$work" # who attacks gets as far as to the files of sockets
+    script=$(cat "$here/strangers.py")
+    : >"$work/doors" >"$work/attack"
+    python3 -c "$script" find "CHAOS_MARK=$work" >"$work/doors" 2>>"$work/said" &
+    finder=$!
+    tail -n +1 -s 0.1 -f --pid=$finder "$work/doors" 2>/dev/null |
+        "${stranger[@]}" python3 -c "$script" attack "$seed_of_round" >"$work/attack" 2>>"$work/said" &
+    attacker=$!
+    disown -a
+}
+
+# Messages of the provider, shorter and longer than an inbox.
+call_by_provider()
+{
+    local kind host port bytes
+    RANDOM=$seed_of_round
+    while read -r kind host port; do
+        [ "$kind" = tcp ] || continue
+        for bytes in $((RANDOM % 16384)) $((16385 + RANDOM * 100)); do
+            timeout 20 "$AQ_BUILD/tests/conduits/ofi_stranger" "$provider" "$host" "$port" "$bytes" 3
+        done
+    done <"$work/doors"
+}
+
+# Another job starts while somebody holds the names that its processes would have.
+start_another()
+{
+    local master=127.0.0.1:$((30000 + seed_of_round % 2000))
+    another=0
+    env "${settings[@]}" GASNET_MASTER="$master" timeout $PATIENCE "${start[@]}" "$build/chaos_work" \
+        --seconds 0 >>"$work/said" 2>&1 </dev/null || another=$?
+}
+
+during_strangers()
+{
+    pause "$length"
+    [ "$conduit" != ofi ] || call_by_provider >"$work/messages"
+    start_another
+    rm "$work/calling"
+    [ "$conduit" != ofi ] || grep -q '^3 of 3' "$work/messages" || { echo "no message of the provider was sent" && false; }
+}
+
+# A job on one host has no socket with a name; the others have ports.
+missing_doors()
+{
+    local kind kinds=
+    case $conduit in
+    udp) kinds=udp ;;
+    ofi) kinds=tcp ;;
+    hosts | rendezvous | universe) kinds='udp tcp local' ;;
+    esac
+    for kind in $kinds; do
+        [[ $remark =~ [1-9][0-9]*\ $kind ]] || not_made="nobody found a socket of $kind"
+    done
+}
+
+after_strangers()
+{
+    kill "$finder"
+    for _ in $(seq 100); do
+        [ ! -s "$work/attack" ] || break
+        sleep 0.1
+    done
+    remark=$(cat "$work/attack")
+    kill -KILL "$attacker" 2>/dev/null
+    attacker='' finder=''
+    missing_doors
+}
+
+complains_strangers()
+{
+    [[ $remark != *'FILES TAKEN'* ]] || echo "another user has taken a file of a socket"
+    [ "${another:-0}" = 0 ] || echo "another job that started meanwhile ended with code $another"
+    [ "$(wc -l <"$work/err")" -le 20 ] || echo "more than 20 lines of warnings"
+}
+
 # ---- disks, files, memory ----
 
 fill()
@@ -212,11 +301,23 @@ code_of_fault()
 
 # ---- what can be done here ----
 
+lacks_strangers()
+{
+    if [ -n "$no_bed" ]; then
+        echo "$no_bed"
+    elif [ ! -x /usr/bin/python3 ] || ! "${stranger[@]}" true 2>/dev/null; then
+        echo 'only root can act as another user, with setpriv and python3'
+    elif [ "$conduit" = ofi ] && [ ! -x "$AQ_BUILD/tests/conduits/ofi_stranger" ]; then
+        echo 'conduit ofi is not in this build'
+    fi
+}
+
 # Prints why a fault cannot be made on this machine; nothing if it can.
 lacks()
 {
     case $1 in
     partition* | route | mtu | listener | middle | full-*) echo "$no_bed" ;;
+    strangers) lacks_strangers ;;
     few-files | no-more-* | little-memory) command -v prlimit >/dev/null || echo 'prlimit is missing (package util-linux)' ;;
     clock) unshare --time --monotonic 1 --fork true 2>/dev/null || echo 'the kernel lets this user make no time namespaces' ;;
     esac

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One round of tests/chaos/run: starts the job, makes the fault, and judges the result.
 
+provider='tcp;ofi_rxm' # of libfabric, for jobs of conduit ofi
+
 PATIENCE=60 # seconds after the expected end of a job, or after the fault that must end it
 
 # Prints the processes of the jobs, in any namespace: all have the mark in their environment.
@@ -29,7 +31,8 @@ choose_build()
 {
     build=$AQ_BUILD
     case $fault in *-memory) return ;; esac
-    if [ "$variant" != plain ] && [ -x "$AQ_BUILD/$variant/chaos_work" ]; then
+    if [ "$variant" != plain ] && [ -x "$AQ_BUILD/$variant/chaos_work" ] &&
+        { [ "$conduit" != ofi ] || [ -e "$AQ_BUILD/$variant/modules/aq_conduit_ofi.so" ]; }; then
         build=$AQ_BUILD/$variant
     fi
 }
@@ -43,7 +46,7 @@ known_auth()
 # Sets $command and $settings.
 prepare_job()
 {
-    settings=(CHAOS_MARK="$work" GASNET_WAITMODE=block GASNET_QUIET=1) front=() program_front=() redirect=$work/out
+    settings=(CHAOS_MARK="$work" GASNET_WAITMODE=block GASNET_QUIET=1) front=() program_front=() work_options=() redirect=$work/out
     seconds=$(((after + length) / 10 + 2))
     [ "$outcome" != ends ] || seconds=600
     if [ "$conduit" = udp ]; then
@@ -54,10 +57,41 @@ prepare_job()
         settings+=(VETH_BED_THERE="$there" GASNET_WORKERIP=$network.0)
         program_front=("$here/../beds/veth/rank")
     fi
+    prepare_start
     call before
-    command=("${front[@]}" "$build/gasnetrun_$conduit" -n "$ranks" "${program_front[@]}" "$build/chaos_work"
-        --seconds "$seconds" --threads "$threads" --seed "$seed_of_round" --split)
+    command=("${front[@]}" "${start[@]}" "${program_front[@]}" "$build/chaos_work"
+        --seconds "$seconds" --threads "$threads" --seed "$seed_of_round" --split "${work_options[@]}")
 }
+
+# Sets $start, the words in front of the program that start its ranks.
+prepare_start()
+{
+    start=("$build/gasnetrun_$conduit" -n "$ranks")
+    case $conduit in
+    ofi)
+        settings+=(GASNET_MODULE_PATH="$build/modules" GASNET_OFI_PROVIDER="$provider" GASNET_OFI_WAIT=fd GASNET_SUPERNODE_MAXSIZE=1)
+        ;;
+    rendezvous)
+        start=("$here/meet" "$ranks")
+        (umask 077 && echo "the key of round $seed_of_round" | base64 >"$work/key")
+        settings+=(GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 GASNET_KEY_FILE="$work/key"
+            GASNET_MASTER="127.0.0.1:$((10000 + seed_of_round % 20000))")
+        ;;
+    hosts)
+        start=("$build/gasnetrun_udp" -n "$ranks" -H a,b)
+        settings+=(GASNET_SUPERNODE_MAXSIZE=1 GASNET_SSH_CMD="$here/shell" GASNET_WORKERIP=127.0.0.0)
+        ;;
+    universe)
+        mkdir -p -m 700 "$work/universe"
+        start=("$build/gasnetrun_udp" -n "$ranks" -H "$(hostname)")
+        settings+=(GASNET_UNIVERSE="$work/universe/u" GASNET_SUPERNODE_MAXSIZE=1)
+        ;;
+    esac
+}
+
+# The daemons of a job that runs in a universe.
+begin_universe() { [ "$conduit" != universe ] || env "${settings[@]}" "$build/gasnet_boot" >>"$work/said" 2>&1; }
+end_universe() { [ "$conduit" != universe ] || env "${settings[@]}" "$build/gasnet_halt" >>"$work/said" 2>&1; }
 
 # call STEP: calls the fault's function for this step, if there is one.
 call()
@@ -149,6 +183,7 @@ run_job()
     hung=
     not_made=
     asked=
+    begin_universe || not_made="there is no universe: $(tail -n 1 "$work/said")"
     start_job
     wait_for_work || [ "$outcome" = unharmed ] || hung='it did not begin'
     find_launcher
@@ -160,6 +195,7 @@ run_job()
     [ -z "$hung" ] || kill_processes_of_job
     code=0
     { wait "$job" || code=$?; } 2>/dev/null
+    end_universe || not_made="the universe does not end: $(tail -n 1 "$work/said")"
     call after >>"$work/said" 2>&1
 }
 
@@ -228,6 +264,7 @@ faults_of_job()
     else
         faults_of_ended
     fi
+    call complains
     [ -n "$no_bed" ] || [ -z "$(ls -A /dev/shm)" ] || echo "files are left in /dev/shm: $(ls -A /dev/shm)"
 }
 

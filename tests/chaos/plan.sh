@@ -7,6 +7,9 @@
 # "unharmed": a process of the job sends forged messages, so data may be wrong, and the job may end
 # or wait; but no process may die of a signal.
 #
+# In place of a conduit there may be a way to start a job of conduit udp: hosts (by a
+# remote shell), rendezvous, universe.
+#
 # name | conduits | outcome | what happens
 faults='
 nothing         | smp udp | goes-on | no fault: the workload itself
@@ -30,6 +33,7 @@ term-launcher   | smp udp | ends    | the launcher is asked to end, while a rank
 listener        | udp     | goes-on | somebody without the key replays and forges datagrams beside the originals
 middle          | udp     | goes-on | somebody without the key in between drops, replaces, replays, reorders datagrams
 insider         | udp     | unharmed | somebody with the key does the same: what is changed is sealed afterwards
+strangers       | smp udp ofi hosts rendezvous universe | goes-on | another user calls at every socket of the job, and takes names
 '
 
 field()
