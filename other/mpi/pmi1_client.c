@@ -252,9 +252,10 @@ static int pmi1_lifeline(void)
 
 static void pmi1_end_job(int code, const char *why)
 {
-    static const char abort_line[] = "cmd=abort exitcode=1\n";
-    (void)code, (void)why;
-    (void)send_line(abort_line, sizeof abort_line - 1);
+    char line[64];
+    const int length = snprintf(line, sizeof line, "cmd=abort exitcode=%d\n", code);
+    (void)why;
+    (void)send_line(line, (size_t)length);
 }
 
 const aq_mpilib_table_t aq_pmi1_table = {
