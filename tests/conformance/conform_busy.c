@@ -11,8 +11,8 @@
  *                 the two
  *   spread K N B  K times: each rank puts N times B bytes into the segment of each other rank, all
  *                 at once, and checks what the others have put
- *   reach S N B   for S seconds each rank has up to N puts and N gets of B bytes with the next rank
- *                 under way
+ *   reach S N B   for S seconds, or until SIGUSR1, each rank has up to N puts and N gets of B bytes
+ *                 with the next rank under way
  *   bare S        as ask, but rank 0 closes all descriptors above standard error first
  * Each rank prints "ready PID" first. On SIGQUIT it calls gasnet_exit(9).
  */
@@ -35,6 +35,7 @@ enum { HANDLER = GEX_AM_INDEX_BASE, PAYLOAD };
 static gex_TM_t team;
 static gex_Rank_t me, ranks;
 static unsigned long served, spoiled;
+static volatile sig_atomic_t is_enough;
 
 static void on_message(gex_Token_t token)
 {
@@ -234,7 +235,7 @@ static int do_reach(char **arg)
         return 65;
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, next, (void **)&there, NULL, NULL, 0));
     wait_and_say_ready();
-    for (const time_t end = time(NULL) + atoi(arg[0]); time(NULL) < end;) {
+    for (const time_t end = time(NULL) + atoi(arg[0]); time(NULL) < end && !is_enough;) {
         for (int i = 0; i < count; i++) {
             gex_RMA_PutNBI(team, next, there, source, length, GEX_EVENT_DEFER, 0);
             gex_RMA_GetNBI(team, source + length, next, there + length, length, 0);
@@ -249,6 +250,12 @@ static int do_reach(char **arg)
 static const conform_mode_t modes[] = {
     {"away", 2, do_away}, {"crowd", 3, do_crowd}, {"ask", 1, do_ask},       {"idle", 1, do_idle},
     {"call", 1, do_call}, {"bare", 1, do_bare},   {"spread", 3, do_spread}, {"reach", 3, do_reach}};
+
+static void on_enough(int number)
+{
+    (void)number;
+    is_enough = 1;
+}
 
 static void on_quit(int number)
 {
@@ -271,6 +278,7 @@ int main(int argc, char **argv)
     me = gex_TM_QueryRank(team);
     ranks = gex_TM_QuerySize(team);
     signal(SIGQUIT, on_quit);
+    signal(SIGUSR1, on_enough);
     int code = conform_run_mode(modes, sizeof(modes) / sizeof(modes[0]), argc, argv);
     fflush(stdout);
     gasnet_exit(code);
