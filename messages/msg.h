@@ -34,6 +34,7 @@
 
 #include <stdatomic.h>
 
+#include "../core/bounds.h"
 #include "../core/cookie.h"
 #include "../core/lock.h"
 #include "../core/team.h"
@@ -229,7 +230,13 @@ bool aq_request_cookie_take(uint32_t jobrank, aq_cookie_t cookie);
 
 // Checks the arguments of a call. GASNET_ERR_BAD_ARG: logged if the client wants that.
 int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive);
-int aq_msg_check_bytes(const char *call, size_t nbytes); // of a send
+int aq_msg_refuse_bytes(const char *call, size_t nbytes);
+// The same, of the length of a send.
+static inline int aq_msg_check_bytes(const char *call, size_t nbytes)
+{
+    return __builtin_expect(nbytes > AQ_ADDRESS_SPACE, 0) ? aq_msg_refuse_bytes(call, nbytes)
+                                                          : GASNET_OK;
+}
 
 // Returns GASNET_ERR_BAD_ARG, and logs why if the client wants that.
 int aq_msg_refuse(const char *call, const char *why);

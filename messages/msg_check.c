@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of arguments.
-#include "../core/bounds.h"
 #include "../core/fatal.h"
 #include "msg.h"
 
@@ -38,10 +37,8 @@ int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, b
     return check_rank(call, tm, rank, is_receive);
 }
 
-int aq_msg_check_bytes(const char *call, size_t nbytes)
+int aq_msg_refuse_bytes(const char *call, size_t nbytes)
 {
-    if (nbytes <= AQ_ADDRESS_SPACE)
-        return GASNET_OK;
     if (gex_System_GetVerboseErrors())
         aq_log_error("%s: a message of %zu bytes is more than memory can hold (%lu bytes)", call,
                      nbytes, AQ_ADDRESS_SPACE);
