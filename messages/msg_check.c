@@ -10,7 +10,8 @@ int aq_msg_refuse(const char *call, const char *why)
     return GASNET_ERR_BAD_ARG;
 }
 
-static int refuse_rank(const char *call, gex_TM_t tm, gex_Rank_t rank, gex_Rank_t size)
+static __attribute__((noinline, cold)) int refuse_rank(const char *call, gex_TM_t tm,
+                                                       gex_Rank_t rank, gex_Rank_t size)
 {
     if (gex_System_GetVerboseErrors())
         aq_log_error("%s: rank %u is not below the %s's size %u", call, rank,
