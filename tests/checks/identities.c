@@ -390,12 +390,14 @@ static void accept_all(void)
 
 static void send_each(gex_TM_t pair, gex_Rank_t to, int times)
 {
+    const size_t most = gex_AM_LUBRequestLong(), large = HALF < most ? HALF : most;
+
     for (int i = 0; i < times; i++) {
         gex_AM_RequestShort1(pair, to, H_REQUEST_SHORT, 0, 0);
         gex_AM_RequestMedium1(pair, to, H_REQUEST_MEDIUM, buffer, 1000, GEX_EVENT_NOW, 0, 0);
         gex_AM_RequestLong1(pair, to, H_REQUEST_LONG, buffer, 64, segments[to], GEX_EVENT_NOW, 0,
                             0);
-        gex_AM_RequestLong1(pair, to, H_REQUEST_LONG, buffer, HALF, segments[to], GEX_EVENT_NOW, 0,
+        gex_AM_RequestLong1(pair, to, H_REQUEST_LONG, buffer, large, segments[to], GEX_EVENT_NOW, 0,
                             0);
     }
 }
