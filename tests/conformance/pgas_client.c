@@ -249,7 +249,9 @@ static void copy_outside(void)
     gasnet_put_val(me, (void *)mine, (gasnet_register_value_t)(uintptr_t)outside, sizeof(char *));
     wait_barrier('p');
     char *theirs = (char *)(uintptr_t)gasnet_get_val(next, slots, sizeof(char *));
-    const size_t size = gasnet_AMMaxMedium() < LONG_WAY ? gasnet_AMMaxMedium() : LONG_WAY;
+    const size_t medium = gasnet_AMMaxMedium(), longest = gasnet_AMMaxLongReply();
+    const size_t most = medium < longest ? medium : longest,
+                 size = most < LONG_WAY ? most : LONG_WAY;
     char *source = mine + GASNET_PAGESIZE, *target = source + LONG_WAY;
     done_t copied = {0}, sent = {0};
     memset(source, (int)('a' + me), size);
