@@ -149,9 +149,12 @@ static void take_joined(watched_t *who, const aq_report_t *report)
     who->rank = report->rank;
 }
 
-// After a death the ranks that notice it end the job, too.
+// After a death the ranks that notice it end the job, too. A rank that was about to leave may get a
+// signal of mpirun, which ends the others then; that is no cause.
 static void take_end(watched_t *who, int code)
 {
+    if (who->left_with && who->left_with != (code & 0xff))
+        return;
     who->ends = true;
     if (job.dead >= 0)
         return;

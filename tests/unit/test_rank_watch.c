@@ -29,6 +29,7 @@ typedef struct rank_end {
     bool reports;
     aq_report_kind_t kind;
     int code, sig;
+    int ends_with; // a second report: that the job ends with this code; 0: none
 } rank_end_t;
 
 static const rank_end_t killed = {.sig = SIGKILL}, aborted = {.sig = SIGABRT},
@@ -36,7 +37,12 @@ static const rank_end_t killed = {.sig = SIGKILL}, aborted = {.sig = SIGABRT},
                         ends = {.reports = true, .kind = AQ_REPORT_ENDS, .code = 7},
                         follows = {.reports = true, .kind = AQ_REPORT_FOLLOWS, .code = 143},
                         fails = {.reports = true, .kind = AQ_REPORT_LEAVES, .code = 3},
-                        leaves = {.reports = true, .kind = AQ_REPORT_LEAVES};
+                        leaves = {.reports = true, .kind = AQ_REPORT_LEAVES},
+                        stopped = {.reports = true,
+                                   .kind = AQ_REPORT_LEAVES,
+                                   .code = 3,
+                                   .sig = SIGTERM,
+                                   .ends_with = 128 + SIGTERM};
 
 static void send_report(int line, aq_report_kind_t kind, uint32_t rank, int code)
 {
@@ -73,6 +79,8 @@ static void rank_run(uint32_t rank, const rank_end_t *end, int joined, int go)
     wait_for(go);
     if (end->reports)
         send_report(line, end->kind, rank, end->code);
+    if (end->ends_with)
+        send_report(line, AQ_REPORT_ENDS, rank, end->ends_with);
     signal(end->sig, SIG_DFL); // cmocka catches it
     if (end->sig)
         raise(end->sig);
@@ -172,6 +180,8 @@ static void test_first_leaver_decides(void **state)
     assert_int_equal(code_of_job(fails, ends, 0), 3);
     assert_int_equal(code_of_job(ends, fails, 0), 7);
     assert_int_equal(code_of_job(aborted, fails, 0), 134);
+    assert_int_equal(code_of_job(stopped, fails, 143), 3);
+    assert_int_equal(code_of_job(fails, stopped, 0), 3);
 }
 
 static void test_no_cause_is_known(void **state)
