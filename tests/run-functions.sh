@@ -349,15 +349,28 @@ on_veth()
     }
 }
 
+# veth_job OPTION ... -- SUBTEST ...: a job over a cable with these options of tests/beds/veth/run, which has
+# to end well. What it and the network said is in the file `messages`.
+veth_job()
+{
+    local code=0 options=() bed=$AQ_SRC/tests/beds/veth
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    "$bed/run" "${options[@]}" -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || code=$?
+    cat messages
+    [ $code = 0 ] || exit $code
+}
+
 # An interface whose MTU is too small for the smallest Medium is refused; with the smallest possible
 # MTU no datagram is fragmented.
 on_short_veth()
 {
-    local code=0 bed=$AQ_SRC/tests/beds/veth
-    "$bed/run" --mtu 768 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || code=$?
-    cat messages
-    [ $code = 0 ] || exit $code
+    veth_job --mtu 768 -- "$@"
     grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, 0 fragments,' messages || exit 1
+    local bed=$AQ_SRC/tests/beds/veth
     expect_exit 1 "$bed/run" --mtu 767 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages
     cat messages
     grep -qE ': interface (near|far) cannot carry datagrams \(its MTU is below 768\); choose another' messages
@@ -367,10 +380,7 @@ on_short_veth()
 # datagrams, and the job works.
 on_short_route()
 {
-    local code=0 bed=$AQ_SRC/tests/beds/veth
-    "$bed/run" --route-mtu 100 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || code=$?
-    cat messages
-    [ $code = 0 ] || exit $code
+    veth_job --route-mtu 100 -- "$@"
     grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, [1-9][0-9]* fragments,' messages
 }
 
@@ -378,10 +388,7 @@ on_short_route()
 # word: no rank sends these.
 on_uneven_veth()
 {
-    local code=0 bed=$AQ_SRC/tests/beds/veth
-    "$bed/run" --mtu 9000 --far-mtu 1500 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || code=$?
-    cat messages
-    [ $code = 0 ] || exit $code
+    veth_job --mtu 9000 --far-mtu 1500 -- "$@"
     [ "$(wc -l <messages)" = 1 ] && grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, 0 fragments,' messages
 }
 
@@ -390,15 +397,11 @@ on_uneven_veth()
 # GASNET_UDP_MTU nobody warns.
 on_holed_veth()
 {
-    local code=0 bed=$AQ_SRC/tests/beds/veth
-    "$bed/run" --hole 1280 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || code=$?
-    cat messages
-    [ $code = 0 ] || exit $code
+    veth_job --hole 1280 -- "$@"
     grep -qE '^veth: [1-9][0-9]* datagrams swallowed' messages || exit 1
     [ "$(grep -cE 'warning: .* to rank 1 at 10.83.0.2.* are lost on the way, .*GASNET_UDP_MTU=1280' messages)" = 1 ] &&
         [ "$(grep -c warning: messages)" -le 2 ] || exit 1
-    GASNET_UDP_MTU=1280 "$bed/run" --hole 1280 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || exit
-    cat messages
+    GASNET_UDP_MTU=1280 veth_job --hole 1280 -- "$@"
     [ "$(wc -l <messages)" = 2 ] && grep -qx 'veth: 0 datagrams swallowed' messages
 }
 
