@@ -10,7 +10,7 @@
 The sockets are found in /proc, so that no list has to know them; "find" has to be in the network
 namespace of the job and may read its processes, "attack" is somebody else. SEED decides what is done
 where: connections that stay silent, bytes without a meaning, more bytes than anything takes,
-datagrams of all lengths. Who attacks also takes names: those that the job gives back, those of the
+datagrams of all lengths. The attacker also takes names: those that the job gives back, those of the
 next processes, and the places of socket files.
 """
 import collections

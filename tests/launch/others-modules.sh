@@ -67,7 +67,7 @@ for user in 0 65533; do
     rm /tmp/link
 done
 
-# Who can change a folder above the program can change the program.
+# Anybody who can change a folder above the program can change the program.
 mkdir "$work/top/bin" && cp "$AQ_BUILD/gasnet_info" "$work/top/bin" || exit 1
 chown 65534 "$work/top"
 "$AQ_BUILD/gasnet_info" >"$work/all" 2>&1
