@@ -10,8 +10,6 @@
 
 #include "lock.h"
 
-enum { MOST_WHOLE = 8 }; // tables with addresses for all ranks: some batch systems limit these
-
 #define WHOLE_GUARD ((size_t)UINT32_MAX * sizeof(intptr_t) + sizeof(intptr_t))
 #define SMALL_GUARD ((size_t)131072 * sizeof(intptr_t))
 
@@ -26,7 +24,7 @@ typedef struct record {
 } record_t;
 
 static _Atomic(record_t *) records;
-static unsigned whole; // tables that have such a guard now
+static bool whole; // a table has such a guard now
 static aq_lock_t lock;
 
 static bool addresses_are_limited(void)
@@ -78,10 +76,10 @@ intptr_t *aq_shift_table_new(uint32_t size)
     aq_lock_take(&lock);
     record_t *record = record_take();
     bool made = false;
-    if (record && whole < MOST_WHOLE && !addresses_are_limited())
+    if (record && !whole && !addresses_are_limited())
         made = record_map(record, size, WHOLE_GUARD);
     if (made)
-        whole++;
+        whole = true;
     else
         made = record && record_map(record, size, SMALL_GUARD);
     void *table = made ? (void *)atomic_load_explicit(&record->table, memory_order_relaxed) : NULL;
@@ -97,7 +95,7 @@ void aq_shift_table_free(intptr_t *table)
         record = record->next;
     if (record) {
         atomic_store_explicit(&record->table, 0, memory_order_relaxed);
-        whole -= record->guard == WHOLE_GUARD;
+        whole = whole && record->guard != WHOLE_GUARD;
         munmap(record->mapping, record->mapped);
     }
     aq_lock_drop(&lock);

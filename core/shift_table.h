@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Returns a table of `size` entries, all 0; NULL: memory is out. The first tables take addresses
-// for all ranks that a number can be, 32 GiB each; later ones, and those of a process whose
-// addresses are limited (ulimit -v), for 131,072 ranks. Any thread.
+// Returns a table of `size` entries, all 0; NULL: memory is out. The first table, that of the
+// primordial team, takes addresses for all ranks that a number can be, 32 GiB; later ones, and all
+// of a process whose addresses are limited (ulimit -v), for 131,072 ranks. Any thread.
 intptr_t *aq_shift_table_new(uint32_t size);
 
 // Frees a table, which no operation uses any more; NULL: nothing.
