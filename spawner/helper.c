@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../other/base/await.h"
 #include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
@@ -44,7 +46,7 @@ static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame
     if (aq_link_flush(link) != 0)
         return false;
     while ((framing = aq_link_next(link, most, frame)) == AQ_FRAME_PART)
-        if (aq_clock_ns() > deadline || !aq_net_await(link->fd, CALL_MS) ||
+        if (aq_clock_ns() > deadline || !aq_await(link->fd, POLLIN, CALL_MS) ||
             aq_link_receive(link) != 0)
             return false;
     return framing == AQ_FRAME_WHOLE && frame->type == type;
@@ -590,7 +592,7 @@ static void close_after_parent(const aq_helper_t *helper)
     char unread[256];
     uint64_t deadline = aq_clock_ns() + (uint64_t)PART_MS * 1000000;
     (void)shutdown(helper->parent.fd, SHUT_WR);
-    while (aq_clock_ns() < deadline && aq_net_await(helper->parent.fd, PART_MS) &&
+    while (aq_clock_ns() < deadline && aq_await(helper->parent.fd, POLLIN, PART_MS) &&
            recv(helper->parent.fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
         continue;
 }
@@ -599,7 +601,7 @@ static void close_after_parent(const aq_helper_t *helper)
 static void end_all(aq_helper_t *helper)
 {
     // The reason why the job ended may still be unread, and the parent may still listen.
-    if (aq_net_await(helper->streams[AQ_HELPER_OWN].fd, 0))
+    if (aq_await(helper->streams[AQ_HELPER_OWN].fd, POLLIN, 0))
         (void)aq_stream_copy(&helper->streams[AQ_HELPER_OWN]);
     aq_helper_pass_lines(helper);
     send_held(helper);
@@ -757,7 +759,7 @@ static bool await_job(aq_helper_t *helper)
     if (aq_link_flush(link) != 0)
         return false;
     while ((framing = aq_link_next(link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_PART)
-        if (!aq_net_await(link->fd, -1) || aq_link_receive(link) != 0)
+        if (!aq_await(link->fd, POLLIN, -1) || aq_link_receive(link) != 0)
             return false;
     return framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB &&
            aq_helper_take_job(helper, &frame);

@@ -7,11 +7,13 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../other/base/await.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings.h"
 #include "net_address.h"
@@ -213,7 +215,7 @@ bool aq_link_read_first(int fd, size_t most, int timeout_ms, aq_bytes_t *bytes, 
     aq_framing_t framing;
     while ((framing = aq_frame_read(bytes->data, bytes->used, most, out)) == AQ_FRAME_PART) {
         uint8_t byte;
-        if (!aq_net_await(fd, timeout_ms) || TEMP_FAILURE_RETRY(read(fd, &byte, 1)) != 1)
+        if (!aq_await(fd, POLLIN, timeout_ms) || TEMP_FAILURE_RETRY(read(fd, &byte, 1)) != 1)
             return false;
         aq_put_u8(bytes, byte);
     }

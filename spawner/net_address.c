@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../other/base/await.h"
 #include "../other/base/clock.h"
 #include "../other/base/sockaddr.h"
 
@@ -264,26 +265,12 @@ void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT])
 
 // ---- connecting ----
 
-// Signals that the program handles do not shorten the wait.
-static bool await_events(int fd, short events, int timeout_ms)
-{
-    const uint64_t end = aq_clock_ns() + (uint64_t)(uint32_t)timeout_ms * 1000000;
-    struct pollfd ready = {.fd = fd, .events = events};
-    int count;
-    while ((count = poll(&ready, 1, timeout_ms)) < 0 && errno == EINTR) {
-        const uint64_t now = aq_clock_ns();
-        if (timeout_ms >= 0)
-            timeout_ms = now < end ? (int)((end - now) / 1000000) + 1 : 0;
-    }
-    return count > 0;
-}
-
 // Returns 0 or errno.
 static int wait_connected(int fd, int timeout_ms)
 {
     int error = ETIMEDOUT;
     socklen_t length = sizeof error;
-    if (await_events(fd, POLLOUT, timeout_ms) &&
+    if (aq_await(fd, POLLOUT, timeout_ms) &&
         getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
         error = errno;
     return error;
@@ -350,9 +337,4 @@ bool aq_net_is_listed(const char *list, const char *address)
         list += length + (list[length] == ',');
     }
     return false;
-}
-
-bool aq_net_await(int fd, int timeout_ms)
-{
-    return await_events(fd, POLLIN, timeout_ms);
 }

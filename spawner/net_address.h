@@ -55,9 +55,6 @@ int aq_net_connect_any(const char *list, uint16_t port, int timeout_ms);
 void aq_net_peer(int fd, char address[AQ_ADDRESS_TEXT]);
 void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT]);
 
-// Whether input arrives within that time; -1: however long it takes.
-bool aq_net_await(int fd, int timeout_ms);
-
 // Whether a comma-separated list contains the address.
 bool aq_net_is_listed(const char *list, const char *address);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "process_fate.h"
+#include "../other/base/await.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -54,9 +54,8 @@ static bool read_zombie(pid_t pid, int *status)
 int aq_process_fate(pid_t pid, int pidfd, int wait_ms)
 {
     int status;
-    struct pollfd taken = {.fd = pidfd}; // only POLLHUP: the parent has taken the status
     if (read_zombie(pid, &status) || ask_kernel(pidfd, &status))
         return status;
-    (void)poll(&taken, 1, wait_ms);
+    (void)aq_await(pidfd, 0, wait_ms); // POLLHUP: the parent has taken the status
     return ask_kernel(pidfd, &status) ? status : AQ_FATE_UNKNOWN;
 }

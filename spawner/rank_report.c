@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../other/base/await.h"
 #include "../other/base/local_socket.h"
 #include "../other/base/own_process.h"
 #include "../other/base/settings.h"
@@ -42,9 +43,8 @@ static int call_launcher(const char *name)
 // is not read would reset the connection when this process ends, and lose its last reports.
 static void wait_for_watch(void)
 {
-    struct pollfd answer = {.fd = launcher, .events = POLLIN};
     char byte;
-    if (launcher >= 0 && poll(&answer, 1, ANSWER_MS) == 1)
+    if (launcher >= 0 && aq_await(launcher, POLLIN, ANSWER_MS))
         (void)recv(launcher, &byte, 1, MSG_DONTWAIT);
 }
 

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../other/base/await.h"
 #include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "../other/base/size.h"
@@ -89,7 +90,7 @@ static bool await_frame(aq_link_t *link, aq_frame_t *frame)
     if (aq_link_flush(link) != 0)
         return false;
     while ((framing = aq_link_next(link, AQ_FRAME_MOST, frame)) == AQ_FRAME_PART)
-        if (aq_clock_ns() > deadline || !aq_net_await(link->fd, IDLE_MS * 10) ||
+        if (aq_clock_ns() > deadline || !aq_await(link->fd, POLLIN, IDLE_MS * 10) ||
             aq_link_receive(link) != 0)
             return false;
     return framing == AQ_FRAME_WHOLE;
@@ -363,7 +364,7 @@ static void end_jobs(aq_daemon_t *daemon)
     uint64_t deadline = aq_clock_ns() + END_NS;
     (void)close(daemon->lifeline[1]);
     while (daemon->guard_count > 0 && aq_clock_ns() < deadline) {
-        (void)aq_net_await(daemon->signals, BUSY_MS);
+        (void)aq_await(daemon->signals, POLLIN, BUSY_MS);
         serve_signals(daemon);
     }
     aq_supervised_sweep();

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../other/base/await.h"
 #include "../other/base/clock.h"
 #include "../other/base/local_socket.h"
 #include "../other/base/log.h"
@@ -166,11 +167,10 @@ static bool wait_frame(aq_link_t *link, uint64_t deadline, aq_frame_t *frame)
     aq_framing_t framing;
     while ((framing = aq_link_next(link, AQ_FRAME_MOST, frame)) == AQ_FRAME_PART) {
         uint64_t now = aq_clock_ns();
-        struct pollfd ready = {.fd = link->fd, .events = POLLIN};
         int ms = deadline == UINT64_MAX ? -1
                  : deadline > now       ? (int)((deadline - now) / 1000000) + 1
                                         : 0;
-        if (poll(&ready, 1, ms) <= 0)
+        if (!aq_await(link->fd, POLLIN, ms))
             return false;
         if (aq_link_receive(link) != 0) {
             aq_link_close(link);

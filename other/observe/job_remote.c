@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../base/await.h"
 #include "../base/clock.h"
 #include "../base/local_socket.h"
 #include "look_format.h"
@@ -79,10 +80,9 @@ static bool make_room(aq_remote_t *remote)
 // Waits until `until`. Returns false if nothing has come by then, or the launcher is gone.
 static bool receive(aq_remote_t *remote, uint64_t until)
 {
-    struct pollfd ready = {.fd = remote->fd, .events = POLLIN};
     const uint64_t now = aq_clock_ns();
     const int ms = now < until ? (int)((until - now) / 1000000) : 0;
-    if (!make_room(remote) || poll(&ready, 1, ms) <= 0)
+    if (!make_room(remote) || !aq_await(remote->fd, POLLIN, ms))
         return false;
     const ssize_t got = read(remote->fd, remote->data + remote->used, RECEIVE);
     remote->used += got > 0 ? (size_t)got : 0;
