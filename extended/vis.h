@@ -50,8 +50,9 @@ static inline bool aq_vis_keeps_source(const aq_vis_t *vis)
     return !vis->is_get && !(vis->flags & GEX_FLAG_ENABLE_LEAF_LC);
 }
 
-// Ends the job if a number of the description is wrong; in a debug build, if anything is.
-void aq_vis_check(const aq_vis_t *vis);
+// Ends the job if a number of the description is wrong; in a debug build, if anything is. notifies:
+// the transfer sends a notice even if it has no bytes.
+void aq_vis_check(const aq_vis_t *vis, bool notifies);
 
 // Whether the target has all remote pieces, of which there is at least one. If not, *wrong is the
 // first piece that it does not have.

@@ -115,14 +115,23 @@ bool aq_vis_fits(const aq_vis_t *vis, uint32_t jobrank, aq_access_t *wrong)
     return aq_probe(&range, !vis->is_get) || each_piece(vis, jobrank, ep, aq_probe, wrong);
 }
 
-void aq_vis_check(const aq_vis_t *vis)
+// Nothing is read of a list that no memory holds.
+static void check_list(const char *call, const aq_vis_side_t *side)
 {
+    aq_bounds_blocks(call, side->kind == AQ_VIS_STRIDED ? "dimensions" : "pieces", side->count,
+                     side->kind == AQ_VIS_VECTOR ? sizeof(gex_Memvec_t) : sizeof(void *));
+}
+
+void aq_vis_check(const aq_vis_t *vis, bool notifies)
+{
+    check_list(vis->call, &vis->remote);
+    check_list(vis->call, &vis->local);
     const bool is_grid = vis->remote.kind == AQ_VIS_STRIDED; // both sides have the same blocks
     const size_t remote = aq_vis_side_bytes(&vis->remote);
     const size_t local = is_grid ? remote : aq_vis_side_bytes(&vis->local);
     if (AQ_CHECKS)
         aq_thread_check_context(vis->call, "");
-    if (is_grid && !remote)
+    if (is_grid && !remote && !notifies)
         return; // then team, rank and addresses are ignored
     aq_bounds_rank(vis->call, "rank", vis->rank, vis->tm->size);
     if (__builtin_expect(remote != local, 0))

@@ -122,10 +122,11 @@ static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
 static outcome_t start_near(const aq_vis_t *vis, start_t *start)
 {
     start->notice = aq_vis_notice_take();
-    aq_vis_check(vis);
+    const bool tell = start->notice.handler && !vis->is_get;
+    aq_vis_check(vis, tell);
     if (AQ_CHECKS)
         check_notice(vis, &start->notice);
-    bool nothing = is_nothing(&vis->remote), tell = start->notice.handler && !vis->is_get;
+    const bool nothing = is_nothing(&vis->remote);
     if (nothing && !tell)
         return DONE;
     start->jobrank = aq_tm_jobrank(vis->tm, vis->rank);

@@ -84,6 +84,29 @@ static void vector(void)
     gex_VIS_VectorPutNBI(bad_tm, 1, 1, &there, 2, here, 0);
 }
 
+static const ptrdiff_t strides[] = {16, 16};
+static const size_t none[] = {2, 0};
+
+// Dimensions that no array has; the second one ends a walk that does not look at their number.
+static void dimensions(void)
+{
+    gex_VIS_StridedPutBlocking(bad_tm, 1, bad_segment, strides, buffer, strides, 8, none, SIZE_MAX,
+                               0);
+}
+
+static void pieces(void)
+{
+    void *here[] = {buffer, buffer}, *there[] = {bad_segment, bad_segment};
+    gex_VIS_IndexedPutBlocking(bad_tm, 1, ((size_t)1 << 61) + 1, there, 0, 2, here, 0, 0);
+}
+
+// A put without bytes ignores its rank, unless it has a notice.
+static void notice_rank(void)
+{
+    gex_VIS_SetPeerCompletionHandler(BAD_H_MEDIUM_REPLY, buffer, 8, 0);
+    gex_VIS_StridedPutBlocking(bad_tm, 7, bad_segment, strides, buffer, strides, 8, none, 2, 0);
+}
+
 // ---- atomics ----
 
 static gex_AD_t domain(void)
@@ -319,6 +342,14 @@ const bad_call_t bad_number_calls[] = {
      "gex_VIS_VectorPutNBI: the remote side \\(rank 1\\) has 8 bytes, the local one "
      "18446744073709551615",
      vector, NULL, NULL},
+    {"number-dimensions", BAD_FATAL_ALWAYS, 0,
+     "gex_VIS_StridedPutBlocking: 18446744073709551615 dimensions of 8 bytes " HOLDS, dimensions,
+     NULL, NULL},
+    {"number-pieces", BAD_FATAL_ALWAYS, 0,
+     "gex_VIS_IndexedPutBlocking: 2305843009213693953 pieces of 8 bytes " HOLDS, pieces, NULL,
+     NULL},
+    {"number-notice-rank", BAD_FATAL_ALWAYS, 0, BAD_RANK("gex_VIS_StridedPutBlocking", "7"),
+     notice_rank, NULL, NULL},
     {"number-atomic", BAD_FATAL_ALWAYS, 0, BAD_RANK("gex_AD_OpNBI_I64", "7"), atomic_rank, NULL,
      NULL},
     {"number-atomic-jobrank", BAD_FATAL_ALWAYS, 0,
