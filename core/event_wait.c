@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The client's calls that test events and wait for them, and those for implicit operations (NBI).
 #include "access.h"
+#include "bounds.h"
 #include "event.h"
 #include "fatal.h"
 #include "gasnetex_core.h"
@@ -138,6 +139,7 @@ static void try_entries(const char *call, gex_Event_t *events, size_t count, boo
 static tally_t try_all(const char *call, gex_Event_t *events, size_t count)
 {
     tally_t tally = {0, 0, NULL};
+    aq_bounds_blocks(call, "events", count, sizeof *events);
     if (AQ_CHECKS)
         aq_thread_check_context(call, "");
     try_entries(call, events, count, false, &tally);

@@ -240,6 +240,7 @@ static inline int aq_msg_check_bytes(const char *call, size_t nbytes)
 
 // Returns GASNET_ERR_BAD_ARG, and logs why if the client wants that.
 int aq_msg_refuse(const char *call, const char *why);
+extern const char aq_msg_too_many[]; // why an array of requests is refused
 
 // ---- sends and receives ----
 

@@ -3,6 +3,8 @@
 #include "../core/fatal.h"
 #include "msg.h"
 
+const char aq_msg_too_many[] = "memory cannot hold an array of so many requests";
+
 int aq_msg_refuse(const char *call, const char *why)
 {
     if (gex_System_GetVerboseErrors())

@@ -107,6 +107,14 @@ static void notice_rank(void)
     gex_VIS_StridedPutBlocking(bad_tm, 7, bad_segment, strides, buffer, strides, 8, none, 2, 0);
 }
 
+// ---- events ----
+
+static void events(void)
+{
+    gex_Event_t event = GEX_EVENT_INVALID;
+    gex_Event_WaitAll(&event, SIZE_MAX, 0);
+}
+
 // ---- atomics ----
 
 static gex_AD_t domain(void)
@@ -237,6 +245,14 @@ static void request_add(void)
     bad_returned(gasnetx_Request_Test(&request, NULL), GASNET_ERR_NOT_READY);
 }
 
+static void requests(void)
+{
+    gasnetx_Request_t request = GASNETX_REQUEST_NULL;
+    bad_returned(gasnetx_Request_WaitAll(&request, SIZE_MAX, NULL), GASNET_ERR_BAD_ARG);
+    bad_returned(gasnetx_Request_WaitFds(&request, SIZE_MAX, NULL, 0, 0, NULL, NULL),
+                 GASNET_ERR_BAD_ARG);
+}
+
 static void wait_fds(void)
 {
     bad_returned(gasnetx_Request_WaitFds(NULL, 0, NULL, (nfds_t)-1, 0, NULL, NULL),
@@ -350,6 +366,8 @@ const bad_call_t bad_number_calls[] = {
      NULL},
     {"number-notice-rank", BAD_FATAL_ALWAYS, 0, BAD_RANK("gex_VIS_StridedPutBlocking", "7"),
      notice_rank, NULL, NULL},
+    {"number-events", BAD_FATAL_ALWAYS, 0,
+     "gex_Event_WaitAll: 18446744073709551615 events of 8 bytes " HOLDS, events, NULL, NULL},
     {"number-atomic", BAD_FATAL_ALWAYS, 0, BAD_RANK("gex_AD_OpNBI_I64", "7"), atomic_rank, NULL,
      NULL},
     {"number-atomic-jobrank", BAD_FATAL_ALWAYS, 0,
@@ -398,6 +416,9 @@ const bad_call_t bad_number_calls[] = {
     {"number-request", BAD_RETURNS, 0,
      "gasnetx_Request_Add: the request has 4294967295 operations, and takes no more", request_add,
      NULL, NULL},
+    {"number-requests", BAD_RETURNS, 0,
+     "gasnetx_Request_WaitAll: memory cannot hold an array of so many requests", requests, NULL,
+     NULL},
     {"number-fds", BAD_RETURNS, 0, "gasnetx_Request_WaitFds: poll\\(2\\) takes no such number",
      wait_fds, NULL, NULL},
     {"number-stream", BAD_RETURNS, 0,
