@@ -155,6 +155,9 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
     if (numargs > (size_t)parent_tm->size * GASNET_MAXEPS)
         aq_fatal(CALL ": a list of %zu members is more than the endpoints that %u ranks can have",
                  numargs, parent_tm->size);
+    if (num_new_tms > GASNET_MAXEPS)
+        aq_fatal(CALL ": an array for %zu teams is for more than the endpoints of a process, %d",
+                 num_new_tms, GASNET_MAXEPS);
     const bool member = numargs && num_new_tms;
     aq_wish_t *all =
         aq_split_gather(CALL, list.parent, member ? own_wish(&list) : (aq_wish_t){.color = -1});

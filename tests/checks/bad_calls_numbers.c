@@ -187,6 +187,13 @@ static void create_team(void)
     gex_TM_Create(&tm, 1, bad_tm, &place, SIZE_MAX / 2, NULL, 0, 0);
 }
 
+static void create_teams(void)
+{
+    gex_EP_Location_t place = {0, 0};
+    gex_TM_t tm[2];
+    gex_TM_Create(tm, (size_t)1 << 31, bad_tm, &place, 1, NULL, 0, 0);
+}
+
 // ---- messages: these calls return an error ----
 
 static void prepare_long_rank(void)
@@ -390,6 +397,9 @@ const bad_call_t bad_number_calls[] = {
      "gasnet_coll_exchange: 2 blocks of 9223372036854775807 bytes " HOLDS, exchange1, NULL, NULL},
     {"number-create", BAD_FATAL_ALWAYS, 0,
      "gex_TM_Create: a list of 9223372036854775807 members is more than the endpoints", create_team,
+     NULL, NULL},
+    {"number-create-teams", BAD_FATAL_ALWAYS, 0,
+     "gex_TM_Create: an array for 2147483648 teams is for more than the endpoints", create_teams,
      NULL, NULL},
     {"number-prepare-long", BAD_FATAL_ALWAYS, 0,
      "gex_AM_PrepareRequestLong: rank 7 is not below the team's size 2", prepare_long_rank, NULL,
