@@ -141,6 +141,12 @@ static void broadcast(void)
     gex_Coll_BroadcastNB(bad_tm, 0, buffer, buffer, MOST + 1, 0);
 }
 
+// Memory could hold as much, but no number of 32 bits counts the parts.
+static void broadcast_parts(void)
+{
+    gex_Event_Wait(gex_Coll_BroadcastNB(bad_tm, 0, buffer, buffer, (size_t)1 << 46, 0));
+}
+
 static void reduce(void)
 {
     gex_Coll_ReduceToAllNB(bad_tm, buffer, buffer, GEX_DT_I64, 8, SIZE_MAX / 8 + 1, GEX_OP_ADD,
@@ -381,6 +387,9 @@ const bad_call_t bad_number_calls[] = {
      "gex_AD_OpNBI_I64: job rank 7 is not in the domain's team of 2", atomic_jobrank, NULL, NULL},
     {"number-broadcast", BAD_FATAL_ALWAYS, 0,
      "gex_Coll_BroadcastNB: 1 block of 140737488355329 bytes " HOLDS, broadcast, NULL, NULL},
+    {"number-broadcast-parts", BAD_FATAL_ALWAYS, 0,
+     "a collective of 70368744177664 bytes for each rank is more than the library can divide",
+     broadcast_parts, NULL, NULL},
     {"number-reduce", BAD_FATAL_ALWAYS, 0,
      "gex_Coll_ReduceToAllNB: 2305843009213693952 elements of 8 bytes " HOLDS, reduce, NULL, NULL},
     {"number-scan", BAD_FATAL_ALWAYS, 0,
