@@ -396,40 +396,51 @@ static void test_leaf_before_root(void **state)
 
 // ---- threads ----
 
-enum { RELAYS = 20000 };
-static _Atomic(aq_event_t *) mailbox;
-static unsigned result; // written before the operation ends, read after the wait
+// So many operations are begun together, since on a busy machine the other thread waits long for
+// its processor each time.
+enum { RELAYS = 20000, TOGETHER = 50 };
+static aq_event_t *relayed[TOGETHER];
+static atomic_uint begun;
+static unsigned results[TOGETHER]; // written before the operation ends, read after the wait
 
 static void *end_relays(void *unused)
 {
     (void)unused;
     for (unsigned i = 0; i < RELAYS; i++) {
-        aq_event_t *record;
-        while (!(record = atomic_exchange(&mailbox, NULL)))
+        while (atomic_load(&begun) <= i)
             sched_yield();
-        result = i;
-        part_end(record, AQ_PART_RMW);
+        results[i % TOGETHER] = i;
+        part_end(relayed[i % TOGETHER], AQ_PART_RMW);
     }
     return NULL;
 }
 
-// One thread begins an operation and waits, and another thread ends that operation: after the wait,
-// the first thread sees what the other wrote before the end.
+static void begin_relays(gex_Event_t *events)
+{
+    for (unsigned i = 0; i < TOGETHER; i++) {
+        relayed[i] = aq_event_new();
+        part_begin(relayed[i], AQ_PART_RMW);
+        events[i] = root_of(relayed[i]);
+        assert_int_equal(gex_Event_Test(events[i]), GASNET_ERR_NOT_READY);
+    }
+    atomic_fetch_add(&begun, TOGETHER);
+}
+
+// One thread begins operations and waits, and another thread ends each: after the wait, the first
+// thread sees what the other wrote before the end.
 static void test_other_thread(void **state)
 {
     (void)state;
     pthread_t thread;
+    gex_Event_t events[TOGETHER];
     aq_threads = true;
     assert_int_equal(pthread_create(&thread, NULL, end_relays, NULL), 0);
     for (unsigned i = 0; i < RELAYS; i++) {
-        aq_event_t *record = aq_event_new();
-        part_begin(record, AQ_PART_RMW);
-        gex_Event_t event = root_of(record);
-        assert_int_equal(gex_Event_Test(event), GASNET_ERR_NOT_READY);
-        atomic_store(&mailbox, record);
-        while (gex_Event_Test(event) != GASNET_OK)
+        if (i % TOGETHER == 0)
+            begin_relays(events);
+        while (gex_Event_Test(events[i % TOGETHER]) != GASNET_OK)
             sched_yield();
-        assert_int_equal(result, i);
+        assert_int_equal(results[i % TOGETHER], i);
     }
     pthread_join(thread, NULL);
     aq_threads = false;
