@@ -279,7 +279,7 @@ static void test_shared_with_leader(void **state)
 
 // The same with threads: each thread sees after the barrier what the others wrote before the
 // barrier.
-enum { THREAD_PHASES = 500 };
+enum { THREAD_PHASES = 100 };
 static uint32_t written[SIDES_MAX];
 static atomic_uint wrong;
 

@@ -301,7 +301,7 @@ static volatile unsigned long sum; // protected by the lock
 static void add_one(unsigned turn)
 {
     unsigned long seen = sum;
-    if (turn % 16 == 0)
+    if (turn % 256 == 0)
         sched_yield();
     sum = seen + 1;
 }
