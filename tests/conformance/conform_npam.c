@@ -336,6 +336,21 @@ static void test_cancel(void)
     phase_finish(job.size);
 }
 
+/* The arguments before a payload do not shift it, however short it is. */
+static void test_align(void)
+{
+    for (unsigned nargs = 0; nargs <= gex_AM_MaxArgs(); nargs++)
+        for (size_t size = 1; size <= 2 * CONFORM_BUFFER_ALIGN; size++) {
+            const prepare_t prep = {.cat = ARGN_MEDIUM, .least = size, .most = size};
+            gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(job.am, (job.rank + 1) % job.size,
+                                                              NULL, size, size, NULL, 0, nargs);
+
+            check_descriptor(sd, &prep);
+            cancel_request(prep.cat, sd);
+        }
+    conform_barrier();
+}
+
 /* Prepares and commits with IMMEDIATE. A message that was refused a few times is cancelled and
  * never arrives. */
 static int send_immediate(gex_Rank_t to, gex_AM_Arg_t sequence)
@@ -387,5 +402,6 @@ const conform_test_t conform_npam_tests[] = {
     {"npam_sizes", test_sizes, "least, most and committed sizes; buffers; local completion"},
     {"npam_many", test_many, "thousands in a row"},
     {"npam_cancel", test_cancel, "cancelled messages never arrive and cost nothing"},
+    {"npam_align", test_align, "the library's buffers, with any number of arguments"},
     {"npam_immediate", test_immediate, "IMMEDIATE at prepare and at commit, exact count"},
     {NULL, NULL, NULL}};
