@@ -7,11 +7,14 @@ export LC_ALL=C
 work=$(mktemp -d "${TMPDIR:-/tmp}/launch.XXXXXX") || exit 1
 sup=
 pids=
+besides=()
 
 # Ends all processes of the test and removes its files, also if the test fails.
 clean_up()
 {
-    [ -z "$sup$pids" ] || kill -KILL $sup $pids 2>/dev/null
+    local ours=($sup $pids ${process[*]-}) # process: see rendezvous-functions.sh
+    [ ${#ours[@]} = 0 ] || kill -KILL "${ours[@]}" 2>/dev/null
+    [ ${#besides[@]} = 0 ] || { kill -TERM "${besides[@]}" && wait "${besides[@]}"; } 2>/dev/null
     rm -rf "$work"
 }
 trap clean_up EXIT
@@ -83,6 +86,33 @@ start()
         sleep 0.05
     done
     fail "the job did not start"
+}
+
+# beside command ...: runs it in the background, in a subshell with a folder of its own as $work, so
+# that parts of a test that wait do so at the same time. all_beside waits for these parts.
+beside()
+{
+    local folder=$work/beside${#besides[@]}
+    mkdir "$folder" || fail "no folder"
+    (
+        besides=() sup= pids= work=$folder
+        [ -z "${process[*]-}" ] || process=()
+        trap clean_up EXIT
+        "$@"
+    ) >"$folder.told" 2>&1 </dev/null &
+    besides+=($!)
+}
+
+# all_beside: all parts that were started by beside have to end well.
+all_beside()
+{
+    local i
+    for i in "${!besides[@]}"; do
+        wait "${besides[i]}" && continue
+        cat "$work/beside$i.told"
+        exit 1
+    done
+    besides=()
 }
 
 # wait_lines COUNT: waits until that many rank programs have printed the word that means ready.

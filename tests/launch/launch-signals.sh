@@ -48,24 +48,32 @@ chmod +x "$work/wrap"
 unshare -p -f --mount-proc true 2>/dev/null && kinds="0 1 2" || kinds="0 1"
 shell=$work/shell
 printf '#!/bin/bash\nexec sh -c "${!#}"\n' >"$shell" && chmod +x "$shell"
-for kind in $kinds; do
-    for way in "-spawner=fork" "-spawner=ssh -H n1,n2"; do
-        begin env WRAP=$kind GASNET_CONDUIT=udp GASNET_QUIET=1 GASNET_SSH_CMD="$shell" GASNET_WORKERIP=127.0.0.1 GASNET_SUPERNODE_MAXSIZE=1 \
-            "$AQ_BUILD/gasnetrun_udp" $way -n 3 "$work/wrap" "$conform" saves 60
-        wait_lines 3
-        lines=3
-        for sig in USR1 USR2 XCPU ALRM XFSZ PROF; do
-            kill -$sig "$sup"
-            lines=$((lines + 3))
-            wait_lines $lines
-            [ "$(grep -c "^[012] $sig\$" "$work/out")" -eq 3 ] || fail "SIG$sig did not reach all programs: $way, $kind"
-        done
-        kill -TERM "$sup"
-        ended 7
-        [ "$(grep -c "^[012] saved\$" "$work/out")" -eq 3 ] || fail "SIGTERM did not reach all programs: $way, $kind"
-        silent
+wrap=$work/wrap
+
+# wrapped KIND option ...
+wrapped()
+{
+    local kind=$1 lines=3 sig
+    shift
+    begin env WRAP="$kind" GASNET_CONDUIT=udp GASNET_QUIET=1 GASNET_SSH_CMD="$shell" GASNET_WORKERIP=127.0.0.1 GASNET_SUPERNODE_MAXSIZE=1 \
+        "$AQ_BUILD/gasnetrun_udp" "$@" -n 3 "$wrap" "$conform" saves 60
+    wait_lines 3
+    for sig in USR1 USR2 XCPU ALRM XFSZ PROF; do
+        kill -$sig "$sup"
+        lines=$((lines + 3))
+        wait_lines $lines
+        [ "$(grep -c "^[012] $sig\$" "$work/out")" -eq 3 ] || fail "SIG$sig did not reach all programs: $*, $kind"
     done
+    kill -TERM "$sup"
+    ended 7
+    [ "$(grep -c "^[012] saved\$" "$work/out")" -eq 3 ] || fail "SIGTERM did not reach all programs: $*, $kind"
+    silent
+}
+for kind in $kinds; do
+    beside wrapped "$kind" -spawner=fork
+    beside wrapped "$kind" -spawner=ssh -H n1,n2
 done
+all_beside
 
 # Programs that do not leave after SIGTERM are killed after a time of its own.
 start 2 env GASNET_TERM_TIMEOUT=0.5 "$run" -n 2 bash -c 'trap "" TERM; echo ready; while :; do sleep 0.05; done'

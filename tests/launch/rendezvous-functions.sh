@@ -5,14 +5,6 @@
 [ -n "${work-}" ] || . "$(dirname "${BASH_SOURCE[0]}")/launch-functions.sh" # not twice in a bed
 declare -A process=()
 
-# A test that fails leaves no process either.
-clean_up_processes()
-{
-    [ ${#process[@]} = 0 ] || kill -KILL "${process[@]}" 2>/dev/null
-    clean_up
-}
-trap clean_up_processes EXIT
-
 # Prints a port that nobody uses, below those that the kernel gives to callers.
 free_port()
 {
