@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # All ways in which a job is killed: launcher, helper, supervisor or rank killed, network lost, the
 # launcher killed at random moments. After 10 seconds no process is left on any host.
+#   hosts-kill [KILLS]    so many random kills, 15 without a number; by hand: bed 4 hosts-kill.sh 50
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 all=$(hosts 1 4)
@@ -32,14 +33,14 @@ job_ends 137
 grep -q 'on host n2: rank 1 of 4 .* was killed by SIGKILL' "$work/err" || fail "no message names the rank"
 
 # Ranks that ignore the request to end; and all processes at once.
-GASNET_EXITTIMEOUT=0.5 start_job 4 "$run" -n 4 -H "$all" bash -c 'trap "" TERM QUIT; echo ready; while :; do sleep 1; done'
+GASNET_TERM_TIMEOUT=0.5 start_job 4 "$run" -n 4 -H "$all" bash -c 'trap "" TERM QUIT; echo ready; while :; do sleep 1; done'
 kill -TERM "$sup"
 job_ends 143
 
 # The network of a host is lost: the host and the others notice that without help, which takes the
 # kernel some seconds; meanwhile strangers call. So does a helper that has greeted and gets no
 # answer.
-export GASNET_UDP_HOST_TIMEOUT=3
+export GASNET_UDP_HOST_TIMEOUT=2
 mkfifo "$work/silence"
 exec 7<>"$work/silence"
 on_host n4 "$AQ_BUILD/gasnetrun" --helper <&7 >"$work/greeting" 2>&1 &
@@ -80,20 +81,20 @@ unset GASNET_UDP_HOST_TIMEOUT
 on_host n3 ip link set eth0 up
 on_host n3 ip addr show eth0 | grep -q 10.77.0.3 || on_host n3 ip addr add 10.77.0.3/24 dev eth0
 
-# At 50 random moments during the start and shortly after it: ms is one and a half times the time of
+# At random moments during the start and shortly after it: ms is one and a half times the time of
 # a start.
 RANDOM=${AQ_SEED:-1}
 begin=${EPOCHREALTIME/./}
 expect 0 "$run" -n 2 -H n1,n2 true
 ms=$(((${EPOCHREALTIME/./} - begin) * 3 / 2000))
 [ $ms -lt 1000 ] || ms=999
-for i in $(seq 50); do
+for i in $(seq "${1:-15}"); do
     "$run" -n 2 -H n1,n2 sleep 1000 >"$work/out" 2>"$work/err" </dev/null &
     sup=$!
     sleep "0.$(printf %03d $((RANDOM % ms)))"
     kill -KILL "$sup"
     wait "$sup" 2>/dev/null
     sup=
-    [ $((i % 10)) -ne 0 ] || none_left
+    [ $((i % 5)) -ne 0 ] || none_left
 done
 exit 0
