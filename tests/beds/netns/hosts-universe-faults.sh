@@ -28,7 +28,7 @@ lacks()
     [ ! -s "$work/out" ] || fail "ranks ran nevertheless"
 }
 
-export GASNET_UDP_HOST_TIMEOUT=3 # so that a lost network ends something after 6 s
+export GASNET_UDP_HOST_TIMEOUT=2 # so that a lost network ends something after 4 s
 expect 0 "$boot" -H "$all"
 silent
 
@@ -43,8 +43,13 @@ expect 0 "$run" -n 3 -H n1,n2,n3 "$hello"
 # that fill all places.
 port=$(port_of n2)
 [ -n "$port" ] || fail "the daemon of n2 has no port"
-on_host n4 bash -c "exec 3<>/dev/tcp/10.77.0.2/$port && echo hello >&3 && cat <&3" >"$work/answer" 2>/dev/null
-grep -q "$("$run" --version | sed 's/.* //')" "$work/answer" || fail "a daemon does not say its version"
+on_host n4 bash -c "exec 3<>/dev/tcp/10.77.0.2/$port && echo hello >&3 && cat <&3" >"$work/answer" 2>/dev/null &
+version=$("$run" --version | sed 's/.* //')
+for _ in $(seq 400); do # the daemon keeps the connection for a while
+    ! grep -qF "$version" "$work/answer" || break
+    sleep 0.05
+done
+grep -qF "$version" "$work/answer" || fail "a daemon does not say its version"
 on_host n4 bash -c "exec 3<>/dev/tcp/10.77.0.2/$port &&
     printf '\2\0\0\0\0\0\0\44\0\0\0\2%032d\4\0\0\0\0\0\0\40%032d' 0 0 >&3 && cat <&3" >/dev/null 2>&1
 on_host n4 bash -c "for i in {1..70}; do exec {fd}<>/dev/tcp/10.77.0.2/$port; done; echo full; sleep 60" >"$work/full" 2>&1 &
@@ -110,7 +115,6 @@ expect 0 on_host n4 env GASNET_UNIVERSE="$GASNET_UNIVERSE" "$halt"
 none_left
 
 # A universe of another version.
-version=$("$run" --version | sed 's/.* //')
 newer=9${version:1} # the linker lets other texts share the end of this one
 mkdir -p "$work/other/bin"
 for program in gasnetrun gasnet_boot gasnet_halt; do
