@@ -49,7 +49,7 @@ jobs()
     GASNET_EXITTIMEOUT=20 ends 5 "$mpi" 4 "$conform" one 1 5
     ! grep -q 'some ranks do not leave the job' "$work/err" || fail "ranks do not hear of the exit of one"
     # mpirun ends ranks that do not poll.
-    GASNET_EXITTIMEOUT=2 ends 9 "$mpi" 4 "$conform" compute 1 9
+    GASNET_EXITTIMEOUT=0.3 ends 9 "$mpi" 4 "$conform" compute 1 9
     grep -q 'some ranks do not leave the job' "$work/err" || fail "no message says that mpirun has to end ranks"
     none_left 20
     found=yes
