@@ -8,10 +8,10 @@ run=$AQ_BUILD/gasnetrun_udp
 export GASNET_CONDUIT=udp # for programs that are linked for smp
 export GASNET_SUPERNODE_MAXSIZE=1
 
-# frames TEST SIZE: sets $frames to what gasnet_perf prints about it, in tenths.
+# frames TEST SIZE [COUNT]: sets $frames to what gasnet_perf prints about so many (2000), in tenths.
 frames()
 {
-    expect 0 "$run" -n 2 "$AQ_BUILD/gasnet_perf" --frames --iters 2000 --size "$2" "$1"
+    expect 0 "$run" -n 2 "$AQ_BUILD/gasnet_perf" --frames --iters "${3:-2000}" --size "$2" "$1"
     frames=$(awk -v name="$1-frames" '$1 == name { print int(10 * $3) }' "$work/out")
     [ -n "$frames" ] || fail "gasnet_perf --frames prints nothing about $1"
     grep -qx 'gasnet_perf: conduit udp, ranks 2' "$work/out" || fail "gasnet_perf names another conduit"
@@ -27,11 +27,11 @@ frames am-flood 8 # (has no size)
 # Long data: the first put of each 64 leaves alone at once, the others share datagrams while it is on
 # its way; a blocking put never waits for company. A put of 64 KiB is a full datagram and a rest: of
 # 64 of them, the rests of 63 share one.
-frames put-rate 4096
+frames put-rate 4096 640
 [ "$frames" -ge 90 ] || fail "$frames tenths of a put of 4 KiB shared a datagram, where 15 puts fit"
 frames put 4096
 [ "$frames" = 10 ] || fail "$frames tenths of a blocking put of 4 KiB shared a datagram"
-frames put-rate 65536
+frames put-rate 65536 512
 [ "$frames" -ge 18 ] || fail "each put of 64 KiB took two datagrams: $frames tenths of a frame in each"
 
 # A blocking put is one datagram, answered by one acknowledgement and nothing else. (The start and
