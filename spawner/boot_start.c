@@ -5,6 +5,7 @@
 
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
+#include "../other/base/standard_streams.h"
 #include "boot.h"
 #include "boot_origin.h"
 #include "launch_environment.h"
@@ -51,6 +52,7 @@ static aq_status_t fork_ranks(int64_t ranks, aq_boot_t **out)
 
 aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out)
 {
+    aq_standard_streams_open();
     aq_launch_restore();
     if (aq_settings_given(AQ_SET_SPAWN_CONTROL))
         return aq_boot_fork_join(aq_settings_text(AQ_SET_SPAWN_CONTROL), out);

@@ -5,6 +5,7 @@
 
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
+#include "../other/base/standard_streams.h"
 #include "host_probe.h"
 #include "remote_command.h"
 #include "universe_boot.h"
@@ -107,6 +108,7 @@ int main(int argc, char **argv)
 {
     aq_hosts_t hosts = {0};
     const char *list;
+    aq_standard_streams_open();
     aq_log_program("gasnet_boot");
     int code = aq_probe_options(argc, argv, usage, &list, NULL);
     if (code < 0)

@@ -6,6 +6,7 @@
 
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
+#include "../other/base/standard_streams.h"
 #include "host_probe.h"
 #include "spawn_module.h"
 #include "universe_boot.h"
@@ -124,6 +125,7 @@ int main(int argc, char **argv)
 {
     aq_hosts_t named = {0}, hosts = {0};
     aq_universe_t universe = {.link.fd = -1};
+    aq_standard_streams_open();
     aq_log_program("gasnet_grow");
     int code = aq_universe_options(argc, argv, usage, &named);
     if (code < 0)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "../other/base/log.h"
+#include "../other/base/standard_streams.h"
 #include "universe_options.h"
 
 static const char usage[] = "usage: gasnet_halt\n"
@@ -17,6 +18,7 @@ static const char usage[] = "usage: gasnet_halt\n"
 int main(int argc, char **argv)
 {
     aq_universe_t universe = {.link.fd = -1};
+    aq_standard_streams_open();
     aq_log_program("gasnet_halt");
     int code = aq_universe_options(argc, argv, usage, NULL);
     if (code < 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../other/base/log.h"
+#include "../other/base/standard_streams.h"
 #include "host_probe.h"
 #include "universe_hosts.h"
 #include "universe_local.h"
@@ -112,6 +113,7 @@ int main(int argc, char **argv)
 {
     aq_hosts_t hosts = {0};
     size_t ready = 0;
+    aq_standard_streams_open();
     aq_log_program("gasnet_recon");
     const char *list;
     int code = aq_probe_options(argc, argv, usage, &list, NULL);

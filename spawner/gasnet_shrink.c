@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../other/base/log.h"
+#include "../other/base/standard_streams.h"
 #include "spawn_module.h"
 #include "universe_options.h"
 
@@ -82,6 +83,7 @@ int main(int argc, char **argv)
 {
     aq_hosts_t hosts = {0};
     aq_universe_t universe = {.link.fd = -1};
+    aq_standard_streams_open();
     aq_log_program("gasnet_shrink");
     int code = aq_universe_options(argc, argv, usage, &hosts);
     if (code < 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../other/base/log.h"
+#include "../other/base/standard_streams.h"
 #include "host_probe.h"
 #include "universe_hosts.h"
 #include "universe_local.h"
@@ -48,6 +49,7 @@ int main(int argc, char **argv)
     aq_hosts_t hosts = {0};
     bool all = false;
     size_t ended = 0, asked = 0;
+    aq_standard_streams_open();
     aq_log_program("gasnet_wipe");
     const char *list;
     int code = aq_probe_options(argc, argv, usage, &list, &all);

@@ -12,6 +12,7 @@
 #include "../other/base/profile.h"
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
+#include "../other/base/standard_streams.h"
 #include "helper.h"
 #include "hosts.h"
 #include "launch_environment.h"
@@ -497,6 +498,7 @@ static int run_job(run_options_t *run)
 
 int main(int argc, char **argv)
 {
+    aq_standard_streams_open();
     if (argc == 2 && strcmp(argv[1], "--helper") == 0)
         return aq_helper_main(); // started by another launcher or helper, on its host
     if (argc == 2 && strncmp(argv[1], AQ_WORKER_OPTION, strlen(AQ_WORKER_OPTION)) == 0)

@@ -550,14 +550,6 @@ static int job_code(const aq_supervised_t *job)
 
 // ---- setting up ----
 
-// Descriptors 0 to 2 must be open, or a pipe would take their numbers.
-static void ensure_stdio(void)
-{
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0)
-            (void)open("/dev/null", O_RDWR);
-}
-
 bool aq_supervised_same_file(int a, int b)
 {
     struct stat sa, sb;
@@ -649,7 +641,6 @@ static bool set_up(aq_supervised_t *job, const aq_supervise_options_t *options, 
                              .signals = -1,
                              .null_input = -1,
                              .self = getpid()};
-    ensure_stdio();
     job->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
     *code = 1;
     if (!aq_supervised_check(job, code))

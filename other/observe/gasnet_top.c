@@ -13,6 +13,7 @@
 
 #include "../base/clock.h"
 #include "../base/own_file.h"
+#include "../base/standard_streams.h"
 #include "diagnose.h"
 #include "job_watch.h"
 #include "stack_ask.h"
@@ -285,6 +286,7 @@ int main(int argc, char **argv)
         {NULL, 0, NULL, 0},
     };
     request_t request = {.delay = 1000, .stack = -1};
+    aq_standard_streams_open();
     int code = -1;
     for (int option; code < 0 && (option = getopt_long(argc, argv, "d:h", options, NULL)) >= 0;)
         code = take_option(&request, option);

@@ -7,6 +7,7 @@
 
 #include "../base/log.h"
 #include "../base/size.h"
+#include "../base/standard_streams.h"
 #include "view_files.h"
 #include "view_matrix_trace.h"
 #include "view_otf2.h"
@@ -298,6 +299,7 @@ static int run_trace(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "--help";
+    aq_standard_streams_open();
     aq_log_program("gasnet_view");
     if (strcmp(command, "-h") == 0 || strcmp(command, "--help") == 0)
         return help_print();

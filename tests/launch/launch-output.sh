@@ -101,6 +101,10 @@ for job in "$run -n 3" "env GASNET_PSHM_NODES=2" ""; do
     says 'standard output cannot be written'
 done
 
-# Closed descriptors cause no confusion.
-"$run" -n 2 "$conform" code 4 <&- >&- 2>&-
-[ $? -eq 4 ] || fail "closed standard descriptors"
+# Closed descriptors cause no confusion: no socket takes their numbers.
+for job in "$run -n 2" "env GASNET_SSH_CMD=$work/shell GASNET_WORKERIP=127.0.0.1 $AQ_BUILD/gasnetrun_udp -spawner=ssh -H n1,n2 -n 2" \
+    "env GASNET_CONDUIT=udp GASNET_PSHM_NODES=2"; do
+    for closed in '<&-' '>&-' '2>&-' '<&- >&-' '<&- >&- 2>&-'; do
+        timeout 20 bash -c "exec $closed; $job $conform lines 3" >"$work/out" 2>"$work/err" || fail "with $closed: $job"
+    done
+done
