@@ -101,17 +101,32 @@ void aq_shift_table_free(intptr_t *table)
     aq_lock_drop(&lock);
 }
 
+// The table behind which that address is the entry of a rank; NULL: none. GEX_RANK_INVALID,
+// UINT32_MAX, may be behind the guard of its table and in the guard of the first one, so it is
+// looked for first.
+static const record_t *record_find(uintptr_t addr)
+{
+    const record_t *first = atomic_load_explicit(&records, memory_order_acquire), *record;
+    for (record = first; record; record = record->next) {
+        const uintptr_t table = atomic_load_explicit(&record->table, memory_order_acquire);
+        if (table && addr == table + UINT32_MAX * sizeof(intptr_t))
+            return record;
+    }
+    for (record = first; record; record = record->next) {
+        const uintptr_t table = atomic_load_explicit(&record->table, memory_order_acquire);
+        if (table && addr - table - record->size * sizeof(intptr_t) < record->guard)
+            return record;
+    }
+    return NULL;
+}
+
 bool aq_shift_table_beyond(uintptr_t addr, uint32_t *rank, uint32_t *size)
 {
-    const record_t *record = atomic_load_explicit(&records, memory_order_acquire);
-    for (; record; record = record->next) {
-        const uintptr_t table = atomic_load_explicit(&record->table, memory_order_acquire);
-        const uintptr_t end = table + record->size * sizeof(intptr_t);
-        if (!table || addr - end >= record->guard)
-            continue;
-        *rank = (uint32_t)((addr - table) / sizeof(intptr_t));
-        *size = (uint32_t)record->size;
-        return true;
-    }
-    return false;
+    const record_t *record = record_find(addr);
+    if (!record)
+        return false;
+    const uintptr_t table = atomic_load_explicit(&record->table, memory_order_acquire);
+    *rank = (uint32_t)((addr - table) / sizeof(intptr_t));
+    *size = (uint32_t)record->size;
+    return true;
 }

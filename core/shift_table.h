@@ -13,7 +13,8 @@
 
 // Returns a table of `size` entries, all 0; NULL: memory is out. The first table, that of the
 // primordial team, takes addresses for all ranks that a number can be, 32 GiB; later ones, and all
-// of a process whose addresses are limited (ulimit -v), for 131,072 ranks. Any thread.
+// of a process whose addresses are limited (ulimit -v), for 131,072 ranks: the rank UINT32_MAX of
+// such a table is known all the same, if nothing is mapped there. Any thread.
 intptr_t *aq_shift_table_new(uint32_t size);
 
 // Frees a table, which no operation uses any more; NULL: nothing.

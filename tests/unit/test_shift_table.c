@@ -82,6 +82,7 @@ static void test_many(void **state)
         check_inside(tables[i], i + 1);
         check_beyond(tables[i], i + 1, i + 1);
         check_beyond(tables[i], SMALL, i + 1);
+        check_beyond(tables[i], UINT32_MAX, i + 1);
     }
     for (uint32_t i = 0; i < TABLES; i++)
         aq_shift_table_free(tables[i]);
