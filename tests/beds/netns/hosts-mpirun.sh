@@ -67,10 +67,11 @@ by_conduit()
 # gasnet_top shows the ranks of its host, and says where the others are.
 watched()
 {
-    local turn
+    local turn job
     export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=udp GASNET_SPAWNER=mpi
     [ -x "$AQ_BUILD/gasnet_top" ] || return 0
-    (ends 143 openmpi 4 "$AQ_BUILD/watched_work" missing) &
+    (ends 1 openmpi 4 "$AQ_BUILD/watched_work" missing) & # the code of mpirun that got SIGTERM
+    job=$!
     for ((turn = 0; turn < 200; turn++)); do
         grep -q ready "$work/out" && break
         sleep 0.1
@@ -79,8 +80,8 @@ watched()
     grep -q '^watched_work: 4 ranks, 2 shown' "$work/seen" || fail "gasnet_top does not show the ranks of n2"
     grep -q '^2 of 4 ranks are on other hosts, .*; look there: ssh -t n1 gasnet_top watched_work$' "$work/seen" ||
         fail "gasnet_top does not name the other host: $(cat "$work/seen")"
-    kill -TERM $(pgrep -f '^mpirun.openmpi .*watched_work')
-    wait
+    kill -TERM $(pgrep -s 0 -f '^mpirun.openmpi .*watched_work')
+    wait $job || fail "mpirun does not end with its code for SIGTERM"
     none_left 20
 }
 
