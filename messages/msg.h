@@ -230,6 +230,7 @@ bool aq_request_cookie_take(uint32_t jobrank, aq_cookie_t cookie);
 
 // Checks the arguments of a call. GASNET_ERR_BAD_ARG: logged if the client wants that.
 int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive);
+int aq_msg_check_requests(const char *call, size_t count); // of an array of requests
 int aq_msg_refuse_bytes(const char *call, size_t nbytes);
 // The same, of the length of a send.
 static inline int aq_msg_check_bytes(const char *call, size_t nbytes)
@@ -240,7 +241,6 @@ static inline int aq_msg_check_bytes(const char *call, size_t nbytes)
 
 // Returns GASNET_ERR_BAD_ARG, and logs why if the client wants that.
 int aq_msg_refuse(const char *call, const char *why);
-extern const char aq_msg_too_many[]; // why an array of requests is refused
 
 // ---- sends and receives ----
 

@@ -3,8 +3,6 @@
 #include "../core/fatal.h"
 #include "msg.h"
 
-const char aq_msg_too_many[] = "memory cannot hold an array of so many requests";
-
 int aq_msg_refuse(const char *call, const char *why)
 {
     if (gex_System_GetVerboseErrors())
@@ -46,4 +44,11 @@ int aq_msg_refuse_bytes(const char *call, size_t nbytes)
         aq_log_error("%s: a message of %zu bytes is more than memory can hold (%lu bytes)", call,
                      nbytes, AQ_ADDRESS_SPACE);
     return GASNET_ERR_BAD_ARG;
+}
+
+int aq_msg_check_requests(const char *call, size_t count)
+{
+    return aq_bounds_product_fits(count, sizeof(gasnetx_Request_t))
+               ? GASNET_OK
+               : aq_msg_refuse(call, "memory cannot hold an array of so many requests");
 }

@@ -196,8 +196,9 @@ int gasnetx_Request_Complete(gasnetx_Request_t request)
 
 int gasnetx_Request_WaitAll(gasnetx_Request_t *requests, size_t count, gasnetx_msg_status_t *status)
 {
-    if (!aq_bounds_product_fits(count, sizeof *requests))
-        return aq_msg_refuse("gasnetx_Request_WaitAll", aq_msg_too_many);
+    const int code = aq_msg_check_requests("gasnetx_Request_WaitAll", count);
+    if (code != GASNET_OK)
+        return code;
     for (size_t i = 0; i < count; i++)
         gasnetx_Request_Wait(&requests[i], status ? &status[i] : NULL);
     return GASNET_OK;

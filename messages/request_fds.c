@@ -129,8 +129,8 @@ int gasnetx_Request_WaitFds(const gasnetx_Request_t *requests, size_t count, str
     wait.until = timeout_ms < 0 ? UINT64_MAX : aq_clock_ns() + (uint64_t)timeout_ms * 1000000;
     if (nfds > INT_MAX)
         return aq_msg_refuse(call, "poll(2) takes no such number of descriptors");
-    if (!aq_bounds_product_fits(count, sizeof *requests))
-        return aq_msg_refuse(call, aq_msg_too_many);
+    if (aq_msg_check_requests(call, count) != GASNET_OK)
+        return GASNET_ERR_BAD_ARG;
     if (!wait_may_end(&wait))
         return aq_msg_refuse(call, "no request has begun, and there is no descriptor or time-out");
     const int result = wait_prepare(&wait) ? wait_turns(&wait) : GASNET_ERR_RESOURCE;
