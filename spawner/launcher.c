@@ -852,6 +852,7 @@ int aq_launch(const aq_launch_plan_t *plan)
     if (!aq_launcher_await_workers(&launcher, plan))
         return 1;
     aq_node_start_more(&launcher.node);
+    check_started(&launcher); // no turn follows if no host could begin
     while (!aq_node_is_quiet(&launcher.node))
         aq_node_turn(&launcher.node);
     return launch_finish(&launcher);

@@ -68,6 +68,14 @@ expect 0 env GASNET_SSH_CMD=/nonexistent "$run" -n 2 -H "$(hostname)" "$hello"
 expect 0 env GASNET_SSH_CMD=/nonexistent "$run" -n 2 -H localhost "$hello"
 silent
 
+# Too few descriptors, wherever that is noticed: the job runs, or ends with a message.
+for files in $(seq 5 16); do
+    code=0
+    (ulimit -n "$files" && exec "$run" -n 2 -H a,b echo ran) >"$work/out" 2>"$work/err" || code=$?
+    [ $code != 0 ] || [ "$(grep -c ran "$work/out")" = 2 ] || fail "code 0 without a job, with $files descriptors"
+    [ $code = 0 ] || [ -s "$work/err" ] || fail "code $code without a message, with $files descriptors"
+done
+
 # A launcher that is stopped while it starts, or killed, leaves nothing.
 GASNET_SSH_CMD=$work/slow begin "$run" -n 2 -H a,b true
 for _ in $(seq 200); do
