@@ -52,7 +52,7 @@ static int boot_others(const aq_hosts_t *others)
     aq_universe_t universe;
     char why[AQ_UNIVERSE_TEXT];
     if (!aq_universe_open(&universe, why, sizeof why)) {
-        aq_log_error("%s", why);
+        aq_log_error("%s; if the daemon of this host runs, gasnet_halt ends it", why);
         return 1;
     }
     const aq_charter_t charter = aq_universe_charter(universe.key, &universe.table);

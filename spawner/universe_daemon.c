@@ -331,9 +331,12 @@ static bool open_signals(aq_daemon_t *daemon)
     sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     (void)signal(SIGCHLD, SIG_DFL);
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     daemon->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return daemon->signals >= 0 && pipe2(daemon->lifeline, O_CLOEXEC) == 0;
+    if (daemon->signals >= 0 && pipe2(daemon->lifeline, O_CLOEXEC) == 0)
+        return true;
+    aq_log_error("it cannot watch its jobs (%s); raise the limit of open files (ulimit -n)",
+                 strerror(errno));
+    return false;
 }
 
 // The keeper has a link to each daemon.
@@ -372,7 +375,8 @@ static void end_jobs(aq_daemon_t *daemon)
 
 __attribute__((noreturn)) static void run_daemon(aq_daemon_t *daemon)
 {
-    bool ok = leave_starter() && open_signals(daemon);
+    bool ok = leave_starter();
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     raise_files(daemon);
     while (ok && !daemon->over)
         ok = daemon_turn(daemon);
@@ -384,18 +388,19 @@ __attribute__((noreturn)) static void run_daemon(aq_daemon_t *daemon)
     _exit(ok ? 0 : EXIT_FAILED);
 }
 
-// Returns in the process that was started, with its exit code.
+// Returns in the process that was started, with its exit code. The starter hears of
+// the daemon first: if nobody reads that any more, there is none.
 static int fork_daemon(aq_daemon_t *daemon)
 {
+    printf(AQ_REMOTE_ANSWER "%" PRIu32 "\n", daemon->self);
+    if (fflush(stdout) != 0)
+        return EXIT_FAILED;
     pid_t pid = fork();
     if (pid == 0)
         run_daemon(daemon);
-    if (pid > 0) {
-        printf(AQ_REMOTE_ANSWER "%" PRIu32 "\n", daemon->self);
-        return fflush(stdout) == 0 ? 0 : EXIT_FAILED;
-    }
+    if (pid > 0)
+        return 0;
     aq_log_error("it cannot fork (%s)", strerror(errno));
-    aq_universe_unlink();
     return EXIT_FAILED;
 }
 
@@ -413,9 +418,8 @@ int aq_daemon_main(void)
     explicit_bzero(charter.key, sizeof charter.key);
     explicit_bzero(bytes.data, bytes.used);
     aq_bytes_free(&bytes);
-    if (ok)
-        return fork_daemon(&daemon);
-    if (daemon.local >= 0)
+    const int code = ok && open_signals(&daemon) ? fork_daemon(&daemon) : EXIT_FAILED;
+    if (code != 0 && daemon.local >= 0)
         aq_universe_unlink();
-    return EXIT_FAILED;
+    return code;
 }
