@@ -5,6 +5,7 @@
 #include "local_socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -18,24 +19,32 @@ static void limit_wait(int fd, int ms)
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-int aq_local_connect(const struct sockaddr_un *at, socklen_t length, int type, int wait_ms)
+// Returns 0 or errno. A signal only ends a call that waits for a place in the queue.
+static int connect_within(int fd, const struct sockaddr_un *at, socklen_t length, int wait_ms)
 {
     const uint64_t deadline = aq_clock_ns() + (uint64_t)wait_ms * 1000000;
-    const int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-    int error = fd < 0 ? errno : EINTR;
-    if (fd >= 0)
-        limit_wait(fd, wait_ms > 0 ? wait_ms : 1);
-    while (error == EINTR) {
-        error = connect(fd, (const struct sockaddr *)at, length) == 0 ? 0 : errno;
-        if (error == EINTR && aq_clock_ns() >= deadline)
-            error = EAGAIN;
+    while (connect(fd, (const struct sockaddr *)at, length) != 0) {
+        if (errno != EINTR)
+            return errno;
+        if (aq_clock_ns() >= deadline)
+            return EAGAIN;
     }
+    return 0;
+}
+
+int aq_local_connect(const struct sockaddr_un *at, socklen_t length, int type, int wait_ms)
+{
+    const int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | (wait_ms > 0 ? 0 : SOCK_NONBLOCK), 0);
+    if (fd < 0)
+        return -1;
+    limit_wait(fd, wait_ms);
+    const int error = connect_within(fd, at, length, wait_ms);
     if (error == 0) {
         limit_wait(fd, 0);
+        (void)fcntl(fd, F_SETFL, 0); // a socket has no other flag
         return fd;
     }
-    if (fd >= 0)
-        (void)close(fd);
+    (void)close(fd);
     errno = error;
     return -1;
 }

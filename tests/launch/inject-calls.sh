@@ -5,7 +5,7 @@
 # interrupted, cut short or find nothing change nothing: each job ends with 0, with the output of a
 # job without them, and without a message. Where memory, processes or descriptors run out, a job may
 # end with another code, if it says why. None hangs. WAY: smp, udp, ssh, rendezvous, universe; without
-# one, all but universe. Prints how many calls have failed.
+# one, all. Prints how many calls have failed.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 . "$(dirname "$0")/rendezvous-functions.sh"
@@ -15,7 +15,7 @@ command -v cc >/dev/null || { echo "cc was not found (package gcc)"; exit 77; }
 wanted=${1:-5000} seed=${2:-1}
 shift $(($# < 2 ? $# : 2))
 ways=("$@")
-[ $# -gt 0 ] || ways=(smp udp ssh rendezvous)
+[ $# -gt 0 ] || ways=(smp udp ssh rendezvous universe)
 limit=60
 cc -D_GNU_SOURCE -O2 -shared -fPIC -o "$work/inject.so" "$AQ_SRC/tests/launch/inject_calls.c" -ldl ||
     fail "the library that injects is not built"

@@ -258,9 +258,12 @@ long syscall(long number, ...)
 
 // ---- connections ----
 
-// A connection that is being made goes on after a signal. Local ones are made at once.
+// A connection that is being made goes on after a signal. A local one that a signal interrupts,
+// while it waits for a place in the queue, is not begun.
 int connect(int fd, const struct sockaddr *to, socklen_t length)
 {
+    if (to->sa_family == AF_UNIX && !is_nonblocking(fd, 0) && fails(EINTR_KIND, EINTR))
+        return -1;
     const int code = NEXT(connect)(fd, to, length);
     if (code < 0 && errno == EINPROGRESS)
         (void)fails(EINTR_KIND, EINTR);
