@@ -9,7 +9,7 @@
 #include "net_address.h"
 
 #define AQ_CALLERS 64      // served at a time; more wait in the kernel's queue
-#define AQ_CALLERS_EACH 16 // the share of an address
+#define AQ_CALLERS_EACH 16 // the share of an address; those of the loopback count as one
 
 typedef struct aq_caller {
     aq_link_t link; // fd -1: free

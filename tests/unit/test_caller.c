@@ -66,6 +66,19 @@ static void an_address_gives_what_is_above_its_share(void **state)
     assert_true(aq_callers_place(callers) > &callers[AQ_CALLERS_EACH]);
 }
 
+// Any process of this host can call from each of the addresses 127.x.y.z.
+static void addresses_of_the_loopback_share_one_share(void **state)
+{
+    (void)state;
+    fill(true);
+    for (unsigned i = 0; i <= AQ_CALLERS_EACH; i++) {
+        snprintf(callers[i].address, sizeof callers[i].address, i == 0 ? "::1" : "127.0.0.%u", i);
+        come(i);
+    }
+    callers[3].deadline -= SECOND;
+    assert_ptr_equal(aq_callers_place(callers), &callers[3]);
+}
+
 static void those_that_have_just_come_stay(void **state)
 {
     (void)state;
@@ -91,6 +104,7 @@ int main(void)
         cmocka_unit_test(a_free_place_is_taken),
         cmocka_unit_test(the_oldest_silent_one_goes),
         cmocka_unit_test(an_address_gives_what_is_above_its_share),
+        cmocka_unit_test(addresses_of_the_loopback_share_one_share),
         cmocka_unit_test(those_that_have_just_come_stay),
         cmocka_unit_test(those_that_have_the_key_stay),
     };
