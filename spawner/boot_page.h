@@ -36,7 +36,7 @@
 
 #include "boot.h"
 
-#define AQ_PAGE_MAGIC 0x3474637564657141ULL
+#define AQ_PAGE_MAGIC 0x3574637564657141ULL
 #define AQ_SLOT_BYTES 1024u // bytes per rank between two barriers of an exchange
 #define AQ_FAULT_TEXT 2048u
 #define AQ_NO_RANK (-1)
@@ -108,10 +108,12 @@ int32_t *aq_page_rank_files(aq_boot_page_t *page);
 
 // The process that has joined the job as a rank, which may be behind a wrapper that the supervisor
 // started: its number and the inode of the space of process numbers that this number is of. By the
-// rank itself, so readers check both. number 0: none has joined.
+// rank itself, so readers check both. number 0: none has joined. exited: 1 + the code that it has
+// given to exit() or returned from main; 0: it runs, or has ended without either.
 typedef struct aq_page_process {
     _Atomic int32_t number;
     _Atomic uint32_t space;
+    _Atomic int32_t exited;
 } aq_page_process_t;
 aq_page_process_t *aq_page_processes(aq_boot_page_t *page);
 // The inode of the space of process numbers of this process; 0: the system does not tell.

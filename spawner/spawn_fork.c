@@ -179,12 +179,20 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
     return &the_boot.boot;
 }
 
-// Signals to the launcher are for this process, whatever is between.
+static void note_exit(int code, void *process)
+{
+    if (aq_own_process())
+        atomic_store(&((aq_page_process_t *)process)->exited, 1 + (code & 0xff));
+}
+
+// Signals to the launcher are for this process, whatever is between, and so is the exit code.
 static void note_process(aq_boot_page_t *page, uint32_t rank)
 {
     aq_page_process_t *process = &aq_page_processes(page)[rank];
     atomic_store(&process->space, aq_page_process_space());
     atomic_store(&process->number, getpid());
+    if (page->supervisor > 0)
+        (void)on_exit(note_exit, process);
 }
 
 aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)

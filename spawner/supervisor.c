@@ -286,6 +286,22 @@ static void handle_quiet_exit(aq_supervised_t *job, uint32_t rank, pid_t pid)
     fail_job(job, 1);
 }
 
+// The wrapper, process pid, of a rank returned 0, although the rank ended by a signal or by _exit.
+static void handle_hidden_death(aq_supervised_t *job, uint32_t rank, pid_t pid, pid_t joined)
+{
+    job->any_killed = true;
+    if (job->phase >= AQ_SUPERVISED_ENDING || job->stop_signal != 0 ||
+        atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
+        return;
+    drain_rank(job, rank);
+    aq_log_error("rank %" PRIu32 " of %" PRIu32 " (process %ld) has ended without leaving the job, "
+                 "and what started it returned 0 (process %ld, such as a script, which should "
+                 "return the exit code of the program)%s",
+                 aq_supervised_rank(job, rank), aq_supervised_size(job), (long)joined, (long)pid,
+                 others_ended(job));
+    fail_job(job, 1);
+}
+
 static void handle_exit_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
 {
     if (job->phase >= AQ_SUPERVISED_ENDING || atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
@@ -311,6 +327,17 @@ static void handle_exit_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int
     (void)aq_page_announce(job->page, AQ_NO_RANK, code);
 }
 
+static void handle_exit(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
+{
+    pid_t joined = 0;
+    if (code == 0)
+        code = aq_supervised_hidden_code(job, rank, pid, &joined);
+    if (code == AQ_CODE_NONE)
+        handle_hidden_death(job, rank, pid, joined);
+    else
+        handle_exit_code(job, rank, joined > 0 ? joined : pid, code);
+}
+
 static void reap_ranks(aq_supervised_t *job)
 {
     pid_t pid;
@@ -326,7 +353,7 @@ static void reap_ranks(aq_supervised_t *job)
         if (WIFSIGNALED(status))
             handle_signal_death(job, rank, pid, WTERMSIG(status));
         else
-            handle_exit_code(job, rank, pid, WEXITSTATUS(status));
+            handle_exit(job, rank, pid, WEXITSTATUS(status));
     }
 }
 

@@ -100,6 +100,13 @@ bool aq_supervised_of_terminal(int sig, int si_code);
 // SIGKILL and SIGCONT reach both. Does nothing for a rank that was reaped.
 void aq_supervised_signal(const aq_supervised_t *job, uint32_t place, int sig);
 
+// How the process ended that had joined as the rank at that place, if the child of this process
+// that had started it, and stayed as a wrapper, ended with code 0: the code of its exit(), or
+// AQ_CODE_NONE: it did not call that. *joined: that process; 0: the child itself, or out of sight.
+#define AQ_CODE_NONE (-1)
+int aq_supervised_hidden_code(const aq_supervised_t *job, uint32_t place, pid_t child,
+                              pid_t *joined);
+
 // Stops this process, as SIGTSTP asks, until SIGCONT comes. If that is pending already, which a
 // stop would discard, it goes on.
 void aq_supervised_pause(void);

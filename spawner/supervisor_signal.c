@@ -110,6 +110,19 @@ static pid_t find_joined(const aq_supervised_t *job, uint32_t place)
     return find_inside(number, job->ranks[place].pid);
 }
 
+// A process that goes on without its wrapper has not ended.
+int aq_supervised_hidden_code(const aq_supervised_t *job, uint32_t place, pid_t child,
+                              pid_t *joined)
+{
+    const aq_page_process_t *process =
+        &aq_page_processes(job->page)[aq_supervised_rank(job, place)];
+    const bool is_here = atomic_load(&process->space) == aq_page_process_space();
+    *joined = atomic_load(&process->number);
+    if (*joined == child || *joined == job->self || (is_here && kill(*joined, 0) == 0))
+        *joined = 0;
+    return *joined > 0 ? atomic_load(&process->exited) - 1 : 0;
+}
+
 // Returns whether that process, which is below this one, has got the signal. The descriptor keeps
 // its number from meaning another process after the look.
 static bool signal_below(const aq_supervised_t *job, pid_t pid, int sig)

@@ -62,5 +62,21 @@ says SIGKILL
 both 3 _exit 2 3
 says "rank 2 of 4"
 both 134 abort 0
+# A wrapper that stays and returns 0 does not hide how its program has ended.
+printf '#!/bin/sh\n"%s" "$@"\nexit 0\n' "$conform" >"$work/wrap" && chmod +x "$work/wrap"
+for conduit in smp udp; do
+    job="env GASNET_CONDUIT=$conduit $AQ_BUILD/gasnetrun_$conduit -n 4 $work/wrap"
+    expect 1 $job signal 1 9
+    grep -qF "has ended without leaving the job, and what started it returned 0" "$work/err" || fail "not told"
+    expect 1 $job _exit 2 0
+    expect 6 $job libc 6
+    grep -qF "ended with exit code 6, without gasnet_exit" "$work/err" || fail "not told"
+    for code in 0 9; do
+        expect $code $job one 2 $code
+        silent
+    done
+    expect 0 $job return 0
+    silent
+done
 expect 5 env GASNET_PSHM_NODES=1 "$conform" code 5
 GASNET_EXITTIMEOUT=1 both 6 compute 0 6
