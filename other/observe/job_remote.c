@@ -77,12 +77,13 @@ static bool make_room(aq_remote_t *remote)
     return true;
 }
 
-// Waits until `until`. Returns false if nothing has come by then, or the launcher is gone.
+// Waits until `until`. Returns false if nothing has come by then, or the launcher is gone. One that
+// never stops is left then, too.
 static bool receive(aq_remote_t *remote, uint64_t until)
 {
     const uint64_t now = aq_clock_ns();
-    const int ms = now < until ? (int)((until - now) / 1000000) : 0;
-    if (!make_room(remote) || !aq_await(remote->fd, POLLIN, ms))
+    if (now >= until || !make_room(remote) ||
+        !aq_await(remote->fd, POLLIN, (int)((until - now) / 1000000) + 1))
         return false;
     const ssize_t got = read(remote->fd, remote->data + remote->used, RECEIVE);
     remote->used += got > 0 ? (size_t)got : 0;

@@ -285,9 +285,12 @@ static bool slots_fit(int fd, const aq_seen_rank_t *seen)
         return false;
     const uint64_t size = (uint64_t)st.st_size;
     const uint64_t least = aq_slot_used(seen->ranks);
+    uint64_t all;
     return seen->record_bytes == sizeof(aq_peer_record_t) && seen->first >= AQ_RANK_HEAD_BYTES &&
            seen->first <= size && seen->slots <= SLOTS_MOST && seen->slot_bytes >= least &&
-           seen->slot_bytes <= size && seen->slots * seen->slot_bytes <= size - seen->first;
+           seen->slot_bytes <= size &&
+           !__builtin_mul_overflow(seen->slots, seen->slot_bytes, &all) &&
+           all <= size - seen->first;
 }
 
 static bool is_zero(const uint64_t sum[AQ_PEER_COUNTS])

@@ -227,6 +227,41 @@ static void a_host_without_an_answer_is_left_out(void **state)
     assert_false(look_at(answer, 5, &seen));
 }
 
+// A launcher that has the next answer ready as soon as one is read.
+typedef struct flood {
+    int end;
+    size_t begin; // of the answer of a host
+    unsigned answers;
+} flood_t;
+
+static void flood_visit(const aq_remote_rank_t *rank, void *context)
+{
+    flood_t *flood = context;
+    const size_t length = used - flood->begin;
+    (void)rank;
+    assert_int_equal(write(flood->end, answer + flood->begin, length), (ssize_t)length);
+    flood->answers++;
+}
+
+static void a_launcher_that_never_stops_is_left(void **state)
+{
+    int ends[2];
+    uint64_t job;
+    (void)state;
+    put_hosts(UINT32_MAX);
+    flood_t flood = {.begin = seen_begin(LOOK, AQ_STACK_GIVEN)};
+    put_rank(1);
+    seen_end(flood.begin);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(write(ends[1], answer, used), (ssize_t)used);
+    aq_remote_t remote = {.fd = ends[0]};
+    flood.end = ends[1];
+    assert_true(aq_remote_look(&remote, flood_visit, &flood, &job));
+    assert_true(flood.answers > 1);
+    aq_remote_close(&remote);
+    close(ends[1]);
+}
+
 static void damaged_answers_stay_within_bounds(void **state)
 {
     seen_t seen;
@@ -247,6 +282,7 @@ int main(void)
         cmocka_unit_test(all_ranks_are_read),
         cmocka_unit_test(one_rank_answers_with_its_stack),
         cmocka_unit_test(a_host_without_an_answer_is_left_out),
+        cmocka_unit_test(a_launcher_that_never_stops_is_left),
         cmocka_unit_test(damaged_answers_stay_within_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

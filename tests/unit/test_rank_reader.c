@@ -255,6 +255,16 @@ static void counters_outside_of_the_file_are_refused(void **state)
     refuse_counts(file);
 }
 
+// In a file of so many bytes, without memory behind most of them, slots may wrap around.
+static void slots_that_wrap_are_refused(void **state)
+{
+    const file_t *file = *state;
+    assert_int_equal(ftruncate(file->fd, (off_t)1 << 62), 0);
+    file->head->slot_bytes = (uint64_t)1 << 50;
+    file->head->slots = 1 << 14;
+    refuse_counts(file);
+}
+
 static void a_file_that_shrinks_is_refused(void **state)
 {
     const file_t *file = *state;
@@ -382,6 +392,7 @@ int main(void)
         TEST(elements_of_a_part_are_found),
         TEST(counts_of_all_threads_are_added),
         TEST(counters_outside_of_the_file_are_refused),
+        TEST(slots_that_wrap_are_refused),
         TEST(a_file_that_shrinks_is_refused),
         TEST(wrong_identities_are_refused),
         TEST(other_versions_and_early_files_are_told),
