@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../base/clock.h"
@@ -182,8 +183,27 @@ static int job_run(const request_t *request, aq_watched_job_t *job)
     return 0;
 }
 
+// A file of each rank of this host stays open. Returns how many files may be open.
+static rlim_t raise_files(void)
+{
+    struct rlimit files = {0};
+    (void)getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    return files.rlim_max;
+}
+
+static void complain_part(rlim_t files)
+{
+    fprintf(stderr,
+            "gasnet_top: with %llu open files it sees only a part of the ranks of this host: raise "
+            "ulimit -n\n",
+            (unsigned long long)files);
+}
+
 static int run(const request_t *request)
 {
+    const rlim_t files = raise_files();
     char why[WHY];
     aq_watch_t watch;
     aq_watched_job_t *job = NULL;
@@ -191,6 +211,8 @@ static int run(const request_t *request)
         job = aq_watch_choose(&watch, request->job, why, sizeof why);
     else
         snprintf(why, sizeof why, "out of memory for the jobs of this host");
+    if (watch.is_part)
+        complain_part(files);
     if (!job)
         complain(why);
     const int code = job ? job_run(request, job) : EXIT_WRONG;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job_watch.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -86,8 +87,10 @@ static void file_visit(pid_t pid, int number, void *context)
     aq_watch_t *watch = context;
     struct stat st;
     const int fd = aq_process_open_file(pid, number);
-    if (fd < 0)
+    if (fd < 0) {
+        watch->is_part |= errno == EMFILE || errno == ENFILE;
         return;
+    }
     aq_watched_rank_t *rank = fstat(fd, &st) == 0 ? rank_with(watch, st.st_ino) : NULL;
     if (rank)
         close(fd);

@@ -47,6 +47,7 @@ typedef struct aq_watch {
     size_t count;
     aq_watched_job_t *jobs;
     size_t job_count;
+    bool is_part;        // there are more ranks than files that this process may open
     bool other_versions; // there was a file of another version:
     uint32_t version;    // this one
     pid_t version_pid;   // held by this process

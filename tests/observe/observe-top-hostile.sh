@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # observe-top-hostile: root asks for the stack of a job of another user, whose memory file names a
-# process of root as the rank, or a signal that is none for reports. Nobody gets a signal.
+# process of root as the rank, or a signal that is none for reports. Nobody gets a signal. Another
+# job has more memory files than gasnet_top may open at first.
 set -u
 . "$AQ_SRC/tests/launch/others-functions.sh"
 stand_alone "$0" "$@"
@@ -57,4 +58,22 @@ await there "$work/victim"
 hostile $victim 12 'does not hold that file, or is of another user than the file: it gets no signal'
 hostile $victim 15 'does not hold that file, or is of another user than the file: it gets no signal'
 hostile 0 15 'its client handles or ignores the signal itself'
+
+: >"$work/job"
+"${stranger[@]}" python3 -c '
+import os, signal, struct
+files = [os.memfd_create("aqueduct-rank") for rank in range(200)]
+for rank, file in enumerate(files):
+    os.write(file, b"AQRANK\0\0" + struct.pack("IIiiQIIIIQQ", 4, 1, os.getpid(), os.getpid(), 7, rank, 200, 0, 12, 1, 1))
+    os.ftruncate(file, 1 << 16)
+print("there", flush=True)
+signal.pause()' >"$work/job" &
+pids="$pids $!"
+disown
+await there "$work/job"
+start_job 2 hold
+(ulimit -S -n 100 && expect 0 "$top" --once "$job" && silent) || exit 1
+(ulimit -n 100 && expect 1 "$top" --once "$job" &&
+    grep -qF 'with 100 open files it sees only a part of the ranks of this host: raise ulimit -n' "$work/err") || fail "no reason"
+release_job
 exit 0
