@@ -267,8 +267,15 @@ void aq_universe_close(aq_universe_t *universe)
 
 // ---- the daemon ----
 
-// Makes the socket in a folder that is locked meanwhile. A file without a listener is what a daemon
-// left that was killed. Returns a descriptor, or -1 with errno set.
+static bool is_no_socket(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode);
+}
+
+// Makes the socket in a folder that is locked meanwhile. A socket without a listener is what a
+// daemon left that was killed. Returns a descriptor, or -1 with errno set; EEXIST: there is
+// something else.
 static int bind_socket(const struct sockaddr_un *at)
 {
     const int other = connect_to(at, 0);
@@ -278,6 +285,10 @@ static int bind_socket(const struct sockaddr_un *at)
         errno = EADDRINUSE;
     if (errno != ENOENT && errno != ECONNREFUSED)
         return -1;
+    if (is_no_socket(at->sun_path)) {
+        errno = EEXIST;
+        return -1;
+    }
     (void)unlink(at->sun_path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind(fd, (const struct sockaddr *)at, sizeof *at) == 0 &&
@@ -335,7 +346,8 @@ static void explain_no_socket(const char *name, const struct sockaddr_un *at, in
                  "give GASNET_UNIVERSE a path in a folder of your own",
                  at->sun_path);
     else
-        snprintf(why, room, "the socket %s cannot be made: %s", at->sun_path, strerror(error));
+        snprintf(why, room, "the socket %s cannot be made: %s", at->sun_path,
+                 error == EEXIST ? "there is a file or folder of this name" : strerror(error));
 }
 
 // A daemon in a later place is there too if the earlier one was taken when it started.

@@ -44,6 +44,15 @@ in_universe "$work/home/.gasnet"
 limited 1 env GASNET_UNIVERSE="/tmp/gasnet-0/other" "$AQ_BUILD/gasnet_boot"
 grep -q 'belongs to another user, or others can write to it; give GASNET_UNIVERSE a path' "$work/err" || fail "no remedy"
 
+# What is no socket at the place of one stays, and is named.
+mkdir -m 700 "$work/taken" "$work/taken/folder@$host"
+echo precious >"$work/taken/file@$host"
+for name in file folder; do
+    limited 1 env GASNET_UNIVERSE="$work/taken/$name" "$AQ_BUILD/gasnet_boot"
+    says "the socket $work/taken/$name@$host cannot be made: there is a file or folder of this name"
+done
+[ "$(cat "$work/taken/file@$host")" = precious ] || fail "a file is gone"
+
 # A daemon that is stopped, with a full queue.
 export GASNET_UNIVERSE=$work/own/u
 squat "$work/own/u@$host" env
