@@ -69,6 +69,11 @@ static const aq_conduit_ops_t *open_module(const char *path, char *why, size_t w
         return module_welcome(ops, path, why, why_size) ? ops : NULL;
     if (ops)
         explain_abi(path, ops->abi, why, why_size);
+    else if (*why == '\0')
+        snprintf(why, why_size,
+                 "%s is no conduit, because it does not export " AQ_CONDUIT_MODULE_SYMBOL
+                 ": replace or remove it",
+                 path);
     return NULL;
 }
 

@@ -111,6 +111,13 @@ static bool look_at_folder(const trusted_t *trusted, const char *path, char real
     return look(trusted, folder, real, loose);
 }
 
+// The loader waits for a writer if that is a pipe.
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 bool aq_trust_file(const char *path, char real[PATH_MAX], char *why, size_t room)
 {
     trusted_t trusted;
@@ -124,6 +131,8 @@ bool aq_trust_file(const char *path, char real[PATH_MAX], char *why, size_t room
                  "%s is not loaded, because other users can change %s: give that to %s, and chmod "
                  "go-w it",
                  path, loose, geteuid() == 0 ? "root" : "root or to this user");
+    else if (!is_file(real))
+        snprintf(why, room, "%s is no file: replace or remove it", path);
     else
         return true;
     return false;

@@ -33,6 +33,10 @@ refuses 'conduit incomplete cannot be used: its table lacks a mandatory operatio
     incomplete "$modules"
 echo 'no shared object' >"$work/aq_conduit_text.so"
 refuses 'its module cannot be loaded' text "$work"
+cp "$modules/aq_spawn_slurm.so" "$work/aq_conduit_other.so" || fail "no module of another kind"
+refuses 'aq_conduit_other.so is no conduit, because it does not export aq_conduit_module' other "$work"
+mkfifo "$work/aq_conduit_pipe.so"
+refuses 'aq_conduit_pipe.so is no file' pipe "$work"
 refuses "has no conduit '../modules/fake'" ../modules/fake "$modules"
 
 # Hosts may differ: one of two ranks has no such module, a different rank in different rounds.
