@@ -421,11 +421,5 @@ static int run_options(int argc, char **argv)
 int main(int argc, char **argv)
 {
     aq_log_program("gasnet_info");
-    int code = run_options(argc, argv);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        aq_log_error(
-            "standard output cannot be written; check the disk or the pipe that it leads to");
-        return EXIT_FAILURE;
-    }
-    return code;
+    return aq_log_end(run_options(argc, argv));
 }

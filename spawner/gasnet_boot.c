@@ -118,5 +118,5 @@ int main(int argc, char **argv)
     if (code < 0)
         code = boot_universe(&hosts);
     aq_hosts_free(&hosts);
-    return code;
+    return aq_log_end(code);
 }

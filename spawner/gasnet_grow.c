@@ -137,5 +137,5 @@ int main(int argc, char **argv)
     aq_universe_close(&universe);
     aq_hosts_free(&hosts);
     aq_hosts_free(&named);
-    return code;
+    return aq_log_end(code);
 }

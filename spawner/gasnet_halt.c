@@ -30,5 +30,5 @@ int main(int argc, char **argv)
         code = 0;
     }
     aq_universe_close(&universe);
-    return code;
+    return aq_log_end(code);
 }

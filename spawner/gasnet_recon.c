@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     const char *list;
     int code = aq_probe_options(argc, argv, usage, &list, NULL);
     if (code < 0 && list == NULL && aq_universe_exists())
-        return aq_universe_print();
+        return aq_log_end(aq_universe_print());
     if (code < 0)
         code = aq_probe_find(&hosts, list);
     const aq_probe_task_t task = {.word = "--recon"};
@@ -134,5 +134,5 @@ int main(int argc, char **argv)
     }
     free(table);
     aq_hosts_free(&hosts);
-    return code < 0 ? 1 : code;
+    return aq_log_end(code < 0 ? 1 : code);
 }

@@ -92,5 +92,5 @@ int main(int argc, char **argv)
         code = shrink(&universe, &hosts);
     aq_universe_close(&universe);
     aq_hosts_free(&hosts);
-    return code;
+    return aq_log_end(code);
 }

@@ -70,5 +70,5 @@ int main(int argc, char **argv)
     }
     free(table);
     aq_hosts_free(&hosts);
-    return code < 0 ? 1 : code;
+    return aq_log_end(code < 0 ? 1 : code);
 }

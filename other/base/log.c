@@ -177,3 +177,11 @@ void aq_log_message(aq_log_kind_t kind, const char *fmt, va_list args)
     else if (kind == AQ_LOG_NOTICE || (kind == AQ_LOG_INFO && atomic_load(&aq_log_is_verbose)))
         message_print(NULL, "", fmt, args);
 }
+
+int aq_log_end(int code)
+{
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || code != 0)
+        return code;
+    aq_log_error("standard output cannot be written; check the disk or the pipe that it leads to");
+    return 1;
+}

@@ -302,9 +302,9 @@ int main(int argc, char **argv)
     aq_standard_streams_open();
     aq_log_program("gasnet_view");
     if (strcmp(command, "-h") == 0 || strcmp(command, "--help") == 0)
-        return help_print();
+        return aq_log_end(help_print());
     if (strcmp(command, "--version") == 0)
-        return printf("gasnet_view %s\n", PACKAGE_VERSION) < 0;
+        return aq_log_end(printf("gasnet_view %s\n", PACKAGE_VERSION) < 0);
     if (strcmp(command, "matrix") == 0)
         return run_matrix(argc - 1, argv + 1);
     if (strcmp(command, "trace") == 0)

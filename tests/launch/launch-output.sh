@@ -93,7 +93,13 @@ silent
 (ulimit -c 0 && expect 134 env GASNET_LINE_BUFFER=0 "$run" -n 1 "$AQ_BUILD/exit_ways" abort 0 1) || exit
 [ ! -s "$work/out" ] || fail "GASNET_LINE_BUFFER=0 has no effect"
 
-# Output that cannot be written at the end is a failure.
+# Output that cannot be written at the end is a failure, of tools, too.
+for tool in boot grow halt info perf recon shrink view wipe; do
+    code=0
+    "$AQ_BUILD/gasnet_$tool" --help 2>"$work/err" >/dev/full || code=$?
+    [ $code = 1 ] || fail "gasnet_$tool ends with $code when its output cannot be written"
+    says 'standard output cannot be written'
+done
 for job in "$run -n 3" "env GASNET_PSHM_NODES=2" ""; do
     code=0
     $job "$conform" late 3 2>"$work/err" >/dev/full || code=$?
