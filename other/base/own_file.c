@@ -99,8 +99,20 @@ int aq_own_file_open(const char *path, int flags, mode_t mode)
     return -1;
 }
 
+// A device such as /dev/stdout must not become a file.
+static bool is_taken(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 int aq_own_file_make(const char *path, char **temporary)
 {
+    *temporary = NULL;
+    if (is_taken(path)) {
+        errno = EEXIST;
+        return -1;
+    }
     if (asprintf(temporary, "%s.XXXXXX", path) < 0) {
         *temporary = NULL;
         errno = ENOMEM;
@@ -133,6 +145,8 @@ int aq_own_file_place(char *temporary, const char *path, int fine)
 
 const char *aq_own_file_error(int error)
 {
+    if (error == EEXIST)
+        return "there is a device or a pipe";
     return error == EPERM ? "there is a file, a pipe or a symbolic link of another user"
                           : strerror(error);
 }

@@ -14,7 +14,7 @@
 int aq_own_file_open(const char *path, int flags, mode_t mode);
 
 // Makes a file beside that path, which aq_own_file_place gives its name. *temporary: its name until
-// then, to be freed. Returns a descriptor, or -1 with errno.
+// then, to be freed. Returns a descriptor, or -1 with errno; EEXIST: a device or a pipe is there.
 int aq_own_file_make(const char *path, char **temporary);
 // Gives the file the path, in place of what is there, also of a symbolic link; or removes it unless
 // fine. Frees temporary. Returns 0 or errno.

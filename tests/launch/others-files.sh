@@ -47,5 +47,13 @@ start_job 2 hold
 expect 0 "$top" --prometheus /tmp/prom --once "$job"
 [ -f /tmp/prom ] && [ ! -L /tmp/prom ] && grep -q aqueduct_up /tmp/prom || fail "no file of gasnet_top"
 spared
+# What is no file, as /dev/stdout of root, stays what it is.
+mkfifo /tmp/fifo && ln -s /tmp/fifo /tmp/device
+for path in /tmp/fifo /tmp/device; do
+    expect 1 timeout 60 "$top" --prometheus $path --once "$job"
+    grep -qF 'there is a device or a pipe' "$work/err" || fail "no reason"
+    [ -p $path ] || fail "a pipe is replaced"
+done
+[ -L /tmp/device ] || fail "a link to a pipe is replaced"
 release_job
 exit 0
