@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "printable.h"
+
 enum { DEEPEST = 1000 }; // ancestors, in case the table changes meanwhile
 
 // "PID (name) state parent ... utime stime": the name may contain anything.
@@ -21,6 +23,7 @@ static bool parse_stat(const char *text, aq_process_t *process)
     if (!open || !close || close < open)
         return false;
     snprintf(process->name, sizeof process->name, "%.*s", (int)(close - open - 1), open + 1);
+    aq_printable_make(process->name);
     if (sscanf(close + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &parent,
                &user, &system) != 4)
         return false;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../base/minmax.h"
+#include "printable.h"
 
 enum { HANDLERS = 256, READ_RECORDS = 256, READ_SHORTS = 4096, SLOTS_MOST = 1 << 16 };
 
@@ -22,48 +23,11 @@ static bool read_whole(int fd, void *to, size_t bytes, off_t at)
     return pread(fd, to, bytes, at) == (ssize_t)bytes;
 }
 
-// Bytes of a character by its first byte; 0: none begins so.
-static size_t character_length(unsigned char first)
-{
-    if (first < 0x80)
-        return 1;
-    return first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-}
-
-// Whether the character is as short as it can be, no surrogate, no control character, and not
-// beyond U+10FFFF (RFC 3629).
-static bool second_fits(unsigned char first, unsigned char second)
-{
-    const unsigned char least = first == 0xc2 || first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    const unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    return second >= least && second <= most;
-}
-
-// Bytes of the printable character of UTF-8 with which a text begins; 0: there is none.
-static size_t printable_length(const unsigned char *text)
-{
-    const size_t length = character_length(text[0]);
-    if (length == 1)
-        return text[0] >= ' ' && text[0] != 0x7f;
-    if (length == 0 || !second_fits(text[0], text[1]))
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
-// Texts go to terminals, and into files of UTF-8.
 static void text_copy(char *to, const char *from, size_t room)
 {
     memcpy(to, from, room);
     to[room - 1] = '\0';
-    while (*to) {
-        const size_t length = printable_length((const unsigned char *)to);
-        if (length == 0)
-            *to = '?';
-        to += length ? length : 1;
-    }
+    aq_printable_make(to);
 }
 
 static bool team_read(const aq_shown_team_t *shown, const aq_seen_rank_t *of, aq_seen_team_t *team)

@@ -59,6 +59,14 @@ hostile $victim 12 'does not hold that file, or is of another user than the file
 hostile $victim 15 'does not hold that file, or is of another user than the file: it gets no signal'
 hostile 0 15 'its client handles or ignores the signal itself'
 
+# The name of a process does not reach the terminal as it is.
+"${stranger[@]}" bash -c 'printf "\033[31mred\n" >/proc/self/comm; echo there; sleep 600 & wait' >"$work/job" &
+pids="$pids $!"
+disown
+await there "$work/job"
+expect 1 "$top" --once $!
+grep -qF '(?[31mred?)' "$work/err" || fail "no name, or a raw one"
+
 : >"$work/job"
 "${stranger[@]}" python3 -c '
 import os, signal, struct
