@@ -37,6 +37,7 @@ mandoc             | optional | command -v mandoc           | the check of the m
 spin               | optional | command -v spin             | the check of the protocol models
 clang              | optional | command -v clang            | coverage-guided fuzzing (tests/fuzz/run)
 libclang-rt-dev    | optional | has_libfuzzer               | the same
+python3            | optional | command -v python3          | the tests (tests/run)
 python3-yaml       | optional | has_yaml                    | the check of the recipes (examples/clusters)
 iproute2           | optional | PATH=$PATH:/usr/sbin command -v ip | networks for tests (tests/beds/veth)
 mount              | optional | command -v mount            | folders that only a test sees
