@@ -20,13 +20,50 @@ def built_by_hand(builds):
     return SOURCE if in_place or not os.path.isdir(build) else build
 
 
+BUILT = "tests-built"  # the makefile touches this file when all programs are up to date
+SOURCES = ("conduits", "core", "examples", "extended", "firehose", "messages", "other", "spawner", "tests")
+KINDS = (".c", ".h", ".am", ".ac", ".inc")
+
+
 # A run by hand first updates the build; under make, AQ_BUILD names the build folder. A list builds
 # nothing: a family whose members only a build knows has one name without it.
-def find(builds):
+def find(builds, as_built):
     build = os.environ.get("AQ_BUILD") or built_by_hand(builds)
     if not os.path.isdir(build):
         die(f"AQ_BUILD is '{build}', which is no folder; run make first.")
+    tree = tree_of(build)
+    if tree and not os.path.samefile(tree, SOURCE):
+        die(f"the build in {build} is of the tree {tree}, not of {SOURCE}; set AQ_BUILD to another one.")
+    newer = None if as_built else newer_source(build)
+    if newer:
+        die(f"{newer} is newer than the build in {build}; run make check-programs, or unset AQ_BUILD.")
     return os.path.realpath(build)
+
+
+# The tree of which the folder is a build; None if it is not known.
+def tree_of(build):
+    try:
+        with open(os.path.join(build, "Makefile"), encoding="utf-8") as file:
+            return next((line.split(" = ")[1].strip() for line in file if line.startswith("abs_top_srcdir = ")), None)
+    except OSError:
+        return None
+
+
+def source_files():
+    with os.scandir(SOURCE) as top:
+        yield from (entry.path for entry in top if entry.is_file())
+    for folder in SOURCES:
+        for path, _, names in os.walk(os.path.join(SOURCE, folder)):
+            yield from (os.path.join(path, name) for name in names)
+
+
+# A source that has changed since make check-programs; None without one, or if that never ran.
+def newer_source(build):
+    try:
+        built = os.stat(os.path.join(build, BUILT)).st_mtime
+    except OSError:
+        return None
+    return next((path for path in source_files() if path.endswith(KINDS) and os.stat(path).st_mtime > built), None)
 
 
 def environment(build):

@@ -169,7 +169,7 @@ def run_tests(given, build, environment, tests, left_out):
 
 def main():
     given = options.parse(sys.argv[1:])
-    build = builds.find(builds=not given.list)
+    build = builds.find(not given.list, given.as_built or given.list)
     environment = builds.environment(build)
     table = Table(given.table, environment)
     chosen = table.choose(given.check, given.patterns)

@@ -2,7 +2,7 @@
 """Runs the tests of a table; each line of it is a test or a family of tests.
 
     tests/run [--table FILE] [--check quick|rest|all] [--list] [--jobs N] [--within SECONDS]
-              [--times[=FILE]] [PATTERN ...]
+              [--times[=FILE]] [--as-built] [PATTERN ...]
 
 PATTERN is a shell pattern for names; without one, every test runs. Exits with 0 when at least one
 test ran and none failed. The table is tests/tests.list, whose head describes the format.
@@ -13,6 +13,7 @@ test ran and none failed. The table is tests/tests.list, whose head describes th
 --jobs     so many tests run beside each other; the default is the number of processors.
 --within   a test that would begin later than so many seconds from now is skipped, so that a run on
            a slow machine has a result before the machine is taken away.
+--as-built with AQ_BUILD, tests its programs although sources are newer.
 --times    at the end, the time that each group of tests took, and the slowest ones; in FILE if given.
 """
 import argparse
@@ -53,6 +54,7 @@ def make_parser():
     parser.add_argument("--jobs", type=positive, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--within", type=seconds)
     parser.add_argument("--times")
+    parser.add_argument("--as-built", action="store_true")
     parser.add_argument("patterns", nargs="*")
     return parser
 

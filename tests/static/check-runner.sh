@@ -194,6 +194,35 @@ run_table empty.list
 expect_code 1
 expect_line 'FAIL family-none .*'
 
+# Builds of another tree, and older ones than the sources.
+mkdir other
+echo "abs_top_srcdir = $PWD/clone" >other/Makefile
+AQ_BUILD=$PWD/other run passes-a
+expect_code 2
+expect_line "run: the build in $PWD/other is of the tree $PWD/clone, not of $AQ_SRC; set AQ_BUILD to another one\\."
+echo "abs_top_srcdir = $AQ_SRC" >other/Makefile
+touch -d 2001-01-01 other/tests-built
+AQ_BUILD=$PWD/other run passes-a
+expect_code 2
+expect_line "run: $AQ_SRC/[^ ]* is newer than the build in $PWD/other; run make check-programs, or unset AQ_BUILD\\."
+AQ_BUILD=$PWD/other run passes-a --as-built
+expect_code 0
+touch -d 2101-01-01 other/tests-built
+AQ_BUILD=$PWD/other run passes-a
+expect_code 0
+
+# A disk that is nearly full.
+mkdir small
+if unshare -rm mount -t tmpfs -o size=900m small small 2>/dev/null; then
+    unshare -rm bash -c 'mount -t tmpfs -o size=900m small small && TMPDIR=$PWD/small "$AQ_SRC/tests/run" --table "$0" passes-a' \
+        "$list" >out 2>&1
+    code=$?
+    expect_code 1
+    expect_line "skip passes-a: less than 1 GiB is free in $PWD/small/.*"
+else
+    left_out 'a nearly full disk' 'the kernel refuses namespaces'
+fi
+
 # Under nohup, tests can send SIGHUP nevertheless.
 printf 'a | 5 | kill -HUP $BASHPID; echo ignored\n' >signal.list
 (trap '' HUP && exec "$AQ_SRC/tests/run" --table signal.list) >out 2>&1
