@@ -54,8 +54,9 @@ memory=with_memory
 nm "$AQ_BUILD/gasnetrun" 2>/dev/null | grep -qE '__(asan|tsan)_init' && memory=without_memory
 expect 0 "$boot"
 silent
-daemon=$(pgrep -x -P 1 gasnet-daemon | while read -r pid; do
-    grep -q "$GASNET_UNIVERSE" <(ss -Hxlp 2>/dev/null | grep "pid=$pid,") && echo "$pid"
+# The first process that listens for the universe; a child of it may do so for a moment.
+daemon=$(pgrep -x gasnet-daemon | while read -r pid; do
+    grep -q "$GASNET_UNIVERSE" <(ss -Hxlp 2>/dev/null | grep "pid=$pid,") && echo "$pid" && break
 done)
 [ -n "$daemon" ] || fail "there is no daemon"
 for _ in $(seq 5); do
