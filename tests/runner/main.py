@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the chosen tests, as many beside each other as the options say."""
+import contextlib
 import os
 import selectors
 import shutil
@@ -12,7 +13,7 @@ import build as builds
 import one
 import options
 import times
-from report import Report
+from report import NOTHING, Report
 from schedule import Schedule
 from table import Table
 
@@ -36,14 +37,8 @@ class Run:
         self.schedule = Schedule(tests, times.estimator(build))
         self.report = Report(build)
         self.work = tempfile.mkdtemp(prefix="aqueduct-tests.")
-        self.selector = selectors.DefaultSelector()  # key: descriptor of a running test; data: process, test, slot
-        self.free = list(range(given.jobs, 0, -1))  # slots, each with a folder and a log
-
-    def folder(self, slot):
-        return os.path.join(self.work, str(slot))
-
-    def log(self, slot):
-        return os.path.join(self.work, f"{slot}.log")
+        self.started = 0
+        self.selector = selectors.DefaultSelector()  # key: descriptor of a running test; data: process, test, log
 
     # Why the test is skipped; None if it may begin.
     def obstacle(self):
@@ -63,31 +58,37 @@ class Run:
             self.report.skipped(test, why or f"it needs {need}, which was skipped")
             self.schedule.end(test, "skip")
         else:
-            slot = self.free.pop()
-            process, reader = one.start(test, self.environment, self.folder(slot), self.log(slot))
-            self.selector.register(reader, selectors.EVENT_READ, (process, test, slot))
+            self.start(test)
+
+    # Each folder is new, since what a test leaves in one may be impossible to remove.
+    def start(self, test):
+        self.started += 1
+        folder = os.path.join(self.work, str(self.started))
+        process, reader = one.start(test, self.environment, folder, folder + ".log")
+        self.selector.register(reader, selectors.EVENT_READ, (process, test, folder + ".log"))
 
     def fill(self):
-        while self.free:
+        while len(self.schedule.running) < self.given.jobs:
             test = self.schedule.pick()
             if not test:
                 return
             self.begin(test)
 
-    def end(self, reader, process, test, slot):
+    def end(self, reader, process, test, path):
         self.selector.unregister(reader)
         outcome = one.finish(process, reader)
-        self.schedule.end(test, self.judge(test, outcome, self.log(slot)))
-        self.free.append(slot)
+        if outcome:
+            self.report.times[test.name] = (outcome["seconds"], outcome["processor"])
+        self.schedule.end(test, self.judge(test, outcome, path))
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
 
     # Reports the result, and returns it.
     def judge(self, test, outcome, path):
         log = lines_of(path)
         why = self.fault(test, outcome)
-        if outcome:
-            self.report.times[test.name] = (outcome["seconds"], outcome["processor"])
         if why:
-            self.report.failed_as(test, why, outcome, log, path)
+            self.report.failed_as(test, why, outcome or NOTHING, log, path)
             return "fail"
         if outcome["code"] == SKIPPED:
             self.report.skipped(test, log[-1] if log else "")
@@ -106,10 +107,11 @@ class Run:
 
     # Signals that end the run arrive only while it waits.
     def wait(self):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, one.ENDINGS)
-        ended = self.selector.select()
-        signal.pthread_sigmask(signal.SIG_BLOCK, one.ENDINGS)
-        return [key for key, _ in ended]
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, one.ENDINGS)
+            return [key for key, _ in self.selector.select()]
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, one.ENDINGS)
 
     def everything(self):
         self.fill()
@@ -128,12 +130,8 @@ class Run:
         shutil.rmtree(self.work, ignore_errors=True)
 
     def show_times(self):
-        lines = list(self.report.time_table(time.monotonic() - self.began))
-        if self.given.times == "-":
-            self.report.show(*lines)
-        elif self.given.times:
-            with open(self.given.times, "w", encoding="utf-8") as file:
-                file.writelines(line + "\n" for line in lines)
+        if self.given.times:
+            print(*self.report.time_table(time.monotonic() - self.began), sep="\n", file=self.given.times, flush=True)
 
 
 class Interrupted(Exception):
@@ -160,6 +158,9 @@ def run_tests(given, build, environment, tests, left_out):
     except Interrupted:
         print("run: interrupted.", file=sys.stderr)
         sys.exit(130)
+    except BrokenPipeError:  # nobody reads the results
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
     finally:
         run.close()
     times.write(build, {name: elapsed for name, (elapsed, _) in run.report.times.items()})
@@ -168,6 +169,7 @@ def run_tests(given, build, environment, tests, left_out):
 
 
 def main():
+    sys.stdout.reconfigure(errors="replace")
     given = options.parse(sys.argv[1:])
     build = builds.find(not given.list, given.as_built or given.list)
     environment = builds.environment(build)

@@ -72,11 +72,11 @@ class One:
             return False
 
     # Waits until is_over or for so many seconds; whether it is over.
-    def wait(self, seconds, is_over):
+    def wait(self, seconds, is_over, watched=WATCHED):
         end = time.monotonic() + seconds
         while not is_over():
             left = end - time.monotonic()
-            found = signal.sigtimedwait(WATCHED, max(0, left)) if left > 0 else None
+            found = signal.sigtimedwait(watched, left) if left > 0 else None
             if found is None:
                 return is_over()
             if found.si_signo == signal.SIGTERM:
@@ -120,15 +120,12 @@ class One:
         for _ in range(50):
             for process in processes.descendants():
                 process.signal(signal.SIGKILL)
-            if self.wait(0.1, self.none_is_left):
+            if self.wait(0.1, self.none_is_left, {signal.SIGCHLD}):
                 return
 
     def clear(self):
         os.chdir("/")
-        try:
-            os.rmdir(self.folder)
-        except OSError:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def outcome(self):
         used = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -53,7 +53,7 @@ def make_parser():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--jobs", type=positive, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--within", type=seconds)
-    parser.add_argument("--times")
+    parser.add_argument("--times", type=argparse.FileType("w"))
     parser.add_argument("--as-built", action="store_true")
     parser.add_argument("patterns", nargs="*")
     return parser

@@ -15,6 +15,10 @@ def excerpt(lines, tail):
     return [*lines[:HEAD], "[...]", *lines[-tail:]]
 
 
+# The outcome of a test that did not run.
+NOTHING = {"seconds": 0, "left": [], "timed_out": False}
+
+
 class Report:
     def __init__(self, build):
         self.logs = os.path.join(build, "test-logs")
@@ -34,8 +38,7 @@ class Report:
         self.counts["skip"] += 1
         self.show(f"skip {test.name}: {why or 'no reason given'}")
 
-    def failed_as(self, test, why, outcome=None, log=(), path=None):
-        outcome = outcome or {"seconds": 0, "left": [], "timed_out": False}
+    def failed_as(self, test, why, outcome=NOTHING, log=(), path=None):
         lines = [
             f"FAIL {test.name} {outcome['seconds']:.1f} s: {why}",
             *(f"    left behind: {process}" for process in outcome["left"]),

@@ -242,4 +242,19 @@ expect_code 130
 expect_line 'run: interrupted\.'
 ! kill -0 "$(cat pid)" 2>/dev/null || die "the test goes on"
 [ -z "$(ls -A made)" ] || die "something is left in the folder: $(ls -A made)"
+
+# If it is killed, its tests end, too.
+rm pid
+"$AQ_SRC/tests/run" --table long.list >out 2>&1 &
+until [ -s pid ]; do sleep 0.05; done
+kill -KILL $!
+while kill -0 "$(cat pid)" 2>/dev/null; do sleep 0.05; done
+
+# Results that nobody reads end a run, too.
+exec {closed}> >(true)
+wait $!
+"$AQ_SRC/tests/run" --table "$list" passes-a >&$closed 2>out
+code=$?
+expect_code 141
+[ ! -s out ] || die "it has more to say"
 exit 0
