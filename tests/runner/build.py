@@ -13,7 +13,7 @@ LEAST_FREE = 1 << 30  # bytes
 
 
 def built_by_hand(builds):
-    if builds and subprocess.run(["make", "-C", SOURCE, "check-programs"], stdout=sys.stderr).returncode:
+    if builds and subprocess.run(["make", "-s", "-C", SOURCE, "check-programs"], stdout=sys.stderr).returncode:
         die("the build failed; its output is above.")
     build = os.path.join(SOURCE, "build")
     in_place = os.path.exists(os.path.join(SOURCE, "config.status"))
