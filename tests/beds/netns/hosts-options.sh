@@ -15,8 +15,9 @@ places()
 }
 
 # A reader that is slow for longer than a link may be silent gets everything. The result is checked
-# below, when the reader has ended.
-GASNET_SSH_OUT_DEGREE=1 timeout 60 "$run" -n 3 -H n1,n2,n3 seq 300000 2>"$work/slow-messages" | (sleep 8; wc -l) >"$work/slow" &
+# below, when the reader has ended. On a busy host a rank may pause amid a line, which then waits for
+# its end.
+GASNET_LINE_WAIT=60000 GASNET_SSH_OUT_DEGREE=1 timeout 60 "$run" -n 3 -H n1,n2,n3 seq 300000 2>"$work/slow-messages" | (sleep 8; wc -l) >"$work/slow" &
 slow=$!
 
 # Sources of the list of hosts, and the placement of ranks.
