@@ -32,7 +32,7 @@ def find(builds, as_built):
     if not os.path.isdir(build):
         die(f"AQ_BUILD is '{build}', which is no folder; run make first.")
     tree = tree_of(build)
-    if tree and not os.path.samefile(tree, SOURCE):
+    if tree and tree != os.path.realpath(SOURCE):
         die(f"the build in {build} is of the tree {tree}, not of {SOURCE}; set AQ_BUILD to another one.")
     newer = None if as_built else newer_source(build)
     if newer:
@@ -44,9 +44,10 @@ def find(builds, as_built):
 def tree_of(build):
     try:
         with open(os.path.join(build, "Makefile"), encoding="utf-8") as file:
-            return next((line.split(" = ")[1].strip() for line in file if line.startswith("abs_top_srcdir = ")), None)
+            trees = [line.split(" = ")[1].strip() for line in file if line.startswith("abs_top_srcdir = ")]
     except OSError:
         return None
+    return os.path.realpath(trees[0]) if trees else None
 
 
 def source_files():
@@ -57,13 +58,19 @@ def source_files():
             yield from (os.path.join(path, name) for name in names)
 
 
+# When the file changed; 0 if it is not there.
+def changed(path):
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0
+
+
 # A source that has changed since make check-programs; None without one, or if that never ran.
 def newer_source(build):
-    try:
-        built = os.stat(os.path.join(build, BUILT)).st_mtime
-    except OSError:
-        return None
-    return next((path for path in source_files() if path.endswith(KINDS) and os.stat(path).st_mtime > built), None)
+    built = changed(os.path.join(build, BUILT))
+    newer = (path for path in source_files() if path.endswith(KINDS) and changed(path) > built)
+    return next(newer, None) if built else None
 
 
 def environment(build):
