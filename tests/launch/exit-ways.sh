@@ -49,6 +49,9 @@ words()
 one_job()
 {
     local way=$1 what=$2 leaver=$3 wanted=$4 code=0
+    work=$work/$done_jobs/ # with the slash no folder is the beginning of another one
+    export EXIT_MARK=$work
+    mkdir "$work" || fail "no folder"
     case $what in signal:*) wanted=$((128 + ${what#signal:})) ;; esac
     job="$conduit by $spawner, $ranks ranks, exit_ways $way $leaver $4"
     GASNET_EXITTIMEOUT=$(timeout_of "$way") timeout -s KILL 60 "${launch[@]}" -n "$ranks" \
@@ -59,18 +62,34 @@ one_job()
     [ "$conduit" != ibv ] || device_holds "$device_before"
 }
 
-[ "$conduit" != ibv ] || device_before=$(device)
-done_jobs=0 failed_jobs=0
+at_once=3 # jobs, which mostly wait
+if [ "$conduit" = ibv ]; then
+    device_before=$(device) at_once=1
+fi
+done_jobs=0 failed_jobs=0 running=()
+
+# Waits for the jobs that run.
+end_jobs()
+{
+    local job
+    for job in ${running[*]-}; do
+        wait "$job" || failed_jobs=$((failed_jobs + 1))
+    done
+    running=()
+    [ $failed_jobs = 0 ] || [ "${EXIT_WAYS_KEEP_ON:-0}" = 1 ] || exit 1
+}
+
 while read -r way what; do
     [ $# = 0 ] || [[ " $* " = *" $way "* ]] || continue
     fits "$way" || continue
     for ((round = 0; round < rounds; round++)); do
-        (trap - EXIT && one_job "$way" "$what" $(((round + done_jobs) % ranks)) $((1 + (round + done_jobs) % 100))) </dev/null ||
-            failed_jobs=$((failed_jobs + 1))
+        (trap - EXIT && one_job "$way" "$what" $(((round + done_jobs) % ranks)) $((1 + (round + done_jobs) % 100))) </dev/null &
+        running+=($!)
         done_jobs=$((done_jobs + 1))
-        [ $failed_jobs = 0 ] || [ "${EXIT_WAYS_KEEP_ON:-0}" = 1 ] || exit 1
+        [ ${#running[@]} -lt $at_once ] || end_jobs
     done
 done < <("$program" --list)
+end_jobs
 [ "$done_jobs" -gt 0 ] || fail "no job was run"
 echo "$done_jobs jobs, $failed_jobs failed"
 [ $failed_jobs = 0 ]
