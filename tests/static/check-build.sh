@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # build-VARIANT: builds the tree once more, in $AQ_BUILD/VARIANT, with warnings as errors.
 #   check-build.sh strict|asan|tsan
+#   check-build.sh asan|tsan suite     only what the quick check runs
 #   check-build.sh fuzz PROGRAM ...
 # Only files that changed since the last time are compiled again. The other checks use the
 # installations of strict and of asan. asan has --enable-debug, the sanitizers of addresses and of
@@ -12,17 +13,20 @@
 set -eu
 
 sanitized="--disable-shared CFLAGS=-O1\ -g1 --enable-sanitizer"
-case ${1-} in
+case "$*" in
 strict) options="--prefix=$AQ_BUILD/strict/installed" goal=all ;;
-asan) options="--enable-debug --prefix=$AQ_BUILD/asan/installed $sanitized=address,undefined" goal=checked-programs ;;
-tsan) options="$sanitized=thread" goal=sanitized-programs ;;
-fuzz)
+asan | 'asan suite')
+    options="--enable-debug --prefix=$AQ_BUILD/asan/installed $sanitized=address,undefined"
+    goal=checked-${2-programs}
+    ;;
+tsan | 'tsan suite') options="$sanitized=thread" goal=sanitized-${2-programs} ;;
+'fuzz '*)
     fuzzed=-fsanitize=fuzzer-no-link,address,undefined
     options="--enable-debug --disable-shared CC=clang CFLAGS=-O1\ -g\ $fuzzed\ -fno-sanitize-recover=all LDFLAGS=$fuzzed"
     goal="${*:2} CPPFLAGS=-Dmain=replay_main LDFLAGS=-fsanitize=fuzzer,address,undefined"
     ;;
 *)
-    echo "check-build: '${1-}' is not a variant; use strict, asan, tsan or fuzz."
+    echo "check-build: '$*' is not a variant; use strict, asan, tsan, asan suite, tsan suite or fuzz PROGRAM."
     exit 1
     ;;
 esac
