@@ -40,11 +40,19 @@ kill -KILL "$sup"
 job_ends 137
 
 # A job that does not start: the launcher prints one sentence, whichever the hosts are.
-GASNET_CSPAWN_KEY=environment GASNET_CONNECT_TIMEOUT=5 expect 1 "$run" -n 4 "$hello"
-says 'has called without the key of the job'
-none_left
-GASNET_CSPAWN_CMD='ssh -n $GASNET_SSH_OPTIONS n1 %C & ssh -n $GASNET_SSH_OPTIONS n2 %C & wait' GASNET_CONNECT_TIMEOUT=5 \
-    expect 1 "$run" -n 3 "$hello"
-says '2 of 3 processes had arrived within 5 seconds (GASNET_CONNECT_TIMEOUT)'
+without_key()
+{
+    GASNET_CSPAWN_KEY=environment GASNET_CONNECT_TIMEOUT=5 expect 1 "$run" -n 4 "$hello"
+    says 'has called without the key of the job'
+}
+too_few()
+{
+    GASNET_CSPAWN_CMD='ssh -n $GASNET_SSH_OPTIONS n1 %C & ssh -n $GASNET_SSH_OPTIONS n2 %C & wait' GASNET_CONNECT_TIMEOUT=5 \
+        expect 1 "$run" -n 3 "$hello"
+    says '2 of 3 processes had arrived within 5 seconds (GASNET_CONNECT_TIMEOUT)'
+}
+beside without_key
+beside too_few
+all_beside
 none_left
 exit 0
