@@ -7,8 +7,12 @@ set -u
 . "$AQ_SRC/tests/run-functions.sh"
 
 # The test's own program, because others may run the same one at this time.
-cp "$conform" "$work" || exit
-conform=$work/conform_exit
+own_program()
+{
+    cp "$AQ_BUILD/conform_exit" "$work" || exit
+    conform=$work/conform_exit
+}
+own_program
 
 # mpirun adds text to that of the library. No rank may stay; ranks that mpirun has not waited for
 # get a moment to end.
@@ -20,6 +24,7 @@ mpi_job()
 
 one_mpi()
 {
+    own_program
     expect 0 by_mpirun "$1" 4 "$AQ_BUILD/hello"
     [ "$(grep -c 'of 4' "$work/out")" = 4 ] || fail "mpirun of $1 does not start one job of 4 ranks"
     expect 0 env GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONDUIT=udp bash -c \
@@ -37,6 +42,7 @@ one_mpi()
     grep -q "some ranks do not leave the job" "$work/err" || fail "no message names a late rank"
     # The code of a rank that is killed depends on MPICH's mpirun (gasnetrun(1)).
     [ "$1" = mpich ] || mpi_job 137 by_mpirun "$1" 2 "$conform" signal 1 9
+    one_report "$1"
 }
 
 # SIGUSR2 makes a rank over conduit mpi print its queues and go on.
@@ -59,10 +65,10 @@ one_report()
 found=
 for mpi in openmpi mpich; do
     mpi_is_usable $mpi || continue
-    one_mpi $mpi
-    one_report $mpi
+    beside one_mpi $mpi
     found=$mpi
 done
+all_beside
 [ -n "$found" ] || skip "there is no MPI"
 by_mpirun $found 1 true # sets its environment in this shell
 

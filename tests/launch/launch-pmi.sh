@@ -7,10 +7,6 @@ set -u
 . "$AQ_SRC/tests/run-functions.sh"
 ulimit -c 0
 
-# The test's own program, because others may run the same one at this time.
-cp "$conform" "$work" || exit 1
-conform=$work/conform_exit
-
 job()
 {
     expect "$@"
@@ -66,11 +62,13 @@ late_job()
     grep -q "some ranks do not leave the job" "$work/err" || fail "no message names a late rank"
 }
 
+# one_pmi PMI MPI mpirun ...: a part of its own, so it has its own program: no rank of that is left.
 one_pmi()
 {
     local pmi=$1 mpi=$2
     shift 2
-    mpi_is_usable "$mpi" || return 1
+    cp "$conform" "$work" || exit 1
+    conform=$work/conform_exit
     by_mpirun "$mpi" 1 true # sets its environment in this shell
     mkdir "$work/$pmi" && cp "$AQ_BUILD"/modules/aq_mpi_pmi*.so "$work/$pmi" || exit 1
     export GASNET_MODULE_PATH=$work/$pmi
@@ -90,7 +88,9 @@ one_pmi()
     late_job "$mpi" "$@" -np 2
     job "$(killed_code "$mpi")" "$@" -np 2 "$conform" signal 1 9
     launcher_killed "$@" -np 2
-    unset GASNET_SPAWNER
+    # What is below MPICH's launcher ends the ranks itself.
+    [ "$pmi" = pmi1 ] || [ "$(grep -c 'the launcher of the job .* has ended' "$work/told")" = 1 ] ||
+        fail "not one message of a lost launcher"
 }
 
 silent_but_mpirun()
@@ -101,13 +101,15 @@ silent_but_mpirun()
 found=
 if [ ! -e "$AQ_BUILD/modules/aq_mpi_pmix.so" ]; then
     left_out "PMIx" "it was not found when this build was configured"
-elif one_pmi pmix openmpi mpirun.openmpi --oversubscribe --bind-to none; then
+elif mpi_is_usable openmpi; then
+    beside one_pmi pmix openmpi mpirun.openmpi --oversubscribe --bind-to none
     found=pmix
-    [ "$(grep -c 'the launcher of the job .* has ended' "$work/told")" = 1 ] || fail "not one message of a lost launcher"
 fi
-if one_pmi pmi1 mpich mpirun.mpich; then # what is below it ends the ranks itself
+if mpi_is_usable mpich; then
+    beside one_pmi pmi1 mpich mpirun.mpich
     found=pmi1
 fi
+all_beside
 
 # Without a launcher, and with a descriptor that belongs to something else.
 lone()
@@ -116,6 +118,7 @@ lone()
     says 'no launcher serves this process (PMIx: '
     says 'PMI-1: no launcher answers'
 }
+export GASNET_MODULE_PATH=$AQ_BUILD/modules
 lone
 lone PMI_FD=1 PMI_RANK=0 PMI_SIZE=2
 lone PMI_FD=77 PMI_RANK=0 PMI_SIZE=2
