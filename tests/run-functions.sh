@@ -402,7 +402,9 @@ on_holed_veth()
     [ "$(grep -cE 'warning: .* to rank 1 at 10.83.0.2.* are lost on the way, .*GASNET_UDP_MTU=1280' messages)" = 1 ] &&
         [ "$(grep -c warning: messages)" -le 2 ] || exit 1
     GASNET_UDP_MTU=1280 veth_job --hole 1280 -- "$@"
-    [ "$(wc -l <messages)" = 2 ] && grep -qx 'veth: 0 datagrams swallowed' messages
+    [ "$(wc -l <messages)" = 2 ] && grep -qx 'veth: 0 datagrams swallowed' messages || exit 1
+    veth_job --hole 600 -- "$@"
+    grep -q 'warning: .* to rank 1 at 10.83.0.2.* are lost on the way, .*GASNET_UDP_MTU=576' messages
 }
 
 # run_jobs JOB ...: runs these commands of the shell, until one fails.

@@ -11,7 +11,8 @@
 
 // large enough for a Medium of 512 bytes, which clients may rely on
 enum { UDP_LEAST_MTU = 768 };
-enum { UDP_SAFE_MTU = 1280 }; // packets that every path carries (RFC 8200)
+// Packets that every path of IPv6 carries (RFC 8200), and that every host takes by IPv4 (RFC 791).
+enum { UDP_SAFE_MTU = 1280, UDP_NARROW_MTU = 576 };
 
 // What decides the choice. Strings belong to the caller; worker and master are an address or a
 // name, or "" if the user gave none.

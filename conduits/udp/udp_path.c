@@ -11,7 +11,9 @@ enum {
     BLOCKED_AT = 20, // transmissions
 };
 
-static const uint16_t steps[] = {1500, UDP_SAFE_MTU}; // MTUs
+// MTUs. The last one is below what a path of IPv6 must carry, and no long datagram of IPv6 needs
+// it.
+static const uint16_t steps[] = {1500, UDP_SAFE_MTU, UDP_NARROW_MTU};
 
 void udp_path_start(udp_path_t *path, sa_family_t family)
 {
@@ -21,8 +23,9 @@ void udp_path_start(udp_path_t *path, sa_family_t family)
 // Even with the shortest header.
 static bool is_long(const udp_path_t *path, size_t bytes)
 {
-    return path->family && bytes > udp_interface_datagram(UDP_SAFE_MTU, path->family) +
-                                       UDP_HEADER_MOST - UDP_HEADER_LEAST;
+    const size_t mtu = path->family == AF_INET ? UDP_NARROW_MTU : UDP_SAFE_MTU;
+    return path->family &&
+           bytes > udp_interface_datagram(mtu, path->family) + UDP_HEADER_MOST - UDP_HEADER_LEAST;
 }
 
 bool udp_path_cuts(const udp_path_t *path, size_t bytes, unsigned sends)

@@ -190,7 +190,7 @@ static void a_short_route_leaves_room_for_payloads(void **state)
     assert_int_equal(udp->socket.counts.too_long, 0);
 }
 
-enum { LONG = 1464, SHORT = 800 };
+enum { LONG = 1464, MIDDLE = 1200, SHORT = 500 };
 
 // A long datagram arrives only after it was allowed to be fragmented.
 static bool lose_long(udp_path_t *path)
@@ -232,6 +232,21 @@ static void a_long_path_falls_step_by_step(void **state)
     assert_int_equal(path.mtu, UDP_SAFE_MTU);
 }
 
+// A path of IPv4 may be narrower than the least one of IPv6.
+static void a_path_of_ipv4_falls_below_the_safe_mtu(void **state)
+{
+    (void)state;
+    udp_path_t path;
+    udp_path_start(&path, AF_INET);
+    assert_true(udp_path_cuts(&path, MIDDLE, 10));
+    while (!udp_path_learn(&path, MIDDLE, 10))
+        continue;
+    assert_int_equal(path.mtu, UDP_NARROW_MTU);
+    udp_path_start(&path, AF_INET6);
+    assert_false(udp_path_cuts(&path, MIDDLE, 10));
+    assert_false(udp_path_is_blocked(&path, MIDDLE, 20));
+}
+
 // Neither a long datagram that got through, nor short ones that did not, speak of a narrow path.
 static void mere_losses_do_not_shorten_datagrams(void **state)
 {
@@ -257,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_short_route_leaves_room_for_payloads),
         cmocka_unit_test(long_datagrams_that_vanish_shorten_the_next),
         cmocka_unit_test(a_long_path_falls_step_by_step),
+        cmocka_unit_test(a_path_of_ipv4_falls_below_the_safe_mtu),
         cmocka_unit_test(mere_losses_do_not_shorten_datagrams),
     };
     return cmocka_run_group_tests(tests, start_network, NULL);
