@@ -4,6 +4,7 @@
 That process adopts each process of the test whose parent has ended (a subreaper, prctl(2)), so none
 escapes it, and it counts the processor time of all of them.
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -40,7 +41,8 @@ class One:
         self.folder = folder
         self.log = log
         self.environment = {**environment, "TMPDIR": folder}
-        self.status = None  # of the command, when it has ended
+        self.pid = None  # of the command
+        self.status = None  # of it, when it has ended
         self.timed_out = False
         self.left = []  # descriptions of processes that did not end
 
@@ -103,7 +105,8 @@ class One:
 
     # Traps of the test may still remove what it has made.
     def end_late(self):
-        stacks.append(self.log, self.folder, self.environment["AQ_BUILD"], self.reap)
+        with contextlib.suppress(OSError):  # the test goes on, and may remove what is to be shown
+            stacks.append(self.log, self.folder, self.environment["AQ_BUILD"], self.reap)
         os.killpg(self.pid, signal.SIGTERM)
         self.wait(GRACE, self.has_ended)
         self.kill()
@@ -146,9 +149,10 @@ def supervise(one, result, runner):
         if os.getppid() == runner:
             one.run()
             os.write(result, json.dumps(one.outcome()).encode())
-    except Interrupted:
+    except BaseException:
         one.kill()
         one.clear()
+        raise
 
 
 # Starts the test; returns its process, and a descriptor from which its outcome can be read. The
@@ -161,6 +165,8 @@ def start(test, environment, folder, log):
     if pid == 0:
         try:
             supervise(One(test, environment, folder, log), writer, runner)
+        except Interrupted:
+            pass
         except BaseException as error:  # nothing of the runner may go on here
             print(f"run: {test.name}: {error!r}", file=sys.stderr, flush=True)
         os._exit(0)

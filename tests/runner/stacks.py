@@ -76,7 +76,7 @@ def lines(folder, build, reap):
     found = processes.descendants()
     ours = [process for process in found if program(process).startswith(build + os.sep)]
     if ask_for_reports(ours):
-        time.sleep(REPORT_SECONDS)
+        time.sleep(REPORT_SECONDS)  # nothing says when a report is complete
     reap()
     yield from ends_of_files(folder)
     for process in found:
