@@ -49,9 +49,13 @@ class Report:
         self.failed.append((test.name, self.keep(test, path) if log else None))
         self.show(*lines)
 
+    # Another user's build, or a full disk, takes no log.
     def keep(self, test, path):
-        os.makedirs(self.logs, exist_ok=True)
-        return shutil.copyfile(path, os.path.join(self.logs, f"{test.name}.log"))
+        try:
+            os.makedirs(self.logs, exist_ok=True)
+            return shutil.copyfile(path, os.path.join(self.logs, f"{test.name}.log"))
+        except OSError:
+            return None
 
     # Some places keep only the end of a long output.
     def repeat_failures(self):

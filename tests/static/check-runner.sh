@@ -88,6 +88,13 @@ grep -qxF "fails failed; its log is $AQ_BUILD/test-logs/fails.log; to run it alo
     die "the last lines do not say how to run a test that failed"
 grep -q 'the reason of the failure' "$AQ_BUILD/test-logs/fails.log" || die "the log of a failure is not kept"
 
+# A log that cannot be kept ends no run.
+mkdir unkept && touch unkept/test-logs
+AQ_BUILD=$PWD/unkept run fails
+expect_code 1
+expect_line 'fails failed; to run it alone: tests/run fails'
+expect_last '0 passed, 1 failed, 0 skipped'
+
 run 'passes-*' late
 expect_code 0
 expect_last '3 passed, 0 failed, 0 skipped'
