@@ -155,6 +155,9 @@ def run_tests(given, build, environment, tests, left_out):
     run = Run(given, build, environment, tests)
     try:
         run.everything()
+        times.write(build, {name: elapsed for name, (elapsed, _) in run.report.times.items()})
+        run.show_times()
+        return run.report.end(left_out)
     except Interrupted:
         print("run: interrupted.", file=sys.stderr)
         sys.exit(130)
@@ -163,9 +166,6 @@ def run_tests(given, build, environment, tests, left_out):
         sys.exit(141)
     finally:
         run.close()
-    times.write(build, {name: elapsed for name, (elapsed, _) in run.report.times.items()})
-    run.show_times()
-    return run.report.end(left_out)
 
 
 def main():

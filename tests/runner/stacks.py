@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import time
 
@@ -12,7 +13,8 @@ REPORT = signal.SIGUSR2  # GASNET_REPORT_SIGNAL, gasnetrun(1)
 REPORT_SECONDS = 2
 DEBUGGED = 8  # processes: a debugger takes a second for each
 DEBUGGER_SECONDS = 10
-SHOWN = 4000  # characters of a file of the test
+FILES = 6  # of the test are shown
+SHOWN = 4000  # bytes of each
 
 
 def catches_report(process):
@@ -61,15 +63,26 @@ def debug(process):
     return [f"stack of process {process.pid}:", *(f"    {line}" for line in lines)]
 
 
+# The regular files of the test, the last changed first.
+def files(folder):
+    found = (os.path.join(path, name) for path, _, names in os.walk(folder) for name in names)
+    regular = ((os.lstat(path), path) for path in found)
+    return [path for info, path in sorted(regular, key=lambda pair: -pair[0].st_mtime) if stat.S_ISREG(info.st_mode)]
+
+
+def end_of_file(path):
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - SHOWN))
+        return file.read()
+
+
 # Tests put the messages of their jobs into files, which show the reports.
 def ends_of_files(folder):
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
-        if os.path.isfile(path) and not os.path.islink(path) and os.path.getsize(path):
-            with open(path, "rb") as file:
-                file.seek(max(0, os.path.getsize(path) - SHOWN))
-                yield f"the end of the file {name}:"
-                yield from (f"    {line}" for line in file.read().decode(errors="replace").splitlines())
+    for path in files(folder)[:FILES]:
+        end = end_of_file(path)
+        if end and b"\0" not in end:
+            yield f"the end of the file {os.path.relpath(path, folder)}:"
+            yield from (f"    {line}" for line in end.decode(errors="replace").splitlines())
 
 
 def lines(folder, build, reap):
