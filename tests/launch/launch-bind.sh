@@ -206,11 +206,11 @@ fi
 # More threads than processors: the rank may use all again, unless the user asked for the binding.
 threads=$((cpus / 2 + 1))
 released="this rank has [0-9]* threads, more than the processors to which it was bound"
-expect 0 "$run" -n 2 "$AQ_BUILD/gasnet_perf_par" am-short --threads $threads --iters 1000
+expect 0 "$run" -n 2 "$AQ_BUILD/gasnet_perf_par" am-short --threads $threads --iters 100
 grep -q "$released" "$work/err" || fail "threads stay on too few processors"
-expect 0 "$run" -n 2 "$AQ_BUILD/gasnet_perf_par" am-short --iters 1000
+expect 0 "$run" -n 2 "$AQ_BUILD/gasnet_perf_par" am-short --iters 100
 ! grep -q "$released" "$work/err" || fail "one thread is released"
-expect 0 "$run" -n 2 --bind core "$AQ_BUILD/gasnet_perf_par" am-short --threads $threads --iters 1000
+expect 0 "$run" -n 2 --bind core "$AQ_BUILD/gasnet_perf_par" am-short --threads $threads --iters 100
 ! grep -q "$released" "$work/err" || fail "--bind core does not hold"
 
 # Another layout: all processors are hardware threads of one core; none is described.
