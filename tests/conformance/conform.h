@@ -111,7 +111,7 @@ void conform_sync_setup(void);
 void conform_handler_setup(void);
 void conform_vis_setup(void);
 void conform_fence_setup(void);
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 void conform_thread_setup(void);
 /* Runs `body` in `count` threads, at most 64, and waits for all. The calling thread is one of them
  * and has number 0. Each thread gets a pointer to its number, an int. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 
 enum {
     THREADS_MAX = 4,

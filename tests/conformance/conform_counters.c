@@ -366,7 +366,7 @@ static void test_network(void)
           (unsigned long long)after.packets_sent);
 }
 
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 static void *send_and_read(void *arg)
 {
     place_t *place = &places[*(int *)arg % 2];
@@ -412,7 +412,7 @@ const conform_test_t conform_counters_tests[] = {
     {"counters_drops", test_drops, "messages to endpoints that are not there"},
     {"counters_refused", test_refused, "messages that found no room"},
     {"counters_network", test_network, "frames, retransmissions and drops of the network"},
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
     {"counters_threads", test_threads, "threads that share an endpoint"},
 #endif
     {NULL, NULL, NULL},

@@ -219,7 +219,7 @@ static void test_absent(void)
     test_all_pairs();
 }
 
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 static station_t windows[MOST_THREADS];
 
 /* Each thread sends from its endpoint to the endpoints of the same thread of all ranks. */
@@ -251,7 +251,7 @@ const conform_test_t conform_endpoint_tests[] = {
     {"endpoint_am", test_all_pairs, "messages between all pairs of endpoints"},
     {"endpoint_long", test_longs, "Longs of all sizes between further endpoints"},
     {"endpoint_absent", test_absent, "a message to an endpoint that is not there is dropped"},
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
     {"endpoint_threads", test_windows, "each thread has an endpoint of its own"},
 #endif
     {NULL, NULL, NULL},

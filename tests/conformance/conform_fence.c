@@ -266,7 +266,7 @@ static void test_frames(void)
           (unsigned long long)sent);
 }
 
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 static gex_Event_t thread_events[MOST_THREADS][OPS];
 static uint64_t thread_words[MOST_THREADS];
 static conform_count_t began, fenced;
@@ -554,7 +554,7 @@ static void test_bad(void)
     check_nothing_outstanding("refused puts");
 }
 
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 static void *notify_in_thread(void *arg)
 {
     const int me = *(int *)arg;
@@ -682,7 +682,7 @@ const conform_test_t conform_fence_tests[] = {
     {"notice_frames", test_notice_frames, "a small put with its notice is one message"},
     {"notice_bad", test_bad, "wrong notices are refused"},
     {"notice_endpoint", test_far, "fences and notices of further endpoints"},
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
     {"fence_threads", test_threads, "a fence of an endpoint covers all threads"},
     {"fence_passed", test_passed, "fences while other threads wait for the events"},
     {"notice_threads", test_notice_threads, "several threads notify one counter"},

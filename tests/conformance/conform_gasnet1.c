@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 #include <pthread.h>
 #endif
 
@@ -213,7 +213,7 @@ static void add_many(void)
     }
 }
 
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 static void *add_in_thread(void *unused)
 {
     (void)unused;

@@ -435,7 +435,7 @@ static void test_frames(void)
 
 /* ---- threads ---- */
 
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 static gex_TM_t thread_teams[64];
 
 static void *thread_body(void *number)
@@ -471,7 +471,7 @@ const conform_test_t conform_gather_tests[] = {
     {"gather_teams", test_teams, "in teams that exist at the same time"},
     {"gather_many_teams", test_many_teams, "in more teams than shared memory has room for"},
     {"gather_frames", test_frames, "how many messages they are, and that no memory is kept"},
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
     {"gather_threads", test_threads, "threads with different teams"},
 #endif
     {NULL, NULL, NULL},

@@ -26,7 +26,7 @@ static const conform_test_t *const test_tables[] = {
     conform_vis_tests,        conform_coll_tests,        conform_coll1_tests,
     conform_gather_tests,     conform_shared_tests,      conform_limits_tests,
     conform_nets_tests,
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
     conform_thread_tests,     conform_concurrent_tests,
 #endif
 #ifdef CONFORM_GASNET1_HEADER
@@ -133,7 +133,7 @@ static void job_join(int *argc, char ***argv)
         bind_segment();
         return;
     }
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
     if (getenv("CONFORM_ATTACH_BESIDE") != NULL) {
         conform_attach_beside();
         return;
@@ -193,7 +193,7 @@ static void suite_start(int *argc, char ***argv)
     conform_handler_setup();
     conform_vis_setup();
     conform_fence_setup();
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
     conform_thread_setup();
 #endif
     conform_barrier();

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 
 #define THREADS_MAX 64
 #define SENDS 6000   /* requests of each rank, all its threads together */

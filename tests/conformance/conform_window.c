@@ -285,7 +285,7 @@ static void test_destroyed(void)
     come_and_go(&place, next);
 }
 
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
 /* ---- threads ---- */
 
 static place_t owned[MOST_THREADS];
@@ -342,7 +342,7 @@ const conform_test_t conform_window_tests[] = {
     {"window_polls", test_polls_of_one, "polls of an endpoint leave others' messages alone"},
     {"window_churn", test_churn, "endpoints are made and destroyed; nothing grows"},
     {"window_destroyed", test_destroyed, "a message to a destroyed endpoint is dropped"},
-#ifndef GASNET_SEQ
+#ifdef GASNET_PAR
     {"window_threads", test_threads, "each thread is bound to an endpoint of its own"},
     {"window_shared", test_shared, "all threads are bound to one endpoint"},
 #endif
