@@ -60,10 +60,10 @@ hostile $victim 15 'does not hold that file, or is of another user than the file
 hostile 0 15 'its client handles or ignores the signal itself'
 
 # The name of a process does not reach the terminal as it is.
-"${stranger[@]}" bash -c 'printf "\033[31mred\n" >/proc/self/comm; echo there; sleep 600 & wait' >"$work/job" &
+"${stranger[@]}" bash -c 'printf "\033[31mred\n" >/proc/self/comm; echo there; sleep 600 & wait' >"$work/named" &
 pids="$pids $!"
 disown
-await there "$work/job"
+await there "$work/named"
 expect 1 "$top" --once $!
 grep -qF '(?[31mred?)' "$work/err" || fail "no name, or a raw one"
 
