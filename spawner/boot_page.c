@@ -18,7 +18,6 @@
 
 #include "../other/base/log.h"
 #include "../other/base/size.h"
-#include "gather.h"
 
 #define SPIN_ROUNDS 4000
 #define YIELD_ROUNDS 3

@@ -47,7 +47,15 @@
 
 enum { AQ_RANK_STARTING, AQ_RANK_RUNNING, AQ_RANK_FINALIZED };
 
-// Purpose of a barrier; see gather.h for the kinds.
+// The collective operations of aq_boot_ops_t; between hosts they are steps of the tree (gather.h).
+typedef enum aq_step_kind {
+    AQ_STEP_BARRIER,
+    AQ_STEP_EXCHANGE,
+    AQ_STEP_BROADCAST,
+    AQ_STEP_GROW
+} aq_step_kind_t;
+
+// Purpose of a barrier. kind: aq_step_kind_t; part, root: as in aq_step_t.
 typedef struct aq_page_step {
     uint32_t kind, part, root;
     uint32_t round; // of the exchange buffer

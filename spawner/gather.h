@@ -13,14 +13,8 @@
 #ifndef AQ_GATHER_H
 #define AQ_GATHER_H
 
+#include "boot_page.h"
 #include "messages.h"
-
-typedef enum aq_step_kind {
-    AQ_STEP_BARRIER,
-    AQ_STEP_EXCHANGE,
-    AQ_STEP_BROADCAST,
-    AQ_STEP_GROW
-} aq_step_kind_t;
 
 typedef struct aq_step {
     uint32_t kind; // aq_step_kind_t

@@ -15,7 +15,6 @@
 #include "../other/base/log.h"
 #include "../other/base/memfile.h"
 #include "../other/base/own_process.h"
-#include "gather.h"
 #include "../other/base/minmax.h"
 
 #define CONTROL_NAME "GASNET_SPAWN_CONTROL"
