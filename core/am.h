@@ -14,7 +14,7 @@
 #include "conduit.h"
 #include "counters.h"
 #include "gasnetex_am.h"
-#include "job.h"
+#include "peer_link.h"
 
 // The object behind a handler's token, on the stack of aq_am_deliver.
 struct aq_token {

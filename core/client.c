@@ -33,7 +33,7 @@
 #include "trace.h"
 #include "trace_clock.h"
 #include "trace_start.h"
-#include "traffic.h"
+#include "traffic_file.h"
 #include "window_connect.h"
 
 struct gex_client aq_client;

@@ -7,7 +7,7 @@
 #include "gasnetex_core.h"
 #include "job.h"
 #include "progress.h"
-#include "report.h"
+#include "wait_mark.h"
 #include "thread.h"
 #include "trace.h"
 
@@ -66,12 +66,12 @@ int gex_Event_Test(gex_Event_t event)
 // After the first turn, which never sleeps.
 static void event_await(gex_Event_t event, aq_api_wait_t *wait)
 {
-    aq_report_wait(aq_wait_word(AQ_WAIT_EVENT, 0), event);
+    aq_wait_begin(aq_wait_word(AQ_WAIT_EVENT, 0), event);
     do
         aq_api_wait_turn(wait);
     while (!try_event("gex_Event_Wait", event));
     aq_api_wait_end(wait);
-    aq_report_go_on();
+    aq_wait_end();
 }
 
 // The first poll completes many operations; then there is no wait to report.
@@ -96,13 +96,13 @@ static void wait_turn(aq_api_wait_t *wait, gex_Event_t event, uint64_t *begin)
     if (!*begin)
         *begin = aq_trace_begin(AQ_TRACE_WAIT);
     aq_trace_in_wait = *begin;
-    aq_report_event = event;
+    aq_wait_event = event;
     aq_api_wait_turn(wait);
 }
 
 static void wait_end(aq_api_wait_t *wait, uint64_t begin)
 {
-    aq_report_event = NULL;
+    aq_wait_event = NULL;
     aq_api_wait_end(wait);
     if (__builtin_expect(begin != 0, 0))
         aq_trace_waited(begin, AQ_OBSERVED_NO_PEER);

@@ -28,7 +28,7 @@
 #include "rank_head.h"
 #include "stats_file.h"
 #include "trace_output.h"
-#include "traffic.h"
+#include "traffic_file.h"
 
 enum {
     // A client that ends collectively may still write output when the notice of the first rank

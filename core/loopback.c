@@ -6,6 +6,7 @@
 
 #include "am.h"
 #include "fatal.h"
+#include "peer_link.h"
 #include "progress.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "progress.h"
-#include "report.h"
+#include "wait_mark.h"
 #include "thread.h"
 #include "thread_life.h"
 
@@ -177,7 +177,7 @@ static unsigned loop_yield(void)
 
 static void loop_lasts(void)
 {
-    aq_report_loops();
+    aq_wait_loops();
     aq_count_own_add(AQ_OWN_POLLS_EMPTY, (uint64_t)(LOOP_TURNS - first_turn));
     const bool crowded = aq_progress_is_crowded();
     if (!crowded)

@@ -7,7 +7,7 @@
 // After the conduits are open.
 void aq_poll_loop_start(void);
 
-// From now on loops count their turns, so that those who watch the job see them (aq_report_loops).
+// From now on loops count their turns, so that those who watch the job see them (aq_wait_loops).
 // Otherwise those of a process with one thread and a processor do not. Async-signal-safe.
 void aq_poll_loop_count(void);
 

@@ -10,7 +10,7 @@
 #include "counters.h"
 #include "fatal.h"
 #include "job.h"
-#include "report.h"
+#include "wait_mark.h"
 #include "sleepers.h"
 #include "unbind.h"
 #include "wake_fd.h"
@@ -434,7 +434,7 @@ static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
 
 void aq_api_wait_end(aq_api_wait_t *wait)
 {
-    aq_report_end_unmarked();
+    aq_wait_end_unmarked();
     wait_disarm(wait);
 }
 
@@ -523,7 +523,7 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
         return;
     aq_unbind_check();
     uint64_t now = aq_clock_ns();
-    aq_report_lasts(now);
+    aq_wait_lasts(now);
     aq_count_own_add(AQ_OWN_POLLS_EMPTY, spin && !wait->armed ? SPIN_TURNS : 1);
     if (!wait->since)
         wait->since = now;
@@ -540,9 +540,9 @@ void aq_progress_wait_until(bool (*done)(void *context), void *context, uint64_t
                             gex_Event_t event)
 {
     aq_api_wait_t wait = {0};
-    aq_report_wait(what, event);
+    aq_wait_begin(what, event);
     while (!done(context))
         aq_api_wait_turn(&wait);
     aq_api_wait_end(&wait);
-    aq_report_go_on();
+    aq_wait_end();
 }

@@ -6,7 +6,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "progress.h"
-#include "report.h"
+#include "wait_mark.h"
 
 // A wait inside a handler is not reported, so that the report still names the wait around it.
 aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
@@ -23,7 +23,7 @@ aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
         return AQ_AGAIN;
     }
     if (!in_handler)
-        aq_report_wait(aq_wait_word(AQ_WAIT_ROOM, jobrank), NULL);
+        aq_wait_begin(aq_wait_word(AQ_WAIT_ROOM, jobrank), NULL);
     for (unsigned turns = 0; status == AQ_AGAIN; turns++) {
         if (in_handler)
             aq_progress_wait_replies(turns);
@@ -33,7 +33,7 @@ aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
     }
     aq_api_wait_end(&wait);
     if (!in_handler)
-        aq_report_go_on();
+        aq_wait_end();
     return status;
 }
 

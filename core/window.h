@@ -20,7 +20,7 @@
 
 #include <stdatomic.h>
 
-#include "job.h"
+#include "peer_link.h"
 #include "route.h"
 
 #define AQ_CACHE_LINE 64 // bytes

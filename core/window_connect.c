@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fatal.h"
+#include "peer_link.h"
 #include "progress.h"
 
 typedef enum verdict {

@@ -5,7 +5,7 @@
 
 #include "../core/event.h"
 #include "../core/fatal.h"
-#include "../core/job.h"
+#include "../core/peer_link.h"
 #include "../core/poll_loop.h"
 #include "../core/retry.h"
 #include "ratomic.h"
