@@ -50,7 +50,7 @@ one_job()
 {
     local way=$1 what=$2 leaver=$3 wanted=$4 code=0
     work=$work/$done_jobs/ # with the slash no folder is the beginning of another one
-    export EXIT_MARK=$work
+    export EXIT_MARK=$work TMPDIR=$work # two mpirun of Open MPI that make one folder at a time can fail
     mkdir "$work" || fail "no folder"
     case $what in signal:*) wanted=$((128 + ${what#signal:})) ;; esac
     job="$conduit by $spawner, $ranks ranks, exit_ways $way $leaver $4"
