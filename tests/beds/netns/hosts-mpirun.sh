@@ -59,7 +59,7 @@ jobs()
 by_conduit()
 {
     export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=mpi GASNET_SPAWNER=mpi
-    GASNET_EXITTIMEOUT=20 ends 0 "$1" 4 "$AQ_BUILD/conform-seq" am_args am_medium rma_segment
+    GASNET_EXITTIMEOUT=20 ends 0 "$1" 4 "$AQ_BUILD/conform-seq" am_args am_medium rma_values
     GASNET_EXITTIMEOUT=20 ends 6 "$1" 4 "$conform" code 6
     none_left 20
 }
