@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "conduit.h"
 
 enum { PLACES = 64 };

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 #include "../spawner/boot.h"
 
 // The size of a rank that cannot take part, because it lacks memory for what it needs besides.

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/minmax.h"
-#include "../other/base/quiet_thread.h"
-#include "../other/base/settings.h"
+#include "../other/base/system/quiet_thread.h"
+#include "../other/base/settings/settings.h"
 #include "job.h"
 #include "lock.h"
 #include "progress.h"

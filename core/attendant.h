@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 
 // Starts the threads and lets them serve, if the setting GASNET_RCV_THREAD asks for it and several
 // threads may use the library. AQ_ERR_RESOURCE: a thread cannot be started (logged).

@@ -4,9 +4,9 @@
 #include <sched.h>
 #include <string.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/minmax.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "aqueduct.h"
 #include "attendant.h"
 #include "fatal.h"

@@ -10,7 +10,7 @@
 
 #include "../other/tools/debug_aids.h"
 #include "../other/mpi/mpi_library.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "attendant.h"
 #include "exit.h"
 #include "exit_broadcast.h"

@@ -40,9 +40,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../other/base/memfile.h"
-#include "../other/base/profile.h"
-#include "../other/base/status.h"
+#include "../other/base/memory/memfile.h"
+#include "../other/base/settings/profile.h"
+#include "../other/base/log/status.h"
 #include "../spawner/boot.h"
 #include "gasnet_fwd.h"
 

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/exit_timeout.h"
-#include "../other/base/log.h"
-#include "../other/base/own_process.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/exit_timeout.h"
+#include "../other/base/log/log.h"
+#include "../other/base/system/own_process.h"
+#include "../other/base/settings/settings.h"
 #include "attendant.h"
 #include "exit_broadcast.h"
 #include "job.h"

@@ -2,7 +2,7 @@
 #include "exit_broadcast.h"
 
 #include "../other/base/clock.h"
-#include "../other/base/exit_timeout.h"
+#include "../other/base/settings/exit_timeout.h"
 #include "am.h"
 #include "endpoint.h"
 #include "exit_election.h"

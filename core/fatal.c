@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../other/tools/debug_aids.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 
 static void (*end_job)(int code);
 

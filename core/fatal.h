@@ -3,7 +3,7 @@
 #ifndef AQ_FATAL_H
 #define AQ_FATAL_H
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 
 // Logs one sentence, with a backtrace if GASNET_BACKTRACE is set, and ends the job with exit code
 // 1. Any thread; does not return.

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "../other/base/own_process.h"
-#include "../other/base/settings_lists.h"
-#include "../other/base/settings.h"
+#include "../other/base/system/own_process.h"
+#include "../other/base/settings/settings_lists.h"
+#include "../other/base/settings/settings.h"
 #include "fatal.h"
 #include "fault_place.h"
 #include "fault_stack.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "first_note.h"
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "job.h"
 
 static struct {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 
 // Registers the bytes, the same at all ranks and until the end of the job. Each rank calls it once
 // at most, when layers start. The bytes of rank 0 replace those of the others if rank 0 tells them.

@@ -28,13 +28,13 @@
 #include <hwloc.h>
 #endif
 
-#include "../other/base/log.h"
-#include "../other/base/memfile.h"
-#include "../other/base/modules.h"
+#include "../other/base/log/log.h"
+#include "../other/base/memory/memfile.h"
+#include "../other/base/modules/modules.h"
 #include "../other/mpi/mpi_library.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "../other/base/size.h"
-#include "../other/base/trust.h"
+#include "../other/base/system/trust.h"
 #include "../spawner/spawner_list.h"
 #include "registry.h"
 #include "settings_manual.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../other/base/minmax.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "fatal.h"
 
 // The number of a rank's group on its host. A group has at most limit consecutive ranks of the host

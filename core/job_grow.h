@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 
 // Starts the next count ranks of the reserve, and admits them: peers can reach them afterwards.
 // Collective over the ranks that are there; blocks and polls. On an error the job is about to end;

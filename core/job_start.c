@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../other/base/exit_timeout.h"
-#include "../other/base/own_process.h"
-#include "../other/base/profile.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/exit_timeout.h"
+#include "../other/base/system/own_process.h"
+#include "../other/base/settings/profile.h"
+#include "../other/base/settings/settings.h"
 #include "am.h"
 #include "fatal.h"
 #include "job.h"

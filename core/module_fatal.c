@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A module's side of aq_fatal. Linked into modules only, in place of fatal.c.
-#include "../other/base/host.h"
+#include "../other/base/modules/host.h"
 #include "fatal.h"
 
 void aq_fatal(const char *fmt, ...)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the library does for a module; see host.h.
-#include "../other/base/host.h"
+#include "../other/base/modules/host.h"
 
 #include "fatal.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "job.h"
 #include "process_read.h"
 #include "scratch.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "job.h"
 
 #define NULL_BYTES 4096 // reads through a null handle are in the first page

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/base/own_file.h"
-#include "../other/base/settings_lists.h"
+#include "../other/base/system/own_file.h"
+#include "../other/base/settings/settings_lists.h"
 #include "job.h"
 
 enum { NAME_MOST = 4096, QUOTED_MOST = 1024 };

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 
 // Opens the file that a setting names, at init; "stdout", "stderr" and "-" (standard error) are
 // those of this process, and each % in a name is replaced by the rank. With make the file is

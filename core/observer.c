@@ -2,7 +2,7 @@
 #include "observer.h"
 
 #include "../other/base/minmax.h"
-#include "../other/base/observed.h"
+#include "../other/base/modules/observed.h"
 #include "../other/base/probes.h"
 #include "counters.h"
 #include "job.h"

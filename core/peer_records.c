@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../other/base/memfile.h"
+#include "../other/base/memory/memfile.h"
 #include "fatal.h"
 #include "job.h"
 #include "rank_head.h"

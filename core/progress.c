@@ -6,7 +6,7 @@
 
 #include "../other/base/clock.h"
 #include "../other/base/minmax.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "counters.h"
 #include "fatal.h"
 #include "job.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/memfile.h"
+#include "../other/base/memory/memfile.h"
 #include "fatal.h"
 #include "job.h"
 

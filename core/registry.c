@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../other/base/host.h"
+#include "../other/base/modules/host.h"
 #include "../other/base/minmax.h"
-#include "../other/base/modules.h"
-#include "../other/base/profile.h"
+#include "../other/base/modules/modules.h"
+#include "../other/base/settings/profile.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"

@@ -3,7 +3,7 @@
 #ifndef AQ_REGISTRY_H
 #define AQ_REGISTRY_H
 
-#include "../other/base/modules.h"
+#include "../other/base/modules/modules.h"
 #include "conduit.h"
 
 // Returns the table of a conduit by name: built in, or from a module in GASNET_MODULE_PATH or

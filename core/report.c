@@ -7,10 +7,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "../other/base/log.h"
-#include "../other/base/own_process.h"
-#include "../other/base/settings.h"
-#include "../other/base/settings_lists.h"
+#include "../other/base/log/log.h"
+#include "../other/base/system/own_process.h"
+#include "../other/base/settings/settings.h"
+#include "../other/base/settings/settings_lists.h"
 #include "job.h"
 #include "rank_head.h"
 #include "window.h"

@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
-#include "../other/base/memfile.h"
+#include "../other/base/log/log.h"
+#include "../other/base/memory/memfile.h"
 #include "conduit.h"
 #include "job.h"
 #include "mapped.h"

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 
 // The file of this process's reserved segment; -1: there is none, since no process of this
 // neighbourhood could map it. Set by aq_reserved_map_share.

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "../other/base/size.h"
 #include "address_range.h"
 #include "aqueduct.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 #include "bounds.h"
 #include "segment_map.h"
 #include "gasnetex_core.h"

@@ -2,7 +2,7 @@
 // Segments of gex_Segment_Create, and their binding to endpoints.
 #include <stdlib.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "endpoint.h"
 #include "job.h"
 #include "segment.h"

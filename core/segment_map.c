@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/size.h"
 #include "conduit.h"
 #include "shift_table.h"

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/base/memfile.h"
+#include "../other/base/memory/memfile.h"
 #include "job.h"
 
 // ---- memory of this process ----

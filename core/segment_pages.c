@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
-#include "../other/base/touch.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
+#include "../other/base/memory/touch.h"
 #include "job.h"
 #include "progress.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 
 // Asks the kernel for huge pages in the segments of the neighbourhood, which are mapped at here[r],
 // or NULL (GASNET_USE_HUGEPAGES), unless they are in the pool (segment_pool.h). Where the kernel

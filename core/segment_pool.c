@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../other/base/huge_pages.h"
-#include "../other/base/log.h"
-#include "../other/base/memfile.h"
-#include "../other/base/settings.h"
+#include "../other/base/memory/huge_pages.h"
+#include "../other/base/log/log.h"
+#include "../other/base/memory/memfile.h"
+#include "../other/base/settings/settings.h"
 #include "job.h"
 
 // Of all segments of the neighbourhood; 0: one of them is smaller than a page.

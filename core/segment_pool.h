@@ -5,7 +5,7 @@
 #ifndef AQ_SEGMENT_POOL_H
 #define AQ_SEGMENT_POOL_H
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 
 // Makes a file from a pool for the segments of aq_job.segment_size: from the one with the largest
 // pages of those where no segment is smaller than a page and there are enough of them, as

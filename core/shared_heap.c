@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
-#include "../other/base/memfile.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/memory/memfile.h"
+#include "../other/base/settings/settings.h"
 #include "fatal.h"
 #include "first_fit.h"
 #include "lock.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/settings.h"
-#include "../other/base/settings_lists.h"
+#include "../other/base/settings/settings.h"
+#include "../other/base/settings/settings_lists.h"
 #include "../other/observe/own_names.h"
 #include "aqueduct.h"
 #include "counters.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "fatal.h"
 #include "fault_stack.h"
 #include "thread_life.h"

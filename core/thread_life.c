@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "../other/base/own_process.h"
+#include "../other/base/system/own_process.h"
 #include "fatal.h"
 
 static _Thread_local aq_thread_end_t *ends __attribute__((tls_model("initial-exec")));

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "trace_line.h"
 #include "trace_ring.h"
 

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/base/observed.h"
+#include "../other/base/modules/observed.h"
 #include "trace_kinds.h"
 
 // Categories of events, as bits.

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "thread_life.h"
 #include "trace_kinds.h"
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "../other/base/settings.h"
-#include "../other/base/settings_lists.h"
+#include "../other/base/settings/settings.h"
+#include "../other/base/settings/settings_lists.h"
 #include "counters.h"
 #include "job.h"
 #include "observe_file.h"

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "../other/base/minmax.h"
-#include "../other/base/own_process.h"
-#include "../other/base/settings.h"
-#include "../other/base/settings_lists.h"
+#include "../other/base/system/own_process.h"
+#include "../other/base/settings/settings.h"
+#include "../other/base/settings/settings_lists.h"
 #include "../other/observe/traffic_format.h"
 #include "fatal.h"
 #include "job.h"

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "job.h"
 
 #define TASKS "/proc/self/task"

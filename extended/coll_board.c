@@ -10,7 +10,7 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../other/base/minmax.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "../other/base/size.h"
 
 enum { LOOKS = 40 };

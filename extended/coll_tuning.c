@@ -11,10 +11,10 @@
 
 #include "../core/first_note.h"
 #include "../core/job.h"
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "../other/base/size.h"
-#include "../other/base/text_file.h"
+#include "../other/base/system/text_file.h"
 #include "layer_table.h"
 
 enum { LINE_MOST = 200, WORDS = 4, QUOTED = 48, FILE_MOST = 1 << 20 };

@@ -6,7 +6,7 @@
 #endif
 #include "firehose.h"
 
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "../other/base/size.h"
 #include "../other/base/minmax.h"
 

@@ -2,7 +2,7 @@
 // Regions of this process: misses, growth, eviction, invalidation.
 #include "firehose_state.h"
 #include "../other/base/minmax.h"
-#include "../other/base/observed.h"
+#include "../other/base/modules/observed.h"
 
 typedef struct aq_firehose_range {
     uintptr_t start, end; // page-aligned

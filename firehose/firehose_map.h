@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 
 typedef struct aq_firehose_map aq_firehose_map_t;
 struct aq_firehose_wait;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 
 typedef struct aq_firehose_amount {
     uint32_t regions; // at most 2^23

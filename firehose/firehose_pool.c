@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firehose_state.h"
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/minmax.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 // other side.
 #include "firehose_state.h"
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/minmax.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 // The firehoses of peers into this process. firehose_remote.c is the other side.
 #include "firehose_state.h"
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 
 #include <stdlib.h>
 #include <string.h>

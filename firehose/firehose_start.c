@@ -2,7 +2,7 @@
 // Start and stop of firehose, and its counters.
 #include "firehose_state.h"
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 
 #include <stdlib.h>
 

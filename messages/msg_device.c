@@ -10,7 +10,7 @@
 #include "../core/fatal.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 
 enum {
     PARTS = 4,             // of a message that are exposed at a time

@@ -8,7 +8,7 @@
 #include "../core/progress.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 
 #define SHARE_MIN ((size_t)64 << 10)
 

@@ -12,7 +12,7 @@
 #include "../core/trace.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "msg_device.h"
 #include "msg_read.h"
 #include "msg_room.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "boot.h"
 
 aq_status_t aq_boot_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *first)

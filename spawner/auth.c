@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 
 _Static_assert(AQ_KEY_BYTES >= crypto_generichash_KEYBYTES_MIN,
                "the key of the job is long enough for the hash");

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 
 #define AQ_KEY_BYTES 16
 #define AQ_RANKS_MAX 4096          // ranks of one host

@@ -2,8 +2,8 @@
 // A program without a launcher that a boot module joins to its job (aqueduct_spawn.h, `join`).
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "boot.h"
 #include "boot_origin.h"
 #include "spawn_load.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/profile.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/profile.h"
 #include "../other/mpi/mpi_library.h"
 #include "spawner_list.h"
 

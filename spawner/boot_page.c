@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/size.h"
 
 #define SPIN_ROUNDS 4000

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
-#include "../other/base/profile.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/profile.h"
+#include "../other/base/settings/settings.h"
 #include "boot.h"
 #include "boot_origin.h"
 #include "hosts.h"

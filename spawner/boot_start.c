@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
-#include "../other/base/standard_streams.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
+#include "../other/base/system/standard_streams.h"
 #include "boot.h"
 #include "boot_origin.h"
 #include "launch_environment.h"

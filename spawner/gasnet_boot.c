@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
-#include "../other/base/standard_streams.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
+#include "../other/base/system/standard_streams.h"
 #include "host_probe.h"
 #include "remote_command.h"
 #include "universe_boot.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
-#include "../other/base/standard_streams.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
+#include "../other/base/system/standard_streams.h"
 #include "host_probe.h"
 #include "spawn_module.h"
 #include "universe_boot.h"

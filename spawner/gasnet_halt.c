@@ -2,8 +2,8 @@
 // gasnet_halt: ends a universe.
 #include <stdio.h>
 
-#include "../other/base/log.h"
-#include "../other/base/standard_streams.h"
+#include "../other/base/log/log.h"
+#include "../other/base/system/standard_streams.h"
 #include "universe_options.h"
 
 static const char usage[] = "usage: gasnet_halt\n"

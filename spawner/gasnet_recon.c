@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/standard_streams.h"
+#include "../other/base/log/log.h"
+#include "../other/base/system/standard_streams.h"
 #include "host_probe.h"
 #include "universe_hosts.h"
 #include "universe_local.h"

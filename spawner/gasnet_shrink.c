@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../other/base/log.h"
-#include "../other/base/standard_streams.h"
+#include "../other/base/log/log.h"
+#include "../other/base/system/standard_streams.h"
 #include "spawn_module.h"
 #include "universe_options.h"
 

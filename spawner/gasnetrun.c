@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/modules.h"
-#include "../other/base/profile.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/modules/modules.h"
+#include "../other/base/settings/profile.h"
+#include "../other/base/settings/settings.h"
 #include "../other/base/size.h"
-#include "../other/base/standard_streams.h"
+#include "../other/base/system/standard_streams.h"
 #include "helper.h"
 #include "hosts.h"
 #include "launch_environment.h"

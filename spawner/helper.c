@@ -17,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../other/base/await.h"
+#include "../other/base/system/await.h"
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "supervisor.h"
 #include "workers.h"
 

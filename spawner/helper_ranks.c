@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
-#include "../other/base/memfile.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/memory/memfile.h"
+#include "../other/base/settings/settings.h"
 #include "helper.h"
 #include "supervisor.h"
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "remote_command.h"
 #include "spawn_module.h"
 

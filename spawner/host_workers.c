@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 
 // ---- which host ----
 

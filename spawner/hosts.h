@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/base/status.h"
+#include "../other/base/log/status.h"
 
 #define AQ_HOSTS_MAX 131072u
 #define AQ_HOST_NAME_MAX 255u

@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/exit_timeout.h"
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/exit_timeout.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "launcher_job.h"
 #include "supervisor.h"
 #include "workers.h"

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "host_workers.h"
 #include "starter.h"
 #include "supervisor.h"

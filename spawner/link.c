@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../other/base/await.h"
+#include "../other/base/system/await.h"
 #include "../other/base/minmax.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "net_address.h"
 
 #define CHUNK ((size_t)64 * 1024)

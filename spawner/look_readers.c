@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "../other/base/local_socket.h"
+#include "../other/base/system/local_socket.h"
 
 static void reader_close(aq_look_reader_t *reader)
 {

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../other/base/local_socket.h"
+#include "../other/base/system/local_socket.h"
 #include "auth.h"
 
 #define ATTACH_MS 10000

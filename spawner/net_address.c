@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../other/base/await.h"
+#include "../other/base/system/await.h"
 #include "../other/base/clock.h"
-#include "../other/base/sockaddr.h"
+#include "../other/base/system/sockaddr.h"
 
 #define BACKLOG 256
 

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/base/settings_lists.h"
-#include "../other/base/status.h"
+#include "../other/base/settings/settings_lists.h"
+#include "../other/base/log/status.h"
 
 #define AQ_ADDRESS_TEXT 64
 

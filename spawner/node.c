@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/minmax.h"
 
 #define IDLE_MS 1000

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "node.h"
 
 // ---- listening ----

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "node.h"
 
 void aq_node_dial(aq_node_t *node, aq_child_t *child)

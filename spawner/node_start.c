@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "node.h"
 
 static const aq_spec_host_t *host_of(const aq_node_t *node, const aq_child_t *child)

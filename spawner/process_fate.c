@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "process_fate.h"
-#include "../other/base/await.h"
+#include "../other/base/system/await.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

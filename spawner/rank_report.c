@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../other/base/await.h"
-#include "../other/base/local_socket.h"
-#include "../other/base/own_process.h"
-#include "../other/base/settings.h"
+#include "../other/base/system/await.h"
+#include "../other/base/system/local_socket.h"
+#include "../other/base/system/own_process.h"
+#include "../other/base/settings/settings.h"
 
 #define ANSWER_MS 5000 // for a launcher that is stopped, the job goes on without its watch
 

@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/exit_timeout.h"
-#include "../other/base/local_socket.h"
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/exit_timeout.h"
+#include "../other/base/system/local_socket.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "auth.h"
 #include "boot.h"
 #include "process_fate.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "net_address.h"
 #include "shell_words.h"
 

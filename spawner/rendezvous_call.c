@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "../other/base/size.h"
 #include "rendezvous.h"
 #include "workers.h"

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
-#include "../other/base/memfile.h"
-#include "../other/base/own_process.h"
+#include "../other/base/log/log.h"
+#include "../other/base/memory/memfile.h"
+#include "../other/base/system/own_process.h"
 #include "../other/base/minmax.h"
 
 #define CONTROL_NAME "GASNET_SPAWN_CONTROL"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 
 #define WHY_ROOM 1024
 #define MODULES_MAX 32u

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "../other/base/modules.h"
+#include "../other/base/modules/modules.h"
 #include "aqueduct_spawn.h"
 
 typedef struct aq_loaded {

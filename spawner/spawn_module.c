@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/profile.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/profile.h"
+#include "../other/base/settings/settings.h"
 #include "spawn_priority.h"
 #include "spawner_list.h"
 

@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/exit_timeout.h"
-#include "../other/base/log.h"
-#include "../other/base/memfile.h"
-#include "../other/base/own_process.h"
+#include "../other/base/settings/exit_timeout.h"
+#include "../other/base/log/log.h"
+#include "../other/base/memory/memfile.h"
+#include "../other/base/system/own_process.h"
 #include "../other/mpi/mpi_library.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "../other/base/size.h"
 #include "boot_page.h"
 #include "net_address.h"

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
-#include "../other/base/quiet_thread.h"
+#include "../other/base/log/log.h"
+#include "../other/base/system/quiet_thread.h"
 #include "rank_report.h"
 
 enum { LAUNCHER, NEXT, WATCHED };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../other/base/profile.h"
+#include "../other/base/settings/profile.h"
 #include "../other/mpi/mpi_library.h"
 #include "spawn_load.h"
 #include "supervisor.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 
 typedef struct aq_spawner_report {
     const char *name;

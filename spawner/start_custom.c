@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "launcher.h"
 #include "shell_words.h"
 #include "spawn_module.h"

@@ -2,7 +2,7 @@
 // Module fork, for the launcher: all ranks are children of this process, on this host.
 #include <inttypes.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "spawn_module.h"
 
 #define PRIORITY 10 // below modules that use the hosts that the user or the batch system names

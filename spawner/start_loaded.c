@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
-#include "../other/base/profile.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/profile.h"
+#include "../other/base/settings/settings.h"
 #include "spawn_module.h"
 #include "start_ssh.h"
 #include "starter.h"

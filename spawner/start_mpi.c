@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "launch_environment.h"
 #include "rank_watch.h"
 #include "shell_words.h"

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
-#include "../other/base/profile.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/profile.h"
+#include "../other/base/settings/settings.h"
 #include "hosts.h"
 #include "launcher.h"
 #include "shell_words.h"

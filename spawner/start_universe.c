@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/profile.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/profile.h"
+#include "../other/base/settings/settings.h"
 #include "start_ssh.h"
 #include "universe_local.h"
 

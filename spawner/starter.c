@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/minmax.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 #include "workers.h"
 
 #define WHY_ROOM 1024

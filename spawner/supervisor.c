@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/exit_timeout.h"
-#include "../other/base/log.h"
-#include "../other/base/memfile.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/exit_timeout.h"
+#include "../other/base/log/log.h"
+#include "../other/base/memory/memfile.h"
+#include "../other/base/settings/settings.h"
 #include "spawn_fork.h"
 
 #define SECOND UINT64_C(1000000000)

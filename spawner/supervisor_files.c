@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../other/base/memfile.h"
+#include "../other/base/memory/memfile.h"
 #include "../other/observe/rank_file.h"
 #include "supervisor.h"
 

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/minmax.h"
-#include "../other/base/settings.h"
+#include "../other/base/settings/settings.h"
 
 // the ranks die with this process, so nothing stays behind
 static void *must_realloc(void *old, size_t size)

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/size.h"
 
 // Least memory of a rank: its process, rings and stack. Up to FREE_RANKS ranks need no check.

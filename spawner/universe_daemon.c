@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../other/base/await.h"
+#include "../other/base/system/await.h"
 #include "../other/base/clock.h"
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "../other/base/size.h"
 #include "helper.h"
 #include "supervisor.h"

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../other/base/log.h"
+#include "../other/base/log/log.h"
 #include "universe_options.h"
 
 static const char *state_of(const aq_row_t *member)

@@ -13,11 +13,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../other/base/await.h"
+#include "../other/base/system/await.h"
 #include "../other/base/clock.h"
-#include "../other/base/local_socket.h"
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/system/local_socket.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 
 #define BACKLOG 64
 #define OPEN_MS 10000

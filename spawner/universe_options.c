@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../other/base/log/log.h"
+#include "../other/base/settings/settings.h"
 #include "spawn_module.h"
 
 static int take_hosts(char **argv, aq_hosts_t *hosts)

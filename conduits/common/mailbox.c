@@ -5,9 +5,9 @@
 
 #include "../../core/aqueduct.h"
 #include "../../core/counters.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "gasnetex_core.h"
 #include "mail_message.h"
 

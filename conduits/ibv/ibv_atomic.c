@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 enum { BYTES = 8 };
 

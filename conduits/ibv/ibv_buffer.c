@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "ibv_wire.h"
 
 enum { FEWEST_BOUNCES = 2 };

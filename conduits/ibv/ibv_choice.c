@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 // ---- addresses ----
 

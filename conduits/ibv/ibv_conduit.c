@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "../../core/fatal.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 // ---- parts ----
 

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "../../other/base/clock.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/quiet_thread.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/system/quiet_thread.h"
+#include "../../other/base/settings/settings.h"
 
 enum {
     RNR_RETRIES = 6, // a few seconds: a wait lasts 655 ms, unless the device has another time

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 
 enum { RESOLVE_MS = 5000 };
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../other/base/log.h"
-#include "../../other/base/own_file.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/system/own_file.h"
 
 enum { LEAST_BASE = 2, MOST_BASE = 36, DEFAULT_BASE = 10 };
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../other/base/status.h"
+#include "../../other/base/log/status.h"
 
 // Reads a file: sets peers[r] for each rank r to which the file connects this one, and leaves the
 // others. AQ_ERR_CONFIG: there is no such file, or a line is wrong; `why` says which, and what to

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../other/base/clock.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 
 _Static_assert(sizeof(aq_ibv_datagram_t) <= AQ_IBV_UD_BYTES, "a port carries any datagram");

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "../../firehose/firehose.h"
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 #include "ibv_here.h"
 #include "ibv_ports.h"
 #include "ibv_settings.h"

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 static unsigned counter_read(const atomic_uint *counter)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_filter.h"
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 #include <stdio.h>
 #include <string.h>

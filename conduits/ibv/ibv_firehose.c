@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 // ---- what firehose calls ----
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/settings.h"
-#include "../../other/base/settings_family.h"
+#include "../../other/base/settings/settings.h"
+#include "../../other/base/settings/settings_family.h"
 #include "ibv_filter.h"
 #include "ibv_near.h"
 #include "ibv_place.h"

@@ -2,7 +2,7 @@
 #include "ibv_limits.h"
 
 #include "../../other/base/minmax.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "ibv_wire.h"
 #include "ibv_profile.h"
 

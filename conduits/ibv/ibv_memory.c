@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 #include "../../other/base/minmax.h"
 
 #define ONE_PIECE 63 // the shift of a segment that is one region

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "../../firehose/firehose.h"
-#include "../../other/base/status.h"
+#include "../../other/base/log/status.h"
 
 // Calls of libibverbs, which set errno.
 typedef struct aq_ibv_calls {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "../../other/base/clock.h"
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 #include "ibv_profile.h"
 #include "ibv_queue_pair.h"
 

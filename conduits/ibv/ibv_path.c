@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../other/base/minmax.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "ibv_profile.h"
 
 enum {

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../other/base/status.h"
+#include "../../other/base/log/status.h"
 
 typedef struct aq_ibv_path {
     enum ibv_mtu mtu;      // the longest packet: the lesser of GASNET_MAX_MTU and the active MTU

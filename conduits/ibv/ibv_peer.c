@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 
 enum { WINDOW_PEERS = UINT16_MAX + 1 }; // see number of aq_ibv_conn_private_data_t

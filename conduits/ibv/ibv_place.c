@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 // ---- the type ----
 

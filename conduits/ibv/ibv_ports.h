@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../other/base/status.h"
+#include "../../other/base/log/status.h"
 
 #define AQ_IBV_NAME_BYTES 64 // longest name of a device, with its final zero
 

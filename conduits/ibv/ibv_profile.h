@@ -3,7 +3,7 @@
 #ifndef AQ_IBV_PROFILE_H
 #define AQ_IBV_PROFILE_H
 
-#include "../../other/base/profile.h"
+#include "../../other/base/settings/profile.h"
 
 typedef enum aq_ibv_setting_id {
     IBV_SET_SPAWNER,

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "../../other/base/minmax.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "ibv_profile.h"
 
 static uint8_t number_of(aq_ibv_setting_id_t id)

@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 
 // ---- the empty completion queue ----
 

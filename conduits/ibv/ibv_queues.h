@@ -7,7 +7,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-#include "../../other/base/status.h"
+#include "../../other/base/log/status.h"
 #include "ibv_limits.h"
 
 typedef struct aq_ibv_queues {

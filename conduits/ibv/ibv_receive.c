@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../other/base/clock.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 enum {
     DELIVER_MOST = 32, // messages that one poll delivers

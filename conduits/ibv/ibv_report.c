@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 typedef struct survey {
     aq_ibv_ports_t ports;

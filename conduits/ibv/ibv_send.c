@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 // ---- what a message needs ----
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "../../other/base/minmax.h"
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 
 static void warn_of_old(const aq_setting_t *row)
 {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../other/base/status.h"
+#include "../../other/base/log/status.h"
 
 // The first rank warns of variables that are set and no longer have a meaning. AQ_ERR_CONFIG: two
 // variables contradict each other; why has the message, and nothing is logged.

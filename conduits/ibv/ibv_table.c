@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "../../core/aqueduct.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 // ---- several rails, fenced puts ----
 

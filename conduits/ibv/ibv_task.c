@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 void aq_ibv_task_add(aq_ibv_task_list_t *list, aq_ibv_task_t *task)
 {

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "../../other/base/clock.h"
-#include "../../other/base/log.h"
-#include "../../other/base/quiet_thread.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/system/quiet_thread.h"
+#include "../../other/base/settings/settings.h"
 
 #define BUSY_NS UINT64_C(200000) // until the next try, while another thread polls
 #define ACKNOWLEDGE 64           // events at a time, since acknowledging takes a lock

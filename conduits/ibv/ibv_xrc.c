@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 #define CLAIMED UINT32_MAX // numbers of queue pairs have 24 bits
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../other/base/log.h"
-#include "../../other/base/memfile.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/memory/memfile.h"
 #include "ibv_xrc.h"
 
 // What each rank tells.

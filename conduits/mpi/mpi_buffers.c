@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "../../core/fatal.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 // Gives slots their buffers.
 static bool slots_furnish(mpi_conduit_t *mpi, mpi_slot_t *slots, unsigned count, size_t bytes)

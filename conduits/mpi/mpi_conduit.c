@@ -10,8 +10,8 @@
 #include "../../core/aqueduct.h"
 #include "../../core/fatal.h"
 #include "../../other/base/clock.h"
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 
 #define DRAIN_NS 100000000 // longest wait at the end for outgoing messages
 

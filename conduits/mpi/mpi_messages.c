@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../core/fatal.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "mpi_conduit.h"
 

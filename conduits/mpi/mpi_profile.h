@@ -3,7 +3,7 @@
 #ifndef AQ_MPI_PROFILE_H
 #define AQ_MPI_PROFILE_H
 
-#include "../../other/base/profile.h"
+#include "../../other/base/settings/profile.h"
 
 typedef enum aq_mpi_setting_id {
     MPI_SET_SPAWNER,

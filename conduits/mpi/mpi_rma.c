@@ -7,9 +7,9 @@
 #include "../../core/fatal.h"
 #include "../../core/segment.h"
 #include "../../other/base/clock.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "mpi_conduit.h"
 #include "mpi_profile.h"
 

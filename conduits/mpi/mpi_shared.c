@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "../../core/gasnetex_core.h"
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 #include "../common/guarded.h"
 #include "mpi_conduit.h"
 #include "mpi_profile.h"

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 // ---- at the start of the job ----
 

@@ -4,7 +4,7 @@
 #include <rdma/fi_atomic.h>
 #include <string.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "ofi_profile.h"
 
 enum { BYTES = 8 };

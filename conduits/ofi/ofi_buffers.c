@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "../../core/fatal.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 
 enum {

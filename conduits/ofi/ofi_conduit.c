@@ -7,8 +7,8 @@
 
 #include "../../core/aqueduct.h"
 #include "../../other/base/clock.h"
-#include "../../other/base/dispositions.h"
-#include "../../other/base/log.h"
+#include "../../other/base/system/dispositions.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/size.h"
 #include "ofi_atomic.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../other/base/clock.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "ofi_profile.h"
 #include "ofi_state.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "../../core/fatal.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "ofi_ondemand.h"
 #include "ofi_rma_op.h"
 

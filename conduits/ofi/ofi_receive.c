@@ -5,7 +5,7 @@
 
 #include "../../core/aqueduct.h"
 #include "../../core/fatal.h"
-#include "../../other/base/observed.h"
+#include "../../other/base/modules/observed.h"
 #include "ofi_ondemand.h"
 
 enum { DELIVER_MOST = 8 }; // packets in a poll

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../other/base/minmax.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "ofi_atomic.h"
 #include "ofi_ondemand.h"
 #include "ofi_pins.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../core/fatal.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 
 enum { OPS_MADE = 64 }; // at a time

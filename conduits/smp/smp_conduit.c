@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "../common/mail_message.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "smp_conduit.h"
 #include "smp_profile.h"
 

@@ -10,7 +10,7 @@
 #define AQ_SMP_CONDUIT_H
 
 #include "../common/mailbox.h"
-#include "../../other/base/memfile.h"
+#include "../../other/base/memory/memfile.h"
 
 extern const aq_conduit_ops_t aq_smp_conduit;
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../common/guarded.h"
 #include "gasnetex_core.h"
 #include "smp_conduit.h"

@@ -3,7 +3,7 @@
 #ifndef AQ_SMP_PROFILE_H
 #define AQ_SMP_PROFILE_H
 
-#include "../../other/base/profile.h"
+#include "../../other/base/settings/profile.h"
 
 typedef enum aq_smp_setting_id { SMP_SET_SPAWNER, SMP_SET_COUNT } aq_smp_setting_id_t;
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 
 // Where a mailbox is; what a window describes to its peers.
 typedef struct smp_place {

@@ -38,7 +38,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "../../other/base/status.h"
+#include "../../other/base/log/status.h"
 #include "../../spawner/boot.h"
 #include "udp_wire.h"
 

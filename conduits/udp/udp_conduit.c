@@ -11,8 +11,8 @@
 #include "../../core/aqueduct.h"
 #include "../../core/fatal.h"
 #include "../../other/base/clock.h"
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 #include "../../other/base/minmax.h"
 
 enum { LOOK_PAUSE_NS = 10000 }; // the longest interval between receives in a run of polls

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "../../core/aqueduct.h"
-#include "../../other/base/log.h"
-#include "../../other/base/observed.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/modules/observed.h"
+#include "../../other/base/settings/settings.h"
 
 #define NS_PER_MS 1e6
 // A reordered datagram that no other overtakes is sent after this time.

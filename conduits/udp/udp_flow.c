@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 
 enum { FREE, UNDER_WAY, LOST }; // states of a slot

@@ -9,7 +9,7 @@
 
 #include "../../core/fatal.h"
 #include "../../other/base/clock.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 
 enum {

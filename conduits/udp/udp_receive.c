@@ -4,7 +4,7 @@
 
 #include "../../other/base/clock.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "udp_state.h"
 #include "udp_watch.h"
 

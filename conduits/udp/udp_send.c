@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../other/base/clock.h"
-#include "../../other/base/observed.h"
+#include "../../other/base/modules/observed.h"
 #include "udp_state.h"
 #include "udp_watch.h"
 

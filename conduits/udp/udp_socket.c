@@ -17,9 +17,9 @@
 #include "../../core/thread.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
-#include "../../other/base/settings_lists.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
+#include "../../other/base/settings/settings_lists.h"
 #include "udp_faults.h"
 #include "udp_profile.h"
 

@@ -28,7 +28,7 @@
 #include <sys/uio.h>
 
 #include "../../core/lock.h"
-#include "../../other/base/status.h"
+#include "../../other/base/log/status.h"
 #include "udp_address.h"
 #include "udp_interface.h"
 

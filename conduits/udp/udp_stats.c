@@ -6,8 +6,8 @@
 #include <stdarg.h>
 
 #include "../../core/aqueduct.h"
-#include "../../other/base/log.h"
-#include "../../other/base/observed.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/modules/observed.h"
 
 static const char *const names[UDP_DROPS] = {
     [UDP_DROP_TRUNCATED] = "truncated",

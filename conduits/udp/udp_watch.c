@@ -11,8 +11,8 @@
 #include "../../core/fatal.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 
 enum {
     STEPS = 8,        // checks within the shortest of the timeouts

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../../core/gasnetex_core.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 _Static_assert(GASNET_MAXEPS <= 1 << (32 - UDP_PARTY_RANK_BITS),
                "a party has room for each endpoint");

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/modules.h"
+#include "../base/modules/modules.h"
 #include "pmi1_client.h"
 
 typedef struct known {

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "../base/clock.h"
-#include "../base/own_file.h"
-#include "../base/standard_streams.h"
+#include "../base/system/own_file.h"
+#include "../base/system/standard_streams.h"
 #include "diagnose.h"
 #include "job_watch.h"
 #include "stack_ask.h"

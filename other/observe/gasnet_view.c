@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/log.h"
+#include "../base/log/log.h"
 #include "../base/size.h"
-#include "../base/standard_streams.h"
+#include "../base/system/standard_streams.h"
 #include "view_files.h"
 #include "view_matrix_trace.h"
 #include "view_otf2.h"

@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../base/await.h"
+#include "../base/system/await.h"
 #include "../base/clock.h"
-#include "../base/local_socket.h"
+#include "../base/system/local_socket.h"
 #include "look_format.h"
 #include "process_table.h"
 

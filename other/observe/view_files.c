@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "../base/log.h"
-#include "../base/own_file.h"
+#include "../base/log/log.h"
+#include "../base/system/own_file.h"
 #include "view_csv.h"
 #include "view_trace_read.h"
 

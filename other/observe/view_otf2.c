@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../base/log.h"
+#include "../base/log/log.h"
 #include "view_otf2_write.h"
 
 // ---- the directory ----

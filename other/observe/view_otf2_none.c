@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // In place of view_otf2.c where libotf2 is not there.
-#include "../base/log.h"
+#include "../base/log/log.h"
 #include "view_otf2.h"
 
 bool aq_view_otf2_write(const aq_view_findings_t *findings, const char *directory)

@@ -15,9 +15,9 @@
 
 #include "../base/clock.h"
 #include "gasnet_tools.h"
-#include "../base/log.h"
-#include "../base/settings.h"
-#include "../base/settings_lists.h"
+#include "../base/log/log.h"
+#include "../base/settings/settings.h"
+#include "../base/settings/settings_lists.h"
 
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 enum { FATAL_SIGNALS = sizeof fatal_signals / sizeof fatal_signals[0], FRAMES = 64 };

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "gasnet_tools.h"
-#include "../base/log.h"
-#include "../base/settings.h"
+#include "../base/log/log.h"
+#include "../base/settings/settings.h"
 #include "../base/size.h"
 
 char *gasnett_format_number(int64_t val, char *buf, size_t bufsz, int is_mem_size)

@@ -9,7 +9,7 @@
 
 #include "debug_aids.h"
 #include "gasnet_tools.h"
-#include "../base/log.h"
+#include "../base/log/log.h"
 
 static void __attribute__((noreturn)) program_abort(void)
 {

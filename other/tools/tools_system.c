@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "gasnet_tools.h"
-#include "../base/log.h"
+#include "../base/log/log.h"
 #include "../base/size.h"
 
 #define VERSION_STRING                                                                             \

@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #include "../../core/conduit.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "fake_expose.h"
 #include "fake_faults.h"
 

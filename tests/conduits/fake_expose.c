@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 
 enum { HOLD_POLLS_MAX = 8 };
 

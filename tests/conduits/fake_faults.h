@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../other/base/status.h"
+#include "../../other/base/log/status.h"
 
 typedef struct fake_faults {
     unsigned again;      // percent of sends that are refused with AQ_AGAIN

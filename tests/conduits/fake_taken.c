@@ -2,7 +2,7 @@
 // A module that brings a setting whose name the library has already: the library refuses the
 // module, with a sentence that names both owners.
 #include "../../core/conduit.h"
-#include "../../other/base/profile.h"
+#include "../../other/base/settings/profile.h"
 
 __attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;
 

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/base/settings.h"
-#include "../../other/base/settings_lists.h"
+#include "../../other/base/settings/settings.h"
+#include "../../other/base/settings/settings_lists.h"
 #include "../../other/base/size.h"
 #include "fuzz_check.h"
 

@@ -30,7 +30,7 @@ declared_by()
 lines_with()
 {
     local text="\"(gasnetrun_)?$1\""
-    ! grep -qE "^#define AQ_SPAWNERS .*\b$1\b" other/base/settings.h || text="\"gasnetrun_$1\""
+    ! grep -qE "^#define AQ_SPAWNERS .*\b$1\b" other/base/settings/settings.h || text="\"gasnetrun_$1\""
     grep -nE "conduits/$1/|conduits\], \[.*\b$1\b|(enable|disable)[_-]$1([^a-z_-]|\$)|conduit[_-]$1\b|AQ_CONDUIT_${1^^}|\b$1_sources|gasnet(run)?[_-]$1\b|(test|fuzz)_$1\b|^[a-z_]+ = $1\$" \
         configure.ac Makefile.am GNUmakefile other/packaging/*.in | grep -vE '^[^:]*:[0-9]*: *(#|dnl)'
     sources | grep -vE '^(tests|examples|conduits/[^/]*/)|^extended/gasnet|^core/gasnet' |

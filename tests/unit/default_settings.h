@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 // Removes every variable of the settings table from the environment, and loads the settings again.
 // Returns 0, or -1 on a fault, as a set-up function of cmocka does.

@@ -18,7 +18,7 @@
 #include "../../conduits/ibv/ibv_memory.h"
 #include "../../conduits/ibv/ibv_ports.h"
 #include "../../conduits/ibv/ibv_thread.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 static void print_line(void *arg, const char *label, const char *text)
 {

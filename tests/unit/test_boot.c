@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "../../other/base/clock.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "../../spawner/boot_page.h"
 #include "../../spawner/spawn_fork.h"
 #include "../../spawner/spawner_list.h"

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "fake_pinner.h"
 #include "assert_between.h"
 

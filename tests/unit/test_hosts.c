@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../spawner/hosts.h"
 
 static char fault[512];

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "../../conduits/ibv/ibv_atomic.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
 

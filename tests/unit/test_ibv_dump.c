@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"
 #include "../../conduits/ibv/ibv_dump.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "../../conduits/ibv/ibv_whole.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
 

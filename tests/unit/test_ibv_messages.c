@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "default_settings.h"
 #include "fake_fabric.h"
 #include "assert_between.h"

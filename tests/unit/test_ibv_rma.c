@@ -11,7 +11,7 @@
 
 #include "../../conduits/ibv/ibv_rma.h"
 #include "../../conduits/ibv/ibv_wire.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
 #include "assert_between.h"

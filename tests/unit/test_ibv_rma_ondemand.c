@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "../../conduits/ibv/ibv_rma_ondemand.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"
 #include "fake_verbs.h"

@@ -25,7 +25,7 @@
 #include "../../conduits/ibv/ibv_xrc.h"
 #include "../../core/aqueduct.h"
 #include "../../core/job_groups.h"
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "../../spawner/gather.h"
 #include "../../spawner/node.h"

@@ -16,8 +16,8 @@
 
 #include "../../conduits/ibv/ibv_profile.h"
 #include "../../conduits/ibv/ibv_settings.h"
-#include "../../other/base/log.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"
 

@@ -21,7 +21,7 @@
 
 #include "../../conduits/ibv/ibv_thread.h"
 #include "../../other/base/clock.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "assert_between.h"
 
 // Arrivals wait in a counter. As with a completion queue, an arrival makes fd readable only if the

@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "default_settings.h"
 #include "fake_fabric.h"
 #include "assert_between.h"

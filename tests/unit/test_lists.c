@@ -12,7 +12,7 @@
 
 #include <signal.h>
 
-#include "../../other/base/settings_lists.h"
+#include "../../other/base/settings/settings_lists.h"
 
 enum { COUNT = 8 };
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../other/base/log.h"
+#include "../../other/base/log/log.h"
 #include "child_errors.h"
 #include "assert_between.h"
 

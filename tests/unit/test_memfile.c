@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/base/memfile.h"
+#include "../../other/base/memory/memfile.h"
 
 static size_t page_bytes(void)
 {

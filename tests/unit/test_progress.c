@@ -25,7 +25,7 @@
 #include "../../core/poll_loop.h"
 #include "../../core/progress.h"
 #include "../../core/thread.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "../../other/base/size.h"
 #include "assert_between.h"
 

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "../../spawner/rank_report.h"
 #include "../../spawner/rank_watch.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "../../core/registry.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 // All conduits of the source tree.
 #define NAME(conduit) #conduit,

@@ -21,7 +21,7 @@
 #include "../../core/mapped.h"
 #include "../../core/segment.h"
 #include "../../core/team.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 enum { RANKS = 3, ME = 1, PAGE = GASNET_PAGESIZE, LIMIT = 16 * PAGE, RINGS = 3 * PAGE };
 

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/base/settings.h"
-#include "../../other/base/settings_family.h"
-#include "../../other/base/settings_lists.h"
+#include "../../other/base/settings/settings.h"
+#include "../../other/base/settings/settings_family.h"
+#include "../../other/base/settings/settings_lists.h"
 #include "../../conduits/ibv/ibv_profile.h"
 #include "default_settings.h"
 #include "assert_between.h"

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/base/exit_timeout.h"
+#include "../../other/base/settings/exit_timeout.h"
 #include "../../other/base/size.h"
 #include "assert_between.h"
 

@@ -11,7 +11,7 @@
 
 #include <limits.h>
 
-#include "../../other/base/status.h"
+#include "../../other/base/log/status.h"
 
 static void test_names(void **state)
 {

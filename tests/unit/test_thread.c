@@ -20,7 +20,7 @@
 #include "../../core/gasnetex_core.h"
 #include "../../core/thread.h"
 #include "../../core/thread_life.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 enum { THREADS = 4, TURNS = 20000, THREADS_IN_TURN = 50 };
 

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../other/base/touch.h"
+#include "../../other/base/memory/touch.h"
 
 enum { PAGE = 4096, PAGES = 25 * 1024 + 3 }; // four pieces
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "../../conduits/udp/udp_faults.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "assert_between.h"
 
 enum { DECISIONS = 100000, LENGTH = 1000, MANY = 4096 };

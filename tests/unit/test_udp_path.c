@@ -20,7 +20,7 @@
 #include "../../conduits/udp/udp_state.h"
 #include "../../conduits/udp/udp_interface.h"
 #include "../../other/base/clock.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 enum {
     HEADERS = 28,      // of IPv4 and UDP

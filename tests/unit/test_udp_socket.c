@@ -26,7 +26,7 @@
 #include "../../conduits/udp/udp_interface.h"
 #include "../../conduits/udp/udp_socket.h"
 #include "../../conduits/udp/udp_stats.h"
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 #include "child_errors.h"
 #include "assert_between.h"
 

@@ -22,7 +22,7 @@
 #include "udp_alone.h"
 #include "../../conduits/udp/udp_watch.h"
 #include "../../core/aqueduct.h"
-#include "../../other/base/observed.h"
+#include "../../other/base/modules/observed.h"
 
 enum {
     SEGMENT = 1 << 20,

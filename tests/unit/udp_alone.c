@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/base/settings.h"
+#include "../../other/base/settings/settings.h"
 
 static aq_status_t boot_exchange(aq_boot_t *boot, const void *mine, size_t length, void *all)
 {

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dispositions.h"
-#include "settings.h"
-#include "trust.h"
+#include "../system/dispositions.h"
+#include "../settings/settings.h"
+#include "../system/trust.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"

@@ -9,8 +9,8 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "minmax.h"
+#include "../clock.h"
+#include "../minmax.h"
 #include "settings.h"
 
 #define BYTES_PER_NS 2 // a fraction of what one idle processor frees

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "../log/log.h"
 
 #ifndef MFD_HUGETLB
 #define MFD_HUGETLB 0x0004U // Linux 4.14

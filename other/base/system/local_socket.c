@@ -10,7 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "../clock.h"
 
 // A connect to a full queue waits for as long as a send may.
 static void limit_wait(int fd, int ms)

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <stdint.h>
 
-#include "clock.h"
+#include "../clock.h"
 
 bool aq_await(int fd, short events, int timeout_ms)
 {

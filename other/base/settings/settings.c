@@ -4,10 +4,10 @@
 #endif
 #include "settings.h"
 
-#include "log.h"
+#include "../log/log.h"
 #include "settings_family.h"
 #include "settings_lists.h"
-#include "minmax.h"
+#include "../minmax.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"

@@ -6,9 +6,9 @@
 #ifndef AQ_HOST_H
 #define AQ_HOST_H
 
-#include "log.h"
+#include "../log/log.h"
 #include "observed.h"
-#include "settings.h"
+#include "../settings/settings.h"
 
 typedef struct aq_host {
     void (*log)(aq_log_kind_t kind, const char *fmt, va_list args);

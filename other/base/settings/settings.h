@@ -14,8 +14,8 @@
 #include <stdio.h>
 
 #include "settings_ignored.h"
-#include "size.h"
-#include "status.h"
+#include "../size.h"
+#include "../log/status.h"
 
 typedef enum aq_setting_id {
     AQ_SET_CONDUIT,        // GASNET_CONDUIT: which network conduit; default from the link name

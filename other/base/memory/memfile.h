@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "status.h"
+#include "../log/status.h"
 
 // What another process needs to open the file. Plain data, which may be sent through an exchange.
 typedef struct aq_memfile_ticket {
