@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "../other/observe/rank_file.h"
+#include "../other/observe/format/rank_file.h"
 #include "gasnetex_core.h"
 
 enum { AQ_FAST_NO_ROUTE = 0 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What this process counts for each rank that it has to do with.
 //
-//     memory file of the rank:  head (other/observe/rank_file.h) | slot 0 | slot 1 | ...
+//     memory file of the rank:  head (other/observe/format/rank_file.h) | slot 0 | slot 1 | ...
 //     slot:                     a record for each rank | one of the thread | tables of Shorts
 //
 // - A thread has a slot of its own, so it counts without a lock. When the thread ends, a later
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../other/observe/rank_file.h"
+#include "../other/observe/format/rank_file.h"
 
 // Returns a slot for the calling thread: the records of all ranks. Ends the job if memory is out.
 // The caller holds the lock of the counters.

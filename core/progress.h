@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../other/observe/rank_file.h"
+#include "../other/observe/format/rank_file.h"
 #include "gasnet_fwd.h"
 #include "sleepers.h"
 

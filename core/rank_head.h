@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory file of this rank (other/observe/rank_file.h): its making, its identity, its teams.
+// The memory file of this rank (other/observe/format/rank_file.h): its making, its identity, its
+// teams.
 #ifndef AQ_RANK_HEAD_H
 #define AQ_RANK_HEAD_H
 
 #include <stddef.h>
 
-#include "../other/observe/rank_file.h"
+#include "../other/observe/format/rank_file.h"
 #include "event.h"
 
 // The head, which is made at the first call: in the file of the process that started this rank, in

@@ -9,7 +9,7 @@
 
 #include "../other/base/settings/settings.h"
 #include "../other/base/settings/settings_lists.h"
-#include "../other/observe/own_names.h"
+#include "../other/observe/format/own_names.h"
 #include "aqueduct.h"
 #include "counters.h"
 #include "job.h"

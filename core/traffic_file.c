@@ -13,7 +13,7 @@
 #include "../other/base/system/own_process.h"
 #include "../other/base/settings/settings.h"
 #include "../other/base/settings/settings_lists.h"
-#include "../other/observe/traffic_format.h"
+#include "../other/observe/format/traffic_format.h"
 #include "fatal.h"
 #include "job.h"
 #include "job_groups.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../other/observe/rank_file.h"
+#include "../other/observe/format/rank_file.h"
 #include "gasnetex_core.h"
 
 // Mark the beginning of a wait of this thread (aq_wait_word), for an event or NULL, and its end.

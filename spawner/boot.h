@@ -108,7 +108,7 @@ struct aq_boot {
     size_t kept_left;
     bool keeps; // this rank writes
     // Descriptor of the memory file that the starter has made for this rank
-    // (other/observe/rank_file.h), for the core to check and to use; 0: there is none.
+    // (other/observe/format/rank_file.h), for the core to check and to use; 0: there is none.
     int rank_file;
 };
 

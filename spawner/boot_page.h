@@ -111,7 +111,8 @@ uint32_t *aq_page_own_hosts(aq_boot_page_t *page);
 // See aq_boot_t.
 _Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page);
 
-// Descriptor of the memory file (other/observe/rank_file.h) of each rank, in that rank; 0: none.
+// Descriptor of the memory file (other/observe/format/rank_file.h) of each rank, in that rank; 0:
+// none.
 int32_t *aq_page_rank_files(aq_boot_page_t *page);
 
 // The process that has joined the job as a rank, which may be behind a wrapper that the supervisor

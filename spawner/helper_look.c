@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The answer of this host to a look at its ranks (other/observe/look_format.h).
+// The answer of this host to a look at its ranks (other/observe/format/look_format.h).
 #include <unistd.h>
 
 #include "../other/base/clock.h"
-#include "../other/observe/look_format.h"
-#include "../other/observe/process_table.h"
-#include "../other/observe/rank_reader.h"
-#include "../other/observe/rank_signal.h"
+#include "../other/observe/format/look_format.h"
+#include "../other/observe/top/process_table.h"
+#include "../other/observe/top/rank_reader.h"
+#include "../other/observe/top/rank_signal.h"
 #include "helper.h"
 
 static bool line_is_zero(const uint8_t *line)

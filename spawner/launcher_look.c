@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Readers of a job with several hosts (gasnet_top), here or at a helper: each look goes down the
-// tree, and the answers of the hosts go to the reader (other/observe/look_format.h).
+// tree, and the answers of the hosts go to the reader (other/observe/format/look_format.h).
 #include <unistd.h>
 
 #include "launcher_job.h"

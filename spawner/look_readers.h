@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Those who watch a job (gasnet_top), at an abstract socket of a process of the tree, which answers
-// them (other/observe/look_format.h). Nothing here blocks.
+// them (other/observe/format/look_format.h). Nothing here blocks.
 //
 // A reader cannot hold the job up: what it is told waits in memory up to a limit, and then it is
 // cut off.
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "../other/observe/look_format.h"
+#include "../other/observe/format/look_format.h"
 #include "node.h"
 
 enum { AQ_LOOK_READERS = 8, AQ_LOOK_WAITING_MOST = 64 << 20 };

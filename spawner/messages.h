@@ -67,7 +67,7 @@ typedef enum aq_message {
     AQ_MSG_HALT,    // the universe ends; no payload
     // At the end, because daemons of other versions know the numbers above.
     AQ_MSG_LOOK,  // down: tell what your ranks do
-    AQ_MSG_SEEN,  // up: the answer of a host (other/observe/look_format.h)
+    AQ_MSG_SEEN,  // up: the answer of a host (other/observe/format/look_format.h)
     AQ_MSG_ASKED, // up: a reader at a helper asks for a look
     AQ_MSG_TOLD,  // down: what this reader is told; goes to its host only
 } aq_message_t;
@@ -266,7 +266,7 @@ typedef struct aq_end {
 void aq_write_end(aq_bytes_t *bytes, aq_message_t type, const aq_end_t *end);
 bool aq_read_end(aq_view_t view, aq_end_t *out);
 
-// LOOK. what: aq_look_request_t (other/observe/look_format.h); rank: unless it is about all.
+// LOOK. what: aq_look_request_t (other/observe/format/look_format.h); rank: unless it is about all.
 typedef struct aq_look_order {
     uint32_t number;
     unsigned what;
@@ -284,8 +284,8 @@ typedef struct aq_look_asker {
 void aq_write_asked(aq_bytes_t *bytes, const aq_look_asker_t *asker);
 bool aq_read_asked(aq_view_t view, aq_look_asker_t *out);
 
-// TOLD. type: of the frame to the reader (other/observe/look_format.h), which has these bytes, at
-// most AQ_TOLD_MOST.
+// TOLD. type: of the frame to the reader (other/observe/format/look_format.h), which has these
+// bytes, at most AQ_TOLD_MOST.
 #define AQ_TOLD_MOST (AQ_FRAME_MOST - 16)
 typedef struct aq_look_told {
     uint32_t host, tag;

@@ -129,8 +129,8 @@ bool aq_supervised_passes(const char *entry, const char *list);
 void aq_supervised_bind(aq_supervised_t *job);
 // Tells the ranks on the page that they were bound without being asked.
 void aq_supervised_note_bound(const aq_supervised_t *job);
-// Makes the memory file of the rank at a place (other/observe/rank_file.h), and puts it on the
-// page. A rank that gets none makes its own, so no fault is logged.
+// Makes the memory file of the rank at a place (other/observe/format/rank_file.h), and puts it on
+// the page. A rank that gets none makes its own, so no fault is logged.
 void aq_supervised_make_file(aq_supervised_t *job, uint32_t place);
 
 // Checks limits and memory and finds the program. False: a fault, logged; sets *code.

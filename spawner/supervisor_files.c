@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../other/base/memory/memfile.h"
-#include "../other/observe/rank_file.h"
+#include "../other/observe/format/rank_file.h"
 #include "supervisor.h"
 
 static size_t head_bytes(void)

@@ -68,8 +68,8 @@ static inline void aq_probe_rma_end(void)
     AQ_PROBE(rma_end);
 }
 
-// A thread begins to wait for what an aq_wait_word says (other/observe/rank_file.h), whose halves
-// these are; its wait is over.
+// A thread begins to wait for what an aq_wait_word says (other/observe/format/rank_file.h), whose
+// halves these are; its wait is over.
 static inline void aq_probe_wait_start(uint32_t rank, uint32_t kind, uint32_t number)
 {
     AQ_PROBE(wait_start, aq_probe_value(rank), kind, number);
@@ -81,9 +81,9 @@ static inline void aq_probe_wait_end(void)
 }
 
 // A barrier or collective of a team begins in this rank, and is complete here, which the thread
-// that finds that out says. kind: aq_shown_call_t (other/observe/rank_file.h); sequence: among the
-// barriers, or among the collectives, of the team. rank: no word of a global variable, see
-// aq_probe_value.
+// that finds that out says. kind: aq_shown_call_t (other/observe/format/rank_file.h); sequence:
+// among the barriers, or among the collectives, of the team. rank: no word of a global variable,
+// see aq_probe_value.
 static inline void aq_probe_collective_start(uint32_t rank, uint64_t team, uint32_t kind,
                                              uint32_t sequence, uint32_t root, size_t bytes)
 {

@@ -15,11 +15,11 @@
 #include "../base/clock.h"
 #include "../base/system/own_file.h"
 #include "../base/system/standard_streams.h"
-#include "diagnose.h"
-#include "job_watch.h"
-#include "stack_ask.h"
-#include "top_screen.h"
-#include "top_write.h"
+#include "top/diagnose.h"
+#include "top/job_watch.h"
+#include "top/stack_ask.h"
+#include "top/top_screen.h"
+#include "top/top_write.h"
 
 enum {
     EXIT_WRONG = 1, // there is no such job, or --diagnose has found something

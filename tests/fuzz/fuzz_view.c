@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../other/observe/view_csv.h"
-#include "../../other/observe/view_numbers.h"
-#include "../../other/observe/view_page.h"
-#include "../../other/observe/view_picture.h"
-#include "../../other/observe/view_svg.h"
-#include "../../other/observe/view_text.h"
-#include "../../other/observe/view_trace_read.h"
+#include "../../other/observe/input/view_csv.h"
+#include "../../other/observe/analysis/view_numbers.h"
+#include "../../other/observe/pages/view_page.h"
+#include "../../other/observe/pages/view_picture.h"
+#include "../../other/observe/draw/view_svg.h"
+#include "../../other/observe/draw/view_text.h"
+#include "../../other/observe/input/view_trace_read.h"
 #include "fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/observe/diagnose.h"
+#include "../../other/observe/top/diagnose.h"
 
 #define SECOND UINT64_C(1000000000)
 enum { RANKS = 8 };

@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../other/observe/job_remote.h"
-#include "../../other/observe/look_format.h"
-#include "../../other/observe/rank_reader.h"
+#include "../../other/observe/top/job_remote.h"
+#include "../../other/observe/format/look_format.h"
+#include "../../other/observe/top/rank_reader.h"
 
 enum { LOOK = 17, JOB = 4711, RANKS = 20, PEER = 4 + 8 * AQ_PEER_COUNTS, MOST = 1 << 16 };
 

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../other/observe/rank_reader.h"
+#include "../../other/observe/top/rank_reader.h"
 
 enum { RANKS = 40, SLOT = 4096 * 6, SLOTS = 2 };
 enum { FILE_BYTES = AQ_RANK_HEAD_BYTES + SLOT * SLOTS };

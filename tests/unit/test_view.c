@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/observe/view_csv.h"
-#include "../../other/observe/view_scale.h"
-#include "../../other/observe/view_svg.h"
-#include "../../other/observe/view_text.h"
+#include "../../other/observe/input/view_csv.h"
+#include "../../other/observe/draw/view_scale.h"
+#include "../../other/observe/draw/view_svg.h"
+#include "../../other/observe/draw/view_text.h"
 
 // Of the first version, which lacks some columns.
 #define TITLE                                                                                      \

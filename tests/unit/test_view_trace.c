@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/observe/view_bins.h"
-#include "../../other/observe/view_matrix_trace.h"
-#include "../../other/observe/view_numbers.h"
-#include "../../other/observe/view_otf2.h"
-#include "../../other/observe/view_page.h"
-#include "../../other/observe/view_picture.h"
-#include "../../other/observe/view_records.h"
-#include "../../other/observe/view_times.h"
-#include "../../other/observe/view_trace_read.h"
+#include "../../other/observe/analysis/view_bins.h"
+#include "../../other/observe/input/view_matrix_trace.h"
+#include "../../other/observe/analysis/view_numbers.h"
+#include "../../other/observe/pages/view_otf2.h"
+#include "../../other/observe/pages/view_page.h"
+#include "../../other/observe/pages/view_picture.h"
+#include "../../other/observe/analysis/view_records.h"
+#include "../../other/observe/analysis/view_times.h"
+#include "../../other/observe/input/view_trace_read.h"
 
 #define ORIGIN(rank)                                                                               \
     "{\"name\":\"aqueduct\",\"ph\":\"M\",\"ts\":0,\"pid\":" rank ",\"tid\":0,\"args\":{"           \

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes the events of a trace for the script of the page (view_page.html), as JSON.
+#ifndef AQ_VIEW_TIMELINE_H
+#define AQ_VIEW_TIMELINE_H
+
+#include <stdio.h>
+
+#include "../analysis/view_summary.h"
+
+enum { AQ_VIEW_MOST_EVENTS = 200000, AQ_VIEW_MOST_MESSAGES = 50000 }; // the longest ones
+
+// False: memory is out.
+bool aq_view_timeline_write(FILE *stream, const aq_view_findings_t *findings);
+
+#endif
