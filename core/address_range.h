@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "../other/base/log/status.h"
-#include "../spawner/boot.h"
+#include "../spawner/boot/boot.h"
 
 // The size of a rank that cannot take part, because it lacks memory for what it needs besides.
 #define AQ_RANGE_IMPOSSIBLE SIZE_MAX

@@ -43,7 +43,7 @@
 #include "../other/base/memory/memfile.h"
 #include "../other/base/settings/profile.h"
 #include "../other/base/log/status.h"
-#include "../spawner/boot.h"
+#include "../spawner/boot/boot.h"
 #include "gasnet_fwd.h"
 
 // Version of this contract: major * AQ_CONDUIT_MAJOR + minor. A module works with the library that

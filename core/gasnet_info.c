@@ -35,7 +35,7 @@
 #include "../other/base/settings/settings.h"
 #include "../other/base/size.h"
 #include "../other/base/system/trust.h"
-#include "../spawner/spawner_list.h"
+#include "../spawner/join/spawner_list.h"
 #include "registry.h"
 #include "settings_manual.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lifting a binding: the launcher has bound this process to cores of its own unless the user asked
-// for something (spawner/binding.h). If the process turns out to have more threads than these cores
-// have processors, its threads would wait for each other while processors of other ranks are idle;
-// so they may all use the whole host again, as if nothing had been bound.
+// for something (spawner/supervise/binding.h). If the process turns out to have more threads than
+// these cores have processors, its threads would wait for each other while processors of other
+// ranks are idle; so they may all use the whole host again, as if nothing had been bound.
 #ifndef AQ_UNBIND_H
 #define AQ_UNBIND_H
 

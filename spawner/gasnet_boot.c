@@ -6,10 +6,10 @@
 #include "../other/base/log/log.h"
 #include "../other/base/settings/settings.h"
 #include "../other/base/system/standard_streams.h"
-#include "host_probe.h"
-#include "remote_command.h"
-#include "universe_boot.h"
-#include "universe_local.h"
+#include "start/host_probe.h"
+#include "shell/remote_command.h"
+#include "universe/universe_boot.h"
+#include "universe/universe_local.h"
 
 static const char usage[] =
     "usage: gasnet_boot [-H <host,host...>]\n"

@@ -7,11 +7,11 @@
 #include "../other/base/log/log.h"
 #include "../other/base/settings/settings.h"
 #include "../other/base/system/standard_streams.h"
-#include "host_probe.h"
-#include "spawn_module.h"
-#include "universe_boot.h"
-#include "universe_local.h"
-#include "universe_options.h"
+#include "start/host_probe.h"
+#include "start/spawn_module.h"
+#include "universe/universe_boot.h"
+#include "universe/universe_local.h"
+#include "universe/universe_options.h"
 
 #define PATIENCE_MS 10000
 

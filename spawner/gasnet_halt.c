@@ -4,7 +4,7 @@
 
 #include "../other/base/log/log.h"
 #include "../other/base/system/standard_streams.h"
-#include "universe_options.h"
+#include "universe/universe_options.h"
 
 static const char usage[] = "usage: gasnet_halt\n"
                             "\n"

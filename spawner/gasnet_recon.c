@@ -8,9 +8,9 @@
 
 #include "../other/base/log/log.h"
 #include "../other/base/system/standard_streams.h"
-#include "host_probe.h"
-#include "universe_hosts.h"
-#include "universe_local.h"
+#include "start/host_probe.h"
+#include "universe/universe_hosts.h"
+#include "universe/universe_local.h"
 
 // Larger differences are reported. The answer itself takes part of a second.
 #define CLOCK_MS 2000

@@ -6,8 +6,8 @@
 
 #include "../other/base/log/log.h"
 #include "../other/base/system/standard_streams.h"
-#include "spawn_module.h"
-#include "universe_options.h"
+#include "start/spawn_module.h"
+#include "universe/universe_options.h"
 
 static const char usage[] =
     "usage: gasnet_shrink <host>...\n"

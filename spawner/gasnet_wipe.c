@@ -6,9 +6,9 @@
 
 #include "../other/base/log/log.h"
 #include "../other/base/system/standard_streams.h"
-#include "host_probe.h"
-#include "universe_hosts.h"
-#include "universe_local.h"
+#include "start/host_probe.h"
+#include "universe/universe_hosts.h"
+#include "universe/universe_local.h"
 
 static const char usage[] =
     "usage: gasnet_wipe [-a] [-H <host,host...>]\n"

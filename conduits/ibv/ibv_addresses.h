@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "../../spawner/boot.h"
+#include "../../spawner/boot/boot.h"
 #include "ibv_path.h"
 
 enum {

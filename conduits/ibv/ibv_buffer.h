@@ -8,7 +8,7 @@
 #define AQ_IBV_BUFFER_H
 
 #include "../../core/lock.h"
-#include "../../spawner/boot.h"
+#include "../../spawner/boot/boot.h"
 #include "ibv_limits.h"
 #include "ibv_memory.h"
 

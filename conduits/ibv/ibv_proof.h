@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../spawner/boot.h"
+#include "../../spawner/boot/boot.h"
 
 enum {
     AQ_IBV_PROOF_BYTES = 16,

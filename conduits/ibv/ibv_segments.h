@@ -14,7 +14,7 @@
 #ifndef AQ_IBV_SEGMENTS_H
 #define AQ_IBV_SEGMENTS_H
 
-#include "../../spawner/boot.h"
+#include "../../spawner/boot/boot.h"
 #include "ibv_memory.h"
 
 typedef struct aq_ibv_segments {

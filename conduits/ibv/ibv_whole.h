@@ -14,7 +14,7 @@
 #ifndef AQ_IBV_WHOLE_H
 #define AQ_IBV_WHOLE_H
 
-#include "../../spawner/boot.h"
+#include "../../spawner/boot/boot.h"
 #include "ibv_memory.h"
 #include "ibv_rail_ports.h"
 

@@ -39,7 +39,7 @@
 #include <sys/uio.h>
 
 #include "../../other/base/log/status.h"
-#include "../../spawner/boot.h"
+#include "../../spawner/boot/boot.h"
 #include "udp_wire.h"
 
 enum { UDP_SEAL_KEY_BYTES = 32 };

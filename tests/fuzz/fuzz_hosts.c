@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../spawner/hosts.h"
-#include "../../spawner/rendezvous.h"
+#include "../../spawner/hosts/hosts.h"
+#include "../../spawner/rendezvous/rendezvous.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../spawner/seal.h"
+#include "../../spawner/wire/seal.h"
 #include "fuzz_check.h"
 
 #define IN_FLIGHT_MOST 4096

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../spawner/gather.h"
-#include "../../spawner/universe_table.h"
+#include "../../spawner/wire/gather.h"
+#include "../../spawner/universe/universe_table.h"
 #include "fuzz_check.h"
 
 #define RANKS 8

@@ -3,7 +3,7 @@
 #ifndef AQ_TEST_ONLY_FRAME_H
 #define AQ_TEST_ONLY_FRAME_H
 
-#include "../../spawner/frame.h"
+#include "../../spawner/wire/frame.h"
 
 // Fails unless the bytes are one whole frame of that type.
 static inline aq_frame_t only_frame(const aq_bytes_t *bytes, unsigned type)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../spawner/binding.h"
+#include "../../spawner/supervise/binding.h"
 
 #ifdef AQ_HAVE_HWLOC
 #include <hwloc.h>

@@ -24,13 +24,13 @@
 
 #include "../../other/base/clock.h"
 #include "../../other/base/settings/settings.h"
-#include "../../spawner/boot_page.h"
-#include "../../spawner/spawn_fork.h"
-#include "../../spawner/spawner_list.h"
-#include "../../spawner/supervise.h"
-#include "../../spawner/boot.h"
-#include "../../spawner/supervisor.h"
-#include "../../spawner/supervisor_output.h"
+#include "../../spawner/boot/boot_page.h"
+#include "../../spawner/supervise/spawn_fork.h"
+#include "../../spawner/join/spawner_list.h"
+#include "../../spawner/supervise/supervise.h"
+#include "../../spawner/boot/boot.h"
+#include "../../spawner/supervise/supervisor.h"
+#include "../../spawner/supervise/supervisor_output.h"
 #include "assert_between.h"
 
 typedef int rank_body_t(aq_boot_t *boot);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../../other/base/clock.h"
-#include "../../spawner/caller.h"
+#include "../../spawner/wire/caller.h"
 
 enum { SECOND = 1000000000 };
 

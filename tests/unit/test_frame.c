@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../spawner/messages.h"
-#include "../../spawner/auth.h"
+#include "../../spawner/wire/messages.h"
+#include "../../spawner/wire/auth.h"
 #include "only_frame.h"
 
 static void test_codec(void **state)

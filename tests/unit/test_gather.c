@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../spawner/gather.h"
-#include "../../spawner/node.h"
+#include "../../spawner/wire/gather.h"
+#include "../../spawner/tree/node.h"
 
 #define PART 24u
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../../other/base/log/log.h"
-#include "../../spawner/hosts.h"
+#include "../../spawner/hosts/hosts.h"
 
 static char fault[512];
 

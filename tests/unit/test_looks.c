@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../spawner/look_readers.h"
-#include "../../spawner/messages.h"
-#include "../../spawner/node.h"
+#include "../../spawner/tree/look_readers.h"
+#include "../../spawner/wire/messages.h"
+#include "../../spawner/tree/node.h"
 #include "assert_between.h"
 
 // ---- readers ----

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "../../other/base/settings/settings.h"
-#include "../../spawner/rank_report.h"
-#include "../../spawner/rank_watch.h"
+#include "../../spawner/join/rank_report.h"
+#include "../../spawner/join/rank_watch.h"
 
 #define RANKS 2
 

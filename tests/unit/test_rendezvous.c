@@ -13,9 +13,9 @@
 
 #include <sys/socket.h>
 
-#include "../../spawner/members.h"
-#include "../../spawner/rendezvous.h"
-#include "../../spawner/workers.h"
+#include "../../spawner/tree/members.h"
+#include "../../spawner/rendezvous/rendezvous.h"
+#include "../../spawner/tree/workers.h"
 #include "child_errors.h"
 
 static void expect_place(const char *text, const char *host, uint16_t port)

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "../../spawner/seal.h"
+#include "../../spawner/wire/seal.h"
 
 enum { RECORDS = 5, BODY = 32, RECORD = 4 + BODY + (int)AQ_SEAL_TAG };
 

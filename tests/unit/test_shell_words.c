@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../spawner/shell_words.h"
+#include "../../spawner/shell/shell_words.h"
 
 // Returns what a shell prints when it runs that line. The caller frees the text.
 static char *ask_shell(const char *shell, const char *line)

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "../../other/base/minmax.h"
-#include "../../spawner/gather.h"
-#include "../../spawner/helper.h"
-#include "../../spawner/node.h"
+#include "../../spawner/wire/gather.h"
+#include "../../spawner/launch/helper.h"
+#include "../../spawner/tree/node.h"
 
 // The model of time, in microseconds: what a process spends on each message that it sends or takes,
 // on each child that it starts, and how long a message and a remote shell travel.

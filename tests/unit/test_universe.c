@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../spawner/caller.h"
-#include "../../spawner/dial.h"
-#include "../../spawner/universe_table.h"
+#include "../../spawner/wire/caller.h"
+#include "../../spawner/wire/dial.h"
+#include "../../spawner/universe/universe_table.h"
 #include "only_frame.h"
 
 static const uint8_t key[AQ_KEY_BYTES] = {1, 2, 3}, other_key[AQ_KEY_BYTES] = {4};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the hosts of a job answer to a look at their ranks, which goes down and comes up the tree of
-// the launcher (spawner/node.h), and what the launcher hands to a reader.
+// the launcher (spawner/tree/node.h), and what the launcher hands to a reader.
 //
 //     reader -> launcher:    connects to the abstract socket of aq_look_address, and sends
 //                            requests: a letter (aq_look_request_t), u32 rank
@@ -10,7 +10,8 @@
 //                            expect | u64 number of the job
 //                            frames AQ_LOOK_SEEN: the answer of a host
 //
-// A frame is as in spawner/frame.h: type (1), 0 (3), length (4), payload. The answer of a host:
+// A frame is as in spawner/wire/frame.h: type (1), 0 (3), length (4), payload. The answer of a
+// host:
 //
 //     u32 number of the look | u64 the host's clock in nanoseconds
 //     u8 what became of the question for a stack (aq_stack_result_t) | for each rank:

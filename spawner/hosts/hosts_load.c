@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hosts_load.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../other/base/system/text_file.h"
+
+#define FILE_MAX ((size_t)64 << 20)
+
+char *aq_hosts_load(const char *what, const char *path, size_t *length, char *fault, size_t room)
+{
+    char *text = aq_text_file_read(path, FILE_MAX, length);
+    if (text == NULL)
+        snprintf(fault, room, "%s: the file '%s' cannot be read: %s", what, path, strerror(errno));
+    return text;
+}

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ranks of a helper's host: page, supervisor, lines, input.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../other/base/log/log.h"
+#include "../../other/base/memory/memfile.h"
+#include "../../other/base/settings/settings.h"
+#include "helper.h"
+#include "../supervise/supervisor.h"
+
+#define EXIT_NO_START 1
+
+// ---- the page ----
+
+static bool list_ranks(aq_helper_t *helper, uint32_t place)
+{
+    const aq_spec_t *spec = &helper->node.spec;
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < spec->size; r++)
+        count += spec->host_of_rank[r] == place;
+    helper->ranks = calloc((size_t)count + 1, sizeof *helper->ranks);
+    if (helper->ranks == NULL)
+        return false;
+    for (uint32_t r = 0; r < spec->size; r++)
+        if (spec->host_of_rank[r] == place)
+            helper->ranks[helper->rank_count++] = r;
+    helper->page->keeper = helper->ranks[0];
+    return count > 0;
+}
+
+// The number of ranks of this host that are below that rank.
+static uint32_t ranks_below(const aq_helper_t *helper, uint32_t rank)
+{
+    uint32_t count = 0;
+    while (count < helper->rank_count && helper->ranks[count] < rank)
+        count++;
+    return count;
+}
+
+// Each host has a rank that is there at the start, so that it always contributes to a step.
+static bool admit_first(aq_helper_t *helper)
+{
+    const aq_spec_t *spec = &helper->node.spec;
+    atomic_store(&helper->page->present, spec->size - spec->reserve);
+    helper->page->local = ranks_below(helper, spec->size - spec->reserve);
+    return helper->page->local > 0;
+}
+
+bool aq_helper_admit(aq_helper_t *helper)
+{
+    const uint32_t present = atomic_load(&helper->page->present), joined = helper->step.part;
+    if (joined > helper->node.spec.size - present)
+        return false;
+    aq_page_admit(helper->page, &helper->step,
+                  ranks_below(helper, present + joined) - ranks_below(helper, present));
+    return true;
+}
+
+static bool make_page(aq_helper_t *helper)
+{
+    const aq_spec_t *spec = &helper->node.spec;
+    size_t bytes = aq_page_bytes(spec->size);
+    void *addr;
+    if (aq_memfile_create("gasnet-boot", bytes, &helper->page_fd) != AQ_OK ||
+        aq_memfile_map(helper->page_fd, 0, bytes, &addr) != AQ_OK)
+        return false;
+    helper->page = addr;
+    if (aq_page_init(helper->page, spec->size) != AQ_OK)
+        return false;
+    memcpy(helper->page->key, spec->key, AQ_KEY_BYTES);
+    memcpy(aq_page_own_hosts(helper->page),
+           spec->machine_of_rank != NULL ? spec->machine_of_rank : spec->host_of_rank,
+           spec->size * sizeof(uint32_t));
+    helper->page->line_buffer =
+        helper->resume != NULL ? isatty(STDOUT_FILENO) != 0 : spec->line_buffer;
+    helper->page->relay = getpid();
+    // Ranks that exec find the page by its descriptor.
+    return helper->resume != NULL || fcntl(helper->page_fd, F_SETFD, 0) == 0;
+}
+
+// The page of the process that leads on this host.
+static bool open_page(aq_helper_t *helper)
+{
+    const aq_page_place_t *place = &helper->place;
+    const aq_memfile_ticket_t ticket = {(int32_t)place->pid, (int32_t)place->fd, place->inode};
+    struct stat st;
+    void *addr;
+    if (aq_memfile_open(&ticket, &helper->page_fd) != AQ_OK || fstat(helper->page_fd, &st) != 0 ||
+        aq_memfile_map(helper->page_fd, 0, (size_t)st.st_size, &addr) != AQ_OK)
+        return false;
+    helper->page = addr;
+    return true;
+}
+
+// Log lines of this process travel to the launcher like errors of a rank. This process must not
+// wait for itself.
+static bool open_log_stream(aq_helper_t *helper)
+{
+    int own[2];
+    if (pipe2(own, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    helper->streams[AQ_HELPER_OWN].fd = own[0];
+    helper->own_errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    bool ok = dup2(own[1], STDERR_FILENO) >= 0;
+    (void)close(own[1]);
+    return ok;
+}
+
+bool aq_helper_prepare(aq_helper_t *helper)
+{
+    helper->input = helper->page_fd = -1;
+    for (int i = 0; i < AQ_HELPER_STREAMS; i++) {
+        helper->lines[i].fd = -1;
+        helper->streams[i] = (aq_stream_t){.fd = -1, .sink = &helper->lines[i]};
+    }
+    if (helper->attached)
+        return open_page(helper);
+    return (helper->resume != NULL || open_log_stream(helper)) && make_page(helper);
+}
+
+// ---- the supervisor ----
+
+// Closes what belongs to the helper: if the supervisor kept a pipe open, its end would go
+// unnoticed.
+static void close_all_but_page(int page_fd)
+{
+    if (page_fd > 3)
+        (void)close_range(3, (unsigned)page_fd - 1, 0);
+    (void)close_range((unsigned)page_fd + 1, UINT_MAX, 0);
+}
+
+// Gives the forked child a name, and an end with its parent.
+static void name_supervisor(pid_t parent)
+{
+    (void)prctl(PR_SET_NAME, "gasnet-ranks");
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_NO_START);
+}
+
+// Turns the forked child into a process of its own: standard streams, signals, environment.
+static void detach_supervisor(const aq_helper_t *helper, const int fds[3])
+{
+    sigset_t none;
+    for (int fd = 0; fd < 3; fd++)
+        if (dup2(fds[fd], fd) < 0)
+            _exit(EXIT_NO_START);
+    close_all_but_page(helper->page_fd);
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    environ = helper->node.spec.environment;
+}
+
+// The rank goes on in the memory, and with the descriptors and signals, of the process that was
+// started; so only what belongs to the helper goes.
+static void shed_helper(aq_helper_t *helper)
+{
+    aq_link_close(&helper->parent);
+    aq_members_close(&helper->members);
+    (void)close(helper->node.signals);
+    (void)sigaction(SIGCHLD, &helper->client_on_child, NULL);
+    (void)sigprocmask(SIG_SETMASK, &helper->client_mask, NULL);
+}
+
+// Loads the settings of the ranks and enters their working directory. False: logged.
+static bool prepare_supervisor(const aq_spec_t *spec)
+{
+    char fault[512];
+    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
+        aq_log_error("%s", fault);
+        return false;
+    }
+    if (spec->workers || chdir(spec->folder) == 0)
+        return true;
+    aq_log_error("the working directory %s: %s; make it on every host, or name another one with "
+                 "GASNET_SSH_REMOTE_PATH",
+                 spec->folder, strerror(errno));
+    return false;
+}
+
+// Returns in the supervisor, with the code of its ranks, and with *boot set in a rank that was
+// forked.
+static int supervise_ranks(const aq_helper_t *helper, aq_boot_t **boot)
+{
+    const aq_spec_t *spec = &helper->node.spec;
+    const bool own = helper->resume != NULL; // a process of a rendezvous supervises its own rank
+    const uint32_t first = own ? 1 : helper->page->local;
+    const aq_supervise_part_t part = {helper->page, helper->page_fd,
+                                      own ? &helper->rank : helper->ranks, spec->launcher,
+                                      spec->launcher_host};
+    const aq_supervise_options_t options = {.size = first,
+                                            .reserve = own ? 0 : helper->rank_count - first,
+                                            .part = &part,
+                                            .argv = own ? NULL : spec->argv,
+                                            .label_lines = spec->label_lines,
+                                            .cpus_per_rank = spec->cpus_per_rank};
+    int code = EXIT_NO_START;
+    aq_page_divert_faults(helper->page, first);
+    if (own || prepare_supervisor(spec))
+        (void)aq_supervise(&options, boot, &code);
+    else
+        aq_page_fail(helper->page, code);
+    return code;
+}
+
+__attribute__((noreturn)) static void become_supervisor(const aq_helper_t *helper, const int fds[3])
+{
+    detach_supervisor(helper, fds);
+    _exit(supervise_ranks(helper, NULL));
+}
+
+__attribute__((noreturn)) static void become_forking_supervisor(aq_helper_t *helper)
+{
+    aq_boot_t *boot = NULL;
+    shed_helper(helper);
+    int code = supervise_ranks(helper, &boot);
+    if (boot != NULL)
+        helper->resume(boot);
+    _exit(code);
+}
+
+// Two workers on one machine share a host.
+static bool is_elsewhere(const aq_helper_t *helper, uint32_t node)
+{
+    const aq_spec_t *spec = &helper->node.spec;
+    uint32_t self = helper->node.self;
+    if (spec->machine_of_rank == NULL || node >= spec->host_count)
+        return node != self;
+    return aq_spec_machine(spec, node) != aq_spec_machine(spec, self);
+}
+
+// Records the address of another host, if any is known.
+static void note_peer(aq_helper_t *helper, const aq_go_t *go)
+{
+    char parent[AQ_ADDRESS_TEXT];
+    const char *peer = "";
+    aq_net_peer(helper->parent.fd, parent);
+    if (!aq_net_is_loopback(parent))
+        peer = parent;
+    for (int i = 1; i >= 0; i--)
+        if (go->peer[i].text[0] != '\0' && is_elsewhere(helper, go->peer[i].node))
+            peer = go->peer[i].text;
+    snprintf(helper->page->peer, sizeof helper->page->peer, "%s", peer);
+}
+
+static bool note_supervisor(aq_helper_t *helper, pid_t pid)
+{
+    helper->supervisor = pid;
+    helper->started = true;
+    return true;
+}
+
+static bool fork_supervisor(aq_helper_t *helper)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        name_supervisor(parent);
+        become_forking_supervisor(helper);
+    }
+    return pid > 0 && note_supervisor(helper, pid);
+}
+
+static bool connect_supervisor(aq_helper_t *helper)
+{
+    int in[2], out[2], err[2];
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
+        return false;
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0)
+        return false;
+    if (pid == 0) {
+        name_supervisor(parent);
+        const bool direct = helper->node.spec.direct;
+        const int fds[3] = {in[0], direct ? STDOUT_FILENO : out[1],
+                            direct ? helper->own_errors : err[1]};
+        become_supervisor(helper, fds);
+    }
+    (void)close(in[0]);
+    (void)close(out[1]);
+    (void)close(err[1]);
+    (void)note_supervisor(helper, pid);
+    helper->streams[AQ_HELPER_OUTPUT].fd = out[0];
+    helper->streams[AQ_HELPER_ERRORS].fd = err[0];
+    if (helper->ranks[0] == 0) {
+        helper->input = in[1];
+        return fcntl(in[1], F_SETFL, O_NONBLOCK) == 0;
+    }
+    return close(in[1]) == 0;
+}
+
+static bool take_place(aq_helper_t *helper, const aq_go_t *go)
+{
+    if (!list_ranks(helper, aq_go_place(go, helper->node.self)) || !admit_first(helper))
+        return false;
+    note_peer(helper, go);
+    return true;
+}
+
+bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
+{
+    if (go != NULL && !take_place(helper, go))
+        return false;
+    return helper->resume != NULL ? fork_supervisor(helper) : connect_supervisor(helper);
+}
+
+// ---- lines ----
+
+void aq_helper_pass_lines(aq_helper_t *helper)
+{
+    for (int i = 0; i < AQ_HELPER_STREAMS; i++) {
+        aq_sink_t *lines = &helper->lines[i];
+        if (lines->used == 0)
+            continue; // the launcher makes lines of these bytes
+        aq_write_output(&helper->held,
+                        &(aq_output_t){.node = helper->node.self,
+                                       .stream = (unsigned)i,
+                                       .data = (const uint8_t *)lines->bytes + lines->start,
+                                       .length = lines->used});
+        lines->start = lines->used = 0;
+    }
+}
+
+static void serve_stream(aq_node_t *node, void *item, short events)
+{
+    aq_stream_t *stream = item;
+    (void)events;
+    if (stream->fd >= 0)
+        (void)aq_stream_copy(stream);
+    aq_helper_pass_lines(aq_helper_of(node));
+}
+
+void aq_helper_drain(aq_helper_t *helper)
+{
+    for (int i = 0; i < AQ_HELPER_STREAMS; i++) {
+        aq_stream_t *stream = &helper->streams[i];
+        struct pollfd ready = {.fd = stream->fd, .events = POLLIN};
+        while (stream->fd >= 0 && poll(&ready, 1, 0) > 0)
+            if (!aq_stream_copy(stream))
+                break;
+        if (i != AQ_HELPER_OWN)
+            aq_stream_end(stream);
+    }
+    aq_helper_pass_lines(helper);
+}
+
+// ---- input ----
+
+static void end_input(aq_helper_t *helper)
+{
+    if (helper->input >= 0)
+        (void)close(helper->input);
+    helper->input = -1;
+    aq_bytes_free(&helper->input_bytes);
+    helper->input_sent = 0;
+}
+
+// Rank 0 may have closed its input; incoming bytes then count as consumed.
+static void write_input(aq_helper_t *helper)
+{
+    aq_bytes_t *bytes = &helper->input_bytes;
+    size_t left = bytes->used - helper->input_sent;
+    ssize_t n = helper->input >= 0 ? write(helper->input, bytes->data + helper->input_sent, left)
+                                   : (ssize_t)left;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n < 0) {
+        n = (ssize_t)left;
+        end_input(helper);
+    }
+    aq_write_number(&helper->parent.out, AQ_MSG_TAKEN, (uint32_t)n);
+    helper->input_sent += (size_t)n;
+    if (helper->input_sent >= bytes->used) {
+        bytes->used = helper->input_sent = 0;
+        if (helper->input_ended)
+            end_input(helper);
+    }
+}
+
+void aq_helper_take_input(aq_helper_t *helper, const uint8_t *data, size_t length)
+{
+    helper->input_ended = helper->input_ended || length == 0;
+    aq_put_raw(&helper->input_bytes, data, length);
+    if (helper->input_bytes.used > 0)
+        write_input(helper);
+    else if (helper->input_ended)
+        end_input(helper);
+}
+
+static void serve_input(aq_node_t *node, void *item, short events)
+{
+    (void)item;
+    (void)events;
+    if (aq_helper_of(node)->input_bytes.used > 0)
+        write_input(aq_helper_of(node));
+}
+
+void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked)
+{
+    aq_node_t *node = &helper->node;
+    for (int i = 0; !blocked && i < AQ_HELPER_STREAMS; i++)
+        if (helper->streams[i].fd >= 0)
+            aq_node_watch(node, helper->streams[i].fd, POLLIN, serve_stream, &helper->streams[i]);
+    if (helper->input >= 0 && helper->input_bytes.used > 0)
+        aq_node_watch(node, helper->input, POLLOUT, serve_input, helper);
+}
+
+// ---- requests of the ranks ----
+
+static void contribute_step(aq_helper_t *helper)
+{
+    const aq_page_step_t *step = &helper->step;
+    const uint8_t *slots = aq_page_slots(helper->page, step->round);
+    aq_gathered_t part = {.step = {step->kind, step->part, step->root}};
+    aq_bytes_t data = {0};
+    for (uint32_t i = 0; i < helper->page->local; i++) {
+        uint32_t rank = helper->ranks[i];
+        if (step->kind == AQ_STEP_EXCHANGE)
+            aq_gather_row(&data, rank, slots + (size_t)rank * step->part, step->part);
+        else if (step->kind == AQ_STEP_BROADCAST && rank == step->root)
+            aq_put_raw(&data, slots, step->part);
+    }
+    part.data = data.data;
+    part.length = data.used;
+    if (!helper->told_joined)
+        aq_write_number(&helper->parent.out, AQ_MSG_JOINED, helper->node.self);
+    helper->told_joined = true;
+    if (data.failed || !aq_gather_add(&helper->node.gather, &part)) {
+        aq_log_error("the ranks of the job disagree on a collective operation; every rank must "
+                     "run the same program");
+        aq_write_end(&helper->parent.out, AQ_MSG_EXIT, &(aq_end_t){true, 1});
+    } else if (aq_gather_complete(&helper->node.gather)) {
+        helper->node.ops->gathered(&helper->node);
+    }
+    aq_bytes_free(&data);
+}
+
+// Reports the exit word once, and again when a rank aborts.
+static void report_exit(aq_helper_t *helper)
+{
+    int32_t word = atomic_load(&helper->page->exit_word);
+    bool now = atomic_load(&helper->page->abort_asked) != 0;
+    if (word == AQ_BOOT_RUNNING || (helper->reported_exit && (!now || helper->reported_abort)))
+        return;
+    aq_write_end(&helper->parent.out, AQ_MSG_EXIT, &(aq_end_t){now, (uint32_t)word - 1});
+    helper->reported_exit = true;
+    helper->reported_abort = now;
+}
+
+void aq_helper_check_page(aq_helper_t *helper)
+{
+    if (aq_page_gathered(helper->page, &helper->step))
+        contribute_step(helper);
+    if (!helper->told_left && atomic_load(&helper->page->absent) > 0) {
+        helper->told_left = true;
+        aq_write_number(&helper->parent.out, AQ_MSG_LEFT, helper->node.self);
+    }
+    report_exit(helper);
+}

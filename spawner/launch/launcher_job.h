@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The implementation of the launcher: the job, as its three files share it. launcher.c has the
+// loop, from the start of the hosts to the end of the job; launcher_command.c the wait for
+// processes that a command, a boot module or something else starts, and the end of that command.
+#ifndef AQ_LAUNCHER_JOB_H
+#define AQ_LAUNCHER_JOB_H
+
+#include "launch_plan.h"
+#include "../tree/look_readers.h"
+#include "../supervise/supervisor_output.h"
+
+#define AQ_SECOND UINT64_C(1000000000)
+
+typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } aq_launch_phase_t;
+
+enum { HOST_WAITED_FOR, HOST_STARTED, HOST_FAILED, HOST_UNUSED, HOST_DONE };
+
+// Readers of the job (launcher_look.c): those here, and the last looks of those at helpers.
+enum { AQ_LOOKS_FAR = 32 };
+typedef struct aq_look_far {
+    uint32_t number;    // of the look; 0: none
+    uint32_t host, tag; // of the helper; which of its readers
+} aq_look_far_t;
+
+typedef struct aq_look {
+    aq_look_readers_t readers;
+    uint32_t number; // of the last look
+    aq_look_far_t far[AQ_LOOKS_FAR];
+    uint32_t next_far;
+} aq_look_t;
+
+typedef struct aq_launcher {
+    aq_node_t node; // first, so that a pointer to it is a pointer to this
+    aq_launch_phase_t phase;
+    uint8_t *hosts; // HOST_*
+    uint32_t started, failed;
+    char **reasons;      // for each host that failed, of the first ones; else NULL
+    uint64_t began;      // time of the start
+    uint64_t half_took;  // until half of the needed hosts had started; 0: they have not
+    uint64_t grace_ends; // 0: fewer hosts than needed have started
+    char *fault;         // why ranks could not start, from the first that reported; NULL: no fault
+    uint32_t faulty;
+    uint64_t fault_due;
+    bool fault_logged;
+    aq_go_t go;
+    char peers[2][AQ_ADDRESS_TEXT];
+    int code, first_code;
+    bool code_known, now, left, joined;
+    int stop_signal;
+    aq_stream_t *streams; // AQ_OUTPUT_STREAMS of each host, filled from messages
+    aq_sink_t sinks[2];
+    bool one_sink;
+    bool input_open;
+    uint32_t credit;
+    uint32_t shown;         // hosts in the progress line
+    pid_t command;          // process that starts workers; 0: ended, or there is none
+    uint64_t patience_ends; // time by which all workers must have arrived
+    pid_t owner;            // see aq_launch_plan_t
+    aq_look_t look;
+    bool numbered, start_ranks; // workers have numbers; workers have started their ranks
+} aq_launcher_t;
+
+static inline aq_launcher_t *aq_launcher_of(aq_node_t *node)
+{
+    return (aq_launcher_t *)(void *)node;
+}
+
+// The job ends with that code; the first one counts. now: without waiting for ranks to leave.
+void aq_launcher_end_job(aq_launcher_t *launcher, int code, bool now);
+// The job cannot start; the reason was logged.
+void aq_launcher_fail_start(aq_launcher_t *launcher);
+
+// ---- launcher_look.c ----
+
+// Listens for readers, before the loop; without them if that fails.
+void aq_launcher_look_start(aq_launcher_t *launcher);
+// Adds the readers to the next wait.
+void aq_launcher_look_watch(aq_launcher_t *launcher);
+// Starts the look of a reader at a helper.
+void aq_launcher_look_asked(aq_launcher_t *launcher, const aq_frame_t *frame);
+// Hands the answer of a host to the reader who has asked.
+void aq_launcher_look_answer(aq_launcher_t *launcher, const aq_frame_t *frame);
+
+// ---- launcher_command.c ----
+
+// Starts the command, as the plan says, once its processes can call. False: failed, logged. True
+// also if the job has no such processes.
+bool aq_launcher_await_workers(aq_launcher_t *launcher, const aq_launch_plan_t *plan);
+// After each wait: numbers the processes once all are there, or ends a start that takes too long.
+void aq_launcher_check_workers(aq_launcher_t *launcher);
+// A child process has ended; see aq_node_ops_t.
+void aq_launcher_reaped(aq_node_t *node, pid_t pid, int status);
+// At the end of the job: waits for the command, or ends it. Blocks for seconds at most.
+void aq_launcher_end_command(aq_launcher_t *launcher);
+
+#endif

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Chooses the module that starts the job: the one that the user names, else the usable one with the
+// highest priority.
+#include "spawn_module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../other/base/log/log.h"
+#include "../../other/base/settings/profile.h"
+#include "../../other/base/settings/settings.h"
+#include "spawn_priority.h"
+#include "../join/spawner_list.h"
+
+#define WHY_ROOM 3072
+
+static const aq_spawn_module_t *const modules[] = {
+    &aq_module_fork,       &aq_module_ssh, &aq_module_universe, &aq_module_custom,
+    &aq_module_rendezvous, &aq_module_mpi, &aq_module_pmi,
+};
+
+#define MODULES (sizeof modules / sizeof modules[0])
+
+// A module that can be chosen: built in, or loaded; both NULL: none.
+typedef struct candidate {
+    const aq_spawn_module_t *module;
+    const aq_loaded_t *loaded;
+} candidate_t;
+
+// Number `index` of all: first the built-in modules.
+static candidate_t candidate_at(size_t index)
+{
+    if (index < MODULES)
+        return (candidate_t){.module = modules[index]};
+    return (candidate_t){.loaded = aq_loaded_at(index - MODULES)};
+}
+
+static bool candidate_exists(const candidate_t *candidate)
+{
+    return candidate->module != NULL || candidate->loaded != NULL;
+}
+
+static const char *candidate_name(const candidate_t *candidate)
+{
+    return candidate->module != NULL ? candidate->module->name : candidate->loaded->name;
+}
+
+static bool candidate_init(const candidate_t *candidate, const aq_start_t *start, int *priority,
+                           char *why)
+{
+    *priority = 0;
+    bool usable = candidate->module != NULL
+                      ? candidate->module->init(start, priority, why, WHY_ROOM)
+                      : aq_loaded_init(candidate->loaded, start, priority, why, WHY_ROOM);
+    *priority = aq_spawn_priority(candidate_name(candidate), *priority);
+    return usable;
+}
+
+static const aq_spawn_module_t *candidate_take(const candidate_t *candidate)
+{
+    return candidate->loaded != NULL ? aq_loaded_take(candidate->loaded) : candidate->module;
+}
+
+// ---- the user's wish ----
+
+// A spawner that the user asks for, and the option or variable that says so.
+typedef struct wish {
+    const char *name; // NULL: none
+    const char *by;
+} wish_t;
+
+static bool take_setting(const aq_setting_t *row, wish_t *wish)
+{
+    if (!aq_setting_given(row) || strcmp(aq_setting_text(row), "auto") == 0)
+        return false;
+    *wish = (wish_t){aq_setting_text(row), row->name};
+    return true;
+}
+
+// GASNet's letters, for conduit udp.
+static void take_letter(wish_t *wish)
+{
+    const char *letter = aq_settings_text(AQ_SET_SPAWNFN);
+    if (!aq_settings_given(AQ_SET_SPAWNFN))
+        return;
+    wish->by = "GASNET_SPAWNFN";
+    wish->name = aq_spawner_of_letter(letter);
+    if (wish->name == NULL)
+        wish->name = letter;
+}
+
+static wish_t find_wish(const aq_start_t *start, const char *option)
+{
+    const aq_conduit_profile_t *conduit = aq_profile_find(start->conduit);
+    wish_t wish = {option, "option -spawner"};
+    if (option != NULL && strcmp(option, "auto") != 0)
+        return wish;
+    wish.name = NULL;
+    if (take_setting(aq_spawner_setting(start->conduit), &wish))
+        return wish;
+    if (conduit->first_spawner != NULL)
+        wish = (wish_t){conduit->first_spawner, conduit->settings->owner};
+    if (conduit->spawn_letters)
+        take_letter(&wish);
+    return wish;
+}
+
+static candidate_t refuse_wish(const wish_t *wish, const char *why)
+{
+    aq_log_error("%s asks for the spawner '%s', but %s; gasnet_info lists the spawners", wish->by,
+                 wish->name, why);
+    return (candidate_t){NULL, NULL};
+}
+
+// Loads no module but that of this name.
+static candidate_t find_wished(const wish_t *wish)
+{
+    for (size_t i = 0; i < MODULES; i++)
+        if (strcmp(modules[i]->name, wish->name) == 0)
+            return (candidate_t){.module = modules[i]};
+    return (candidate_t){.loaded = aq_loaded_find(wish->name)};
+}
+
+static candidate_t take_wish(const aq_start_t *start, const wish_t *wish)
+{
+    char why[WHY_ROOM];
+    int priority;
+    const candidate_t candidate = find_wished(wish);
+    if (candidate_exists(&candidate))
+        return candidate_init(&candidate, start, &priority, why) ? candidate
+                                                                 : refuse_wish(wish, why);
+    if (strcmp(wish->name, "R") == 0)
+        return refuse_wish(wish, "GASNet dropped rexec, and Aqueduct does not have it: set it to "
+                                 "L, S or C");
+    return refuse_wish(wish, "there is no spawner of this name");
+}
+
+// ---- without a wish ----
+
+static candidate_t take_best(const aq_start_t *start)
+{
+    candidate_t best = {NULL, NULL}, candidate;
+    int most = -1, priority;
+    char why[WHY_ROOM];
+    for (size_t i = 0; candidate = candidate_at(i), candidate_exists(&candidate); i++)
+        if (candidate_init(&candidate, start, &priority, why) && priority > most) {
+            best = candidate;
+            most = priority;
+        }
+    if (!candidate_exists(&best)) // fork is always usable
+        aq_log_error("GASNET_SPAWN_PRIORITY excludes all spawners that are usable here; raise one "
+                     "of them to 0, or name one with -spawner");
+    return best;
+}
+
+static void print_others(const aq_start_t *start, const char *taken, const wish_t *wish)
+{
+    char why[WHY_ROOM];
+    int priority;
+    candidate_t other;
+    for (size_t i = 0; other = candidate_at(i), candidate_exists(&other); i++) {
+        if (strcmp(candidate_name(&other), taken) == 0)
+            continue;
+        if (candidate_init(&other, start, &priority, why)) {
+            if (wish->name != NULL)
+                snprintf(why, sizeof why, "%s asks for %s", wish->by, wish->name);
+            else
+                snprintf(why, sizeof why, "%s has a higher priority", taken);
+        }
+        printf("gasnetrun: spawner %s is not taken: %s\n", candidate_name(&other), why);
+    }
+    (void)fflush(stdout);
+}
+
+const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *name)
+{
+    wish_t wish = find_wish(start, name);
+    if (!aq_spawn_check_priorities())
+        return NULL;
+    const candidate_t chosen = wish.name != NULL ? take_wish(start, &wish) : take_best(start);
+    if (!candidate_exists(&chosen))
+        return NULL;
+    if (start->more_verbose)
+        print_others(start, candidate_name(&chosen), &wish);
+    return candidate_take(&chosen);
+}
+
+int aq_spawn_run(const aq_spawn_module_t *module, const aq_start_t *start, bool dry)
+{
+    int code = AQ_EXIT_USAGE;
+    if (module->parse_options(start) != AQ_OK)
+        return code;
+    if (module->allocate_hosts(start) == AQ_OK && module->verify_hosts(start) == AQ_OK) {
+        if (start->verbose)
+            module->describe(start);
+        if (dry) {
+            code = 0;
+        } else {
+            code = 1;
+            if (module->prepare(start) == AQ_OK)
+                module->start(start, &code);
+            module->finalize();
+        }
+    }
+    module->deallocate_hosts();
+    return code;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting the daemons of a universe by the user's remote shell, for gasnet_boot and gasnet_grow.
+#ifndef AQ_UNIVERSE_BOOT_H
+#define AQ_UNIVERSE_BOOT_H
+
+#include "../hosts/hosts.h"
+#include "universe_table.h"
+
+// Starts a daemon on each host, up to 32 at a time, and blocks until all have joined or failed.
+// charter: what all of them have in common, with the number of the first one. Logs each failure
+// with its remedy. Returns how many have failed. Ignores SIGPIPE from here on.
+size_t aq_universe_start(const aq_hosts_t *hosts, const aq_charter_t *charter);
+
+// The charter of a daemon that joins the universe with that key and table.
+aq_charter_t aq_universe_charter(const uint8_t key[AQ_KEY_BYTES], const aq_table_t *table);
+
+#endif
