@@ -52,7 +52,7 @@
 #define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 11)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 // Arguments of a message: three more than a client's, for the route and the tag of a message
-// between further endpoints (core/am_route.h).
+// between further endpoints (core/am/am_route.h).
 #define AQ_AM_MAX_ARGS 19
 
 // Kinds of messages. A conduit may use numbers from AQ_AM_CONTROL on for its own messages to the
@@ -405,8 +405,8 @@ typedef struct aq_conduit_ops {
     // the core does that before, by all processors of the rank. Default: false.
     bool (*fills_segment)(aq_conduit_t *conduit, size_t size);
     // Returns memory that all processes of the neighbourhood share: AQ_SCRATCH_BYTES * nbrhd_size
-    // bytes, zero at first, aligned to 64, valid until the process ends (core/scratch.h). Any
-    // thread; does not block.
+    // bytes, zero at first, aligned to 64, valid until the process ends (core/memory/scratch.h).
+    // Any thread; does not block.
     void *(*shared_scratch)(aq_conduit_t *conduit);
 
     // Begins a put or get between any local address and memory in the peer's segment, which with
@@ -496,7 +496,7 @@ typedef struct aq_conduit_ops {
 
 // Bytes without access that share_segments leaves on both sides of each segment that it maps, if
 // the address space has room for them, so that an access outside of a segment is found
-// (core/fault.h).
+// (core/memory/fault.h).
 #define AQ_SEGMENT_GUARD ((size_t)16 << 20)
 
 // Name under which a module (NAME.so in $libdir/gasnet or GASNET_MODULE_PATH) exports its table.

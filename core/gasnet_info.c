@@ -36,7 +36,7 @@
 #include "../other/base/size.h"
 #include "../other/base/system/trust.h"
 #include "../spawner/join/spawner_list.h"
-#include "registry.h"
+#include "job/registry.h"
 #include "settings_manual.h"
 
 #ifndef PACKAGE_VERSION

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/poll_loop.h"
-#include "../core/progress.h"
-#include "../core/report.h"
-#include "../core/trace.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/progress/poll_loop.h"
+#include "../core/progress/progress.h"
+#include "../core/publish/report.h"
+#include "../core/record/trace.h"
 #include "../other/base/probes.h"
 #include "gasnetex_rma.h"
 

@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../core/event.h"
-#include "../core/progress.h"
-#include "../core/rank_head.h"
+#include "../core/thread/event.h"
+#include "../core/progress/progress.h"
+#include "../core/record/rank_head.h"
 
 // What the ranks gave as the name of a barrier: nothing yet, one name, or different names.
 typedef uint64_t aq_vote_t;

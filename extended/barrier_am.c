@@ -4,12 +4,12 @@
 // each neighbourhood knows that all have arrived.
 #include <stdlib.h>
 
-#include "../core/am.h"
-#include "../core/counters.h"
-#include "../core/endpoint.h"
-#include "../core/fatal.h"
-#include "../core/thread.h"
-#include "../core/arg64.h"
+#include "../core/am/am.h"
+#include "../core/record/counters.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/ground/fatal.h"
+#include "../core/thread/thread.h"
+#include "../core/ground/arg64.h"
 #include "barrier.h"
 #include "layer_table.h"
 

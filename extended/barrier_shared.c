@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../core/conduit.h"
-#include "../core/job.h"
+#include "../core/state/job.h"
 #include "barrier.h"
 
 typedef struct place {

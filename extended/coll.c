@@ -3,9 +3,9 @@
 #include "coll.h"
 #include "format.h"
 
-#include "../core/bounds.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
+#include "../core/ground/bounds.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
 #include "gasnetex_rma.h"
 
 static const char broadcast[] = "gex_Coll_BroadcastNB";

@@ -31,9 +31,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../core/event.h"
-#include "../core/team.h"
-#include "../core/thread.h"
+#include "../core/thread/event.h"
+#include "../core/endpoint/team.h"
+#include "../core/thread/thread.h"
 #include "barrier.h"
 #include "gasnet_coll.h"
 

@@ -4,9 +4,9 @@
 #include "coll.h"
 #include "gasnet_coll1.h"
 
-#include "../core/bounds.h"
-#include "../core/fatal.h"
-#include "../core/segment.h"
+#include "../core/ground/bounds.h"
+#include "../core/ground/fatal.h"
+#include "../core/memory/segment.h"
 
 enum {
     IN_SYNC = GASNET_COLL_IN_NOSYNC | GASNET_COLL_IN_MYSYNC | GASNET_COLL_IN_ALLSYNC,

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/counters.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
+#include "../core/record/counters.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings/settings.h"
 #include "../other/base/size.h"

@@ -21,8 +21,8 @@
 #ifndef AQ_COLL_BOARD_H
 #define AQ_COLL_BOARD_H
 
-#include "../core/process_read.h"
-#include "../core/traffic.h"
+#include "../core/memory/process_read.h"
+#include "../core/record/traffic.h"
 #include "coll.h"
 #include "coll_limits.h"
 
@@ -199,7 +199,7 @@ const void *aq_board_see(const aq_coll_op_t *op, uint32_t rank, uint64_t address
                          size_t nbytes);
 
 // Counts bytes that this rank takes from the board or the memory of a rank, if somebody wants to
-// know (core/traffic.h).
+// know (core/record/traffic.h).
 void aq_board_count(const aq_coll_op_t *op, uint32_t rank, size_t nbytes);
 static inline void aq_board_took(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)
 {

@@ -4,9 +4,9 @@
 #include "aqueduct_coll.h"
 #include "coll.h"
 
-#include "../core/bounds.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
+#include "../core/ground/bounds.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
 
 // ---- blocks ----
 

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../core/am.h"
-#include "../core/endpoint.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/arg64.h"
+#include "../core/am/am.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/ground/arg64.h"
 #include "coll.h"
 #include "format.h"
 #include "layer_table.h"

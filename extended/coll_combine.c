@@ -22,9 +22,9 @@
 //   combined in the nearest cache.
 #include <string.h>
 
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/segment.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/memory/segment.h"
 #include "../other/base/minmax.h"
 #include "coll_stream.h"
 

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/fatal.h"
-#include "../core/poll_loop.h"
-#include "../core/progress.h"
-#include "../core/trace.h"
+#include "../core/ground/fatal.h"
+#include "../core/progress/poll_loop.h"
+#include "../core/progress/progress.h"
+#include "../core/record/trace.h"
 #include "../other/base/probes.h"
 #include "coll.h"
 #include "coll_limits.h"

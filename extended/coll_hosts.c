@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/fatal.h"
-#include "../core/job.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
 #include "coll.h"
 #include "coll_limits.h"
 

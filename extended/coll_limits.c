@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/progress.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/progress/progress.h"
 #include "aqueduct_coll.h"
 #include "coll.h"
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/am.h"
-#include "../core/counters.h"
-#include "../core/endpoint.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/arg64.h"
+#include "../core/am/am.h"
+#include "../core/record/counters.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/ground/arg64.h"
 #include "coll.h"
 #include "layer_table.h"
 

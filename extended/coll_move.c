@@ -15,7 +15,7 @@
 // receiver has already shown that it has started.
 #include <string.h>
 
-#include "../core/fatal.h"
+#include "../core/ground/fatal.h"
 #include "coll.h"
 #include "../other/base/minmax.h"
 

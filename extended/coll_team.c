@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/job_groups.h"
-#include "../core/scratch.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/state/job_groups.h"
+#include "../core/memory/scratch.h"
 #include "coll.h"
 #include "layer_table.h"
 

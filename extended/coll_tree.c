@@ -11,7 +11,7 @@
 // children. So operators that do not commute are applied in the order of the ranks.
 #include <stdlib.h>
 
-#include "../core/fatal.h"
+#include "../core/ground/fatal.h"
 #include "coll.h"
 #include "coll_limits.h"
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/first_note.h"
-#include "../core/job.h"
+#include "../core/state/first_note.h"
+#include "../core/state/job.h"
 #include "../other/base/log/log.h"
 #include "../other/base/settings/settings.h"
 #include "../other/base/size.h"

@@ -2,8 +2,8 @@
 // The way by which an operation moves its data.
 #include "coll.h"
 
-#include "../core/fatal.h"
-#include "../core/job.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
 #include "../other/base/minmax.h"
 #include "coll_limits.h"
 

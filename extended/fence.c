@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fences: wait for the operations that core/begun.c has noted. Every operation is acknowledged by
-// its target in any case, so a fence sends nothing: it looks at the counters of what is
-// outstanding.
+// Fences: wait for the operations that core/thread/begun.c has noted. Every operation is
+// acknowledged by its target in any case, so a fence sends nothing: it looks at the counters of
+// what is outstanding.
 //
 // What a put is before, for others than its own thread (tests/model/weak_put.pml):
 // - Mapped memory: the put ends with a release fence, so that its bytes come before all that its
@@ -18,14 +18,14 @@
 #include <stdlib.h>
 
 #include "../core/aqueduct.h"
-#include "../core/begun.h"
-#include "../core/event.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/later.h"
-#include "../core/progress.h"
-#include "../core/team.h"
-#include "../core/thread.h"
+#include "../core/thread/begun.h"
+#include "../core/thread/event.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/progress/later.h"
+#include "../core/progress/progress.h"
+#include "../core/endpoint/team.h"
+#include "../core/thread/thread.h"
 
 // Lists what is outstanding. Operations on mapped memory are complete except that stores of this
 // processor may not be visible yet.

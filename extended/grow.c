@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Jobs that grow: the calls, and the teams of all ranks. core/job_grow.h has the steps.
+// Jobs that grow: the calls, and the teams of all ranks. core/job/job_grow.h has the steps.
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../core/aqueduct.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/job_grow.h"
-#include "../core/segment.h"
-#include "../core/team.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/job/job_grow.h"
+#include "../core/memory/segment.h"
+#include "../core/endpoint/team.h"
 #include "coll.h"
 #include "layer_table.h"
 

@@ -11,13 +11,13 @@
 // member returns.
 #include <stdlib.h>
 
-#include "../core/am.h"
-#include "../core/endpoint.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/progress.h"
-#include "../core/segment.h"
-#include "../core/team.h"
+#include "../core/am/am.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/progress/progress.h"
+#include "../core/memory/segment.h"
+#include "../core/endpoint/team.h"
 #include "coll.h"
 #include "layer_table.h"
 

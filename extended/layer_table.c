@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "layer_table.h"
 
-#include "../core/exit_broadcast.h"
-#include "../core/layers.h"
-#include "../core/long_push.h"
+#include "../core/job/exit_broadcast.h"
+#include "../core/job/layers.h"
+#include "../core/am/long_push.h"
 
 _Static_assert(AQ_HANDLER_STREAM_CONTROL < (int)AQ_HANDLER_LONG_PIECE,
                "the handlers of the layers stand below those of the core");

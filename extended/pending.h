@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operations over active messages that wait for the answer of a peer. Request and answer carry a
-// cookie (core/cookie.h): no address of the initiator ever travels.
+// cookie (core/ground/cookie.h): no address of the initiator ever travels.
 #ifndef AQ_PENDING_H
 #define AQ_PENDING_H
 
-#include "../core/am.h"
-#include "../core/cookie.h"
-#include "../core/event.h"
+#include "../core/am/am.h"
+#include "../core/ground/cookie.h"
+#include "../core/thread/event.h"
 #include "../core/gasnetex_core.h"
 
 // The kind of operation. An answer of another kind does not complete it.

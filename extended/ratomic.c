@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-#include "../core/access.h"
-#include "../core/am_route.h"
-#include "../core/counters.h"
-#include "../core/event.h"
-#include "../core/fatal.h"
-#include "../core/team.h"
-#include "../core/trace.h"
-#include "../core/traffic.h"
+#include "../core/memory/access.h"
+#include "../core/am/am_route.h"
+#include "../core/record/counters.h"
+#include "../core/thread/event.h"
+#include "../core/ground/fatal.h"
+#include "../core/endpoint/team.h"
+#include "../core/record/trace.h"
+#include "../core/record/traffic.h"
 
 _Static_assert(offsetof(aq_domain_t, head) == 0, "a handle points to the head");
 _Static_assert(sizeof(aq_api_atomic_t) == 48, "pinned: changes only with AQ_API_ABI");

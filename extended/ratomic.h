@@ -17,8 +17,8 @@
 
 #include "../core/conduit.h"
 #include "../core/gasnetex_core.h"
-#include "../core/job.h"
-#include "../core/route.h"
+#include "../core/state/job.h"
+#include "../core/ground/route.h"
 #include "gasnet_ratomic.h"
 
 typedef struct aq_domain {
@@ -84,7 +84,7 @@ void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atom
 // answered that, otherwise 0. May block (rma_probe.h).
 bool aq_ratomic_fits(aq_atomic_target_t target, const aq_api_atomic_t *atomic, int *reason);
 
-// Ends an operation that does not fit, or the job (core/access.h).
+// Ends an operation that does not fit, or the job (core/memory/access.h).
 void aq_ratomic_refuse(aq_atomic_target_t target, const aq_api_atomic_t *atomic, bool implicit,
                        int reason, gex_Event_t part) __attribute__((cold));
 

@@ -5,12 +5,12 @@
 //     old value
 #include <stdatomic.h>
 
-#include "../core/am.h"
-#include "../core/endpoint.h"
-#include "../core/event.h"
-#include "../core/fatal.h"
-#include "../core/identity.h"
-#include "../core/arg64.h"
+#include "../core/am/am.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/thread/event.h"
+#include "../core/ground/fatal.h"
+#include "../core/endpoint/identity.h"
+#include "../core/ground/arg64.h"
 #include "format.h"
 #include "layer_table.h"
 #include "pending.h"

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../core/access.h"
-#include "../core/bounds.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/team.h"
+#include "../core/memory/access.h"
+#include "../core/ground/bounds.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/endpoint/team.h"
 #include "format.h"
 #include "ratomic.h"
 #include "rma_probe.h"

@@ -3,11 +3,11 @@
 // have, and operations that can be expressed by these.
 #include <stdatomic.h>
 
-#include "../core/event.h"
-#include "../core/fatal.h"
-#include "../core/peer_link.h"
-#include "../core/poll_loop.h"
-#include "../core/retry.h"
+#include "../core/thread/event.h"
+#include "../core/ground/fatal.h"
+#include "../core/endpoint/peer_link.h"
+#include "../core/progress/poll_loop.h"
+#include "../core/am/retry.h"
 #include "ratomic.h"
 
 #define SWAPS (GEX_OP_CAS | GEX_OP_FCAS)

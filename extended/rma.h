@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "../core/am.h"
+#include "../core/am/am.h"
 #include "../core/conduit.h"
 #include "../core/gasnetex_core.h"
 

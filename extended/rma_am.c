@@ -5,11 +5,11 @@
 //     get:  Short request for a piece --> [target] --> Medium reply with it: copied, one piece done
 #include <string.h>
 
-#include "../core/am_routed.h"
-#include "../core/endpoint.h"
-#include "../core/event.h"
-#include "../core/job.h"
-#include "../core/arg64.h"
+#include "../core/am/am_routed.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/thread/event.h"
+#include "../core/state/job.h"
+#include "../core/ground/arg64.h"
 #include "gasnetex.h"
 #include "layer_table.h"
 #include "pending.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Put and get by the conduit itself, or over active messages to memory that it cannot reach.
-#include "../core/event.h"
-#include "../core/poll_loop.h"
-#include "../core/retry.h"
+#include "../core/thread/event.h"
+#include "../core/progress/poll_loop.h"
+#include "../core/am/retry.h"
 #include "rma.h"
 
 // Whether the source of an operation has to be free at its return, and the conduit does not copy

@@ -6,11 +6,11 @@
 
 #include <stdatomic.h>
 
-#include "../core/am.h"
-#include "../core/arg64.h"
-#include "../core/endpoint.h"
-#include "../core/mapped.h"
-#include "../core/progress.h"
+#include "../core/am/am.h"
+#include "../core/ground/arg64.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/memory/mapped.h"
+#include "../core/progress/progress.h"
 #include "gasnetex.h"
 #include "layer_table.h"
 #include "pending.h"

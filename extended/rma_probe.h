@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "../core/access.h"
+#include "../core/memory/access.h"
 
 // Whether an operation that fits into the known segment still has to be probed.
 static inline bool aq_probe_needed(gex_EP_Index_t ep)

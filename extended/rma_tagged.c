@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Put and get from an endpoint with an identity: messages that prove it (core/identity.h), because
-// the inline and native ways of conduits carry no proof.
+// Put and get from an endpoint with an identity: messages that prove it (core/endpoint/identity.h),
+// because the inline and native ways of conduits carry no proof.
 //
 //     put:  Medium request with a piece  --> [target checks tag and address, copies] --> put done
 //     get:  Short request for a piece    --> [target checks tag and address] --> get done, with it
@@ -10,11 +10,11 @@
 // one.
 #include <string.h>
 
-#include "../core/access.h"
-#include "../core/am_routed.h"
-#include "../core/arg64.h"
-#include "../core/fatal.h"
-#include "../core/identity.h"
+#include "../core/memory/access.h"
+#include "../core/am/am_routed.h"
+#include "../core/ground/arg64.h"
+#include "../core/ground/fatal.h"
+#include "../core/endpoint/identity.h"
 #include "gasnetex.h"
 #include "layer_table.h"
 #include "pending.h"

@@ -3,7 +3,7 @@
 #ifndef AQ_RMA_TAGGED_H
 #define AQ_RMA_TAGGED_H
 
-#include "../core/am.h"
+#include "../core/am/am.h"
 #include "pending.h"
 
 // For the handler of a request with a tag: whether its sender may access these bytes. If not,

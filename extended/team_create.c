@@ -4,9 +4,9 @@
 // none of them gets a team then.
 #include <stdlib.h>
 
-#include "../core/fatal.h"
-#include "../core/identity.h"
-#include "../core/job.h"
+#include "../core/ground/fatal.h"
+#include "../core/endpoint/identity.h"
+#include "../core/state/job.h"
 #include "coll.h"
 #include "gasnetex.h"
 #include "team_split.h"

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/fatal.h"
-#include "../core/identity.h"
-#include "../core/job.h"
-#include "../core/segment.h"
-#include "../core/team.h"
+#include "../core/ground/fatal.h"
+#include "../core/endpoint/identity.h"
+#include "../core/state/job.h"
+#include "../core/memory/segment.h"
+#include "../core/endpoint/team.h"
 #include "coll.h"
 #include "gasnet_coll.h"
 #include "gasnetex.h"

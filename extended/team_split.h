@@ -2,15 +2,16 @@
 // What gex_TM_Split and gex_TM_Create share.
 //
 // The members of the parent exchange their wishes by an all-gather, so each member can compute the
-// members of its new team. Each member also sends a number that it has reserved (core/team.h): the
-// id of the new team contains the number of the member that becomes rank 0.
+// members of its new team. Each member also sends a number that it has reserved
+// (core/endpoint/team.h): the id of the new team contains the number of the member that becomes
+// rank 0.
 #ifndef AQ_TEAM_SPLIT_H
 #define AQ_TEAM_SPLIT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../core/team.h"
+#include "../core/endpoint/team.h"
 
 #define AQ_SPLIT_SIZE_QUERY (GEX_FLAG_TM_SCRATCH_SIZE_MIN | GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED)
 #define AQ_SPLIT_SCRATCH_BYTES GASNET_PAGESIZE // what queries recommend; not used by the library

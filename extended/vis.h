@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../core/access.h"
-#include "../core/event.h"
+#include "../core/memory/access.h"
+#include "../core/thread/event.h"
 #include "../core/gasnetex_core.h"
 
 // ---- the description of a side, as given by the client ----

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/am_routed.h"
-#include "../core/endpoint.h"
-#include "../core/event.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/segment.h"
-#include "../core/team.h"
-#include "../core/arg64.h"
+#include "../core/am/am_routed.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/thread/event.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/memory/segment.h"
+#include "../core/endpoint/team.h"
+#include "../core/ground/arg64.h"
 #include "gasnetex.h"
 #include "layer_table.h"
 #include "pending.h"

@@ -3,11 +3,11 @@
 // of remote addresses.
 #include <stdlib.h>
 
-#include "../core/bounds.h"
-#include "../core/fatal.h"
-#include "../core/segment.h"
-#include "../core/team.h"
-#include "../core/thread.h"
+#include "../core/ground/bounds.h"
+#include "../core/ground/fatal.h"
+#include "../core/memory/segment.h"
+#include "../core/endpoint/team.h"
+#include "../core/thread/thread.h"
 #include "../other/base/minmax.h"
 #include "rma_probe.h"
 #include "vis.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sides of a non-contiguous transfer as sequences of contiguous pieces.
-#include "../core/fatal.h"
+#include "../core/ground/fatal.h"
 #include "vis.h"
 
 // Adds a dimension, or extends the previous one (or the block) if the new one continues it.

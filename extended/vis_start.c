@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Start and completion of non-contiguous transfers: at once if the peer's memory is mapped,
 // otherwise through an event.
-#include "../core/am_route.h"
-#include "../core/counters.h"
-#include "../core/event.h"
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/team.h"
-#include "../core/trace.h"
-#include "../core/traffic.h"
+#include "../core/am/am_route.h"
+#include "../core/record/counters.h"
+#include "../core/thread/event.h"
+#include "../core/ground/fatal.h"
+#include "../core/state/job.h"
+#include "../core/endpoint/team.h"
+#include "../core/record/trace.h"
+#include "../core/record/traffic.h"
 #include "vis.h"
 
 // Strided calls ignore team and rank if there is nothing to transfer and no notice.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flow control in the client's hand: modes, and what this rank has counted.
-#include "../core/fatal.h"
+#include "../core/ground/fatal.h"
 #include "large.h"
 #include "msg_room.h"
 

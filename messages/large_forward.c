@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/am.h"
-#include "../core/arg64.h"
-#include "../core/fatal.h"
+#include "../core/am/am.h"
+#include "../core/ground/arg64.h"
+#include "../core/ground/fatal.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "large.h"

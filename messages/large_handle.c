@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/fatal.h"
-#include "../core/trace.h"
+#include "../core/ground/fatal.h"
+#include "../core/record/trace.h"
 #include "../other/base/minmax.h"
 #include "large.h"
 

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/am.h"
-#include "../core/counters.h"
-#include "../core/endpoint.h"
-#include "../core/fatal.h"
-#include "../core/trace.h"
-#include "../core/traffic.h"
+#include "../core/am/am.h"
+#include "../core/record/counters.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/ground/fatal.h"
+#include "../core/record/trace.h"
+#include "../core/record/traffic.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "large.h"

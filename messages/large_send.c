@@ -2,7 +2,7 @@
 // The sender of large messages.
 #include <stdlib.h>
 
-#include "../core/fatal.h"
+#include "../core/ground/fatal.h"
 #include "large.h"
 #include "msg_read.h"
 #include "params.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/bounds.h"
-#include "../core/fatal.h"
+#include "../core/ground/bounds.h"
+#include "../core/ground/fatal.h"
 #include "large.h"
 #include "params.h"
 

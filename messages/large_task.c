@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The task of large messages.
-#include "../core/progress.h"
+#include "../core/progress/progress.h"
 #include "../extended/layer_table.h"
 #include "large.h"
 

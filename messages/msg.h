@@ -34,10 +34,10 @@
 
 #include <stdatomic.h>
 
-#include "../core/bounds.h"
-#include "../core/cookie.h"
-#include "../core/lock.h"
-#include "../core/team.h"
+#include "../core/ground/bounds.h"
+#include "../core/ground/cookie.h"
+#include "../core/ground/lock.h"
+#include "../core/endpoint/team.h"
 #include "aqueduct_msg.h"
 #include "match.h"
 #include "order.h"

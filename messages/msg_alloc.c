@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory for messages that the other processes of the host can map.
-#include "../core/shared_heap.h"
+#include "../core/memory/shared_heap.h"
 #include "msg.h"
 
 int gasnetx_Msg_Alloc(size_t nbytes, void **memory)

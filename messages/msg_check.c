@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of arguments.
-#include "../core/fatal.h"
+#include "../core/ground/fatal.h"
 #include "msg.h"
 
 int aq_msg_refuse(const char *call, const char *why)

@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
-#include "../core/am.h"
-#include "../core/arg64.h"
-#include "../core/endpoint.h"
-#include "../core/exposure.h"
-#include "../core/fatal.h"
+#include "../core/am/am.h"
+#include "../core/ground/arg64.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/expose/exposure.h"
+#include "../core/ground/fatal.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings/settings.h"

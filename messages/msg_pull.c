@@ -3,12 +3,12 @@
 // asks for them in pieces, a few at a time. Handlers may not send requests, so a task does.
 #include <string.h>
 
-#include "../core/am.h"
-#include "../core/arg64.h"
-#include "../core/endpoint.h"
-#include "../core/fatal.h"
-#include "../core/process_read.h"
-#include "../core/progress.h"
+#include "../core/am/am.h"
+#include "../core/ground/arg64.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/ground/fatal.h"
+#include "../core/memory/process_read.h"
+#include "../core/progress/progress.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "msg_device.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "../core/arg64.h"
-#include "../core/process_read.h"
+#include "../core/ground/arg64.h"
+#include "../core/memory/process_read.h"
 
 void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head)
 {

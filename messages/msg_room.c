@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "msg_room.h"
 
-#include "../core/am.h"
-#include "../core/arg64.h"
-#include "../core/endpoint.h"
-#include "../core/fatal.h"
-#include "../core/progress.h"
+#include "../core/am/am.h"
+#include "../core/ground/arg64.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/ground/fatal.h"
+#include "../core/progress/progress.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings/settings.h"

@@ -2,14 +2,14 @@
 // The side of a message that sends.
 #include <string.h>
 
-#include "../core/am.h"
-#include "../core/arg64.h"
-#include "../core/counters.h"
-#include "../core/endpoint.h"
-#include "../core/fatal.h"
-#include "../core/process_read.h"
-#include "../core/progress.h"
-#include "../core/trace.h"
+#include "../core/am/am.h"
+#include "../core/ground/arg64.h"
+#include "../core/record/counters.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/ground/fatal.h"
+#include "../core/memory/process_read.h"
+#include "../core/progress/progress.h"
+#include "../core/record/trace.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings/settings.h"

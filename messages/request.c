@@ -2,9 +2,9 @@
 // Requests: their life, and the calls that wait for them.
 #include <stdlib.h>
 
-#include "../core/fatal.h"
-#include "../core/poll_loop.h"
-#include "../core/progress.h"
+#include "../core/ground/fatal.h"
+#include "../core/progress/poll_loop.h"
+#include "../core/progress/progress.h"
 #include "msg.h"
 
 enum { BRIEF_POLLS = 4 }; // before a wait

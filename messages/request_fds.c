@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../core/aqueduct.h"
-#include "../core/progress.h"
+#include "../core/progress/progress.h"
 #include "../other/base/clock.h"
 #include "../other/base/minmax.h"
 #include "msg.h"

@@ -35,9 +35,9 @@
 
 #include <stdatomic.h>
 
-#include "../core/lock.h"
-#include "../core/team.h"
-#include "../core/trace.h"
+#include "../core/ground/lock.h"
+#include "../core/endpoint/team.h"
+#include "../core/record/trace.h"
 #include "aqueduct_stream.h"
 #include "msg.h"
 #include "stream_sync.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/fatal.h"
-#include "../core/progress.h"
+#include "../core/ground/fatal.h"
+#include "../core/progress/progress.h"
 #include "../extended/coll.h"
 #include "../extended/layer_table.h"
 #include "../other/base/minmax.h"

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "../core/bounds.h"
-#include "../core/fatal.h"
+#include "../core/ground/bounds.h"
+#include "../core/ground/fatal.h"
 #include "../other/base/minmax.h"
 
 enum { NS_OF_US = 1000 };

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/fatal.h"
+#include "../core/ground/fatal.h"
 #include "../extended/coll.h"
 #include "stream.h"
 

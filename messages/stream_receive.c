@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/am.h"
-#include "../core/arg64.h"
-#include "../core/endpoint.h"
-#include "../core/fatal.h"
-#include "../core/progress.h"
-#include "../core/traffic.h"
+#include "../core/am/am.h"
+#include "../core/ground/arg64.h"
+#include "../core/endpoint/endpoint.h"
+#include "../core/ground/fatal.h"
+#include "../core/progress/progress.h"
+#include "../core/record/traffic.h"
 #include "../extended/layer_table.h"
 #include "../other/base/clock.h"
 #include "../other/base/minmax.h"

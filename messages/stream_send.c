@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/am.h"
-#include "../core/arg64.h"
-#include "../core/counters.h"
-#include "../core/fatal.h"
-#include "../core/progress.h"
-#include "../core/trace.h"
+#include "../core/am/am.h"
+#include "../core/ground/arg64.h"
+#include "../core/record/counters.h"
+#include "../core/ground/fatal.h"
+#include "../core/progress/progress.h"
+#include "../core/record/trace.h"
 #include "../extended/layer_table.h"
 #include "stream.h"
 

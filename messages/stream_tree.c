@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "../core/bounds.h"
-#include "../core/fatal.h"
+#include "../core/ground/bounds.h"
+#include "../core/ground/fatal.h"
 
 gex_Rank_t gasnetx_Stream_TreeParent(gex_Rank_t rank, gex_Rank_t size, gex_Rank_t root,
                                      gex_Rank_t arity)

@@ -2,8 +2,8 @@
 // The task of streams: calls handlers and filters for what has arrived, and sends what waited.
 #include <stdlib.h>
 
-#include "../core/fatal.h"
-#include "../core/progress.h"
+#include "../core/ground/fatal.h"
+#include "../core/progress/progress.h"
 #include "../other/base/clock.h"
 #include "stream.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Addresses for the segments of processes that share memory, with AQ_SEGMENT_GUARD bytes without
-// access on both sides of each, so that an access outside of a segment is found (core/fault.h).
+// access on both sides of each, so that an access outside of a segment is found
+// (core/memory/fault.h).
 #ifndef AQ_GUARDED_H
 #define AQ_GUARDED_H
 

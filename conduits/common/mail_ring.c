@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mail_ring.h"
 
-#include "../../core/counters.h"
-#include "../../core/fatal.h"
+#include "../../core/record/counters.h"
+#include "../../core/ground/fatal.h"
 
 static inline void prefetch_to_write(const aq_ring_header_t *line)
 {

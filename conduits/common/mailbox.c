@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../core/aqueduct.h"
-#include "../../core/counters.h"
+#include "../../core/record/counters.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"

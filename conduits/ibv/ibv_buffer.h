@@ -7,7 +7,7 @@
 #ifndef AQ_IBV_BUFFER_H
 #define AQ_IBV_BUFFER_H
 
-#include "../../core/lock.h"
+#include "../../core/ground/lock.h"
 #include "../../spawner/boot/boot.h"
 #include "ibv_limits.h"
 #include "ibv_memory.h"

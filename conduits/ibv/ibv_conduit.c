@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/fatal.h"
+#include "../../core/ground/fatal.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../core/lock.h"
+#include "../../core/ground/lock.h"
 #include "../common/credit.h"
 #include "ibv_handshake.h"
 #include "ibv_limits.h"

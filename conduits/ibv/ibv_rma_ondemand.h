@@ -21,7 +21,7 @@
 #ifndef AQ_IBV_RMA_ONDEMAND_H
 #define AQ_IBV_RMA_ONDEMAND_H
 
-#include "../../core/cookie.h"
+#include "../../core/ground/cookie.h"
 #include "ibv_rma.h"
 #include "ibv_send.h"
 

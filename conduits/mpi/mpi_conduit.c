@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../core/aqueduct.h"
-#include "../../core/fatal.h"
+#include "../../core/ground/fatal.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"

@@ -39,7 +39,7 @@
 #include "../../core/conduit.h"
 #include "../common/credit.h"
 #include "../common/mailbox.h"
-#include "../../core/thread.h"
+#include "../../core/thread/thread.h"
 #include "../../other/mpi/mpi_library.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/fatal.h"
+#include "../../core/ground/fatal.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "mpi_conduit.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/fatal.h"
-#include "../../core/segment.h"
+#include "../../core/ground/fatal.h"
+#include "../../core/memory/segment.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../core/fatal.h"
+#include "../../core/ground/fatal.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 

@@ -2,7 +2,7 @@
 // Polling: completions of the provider, and what follows from them.
 #include <stdlib.h>
 
-#include "../../core/fatal.h"
+#include "../../core/ground/fatal.h"
 #include "../../other/base/log/log.h"
 #include "ofi_ondemand.h"
 #include "ofi_rma_op.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../core/aqueduct.h"
-#include "../../core/fatal.h"
+#include "../../core/ground/fatal.h"
 #include "../../other/base/modules/observed.h"
 #include "ofi_ondemand.h"
 

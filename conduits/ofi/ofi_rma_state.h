@@ -3,7 +3,7 @@
 #ifndef AQ_OFI_RMA_STATE_H
 #define AQ_OFI_RMA_STATE_H
 
-#include "../../core/cookie.h"
+#include "../../core/ground/cookie.h"
 #include "../../firehose/firehose.h"
 #include "ofi_keys.h"
 #include "ofi_rma_post.h"

@@ -19,7 +19,7 @@
 #ifndef AQ_OFI_STATE_H
 #define AQ_OFI_STATE_H
 
-#include "../../core/thread.h"
+#include "../../core/thread/thread.h"
 #include "ofi_buffers.h"
 #include "ofi_limits.h"
 #include "ofi_lost.h"

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../core/fatal.h"
+#include "../../core/ground/fatal.h"
 #include "../../other/base/clock.h"
 #include "udp_state.h"
 #include "../../other/base/minmax.h"

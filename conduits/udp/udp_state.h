@@ -38,8 +38,8 @@
 #define AQ_UDP_STATE_H
 
 #include "../../core/conduit.h"
-#include "../../core/cookie.h"
-#include "../../core/thread.h"
+#include "../../core/ground/cookie.h"
+#include "../../core/thread/thread.h"
 #include "../../other/base/clock.h"
 #include "udp_auth.h"
 #include "udp_faults.h"

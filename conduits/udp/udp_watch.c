@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../core/fatal.h"
+#include "../../core/ground/fatal.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/log/log.h"

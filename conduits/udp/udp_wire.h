@@ -10,7 +10,7 @@
 // - A datagram and all its frames belong to one class, requests or replies. Its header acknowledges
 //   none, one or both of the classes of the opposite direction: those with news.
 // - No frame carries a pointer. Memory of the receiver is a place (key of a segment, offset), and
-//   the state of a get at its initiator is a cookie (core/cookie.h).
+//   the state of a get at its initiator is a cookie (core/ground/cookie.h).
 //
 //      | header, 56 to 104 bytes                           | frame | frame | frame ... |
 //      | proof | fields | up to 2 acknowledgements         | front, arguments, payload

@@ -85,7 +85,7 @@ struct aq_boot {
     // wait. Each rank writes its own entry. A hint, possibly out of date. NULL: unknown.
     _Atomic uint16_t *waiting_cpus;
     // The launcher has bound this rank to processors of its own, without being asked: see
-    // core/unbind.h.
+    // core/progress/unbind.h.
     bool bound;
     // announce_exit does not reach the ranks of other hosts; the core tells them over the network.
     bool exit_stays_here;

@@ -448,7 +448,7 @@ static void pushed_cut_off(void)
     send_pushed((pushed_t){.dest = segment, .nbytes = 8, .handler = H_LONG}, 16);
 }
 
-// core/window_connect.c
+// core/am/window_connect.c
 typedef struct hello {
     uint16_t from, to;
     uint8_t conduit, verdict, zero[2];

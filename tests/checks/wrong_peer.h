@@ -57,11 +57,11 @@ enum {
     H_MSG_DONE,
     H_MSG_PIECE,
     H_MSG_ROOM,
-    H_WINDOW = 57, // core/window_connect.h
-    H_LONG_PIECE,  // core/long_push.h
+    H_WINDOW = 57, // core/am/window_connect.h
+    H_LONG_PIECE,  // core/am/long_push.h
     H_LONG_PIECE_DONE,
     H_LONG_PUSHED,
-    H_ROUTE, // core/am_route.h
+    H_ROUTE, // core/am/am_route.h
 };
 
 typedef struct wrong_mode {

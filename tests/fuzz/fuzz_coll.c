@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/job.h"
+#include "../../core/state/job.h"
 #include "../../extended/coll.h"
 #include "fuzz_check.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/job.h"
+#include "../../core/state/job.h"
 #include "../../messages/large.h"
 #include "../../messages/params.h"
 #include "fuzz_check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The election of a master and the broadcast of the end (core/exit_election.c), over a network that
+ * The election of a master and the broadcast of the end (core/job/exit_election.c), over a network that
  * loses up to LOSSES messages, with up to DEATHS dead ranks. LEAVERS of N ranks want to leave, the
  * others only hear of the end; DEGREE is the degree of the tree. A time limit is reached only when
  * no other step is possible, and there is one try more than messages may be lost, so that a rank

@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-#include "../../core/am.h"
-#include "../../core/job.h"
-#include "../../core/team.h"
+#include "../../core/am/am.h"
+#include "../../core/state/job.h"
+#include "../../core/endpoint/team.h"
 
 enum {
     RANKS = 3,

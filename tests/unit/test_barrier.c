@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/am.h"
-#include "../../core/counters.h"
-#include "../../core/endpoint.h"
-#include "../../core/job.h"
-#include "../../core/layers.h"
-#include "../../core/team.h"
+#include "../../core/am/am.h"
+#include "../../core/record/counters.h"
+#include "../../core/endpoint/endpoint.h"
+#include "../../core/state/job.h"
+#include "../../core/job/layers.h"
+#include "../../core/endpoint/team.h"
 #include "../../extended/barrier.h"
 #include "../../extended/layer_table.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../core/begun.h"
+#include "../../core/thread/begun.h"
 
 enum { GET = 1u << AQ_PART_GET, PUT = 1u << AQ_PART_PUT };
 

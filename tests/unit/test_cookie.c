@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/am.h"
-#include "../../core/cookie.h"
-#include "../../core/lock.h"
+#include "../../core/am/am.h"
+#include "../../core/ground/cookie.h"
+#include "../../core/ground/lock.h"
 #include "../../extended/pending.h"
 
 enum { MANY = 1000, PEERS = 5, STEPS = 200000, GUESSES = 100000 };

@@ -13,9 +13,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "../../core/endpoint.h"
-#include "../../core/fatal.h"
-#include "../../core/job.h"
+#include "../../core/endpoint/endpoint.h"
+#include "../../core/ground/fatal.h"
+#include "../../core/state/job.h"
 
 enum { FIRST = GEX_AM_INDEX_BASE, LAST = AQ_HANDLERS - 1, PLACES = AQ_HANDLERS - FIRST };
 

@@ -14,11 +14,11 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "../../core/event.h"
+#include "../../core/thread/event.h"
 #include "../../core/gasnetex_core.h"
-#include "../../core/job.h"
-#include "../../core/progress.h"
-#include "../../core/thread.h"
+#include "../../core/state/job.h"
+#include "../../core/progress/progress.h"
+#include "../../core/thread/thread.h"
 #include "assert_between.h"
 
 static const struct {

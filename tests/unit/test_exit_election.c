@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/exit_election.h"
+#include "../../core/job/exit_election.h"
 
 enum { MOST_RANKS = 100000 };
 

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "../../core/first_fit.h"
+#include "../../core/memory/first_fit.h"
 #include "random_below.h"
 
 enum { SIZE = 4096, MANY = 64, STEPS = 20000 };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../core/team.h"
+#include "../../core/endpoint/team.h"
 #include "../../extended/format.h"
 #include "assert_between.h"
 

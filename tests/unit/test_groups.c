@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/job_groups.h"
+#include "../../core/state/job_groups.h"
 #include "../../other/base/settings/settings.h"
 
 enum { RANKS_MAX = 40, HOSTS_MAX = 6, LIMIT_MAX = 9, CASES = 300 };

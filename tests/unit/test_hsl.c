@@ -13,7 +13,7 @@
 #include <sched.h>
 
 #include "../../core/gasnetex_core.h"
-#include "../../core/thread.h"
+#include "../../core/thread/thread.h"
 
 enum { THREADS = 4, TURNS = 20000 };
 

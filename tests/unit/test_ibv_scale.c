@@ -24,7 +24,7 @@
 #include "../../conduits/ibv/ibv_wire.h"
 #include "../../conduits/ibv/ibv_xrc.h"
 #include "../../core/aqueduct.h"
-#include "../../core/job_groups.h"
+#include "../../core/state/job_groups.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "../../spawner/wire/gather.h"

@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../core/exit_broadcast.h"
-#include "../../core/layers.h"
-#include "../../core/long_push.h"
-#include "../../core/segment_revoke.h"
-#include "../../core/window_connect.h"
+#include "../../core/job/exit_broadcast.h"
+#include "../../core/job/layers.h"
+#include "../../core/am/long_push.h"
+#include "../../core/expose/segment_revoke.h"
+#include "../../core/am/window_connect.h"
 
 static unsigned start_order[3], count;
 

@@ -12,10 +12,10 @@
 
 #include <string.h>
 
-#include "../../core/am.h"
-#include "../../core/srcdesc.h"
-#include "../../core/job.h"
-#include "../../core/team.h"
+#include "../../core/am/am.h"
+#include "../../core/thread/srcdesc.h"
+#include "../../core/state/job.h"
+#include "../../core/endpoint/team.h"
 #include "assert_between.h"
 
 static char sent[512];

@@ -17,14 +17,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../core/counters.h"
-#include "../../core/event.h"
-#include "../../core/fatal.h"
+#include "../../core/record/counters.h"
+#include "../../core/thread/event.h"
+#include "../../core/ground/fatal.h"
 #include "../../core/gasnetex_core.h"
-#include "../../core/job.h"
-#include "../../core/poll_loop.h"
-#include "../../core/progress.h"
-#include "../../core/thread.h"
+#include "../../core/state/job.h"
+#include "../../core/progress/poll_loop.h"
+#include "../../core/progress/progress.h"
+#include "../../core/thread/thread.h"
 #include "../../other/base/settings/settings.h"
 #include "../../other/base/size.h"
 #include "assert_between.h"

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "../../core/job.h"
-#include "../../core/team.h"
+#include "../../core/state/job.h"
+#include "../../core/endpoint/team.h"
 #include "../../extended/ratomic.h"
 
 static const gex_DT_t types[] = {GEX_DT_I32, GEX_DT_U32, GEX_DT_I64,

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../core/registry.h"
+#include "../../core/job/registry.h"
 #include "../../other/base/settings/settings.h"
 
 // All conduits of the source tree.

@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../core/event.h"
-#include "../../core/job.h"
-#include "../../core/team.h"
+#include "../../core/thread/event.h"
+#include "../../core/state/job.h"
+#include "../../core/endpoint/team.h"
 #include "../../extended/rma.h"
 
 static unsigned begun;

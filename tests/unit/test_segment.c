@@ -16,11 +16,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../core/endpoint.h"
-#include "../../core/job.h"
-#include "../../core/mapped.h"
-#include "../../core/segment.h"
-#include "../../core/team.h"
+#include "../../core/endpoint/endpoint.h"
+#include "../../core/state/job.h"
+#include "../../core/memory/mapped.h"
+#include "../../core/memory/segment.h"
+#include "../../core/endpoint/team.h"
 #include "../../other/base/settings/settings.h"
 
 enum { RANKS = 3, ME = 1, PAGE = GASNET_PAGESIZE, LIMIT = 16 * PAGE, RINGS = 3 * PAGE };

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../../core/shift_table.h"
+#include "../../core/endpoint/shift_table.h"
 
 enum { TABLES = 100, SMALL = 131072 };
 

@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../core/event.h"
+#include "../../core/thread/event.h"
 #include "../../core/gasnetex_core.h"
-#include "../../core/thread.h"
-#include "../../core/thread_life.h"
+#include "../../core/thread/thread.h"
+#include "../../core/thread/thread_life.h"
 #include "../../other/base/settings/settings.h"
 
 enum { THREADS = 4, TURNS = 20000, THREADS_IN_TURN = 50 };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../core/trace_line.h"
+#include "../../core/record/trace_line.h"
 #include "assert_between.h"
 
 enum { MS = 1000000 };

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/am.h"
-#include "../../core/event.h"
-#include "../../core/job.h"
-#include "../../core/team.h"
-#include "../../core/arg64.h"
+#include "../../core/am/am.h"
+#include "../../core/thread/event.h"
+#include "../../core/state/job.h"
+#include "../../core/endpoint/team.h"
+#include "../../core/ground/arg64.h"
 #include "../../extended/gasnet_vis.h"
 #include "../../extended/layer_table.h"
 #include "../../extended/pending.h"

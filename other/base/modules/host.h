@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the library does for a module: messages, settings, and the end of the job after a fault. A
 // module has no copy of their state; it calls the same functions as the library (aq_log_error,
-// aq_setting_int, aq_fatal ...), which a module takes from module_host.c and core/module_fatal.c.
-// The library sets the module's pointer when it loads the module.
+// aq_setting_int, aq_fatal ...), which a module takes from module_host.c and
+// core/ground/module_fatal.c. The library sets the module's pointer when it loads the module.
 #ifndef AQ_HOST_H
 #define AQ_HOST_H
 
@@ -27,7 +27,7 @@ typedef struct aq_host {
     void (*observed)(aq_observed_t what, uint32_t peer, uint64_t bytes);
 } aq_host_t;
 
-// The library's services, which core/registry.c hands to each module.
+// The library's services, which core/job/registry.c hands to each module.
 extern const aq_host_t aq_host;
 
 // A module's pointer to them, which it exports under this name.

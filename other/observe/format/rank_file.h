@@ -2,7 +2,7 @@
 // The memory file of a rank: what a rank shows of itself to those who watch the job.
 //
 //     head: page 0: identity, teams | page 1: threads | page 2: a stack | (to AQ_RANK_HEAD_BYTES)
-//     slots of counters, from head.first on (core/peer_records.h)
+//     slots of counters, from head.first on (core/record/peer_records.h)
 //
 // What is always true:
 // - The process that starts a rank makes the file and keeps it open, so that it outlives the rank;
@@ -144,7 +144,8 @@ typedef enum aq_peer_count {
     AQ_PEER_COUNTS
 } aq_peer_count_t;
 
-// What came from a rank, which is counted only if somebody has asked for it (core/traffic.h).
+// What came from a rank, which is counted only if somebody has asked for it
+// (core/record/traffic.h).
 typedef enum aq_arrived {
     AQ_ARRIVED_REQUESTS,
     AQ_ARRIVED_REPLIES,

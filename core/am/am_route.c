@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "am_route.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "../ground/arg64.h"
+#include "../record/counters.h"
+#include "../ground/fatal.h"
+#include "../endpoint/identity.h"
+
+enum { LOGGED_MOST = 4 }; // messages that were dropped, of which each is logged
+
+_Static_assert(GASNET_MAXEPS <= 1 << AQ_ROUTE_ENDPOINT_BITS, "an index fits into a route");
+_Static_assert((GASNET_MAXEPS & (GASNET_MAXEPS - 1)) == 0, "bits tell an index that is too large");
+_Static_assert(AQ_HANDLERS <= 1 << AQ_ROUTE_HANDLER_BITS, "a handler fits into a route");
+
+void aq_route_wrap_tagged(aq_route_t route, uint32_t jobrank, aq_am_t *am, int32_t *args)
+{
+    const uint64_t tag = aq_identity_tag(route, jobrank);
+    args[0] = aq_route_pack(route, am->handler);
+    args[1] = aq_high(tag);
+    args[2] = aq_low(tag);
+    aq_am_copy_args(args + AQ_ROUTE_TAGGED_ARGS, am->args, am->nargs);
+    am->args = args;
+    am->nargs += AQ_ROUTE_TAGGED_ARGS;
+    am->handler = AQ_HANDLER_ROUTE_TAGGED;
+}
+
+// The index of an endpoint that was destroyed keeps its counters. One that never was has none.
+static void count_dropped(gex_EP_t ep, gex_EP_Index_t to)
+{
+    const bool existed = to < aq_endpoint_count();
+    aq_count_event(existed ? to : 0,
+                   existed && !ep ? AQ_COUNT_DROP_DESTROYED : AQ_COUNT_DROP_ENDPOINT);
+}
+
+static void log_dropped(const aq_arrival_t *inner, aq_route_t route, const char *why)
+{
+    static atomic_uint dropped;
+    const unsigned before = atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+    if (before < LOGGED_MOST)
+        aq_log_error("a message from endpoint %u of rank %u to handler %u of endpoint %u is "
+                     "dropped: %s%s",
+                     route.from, inner->source, inner->handler, route.to, why,
+                     before + 1 < LOGGED_MOST ? "" : " (further ones are not logged)");
+}
+
+// A peer may name an endpoint that this process has not created yet, never creates, or has
+// destroyed. Neither process needs to end for it.
+gex_EP_t aq_route_drop(const aq_arrival_t *inner, aq_route_t route, gex_EP_t ep)
+{
+    if (ep && ep->handlers) {
+        aq_identity_drop(route, inner->source);
+        return NULL;
+    }
+    count_dropped(ep, route.to);
+    log_dropped(inner, route,
+                ep ? "that endpoint was created without GEX_EP_CAPABILITY_AM"
+                   : "this process has no such endpoint; create it, and synchronize, "
+                     "before peers send to it");
+    return NULL;
+}
+
+gex_EP_t aq_route_endpoint_tagged(const aq_arrival_t *inner, aq_route_t route, aq_tag_t tag)
+{
+    const gex_EP_t ep = aq_endpoint_at(route.to);
+    const bool accepts = ep && ep->handlers && tag == (ep->identity ? AQ_TAG_RIGHT : AQ_TAG_NONE);
+    return accepts ? ep : aq_route_drop(inner, route, ep);
+}
+
+void aq_route_refuse(const aq_arrival_t *arrival, unsigned head)
+{
+    if (arrival->nargs < head || arrival->category > AQ_AM_LONG)
+        aq_fatal("a message of rank %u to a further endpoint is none: category %u, %u arguments",
+                 arrival->source, arrival->category, arrival->nargs);
+    const aq_route_t route = aq_route_unpack((uint32_t)arrival->args[0]);
+    if (route.from >= GASNET_MAXEPS || route.to >= GASNET_MAXEPS)
+        aq_fatal("a message of rank %u goes from endpoint %u to endpoint %u, and indices are below "
+                 "%d",
+                 arrival->source, route.from, route.to, GASNET_MAXEPS);
+    aq_fatal("a message from endpoint %u of rank %u has two routes", route.from, arrival->source);
+}
+
+aq_tag_t aq_route_read_tagged(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t *route)
+{
+    aq_route_read_behind(arrival, AQ_ROUTE_TAGGED_ARGS, inner, route);
+    const uint64_t tag = aq_join(arrival->args[1], arrival->args[2]);
+    const gex_EP_t ep = aq_endpoint_at(route->to);
+    const bool proven =
+        ep && ep->identity && aq_identity_proven(ep->identity, *route, arrival->source, tag);
+    return proven ? AQ_TAG_RIGHT : AQ_TAG_WRONG;
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "long_push.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../ground/arg64.h"
+#include "../ground/cookie.h"
+#include "../ground/fatal.h"
+#include "../progress/later.h"
+#include "../progress/progress.h"
+#include "../memory/segment.h"
+#include "../../other/base/minmax.h"
+
+// The message without its payload, as it travels.
+typedef struct pushed {
+    uint64_t dest, nbytes;
+    uint64_t number; // in the trace; 0: none
+    uint16_t from, to;
+    uint8_t handler, nargs, reply, zero;
+    int32_t args[AQ_HANDLER_MAX_ARGS];
+} pushed_t;
+
+typedef struct push {
+    aq_later_t later; // of a reply
+    uint32_t jobrank;
+    aq_route_t route;
+    bool tagged; // the sending endpoint has an identity
+    pushed_t message;
+    const char *payload;
+    size_t sent;        // bytes whose pieces were sent
+    atomic_uint pieces; // sent and not acknowledged
+    aq_cookie_t cookie;
+} push_t;
+
+static aq_cookies_t pushes; // by cookie
+static aq_lock_t cookies_lock;
+
+static void push_start(push_t *push, uint32_t jobrank, aq_route_t route, const aq_am_t *am,
+                       uint64_t number)
+{
+    *push = (push_t){.jobrank = jobrank,
+                     .route = route,
+                     .tagged = aq_route_tagged(route),
+                     .payload = am->payload,
+                     .message = {.dest = (uintptr_t)am->dest,
+                                 .nbytes = am->nbytes,
+                                 .number = number,
+                                 .from = route.from,
+                                 .to = route.to,
+                                 .handler = am->handler,
+                                 .nargs = am->nargs,
+                                 .reply = am->reply}};
+    if (am->nargs)
+        memcpy(push->message.args, am->args, am->nargs * sizeof *am->args);
+    aq_lock_take(&cookies_lock);
+    push->cookie = aq_cookies_add(&pushes, &(aq_pending_op_t){.context = push, .rank = jobrank});
+    aq_lock_drop(&cookies_lock);
+    if (!push->cookie)
+        aq_fatal("out of memory for a Long of %zu bytes to rank %u", am->nbytes, jobrank);
+}
+
+static void push_end(push_t *push)
+{
+    aq_pending_op_t op;
+    aq_lock_take(&cookies_lock);
+    (void)aq_cookies_take(&pushes, push->cookie, push->jobrank, &op);
+    aq_lock_drop(&cookies_lock);
+}
+
+// Returns false if IMMEDIATE and there is no room.
+static bool send_piece(push_t *push, const aq_am_t *am, gex_Flags_t flags)
+{
+    push->sent += am->nbytes; // before a handler can run
+    atomic_fetch_add_explicit(&push->pieces, 1, memory_order_relaxed);
+    if (aq_am_request(push->jobrank, am, flags) == 0)
+        return true;
+    push->sent -= am->nbytes;
+    atomic_fetch_sub_explicit(&push->pieces, 1, memory_order_relaxed);
+    return false;
+}
+
+static bool send_plain_piece(push_t *push, gex_Flags_t flags)
+{
+    const int32_t args[] = {aq_high(push->cookie), aq_low(push->cookie)};
+    const aq_conduit_t *conduit = aq_am_request_route(push->jobrank).conduit;
+    const size_t rest = push->message.nbytes - push->sent;
+    const aq_am_t am = {.args = args,
+                        .nargs = 2,
+                        .category = AQ_AM_LONG,
+                        .handler = AQ_HANDLER_LONG_PIECE,
+                        .payload = push->payload + push->sent,
+                        .nbytes = aq_min(rest, conduit->max_long_unmapped),
+                        .dest = (char *)(uintptr_t)push->message.dest + push->sent};
+    return send_piece(push, &am, flags);
+}
+
+static bool send_tagged_piece(push_t *push, gex_Flags_t flags)
+{
+    int32_t routed[AQ_AM_MAX_ARGS];
+    const uint64_t dest = push->message.dest + push->sent;
+    const size_t rest = push->message.nbytes - push->sent;
+    const int32_t args[] = {aq_high(dest), aq_low(dest), aq_high(push->cookie),
+                            aq_low(push->cookie)};
+    aq_am_t am = {.args = args,
+                  .nargs = 4,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_LONG_PIECE_TAGGED,
+                  .payload = push->payload + push->sent,
+                  .nbytes = aq_min(rest, aq_job.max_medium)};
+    aq_route_wrap(push->route, push->jobrank, &am, routed);
+    return send_piece(push, &am, flags);
+}
+
+static bool send_message(const push_t *push, gex_Flags_t flags)
+{
+    int32_t routed[AQ_AM_MAX_ARGS];
+    aq_am_t am = {.category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_LONG_PUSHED,
+                  .payload = &push->message,
+                  .nbytes = sizeof push->message};
+    if (push->tagged)
+        aq_route_wrap(push->route, push->jobrank, &am, routed);
+    return aq_am_request(push->jobrank, &am, flags) == 0;
+}
+
+// Sends what can be sent. Returns whether the message was sent.
+static bool push_advance(push_t *push, gex_Flags_t flags)
+{
+    while (push->sent < push->message.nbytes)
+        if (!(push->tagged ? send_tagged_piece(push, flags) : send_plain_piece(push, flags)))
+            return false;
+    return !atomic_load_explicit(&push->pieces, memory_order_acquire) && send_message(push, flags);
+}
+
+bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
+{
+    return aq_route_tagged(route) ||
+           (route.to && !am->dest_mapped &&
+            am->nbytes > aq_am_request_route(jobrank).conduit->max_long_unmapped);
+}
+
+static bool push_advance_all(void *push)
+{
+    return push_advance(push, 0);
+}
+
+void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am, uint64_t number)
+{
+    push_t push;
+    push_start(&push, jobrank, route, am, number);
+    aq_progress_wait_until(push_advance_all, &push, aq_wait_word(AQ_WAIT_ROOM, jobrank), NULL);
+    push_end(&push);
+}
+
+// ---- replies ----
+
+// This thread sends a reply. The polls of that send no others, which could go on without end.
+static _Thread_local bool in_reply;
+
+static bool reply_ready(aq_later_t *later)
+{
+    const push_t *push = (const push_t *)later;
+    return !in_reply && (push->sent < push->message.nbytes ||
+                         !atomic_load_explicit(&push->pieces, memory_order_acquire));
+}
+
+static bool reply_run(aq_later_t *later)
+{
+    push_t *push = (push_t *)later;
+    in_reply = true;
+    const bool sent = push_advance(push, GEX_FLAG_IMMEDIATE);
+    in_reply = false;
+    if (!sent)
+        return false;
+    push_end(push);
+    free(push);
+    return true;
+}
+
+void aq_long_push_reply(gex_Token_t token, const aq_am_t *am, uint64_t number)
+{
+    push_t *push = malloc(sizeof *push + am->nbytes);
+    if (!push)
+        aq_fatal("out of memory for a Long reply of %zu bytes to rank %u", am->nbytes,
+                 token->arrival->source);
+    push_start(push, token->arrival->source, aq_token_reply_route(token), am, number);
+    push->payload = memcpy(push + 1, am->payload, am->nbytes);
+    push->later = (aq_later_t){.ready = reply_ready, .run = reply_run};
+    token->replied = token->deferred = true;
+    aq_later_add(&push->later);
+}
+
+// ---- at the receiver, and acknowledgements ----
+
+// The conduit has checked that the payload goes into a segment before it wrote the payload.
+static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t high, int32_t low)
+{
+    (void)payload, (void)nbytes;
+    aq_am_answer(token, AQ_HANDLER_LONG_PIECE_DONE, 2, (const int32_t[]){high, low});
+}
+
+// Without the identity the piece is not written. The message that follows the pieces counts as
+// dropped.
+static void on_tagged_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t dest_high,
+                            int32_t dest_low, int32_t high, int32_t low)
+{
+    void *dest = aq_join_pointer(dest_high, dest_low);
+    if (token->tag == AQ_TAG_RIGHT) {
+        if (!aq_segment_admits(token->route.to, dest, nbytes))
+            aq_fatal("a Long of rank %u (%zu bytes to %p) is not inside a segment of this process",
+                     token->arrival->source, nbytes, dest);
+        memcpy(dest, payload, nbytes);
+    }
+    aq_am_answer(token, AQ_HANDLER_LONG_PIECE_DONE, 2, (const int32_t[]){high, low});
+}
+
+static void on_piece_done(gex_Token_t token, int32_t high, int32_t low)
+{
+    const uint32_t rank = token->arrival->source;
+    aq_lock_take(&cookies_lock);
+    const aq_pending_op_t *op = aq_cookies_find(&pushes, aq_join(high, low), rank);
+    push_t *push = op ? op->context : NULL;
+    const bool expected = push && atomic_load_explicit(&push->pieces, memory_order_relaxed);
+    if (expected)
+        atomic_fetch_sub_explicit(&push->pieces, 1, memory_order_release);
+    aq_lock_drop(&cookies_lock);
+    if (!expected)
+        aq_fatal("rank %u has acknowledged a piece of a Long that was not sent (cookie 0x%llx)",
+                 rank, (unsigned long long)aq_join(high, low));
+}
+
+static void check_pushed(gex_Token_t token, const pushed_t *message, gex_EP_Index_t to)
+{
+    const aq_arrival_t *arrival = token->arrival;
+    const void *dest = (void *)(uintptr_t)message->dest;
+    if (arrival->nbytes != sizeof *message || message->nargs > AQ_HANDLER_MAX_ARGS ||
+        message->handler < GEX_AM_INDEX_BASE || message->from >= GASNET_MAXEPS ||
+        message->to >= GASNET_MAXEPS ||
+        !(token->tag == AQ_TAG_RIGHT ? aq_segment_admits(to, dest, message->nbytes)
+                                     : aq_segment_holds(dest, message->nbytes)))
+        aq_fatal(
+            "rank %u announces a Long of %llu bytes at 0x%llx to handler %u with %u arguments, "
+            "which is none, or not inside of a segment",
+            arrival->source, (unsigned long long)message->nbytes, (unsigned long long)message->dest,
+            message->handler, message->nargs);
+}
+
+static aq_arrival_t pushed_arrival(const aq_arrival_t *carrier, const pushed_t *message)
+{
+    return (aq_arrival_t){.args = message->args,
+                          .payload = (void *)(uintptr_t)message->dest,
+                          .nbytes = message->nbytes,
+                          .path = carrier->path,
+                          .source = carrier->source,
+                          .category = AQ_AM_LONG,
+                          .handler = message->handler,
+                          .nargs = message->nargs,
+                          .reply = message->reply};
+}
+
+// A message with a tag has arrived with its route.
+static void on_pushed(gex_Token_t token, void *payload, size_t nbytes)
+{
+    pushed_t message = {0};
+    memcpy(&message, payload, aq_min(nbytes, sizeof message));
+    const aq_route_t named = {.from = message.from, .to = message.to};
+    const aq_route_t route = token->tag == AQ_TAG_NONE ? named : token->route;
+    const aq_arrival_t inner = pushed_arrival(token->arrival, &message);
+    if (token->tag != AQ_TAG_WRONG)
+        check_pushed(token, &message, route.to);
+    token->replied = aq_am_deliver_numbered(&inner, route, token->tag, message.number);
+}
+
+void aq_long_push_start(void)
+{
+    aq_endpoint_internal(AQ_HANDLER_LONG_PIECE, (gex_AM_Fn_t)on_piece,
+                         GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 2, "piece of a Long");
+    aq_endpoint_internal(AQ_HANDLER_LONG_PIECE_DONE, (gex_AM_Fn_t)on_piece_done,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, "piece of a Long, done");
+    aq_endpoint_internal(AQ_HANDLER_LONG_PUSHED, (gex_AM_Fn_t)on_pushed,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, "Long in pieces");
+    aq_endpoint_internal(AQ_HANDLER_LONG_PIECE_TAGGED, (gex_AM_Fn_t)on_tagged_piece,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "tagged piece of a Long");
+}

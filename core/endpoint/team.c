@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../ground/bounds.h"
+#include "../record/counters.h"
+#include "../ground/fatal.h"
+#include "../state/job.h"
+#include "shift_table.h"
+#include "../thread/thread.h"
+
+_Alignas(64) aq_team_t aq_team;
+
+static aq_team_t *teams; // all but the primordial one
+static aq_lock_t list_lock;
+static _Atomic uint64_t last_number; // reserved for a team
+
+const intptr_t *aq_team_unmapped(void)
+{
+    static intptr_t *table;
+    if (!table) {
+        table = aq_shift_table_new(aq_job.size);
+        if (!table)
+            aq_fatal("out of memory for the checks of %u ranks", aq_job.size);
+        for (uint32_t r = 0; r < aq_job.size; r++)
+            table[r] = AQ_UNMAPPED;
+    }
+    return table;
+}
+
+static const intptr_t *job_shifts(void)
+{
+    return aq_team_calls_always() ? aq_team_unmapped() : aq_job.shift;
+}
+
+// From an endpoint with an identity everything goes by messages, which prove it. Puts and gets to
+// further endpoints of other processes call the library, since their mappings come and go. Other
+// threads may put to ranks whose entries stay the same, and map the segments of ranks that have
+// just joined. The caller holds the lock.
+static void fill_shifts(aq_team_t *team)
+{
+    const intptr_t *from = team->ep->identity ? aq_team_unmapped() : job_shifts();
+    for (gex_Rank_t r = 0; r < team->head.size; r++) {
+        const gex_Rank_t jobrank = aq_team_jobrank(team, r);
+        const bool foreign = aq_team_route(team, r).to && jobrank != aq_job.rank;
+        const intptr_t shift =
+            foreign ? AQ_UNMAPPED : __atomic_load_n(&from[jobrank], __ATOMIC_RELAXED);
+        if (team->shifts[r] != shift)
+            team->shifts[r] = shift;
+    }
+}
+
+// The team of the ranks that have joined a running job together. Its first rank reserves the number
+// of the id, which is its first one, so that the others need not be told.
+static void start_joined(uint32_t first)
+{
+    const gex_Rank_t size = aq_job_present() - first;
+    gex_Rank_t *members = malloc(size * sizeof *members);
+    intptr_t *shifts = aq_shift_table_new(size);
+    if (!members || !shifts)
+        aq_fatal("out of memory for a team of %u ranks", size);
+    for (gex_Rank_t r = 0; r < size; r++)
+        members[r] = first + r;
+    if (aq_job.rank == first)
+        (void)aq_team_reserve_number();
+    aq_team.head = (struct gex_tm){aq_job.rank - first, size, shifts};
+    aq_team.members = members;
+    aq_team.shifts = shifts;
+    aq_team.id = aq_team_id(1, first);
+    fill_shifts(&aq_team);
+}
+
+void aq_team_start(gex_EP_t ep)
+{
+    aq_team.ep = ep;
+    if (aq_job.boot->first)
+        start_joined(aq_job.boot->first);
+    else
+        aq_team.head = (struct gex_tm){aq_job.rank, aq_job_present(), job_shifts()};
+    const bool is_fast = !aq_team.members && !aq_tracing.numbers;
+    aq_counts_fast_team(is_fast ? &aq_team.head : NULL);
+}
+
+// Returns NULL when memory is out.
+static void *array_copy(const void *array, size_t bytes)
+{
+    void *copy = malloc(bytes);
+    if (copy)
+        memcpy(copy, array, bytes);
+    return copy;
+}
+
+aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t size,
+                       const gex_Rank_t *members, const gex_EP_Index_t *endpoints,
+                       gex_Flags_t flags)
+{
+    aq_team_t *team = calloc(1, sizeof *team);
+    gex_Rank_t *copy = array_copy(members, size * sizeof *copy);
+    gex_EP_Index_t *eps = endpoints ? array_copy(endpoints, size * sizeof *eps) : NULL;
+    intptr_t *shifts = aq_shift_table_new(size);
+    if (!team || !copy || (endpoints && !eps) || !shifts) {
+        aq_log_error("out of memory for a team of %u ranks", size);
+        free(team);
+        free(copy);
+        free(eps);
+        aq_shift_table_free(shifts);
+        return NULL;
+    }
+    *team = (aq_team_t){.head = {rank, size, shifts},
+                        .ep = ep,
+                        .route.from = ep->index,
+                        .flags = flags,
+                        .members = copy,
+                        .endpoints = eps,
+                        .id = id,
+                        .shifts = shifts};
+    aq_lock_take(&list_lock);
+    fill_shifts(team);
+    team->next = teams;
+    teams = team;
+    aq_lock_drop(&list_lock);
+    return team;
+}
+
+void aq_team_hide(aq_team_t *team)
+{
+    aq_lock_take(&list_lock);
+    aq_team_t **at = &teams;
+    while (*at && *at != team)
+        at = &(*at)->next;
+    if (*at)
+        *at = team->next;
+    aq_lock_drop(&list_lock);
+}
+
+void aq_team_free(aq_team_t *team)
+{
+    aq_team_hide(team);
+    free((void *)(uintptr_t)team->members);
+    free((void *)(uintptr_t)team->endpoints);
+    aq_shift_table_free(team->shifts);
+    free(team);
+}
+
+aq_team_t *aq_team_find(uint64_t id)
+{
+    if (id == aq_team.id)
+        return &aq_team;
+    aq_lock_take(&list_lock);
+    aq_team_t *team = teams;
+    while (team && team->id != id)
+        team = team->next;
+    aq_lock_drop(&list_lock);
+    return team;
+}
+
+bool aq_team_has_endpoint(gex_EP_Index_t ep)
+{
+    aq_lock_take(&list_lock);
+    const aq_team_t *team = teams;
+    while (team && team->ep->index != ep)
+        team = team->next;
+    aq_lock_drop(&list_lock);
+    return team;
+}
+
+uint64_t aq_team_reserve_number(void)
+{
+    return atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
+}
+
+uint64_t aq_team_id(uint64_t number, gex_Rank_t jobrank)
+{
+    return number * aq_job.size + jobrank;
+}
+
+void aq_team_map(uint32_t jobrank, intptr_t shift)
+{
+    aq_lock_take(&list_lock);
+    aq_job.shift[jobrank] = shift;
+    aq_lock_drop(&list_lock);
+}
+
+void aq_team_refresh(void)
+{
+    aq_lock_take(&list_lock);
+    if (aq_team.shifts)
+        fill_shifts(&aq_team);
+    for (aq_team_t *team = teams; team; team = team->next)
+        fill_shifts(team);
+    aq_lock_drop(&list_lock);
+}
+
+// ---- pairs ----
+
+// The pairs of an endpoint, by the index of the remote endpoint.
+typedef struct pairs {
+    _Atomic(aq_team_t *) with[GASNET_MAXEPS];
+} pairs_t;
+
+// By the index of the local endpoint. Tables and pairs are made on first use, under list_lock, are
+// read without a lock, and are never freed: those of an endpoint that ends go to the next endpoint
+// with its index.
+static _Atomic(pairs_t *) pairs_of[GASNET_MAXEPS];
+
+static void *pair_memory(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    if (!memory)
+        aq_fatal("gex_TM_Pair: out of memory (%zu bytes)", count * size);
+    return memory;
+}
+
+// The shifts of pairs with a further endpoint. While no neighbour's segment is mapped, all indices
+// share a table, in which only the memory of this process is mapped. With the lock held.
+static const intptr_t *further_shifts(gex_EP_Index_t remote_ep)
+{
+    static intptr_t *shifts;
+    if (aq_team_calls_always())
+        return aq_team_unmapped();
+    const intptr_t *own =
+        atomic_load_explicit(&aq_segment_map_shifts[remote_ep], memory_order_acquire);
+    if (own)
+        return own;
+    if (!shifts) {
+        shifts = aq_shift_table_new(aq_job.size);
+        if (!shifts)
+            aq_fatal("gex_TM_Pair: out of memory for the shifts of %u ranks", aq_job.size);
+        for (gex_Rank_t r = 0; r < aq_job.size; r++)
+            shifts[r] = AQ_UNMAPPED;
+        shifts[aq_job.rank] = 0;
+    }
+    return shifts;
+}
+
+// The members of pairs whose messages need a route: every rank, in order. With the lock held.
+static const gex_Rank_t *all_members(void)
+{
+    static gex_Rank_t *all;
+    if (!all) {
+        all = pair_memory(aq_job.size, sizeof *all);
+        for (gex_Rank_t r = 0; r < aq_job.size; r++)
+            all[r] = r;
+    }
+    return all;
+}
+
+// From an endpoint with an identity everything goes by messages, which prove it. With the lock
+// held.
+static const intptr_t *pair_shifts(gex_EP_t ep, gex_EP_Index_t remote_ep)
+{
+    if (ep->identity)
+        return aq_team_unmapped();
+    return remote_ep ? further_shifts(remote_ep) : job_shifts();
+}
+
+// With the lock held.
+static aq_team_t *pair_new(gex_EP_t ep, gex_EP_Index_t remote_ep)
+{
+    aq_team_t *pair = pair_memory(1, sizeof *pair);
+    pair->head = (struct gex_tm){aq_job.rank, aq_job.size, pair_shifts(ep, remote_ep)};
+    pair->ep = ep;
+    pair->pair = true;
+    pair->route = (aq_route_t){.from = ep->index, .to = remote_ep};
+    pair->members = aq_route_needed(pair->route) ? all_members() : NULL;
+    return pair;
+}
+
+// Returns NULL if the endpoint has no such pair yet.
+static aq_team_t *pair_find(gex_EP_t ep, gex_EP_Index_t remote_ep)
+{
+    pairs_t *pairs = atomic_load_explicit(&pairs_of[ep->index], memory_order_acquire);
+    aq_team_t *pair =
+        pairs ? atomic_load_explicit(&pairs->with[remote_ep], memory_order_acquire) : NULL;
+    return pair && __atomic_load_n(&pair->ep, __ATOMIC_ACQUIRE) == ep ? pair : NULL;
+}
+
+// Gives the pair of an endpoint that has ended to its successor. Threads look the pair up without
+// the lock meanwhile, so that the endpoint is written last. With the lock held.
+static void pair_hand_on(aq_team_t *pair, gex_EP_t ep)
+{
+    __atomic_store_n(&pair->head.peer_shift, pair_shifts(ep, pair->route.to), __ATOMIC_RELAXED);
+    __atomic_store_n(&pair->ep, ep, __ATOMIC_RELEASE);
+}
+
+// Makes the pair unless another thread has just made it.
+static aq_team_t *pair_add(gex_EP_t ep, gex_EP_Index_t remote_ep)
+{
+    aq_lock_take(&list_lock);
+    if (!atomic_load_explicit(&pairs_of[ep->index], memory_order_relaxed))
+        atomic_store_explicit(&pairs_of[ep->index], pair_memory(1, sizeof(pairs_t)),
+                              memory_order_release);
+    _Atomic(aq_team_t *) *place = &pairs_of[ep->index]->with[remote_ep];
+    aq_team_t *pair = atomic_load_explicit(place, memory_order_relaxed);
+    if (!pair) {
+        pair = pair_new(ep, remote_ep);
+        atomic_store_explicit(place, pair, memory_order_release);
+    } else if (pair->ep != ep) {
+        pair_hand_on(pair, ep);
+    }
+    aq_lock_drop(&list_lock);
+    return pair;
+}
+
+// Other threads may use these pairs for other ranks meanwhile: both tables are right for those.
+void aq_team_refresh_pairs(gex_EP_Index_t remote_ep)
+{
+    aq_lock_take(&list_lock);
+    for (unsigned i = 0; i < GASNET_MAXEPS; i++) {
+        pairs_t *pairs = atomic_load_explicit(&pairs_of[i], memory_order_relaxed);
+        aq_team_t *pair = pairs ? pairs->with[remote_ep] : NULL;
+        if (pair && pair->ep)
+            __atomic_store_n(&pair->head.peer_shift, pair_shifts(pair->ep, remote_ep),
+                             __ATOMIC_RELEASE);
+    }
+    aq_lock_drop(&list_lock);
+}
+
+void aq_team_forget_pairs(gex_EP_Index_t ep)
+{
+    aq_lock_take(&list_lock);
+    for (unsigned i = 0; pairs_of[ep] && i < GASNET_MAXEPS; i++)
+        if (pairs_of[ep]->with[i])
+            __atomic_store_n(&pairs_of[ep]->with[i]->ep, NULL, __ATOMIC_RELAXED);
+    aq_lock_drop(&list_lock);
+}
+
+// The same arguments give the same handle, so that clients can compare handles and need not free
+// them. An endpoint that was destroyed may have left pairs for a later one in its place, which may
+// have an identity where the earlier one had none.
+gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
+{
+    AQ_CHECK(remote_ep_index < GASNET_MAXEPS,
+             "gex_TM_Pair: endpoint index %u is not below GASNET_MAXEPS (%d)", remote_ep_index,
+             GASNET_MAXEPS);
+    if (remote_ep_index >= GASNET_MAXEPS)
+        return GEX_TM_INVALID;
+    aq_team_t *pair = pair_find(local_ep, remote_ep_index);
+    return pair ? &pair->head : &pair_add(local_ep, remote_ep_index)->head;
+}
+
+// ---- queries ----
+
+gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
+{
+    aq_job_need("gex_TM_QueryClient");
+    return aq_team_of(tm)->ep->client;
+}
+
+gex_EP_t gex_TM_QueryEP(gex_TM_t tm)
+{
+    aq_job_need("gex_TM_QueryEP");
+    return aq_team_of(tm)->ep;
+}
+
+gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
+{
+    aq_job_need("gex_TM_QueryFlags");
+    return aq_team_of(tm)->flags;
+}
+
+void gex_TM_SetCData(gex_TM_t tm, const void *val)
+{
+    aq_job_need("gex_TM_SetCData");
+    aq_team_of(tm)->cdata = (void *)(uintptr_t)val;
+}
+
+void *gex_TM_QueryCData(gex_TM_t tm)
+{
+    aq_job_need("gex_TM_QueryCData");
+    return aq_team_of(tm)->cdata;
+}
+
+gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
+{
+    aq_job_need("gex_TM_TranslateRankToJobrank");
+    aq_bounds_rank("gex_TM_TranslateRankToJobrank", "rank", rank, tm->size);
+    return aq_tm_jobrank(tm, rank);
+}
+
+// A linear search: the call is rare, and an index would double the memory of each team.
+gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
+{
+    aq_job_need("gex_TM_TranslateJobrankToRank");
+    const aq_team_t *team = aq_team_of(tm);
+    if (!team->members || team->pair)
+        return jobrank < tm->size ? jobrank : GEX_RANK_INVALID;
+    for (gex_Rank_t r = 0; r < tm->size; r++)
+        if (team->members[r] == jobrank)
+            return r;
+    return GEX_RANK_INVALID;
+}
+
+gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
+{
+    aq_job_need("gex_TM_TranslateRankToEP");
+    (void)flags;
+    aq_bounds_rank("gex_TM_TranslateRankToEP", "rank", rank, tm->size);
+    return (gex_EP_Location_t){aq_tm_jobrank(tm, rank), aq_team_route(aq_team_of(tm), rank).to};
+}

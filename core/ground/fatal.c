@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fatal.h"
+
+#include <execinfo.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../other/tools/debug_aids.h"
+#include "../../other/base/settings/settings.h"
+
+static void (*end_job)(int code);
+
+void aq_fatal_end_job_with(void (*end)(int code))
+{
+    end_job = end;
+}
+
+void aq_fatal(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    aq_fatal_message(fmt, args);
+}
+
+void aq_fatal_message(const char *fmt, va_list args)
+{
+    char text[2048];
+    vsnprintf(text, sizeof text, fmt, args);
+    aq_log_error("fatal: %s", text);
+    aq_debug_on_fault();
+    fflush(NULL);
+    if (end_job)
+        end_job(1);
+    _exit(1);
+}

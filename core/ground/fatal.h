@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Faults that end the whole job, with a message and without leaving processes behind.
+#ifndef AQ_FATAL_H
+#define AQ_FATAL_H
+
+#include "../../other/base/log/log.h"
+
+// Logs one sentence, with a backtrace if GASNET_BACKTRACE is set, and ends the job with exit code
+// 1. Any thread; does not return.
+void aq_fatal(const char *fmt, ...) AQ_PRINTF(1, 2) __attribute__((noreturn, cold));
+void aq_fatal_message(const char *fmt, va_list args) AQ_PRINTF(1, 0)
+    __attribute__((noreturn, cold));
+
+// Sets the function that aq_fatal calls to end the other ranks. Before this call aq_fatal ends this
+// process only.
+void aq_fatal_end_job_with(void (*end)(int code));
+
+// Checks arguments of the client, in debug builds only (configure --enable-debug). Other builds
+// compile the condition, but do not evaluate it. This is a macro because the arguments of the
+// message must not be evaluated unless the check fails.
+#ifdef AQ_DEBUG
+#define AQ_CHECKS 1
+#else
+#define AQ_CHECKS 0
+#endif
+#define AQ_CHECK(condition, ...)                                                                   \
+    do {                                                                                           \
+        if (AQ_CHECKS && __builtin_expect(!(condition), 0))                                        \
+            aq_fatal(__VA_ARGS__);                                                                 \
+    } while (0)
+
+#endif

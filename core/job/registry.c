@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "registry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../other/base/modules/host.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/modules/modules.h"
+#include "../../other/base/settings/profile.h"
+
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+// The conduits that configure has selected to be built in.
+#define DECLARED(conduit) extern const aq_conduit_ops_t aq_##conduit##_conduit;
+#define ADDRESS(conduit) &aq_##conduit##_conduit,
+#define NAME(conduit) " " #conduit
+AQ_EACH_CONDUIT(DECLARED)
+static const aq_conduit_ops_t *const built_in[] = {AQ_EACH_CONDUIT(ADDRESS)};
+enum { BUILT_IN = sizeof built_in / sizeof built_in[0] };
+
+static const aq_conduit_ops_t *find_built_in(const char *name)
+{
+    for (unsigned i = 0; i < BUILT_IN; i++)
+        if (strcmp(built_in[i]->name, name) == 0)
+            return built_in[i];
+    return NULL;
+}
+
+typedef struct contract_version {
+    uint32_t major, minor;
+} contract_version_t;
+
+static contract_version_t version_of_abi(uint32_t abi)
+{
+    return abi < AQ_CONDUIT_MAJOR
+               ? (contract_version_t){1, abi}
+               : (contract_version_t){abi / AQ_CONDUIT_MAJOR, abi % AQ_CONDUIT_MAJOR};
+}
+
+static void explain_abi(const char *path, uint32_t abi, char *why, size_t why_size)
+{
+    const contract_version_t module = version_of_abi(abi), ours = version_of_abi(AQ_CONDUIT_ABI);
+    snprintf(why, why_size,
+             "%s was built for version %u.%u of the conduit contract, and this library needs "
+             "version %u.%u: install the module that belongs to this library",
+             path, module.major, module.minor, ours.major, ours.minor);
+}
+
+// Gives the library's services to a module, and adds the settings of the module. If this fails,
+// returns false with the reason in why.
+static bool module_welcome(const aq_conduit_ops_t *ops, const char *path, char *why,
+                           size_t why_size)
+{
+    const aq_host_t **host =
+        (const aq_host_t **)(uintptr_t)aq_module_open(path, AQ_MODULE_HOST_SYMBOL, why, why_size);
+    if (host != NULL)
+        *host = &aq_host;
+    return ops->profile == NULL || aq_profile_add(ops->profile, why, why_size) == AQ_OK;
+}
+
+// A module is a shared object that exports its table under AQ_CONDUIT_MODULE_SYMBOL.
+static const aq_conduit_ops_t *open_module(const char *path, char *why, size_t why_size)
+{
+    const aq_conduit_ops_t *ops = aq_module_open(path, AQ_CONDUIT_MODULE_SYMBOL, why, why_size);
+    if (ops && ops->abi == AQ_CONDUIT_ABI)
+        return module_welcome(ops, path, why, why_size) ? ops : NULL;
+    if (ops)
+        explain_abi(path, ops->abi, why, why_size);
+    else if (*why == '\0')
+        snprintf(why, why_size,
+                 "%s is no conduit, because it does not export " AQ_CONDUIT_MODULE_SYMBOL
+                 ": replace or remove it",
+                 path);
+    return NULL;
+}
+
+static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t why_size)
+{
+    char path[1024];
+    if (aq_module_find_conduit(name, path, sizeof path))
+        return open_module(path, why, why_size);
+    snprintf(why, why_size,
+             "this installation has no conduit '%s' (built in:%s; no module in %s); choose one "
+             "that gasnet_info lists",
+             name, AQ_EACH_CONDUIT(NAME), aq_module_folder());
+    return NULL;
+}
+
+// A conduit for ranks that share memory provides their segments and the scratch of their barriers,
+// and lets a thread sleep until a message arrives.
+static bool serves_host(const aq_conduit_ops_t *ops)
+{
+    return ops->share_segments && ops->shared_scratch && ops->arm;
+}
+
+// Checks that a table has the mandatory operations, and optional ones in complete sets.
+static bool is_complete(const aq_conduit_ops_t *ops)
+{
+    bool all = ops->name && ops->usable && ops->open && ops->describe && ops->match &&
+               ops->connect && ops->send && ops->poll && ops->close &&
+               ops->description_bytes <= AQ_DESCRIPTION_BYTES;
+    bool prepare = !ops->prepare == !ops->commit && !ops->prepare == !ops->cancel;
+    bool sleep = !ops->arm == !ops->sleep && !ops->arm == !ops->disarm;
+    return all && prepare && sleep && (!aq_profile_find(ops->name)->one_host || serves_host(ops));
+}
+
+const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size)
+{
+    const aq_conduit_ops_t *ops = find_built_in(name);
+    if (!ops)
+        ops = find_module(name, why, why_size);
+    if (!ops || is_complete(ops))
+        return ops;
+    snprintf(why, why_size,
+             "its table lacks a mandatory operation, or has one of a set without the others "
+             "(core/conduit.h): the conduit is to be mended");
+    return NULL;
+}
+
+// ---- reports ----
+
+typedef struct name_list {
+    char (*names)[AQ_MODULE_NAME_MAX];
+    size_t count, max;
+} name_list_t;
+
+static void add_name(void *arg, const char *name)
+{
+    name_list_t *list = arg;
+    for (size_t i = 0; i < list->count && i < list->max; i++)
+        if (strcmp(list->names[i], name) == 0)
+            return;
+    if (list->count < list->max)
+        snprintf(list->names[list->count], sizeof list->names[0], "%s", name);
+    list->count++;
+}
+
+// All names: the known conduits, then those of modules. At most max are written.
+static size_t list_names(char (*names)[AQ_MODULE_NAME_MAX], size_t max)
+{
+    name_list_t list = {names, 0, max};
+    for (size_t i = 0; i < aq_profile_count(); i++)
+        add_name(&list, aq_profile_at(i)->name);
+    aq_module_each("conduit", add_name, &list);
+    return list.count;
+}
+
+enum { NAMES_MAX = 64 };
+
+size_t aq_registry_report(aq_conduit_report_t *out, size_t max)
+{
+    char names[NAMES_MAX][AQ_MODULE_NAME_MAX];
+    const size_t known = aq_min(list_names(names, NAMES_MAX), NAMES_MAX);
+    for (size_t i = 0; i < known && i < max; i++) {
+        aq_conduit_report_t *row = &out[i];
+        *row = (aq_conduit_report_t){.ops = NULL};
+        memcpy(row->name, names[i], sizeof row->name);
+        row->ops = aq_registry_find(row->name, row->why, sizeof row->why);
+        row->usable = row->ops && row->ops->usable(row->why, sizeof row->why);
+    }
+    return known;
+}
+
+void aq_registry_open_modules(void)
+{
+    char names[NAMES_MAX][AQ_MODULE_NAME_MAX], why[512];
+    const size_t known = aq_profile_count(), all = aq_min(list_names(names, NAMES_MAX), NAMES_MAX);
+    for (size_t i = known; i < all; i++)
+        (void)aq_registry_find(names[i], why, sizeof why);
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "reserved.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../../other/base/log/log.h"
+#include "address_range.h"
+#include "../aqueduct.h"
+#include "../endpoint/endpoint.h"
+#include "../state/job.h"
+#include "reserved_map.h"
+#include "segment.h"
+#include "../endpoint/team.h"
+
+enum { PAGE = GASNET_PAGESIZE, WORD = 64 };
+
+aq_reserved_t aq_reserved;
+
+static aq_lock_t change_lock; // for changes of the table, together with the mapping
+
+static int refuse(int error, const char *sentence)
+{
+    if (gex_System_GetVerboseErrors())
+        aq_log_error("%s", sentence);
+    return error;
+}
+
+// ---- the table of pages ----
+
+// A run of pages of the segment.
+typedef struct run {
+    uint64_t first, end;
+} run_t;
+
+static run_t run_of(uintptr_t addr, size_t nbytes)
+{
+    const uintptr_t offset = addr - aq_reserved.addr;
+    return (run_t){offset / PAGE, (offset + nbytes + PAGE - 1) / PAGE};
+}
+
+// The bits of the run that are in the word of page `at`, which is in the run.
+static uint64_t run_mask(run_t run, uint64_t at)
+{
+    const uint64_t word = at / WORD * WORD;
+    const uint64_t low = at - word;
+    const uint64_t high = run.end < word + WORD ? run.end - word : WORD;
+    return (UINT64_MAX >> (WORD - (high - low))) << low;
+}
+
+static uint64_t word_after(uint64_t at)
+{
+    return (at / WORD + 1) * WORD;
+}
+
+// The first page of the run that is allocated, or is not; run.end if there is none.
+static uint64_t run_find(run_t run, bool allocated)
+{
+    for (uint64_t at = run.first; at < run.end; at = word_after(at)) {
+        uint64_t bits = atomic_load_explicit(&aq_reserved.pages[at / WORD], memory_order_acquire);
+        bits = (allocated ? bits : ~bits) & run_mask(run, at);
+        if (bits)
+            return at / WORD * WORD + (unsigned)__builtin_ctzll(bits);
+    }
+    return run.end;
+}
+
+static void run_mark(run_t run, bool allocated)
+{
+    for (uint64_t at = run.first; at < run.end; at = word_after(at)) {
+        const uint64_t mask = run_mask(run, at);
+        if (allocated)
+            atomic_fetch_or_explicit(&aq_reserved.pages[at / WORD], mask, memory_order_release);
+        else
+            atomic_fetch_and_explicit(&aq_reserved.pages[at / WORD], ~mask, memory_order_relaxed);
+    }
+}
+
+// Bytes that are partly outside of the reserved segment are inside of no segment; the caller has
+// checked that.
+bool aq_reserved_is_allocated(const void *addr, size_t nbytes)
+{
+    const uintptr_t offset = (uintptr_t)addr - aq_reserved.addr;
+    if (nbytes == 0 || offset >= aq_reserved.size)
+        return true;
+    const run_t run = run_of((uintptr_t)addr, nbytes);
+    return run_find(run, false) == run.end;
+}
+
+// ---- attach ----
+
+static size_t table_bytes(uintptr_t size)
+{
+    const size_t words = (size / PAGE + WORD - 1) / WORD;
+    return (words * sizeof(uint64_t) + PAGE - 1) / PAGE * PAGE;
+}
+
+// The table takes memory only for pages that are allocated, and their neighbours. Returns NULL if
+// there is no room.
+static _Atomic uint64_t *table_map(uintptr_t size)
+{
+    void *table = mmap(NULL, table_bytes(size), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return table == MAP_FAILED ? NULL : table;
+}
+
+// Checks the sizes of all ranks, which gives the same answer at each of them.
+static int check_sizes(const uintptr_t *sizes, char *why, size_t why_size)
+{
+    for (uint32_t r = 0; r < aq_job.size; r++) {
+        if (sizes[r] != sizes[0]) {
+            snprintf(why, why_size,
+                     "rank %u asks for %lu bytes and rank 0 for %lu; the size has to be the same",
+                     r, sizes[r], sizes[0]);
+            return GASNET_ERR_BAD_ARG;
+        }
+        if (!sizes[r] || sizes[r] % PAGE || sizes[r] >= AQ_ADDRESS_SPACE) {
+            snprintf(why, why_size,
+                     "rank %u asks for %lu bytes; the size has to be a multiple of "
+                     "GASNET_PAGESIZE (%d), not 0, and smaller than the address space of a process "
+                     "(%lu)",
+                     r, sizes[r], PAGE, AQ_ADDRESS_SPACE);
+            return GASNET_ERR_BAD_ARG;
+        }
+    }
+    return GASNET_OK;
+}
+
+// Reserves the range and maps the table, at all ranks or at none.
+static aq_status_t reserve_range(uintptr_t size, char *why, size_t why_size)
+{
+    void *base;
+    _Atomic uint64_t *table = table_map(size);
+    aq_status_t status =
+        aq_range_agree(aq_job.boot, table ? size : AQ_RANGE_IMPOSSIBLE, &base, why, why_size);
+    if (status == AQ_OK)
+        aq_reserved = (aq_reserved_t){(uintptr_t)base, size, table};
+    else if (table)
+        munmap((void *)table, table_bytes(size));
+    return status;
+}
+
+static int reserve_segment(uintptr_t size)
+{
+    char why[256] = "", sentence[384];
+    aq_status_t status =
+        aq_job.boot->ops->exchange(aq_job.boot, &size, sizeof size, aq_job.segment_size);
+    int result = GASNET_ERR_RESOURCE;
+    if (status == AQ_OK)
+        result = check_sizes(aq_job.segment_size, why, sizeof why);
+    if (status == AQ_OK && result == GASNET_OK) {
+        status = reserve_range(size, why, sizeof why);
+        result = status == AQ_OK ? GASNET_OK : GASNET_ERR_RESOURCE;
+    }
+    if (result == GASNET_OK)
+        return GASNET_OK;
+    memset(aq_job.segment_size, 0, aq_job.size * sizeof *aq_job.segment_size);
+    snprintf(sentence, sizeof sentence, "gasnetx_Segment_AttachReserved: %s", why);
+    return *why ? refuse(result, sentence) : result;
+}
+
+int gasnetx_Segment_AttachReserved(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size,
+                                   gex_Flags_t flags)
+{
+    aq_job_need("gasnetx_Segment_AttachReserved");
+    char sentence[128];
+    gex_EP_t ep = gex_TM_QueryEP(tm);
+    snprintf(sentence, sizeof sentence,
+             "gasnetx_Segment_AttachReserved: flags are 0x%x and have to be 0", flags);
+    if (flags)
+        return refuse(GASNET_ERR_BAD_ARG, sentence);
+    if (ep != &aq_endpoint || ep->segment || aq_job.env.segment_mode == AQ_SEGMENT_EVERYTHING)
+        return refuse(GASNET_ERR_RESOURCE,
+                      "gasnetx_Segment_AttachReserved: the primordial endpoint has a segment "
+                      "already; a process attaches one segment, with one of the calls");
+    if (aq_job.grows)
+        return refuse(GASNET_ERR_RESOURCE,
+                      "gasnetx_Segment_AttachReserved: ranks that join later (--reserve) could not "
+                      "reserve the same addresses; use gex_Segment_Attach");
+    int result = reserve_segment(size);
+    aq_job_exit_if_ended();
+    if (result != GASNET_OK)
+        return result;
+    if (aq_reserved_map_share((void *)aq_reserved.addr, size) != AQ_OK) {
+        aq_job_exit_if_ended();
+        return GASNET_ERR_RESOURCE;
+    }
+    return aq_segment_attach_reserved(segment_p, ep, (void *)aq_reserved.addr, size);
+}
+
+// ---- allocate and free ----
+
+typedef struct change {
+    const char *call;
+    uintptr_t addr, size;
+} change_t;
+
+static int check_change(const change_t *change, gex_Segment_t segment)
+{
+    char why[256] = "", sentence[384];
+    const uintptr_t offset = change->addr - aq_reserved.addr;
+    if (!segment || !segment->reserved)
+        snprintf(why, sizeof why, "the segment is not of gasnetx_Segment_AttachReserved");
+    else if (!change->size || change->size % PAGE || change->addr % PAGE)
+        snprintf(why, sizeof why, "%lu bytes at %p are no whole pages (GASNET_PAGESIZE is %d)",
+                 change->size, (void *)change->addr, PAGE);
+    else if (offset >= aq_reserved.size || change->size > aq_reserved.size - offset)
+        snprintf(why, sizeof why,
+                 "%lu bytes at %p are not inside the reserved segment of rank %u (%p to %p, %lu "
+                 "bytes)",
+                 change->size, (void *)change->addr, aq_job.rank, (void *)aq_reserved.addr,
+                 (void *)(aq_reserved.addr + aq_reserved.size), aq_reserved.size);
+    if (!*why)
+        return GASNET_OK;
+    snprintf(sentence, sizeof sentence, "%s: %s", change->call, why);
+    return refuse(GASNET_ERR_BAD_ARG, sentence);
+}
+
+static int refuse_page(const change_t *change, uint64_t page, const char *what)
+{
+    char sentence[256];
+    snprintf(sentence, sizeof sentence, "%s: rank %u has %s the page at %p, one of %lu bytes at %p",
+             change->call, aq_job.rank, what, (void *)(aq_reserved.addr + page * PAGE),
+             change->size, (void *)change->addr);
+    return refuse(GASNET_ERR_BAD_ARG, sentence);
+}
+
+static int refuse_mapping(const change_t *change, int error)
+{
+    char sentence[384];
+    snprintf(sentence, sizeof sentence,
+             "%s: the kernel refuses rank %u %lu bytes at %p (%s); the number of allocated parts "
+             "is limited by the number of mappings of a process: raise it (sysctl "
+             "vm.max_map_count), allocate fewer and larger parts, or free memory",
+             change->call, aq_job.rank, change->size, (void *)change->addr, strerror(error));
+    return refuse(GASNET_ERR_RESOURCE, sentence);
+}
+
+static size_t offset_of(const change_t *change)
+{
+    return change->addr - aq_reserved.addr;
+}
+
+// Return 0 or errno. Without a file, a new mapping in place of the old one gives back the memory,
+// and never leaves a moment in which another thread could map something there.
+static int pages_open(const change_t *change)
+{
+    void *addr = (void *)change->addr;
+    if (aq_reserved_file >= 0)
+        return aq_reserved_map_allocate(addr, change->size, offset_of(change));
+    return mprotect(addr, change->size, PROT_READ | PROT_WRITE) == 0 ? 0 : errno;
+}
+
+static int pages_close(const change_t *change)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    void *addr = (void *)change->addr;
+    if (aq_reserved_file >= 0)
+        return aq_reserved_map_free(addr, change->size, offset_of(change));
+    return mmap(addr, change->size, PROT_NONE, flags, -1, 0) != MAP_FAILED ? 0 : errno;
+}
+
+// With the lock held.
+static int allocate(const change_t *change)
+{
+    const run_t run = run_of(change->addr, change->size);
+    const uint64_t taken = run_find(run, true);
+    if (taken != run.end)
+        return refuse_page(change, taken, "already allocated");
+    const int error = pages_open(change);
+    if (error)
+        return refuse_mapping(change, error);
+    run_mark(run, true);
+    return GASNET_OK;
+}
+
+// With the lock held.
+static int give_back(const change_t *change)
+{
+    const run_t run = run_of(change->addr, change->size);
+    const uint64_t missing = run_find(run, false);
+    if (missing != run.end)
+        return refuse_page(change, missing, "not allocated");
+    run_mark(run, false);
+    const int error = pages_close(change);
+    if (!error)
+        return GASNET_OK;
+    run_mark(run, true);
+    return refuse_mapping(change, error);
+}
+
+static int change_run(const change_t *change, gex_Segment_t segment,
+                      int (*apply)(const change_t *change))
+{
+    aq_job_need(change->call);
+    int result = check_change(change, segment);
+    if (result != GASNET_OK)
+        return result;
+    aq_lock_take(&change_lock);
+    result = apply(change);
+    aq_lock_drop(&change_lock);
+    return result;
+}
+
+int gasnetx_Segment_Allocate(gex_Segment_t segment, void *addr, uintptr_t size)
+{
+    const change_t change = {"gasnetx_Segment_Allocate", (uintptr_t)addr, size};
+    return change_run(&change, segment, allocate);
+}
+
+int gasnetx_Segment_Free(gex_Segment_t segment, void *addr, uintptr_t size)
+{
+    const change_t change = {"gasnetx_Segment_Free", (uintptr_t)addr, size};
+    return change_run(&change, segment, give_back);
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "attendant.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../other/base/clock.h"
+#include "../../other/base/log/log.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/system/quiet_thread.h"
+#include "../../other/base/settings/settings.h"
+#include "../state/job.h"
+#include "../ground/lock.h"
+#include "progress.h"
+#include "wake_fd.h"
+#include "../endpoint/window.h"
+
+enum {
+    // The sleep has a limit because a polling thread of the client may stop before it has handled
+    // all messages, without waking a thread that serves.
+    SERVE_NS = 10000000,
+    // A sleep that arrivals may not end is so many times shorter, and at most so long.
+    NAPS = 20,
+    NAP_NS = 2500000,
+};
+
+typedef struct attendant {
+    unsigned index; // of its conduit
+    uint32_t armed; // what the conduit's arm has returned for the client
+    unsigned order; // the last one that it has followed
+    bool asleep;    // for the client
+    bool retired;
+} attendant_t;
+
+// Under the lock, but for the flags that attendants read while they serve.
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    attendant_t all[AQ_MAX_CONDUITS];
+    unsigned count;   // of attendants
+    unsigned running; // of these: not retired
+    unsigned active;  // of these: serve
+    unsigned armed;   // threads of the client
+    unsigned orders;  // grows when the attendants are to sleep in their conduits once
+    uint64_t limit_ns;
+    pid_t owner;
+    atomic_bool serving, ending;
+} crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static _Thread_local attendant_t *self;
+
+static aq_conduit_t *conduit_of(const attendant_t *attendant)
+{
+    return aq_job.conduits[attendant->index];
+}
+
+static uint32_t conduit_arm(aq_conduit_t *conduit)
+{
+    return conduit->ops->arm ? conduit->ops->arm(conduit) : 0;
+}
+
+static void conduit_disarm(aq_conduit_t *conduit)
+{
+    if (conduit->ops->disarm)
+        conduit->ops->disarm(conduit);
+}
+
+// Conduits that cannot be slept in beside the client, or end no sleep, are polled at intervals; so
+// are windows, whose arrivals end no sleep.
+static void conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
+{
+    const aq_conduit_ops_t *ops = conduit->ops;
+    const uint64_t nap_ns = aq_min(limit_ns / NAPS, NAP_NS);
+    if (!ops->sleep || !ops->wake || !(aq_threads || ops->sleeps_beside))
+        aq_clock_sleep_ns(nap_ns);
+    else
+        ops->sleep(conduit, armed, aq_window_any() ? nap_ns : limit_ns);
+}
+
+// Ends the sleeps in a conduit: it wakes only what has announced its sleep.
+static void conduit_wake(aq_conduit_t *conduit)
+{
+    if (!conduit->ops->wake)
+        return;
+    conduit_arm(conduit);
+    conduit->ops->wake(conduit, false);
+    conduit_disarm(conduit);
+}
+
+// ---- a thread ----
+
+static bool attendant_serves(const attendant_t *attendant)
+{
+    return atomic_load(&crew.serving) && !atomic_load(&crew.ending) &&
+           !conduit_of(attendant)->attended;
+}
+
+static bool attendant_polls(const attendant_t *attendant)
+{
+    return attendant_serves(attendant) && aq_progress_serve(attendant->index);
+}
+
+static void attendant_serve(const attendant_t *attendant)
+{
+    aq_conduit_t *conduit = conduit_of(attendant);
+    if (attendant_polls(attendant))
+        return;
+    const uint32_t armed = conduit_arm(conduit);
+    if (!attendant_polls(attendant) && attendant_serves(attendant))
+        conduit_sleep(conduit, armed, SERVE_NS);
+    conduit_disarm(conduit);
+    aq_wake_fd_ring();
+}
+
+// With the lock, which is not held meanwhile.
+static void attendant_serve_until_told(const attendant_t *attendant)
+{
+    crew.active++;
+    pthread_mutex_unlock(&crew.lock);
+    while (attendant_serves(attendant))
+        attendant_serve(attendant);
+    pthread_mutex_lock(&crew.lock);
+    crew.active--;
+    pthread_cond_broadcast(&crew.changed);
+}
+
+// With the lock, which is not held meanwhile.
+static void attendant_follow_order(attendant_t *attendant)
+{
+    const uint32_t armed = attendant->armed;
+    const uint64_t limit_ns = crew.limit_ns;
+    attendant->order = crew.orders;
+    attendant->asleep = true;
+    pthread_mutex_unlock(&crew.lock);
+    conduit_sleep(conduit_of(attendant), armed, limit_ns);
+    pthread_mutex_lock(&crew.lock);
+    attendant->asleep = false;
+    pthread_cond_broadcast(&crew.changed);
+    aq_wake_fd_ring();
+}
+
+static void *attendant_run(void *arg)
+{
+    attendant_t *attendant = self = arg;
+    pthread_mutex_lock(&crew.lock);
+    while (!atomic_load(&crew.ending))
+        if (attendant_serves(attendant))
+            attendant_serve_until_told(attendant);
+        else if (attendant->order != crew.orders)
+            attendant_follow_order(attendant);
+        else
+            pthread_cond_wait(&crew.changed, &crew.lock);
+    pthread_mutex_unlock(&crew.lock);
+    aq_attendant_retire();
+    return NULL;
+}
+
+void aq_attendant_retire(void)
+{
+    if (!self)
+        return;
+    pthread_mutex_lock(&crew.lock);
+    crew.running -= !self->retired;
+    self->retired = true;
+    pthread_cond_broadcast(&crew.changed);
+    pthread_mutex_unlock(&crew.lock);
+}
+
+// ---- all of them; with the lock ----
+
+static aq_status_t attendant_start(unsigned index)
+{
+    pthread_t thread;
+    attendant_t *attendant = &crew.all[crew.count];
+    *attendant = (attendant_t){.index = index, .order = crew.orders};
+    const int error = aq_quiet_thread_create(&thread, attendant_run, attendant);
+    if (error) {
+        aq_log_error("a thread of the library cannot be started (%s); raise the limit on processes "
+                     "(ulimit -u)",
+                     strerror(error));
+        return AQ_ERR_RESOURCE;
+    }
+    pthread_detach(thread);
+    crew.count++;
+    crew.running++;
+    return AQ_OK;
+}
+
+// Starts the threads that are missing. A process that shares memory with no other has no use for
+// the conduit of its host.
+static aq_status_t crew_start(void)
+{
+    const unsigned first = aq_job.conduit_count > 1 && aq_job.nbrhd.size == 1;
+    aq_status_t status = AQ_OK;
+    crew.owner = getpid();
+    while (status == AQ_OK && first + crew.count < aq_job.conduit_count)
+        status = attendant_start(first + crew.count);
+    return status;
+}
+
+static void crew_wake(void)
+{
+    pthread_cond_broadcast(&crew.changed);
+    for (unsigned i = 0; i < crew.count; i++)
+        conduit_wake(conduit_of(&crew.all[i]));
+}
+
+// ---- the calls ----
+
+aq_status_t aq_attendants_serve(bool serve)
+{
+    pthread_mutex_lock(&crew.lock);
+    const aq_status_t status = serve ? crew_start() : AQ_OK;
+    if (status == AQ_OK && atomic_exchange(&crew.serving, serve) != serve)
+        crew_wake();
+    while (!serve && crew.active)
+        pthread_cond_wait(&crew.changed, &crew.lock);
+    pthread_mutex_unlock(&crew.lock);
+    return status;
+}
+
+aq_status_t aq_attendants_start(void)
+{
+    return aq_settings_bool(AQ_SET_RCV_THREAD) && aq_threads ? aq_attendants_serve(true) : AQ_OK;
+}
+
+// An attendant that still sleeps for an earlier order does not know the timers of today.
+static void crew_await_awake(void)
+{
+    for (unsigned i = 0; i < crew.count; i++)
+        while (crew.armed == 0 && crew.all[i].asleep) // not for another thread meanwhile
+            pthread_cond_wait(&crew.changed, &crew.lock);
+}
+
+// The conduits are armed once for all threads of the client: each arrival then wakes an attendant,
+// whose ring wakes all these threads.
+aq_status_t aq_attendants_arm(void)
+{
+    pthread_mutex_lock(&crew.lock);
+    const aq_status_t status = crew_start();
+    if (status == AQ_OK)
+        crew_await_awake();
+    if (status == AQ_OK && crew.armed++ == 0)
+        for (unsigned i = 0; i < crew.count; i++)
+            crew.all[i].armed = conduit_arm(conduit_of(&crew.all[i]));
+    pthread_mutex_unlock(&crew.lock);
+    return status;
+}
+
+void aq_attendants_watch(uint64_t limit_ns)
+{
+    pthread_mutex_lock(&crew.lock);
+    crew.orders++;
+    crew.limit_ns = limit_ns;
+    pthread_cond_broadcast(&crew.changed);
+    pthread_mutex_unlock(&crew.lock);
+}
+
+// Calls an attendant back from its order.
+static void attendant_disarm(attendant_t *attendant)
+{
+    aq_conduit_t *conduit = conduit_of(attendant);
+    attendant->order = crew.orders;
+    if (attendant->asleep && conduit->ops->wake)
+        conduit->ops->wake(conduit, false);
+    conduit_disarm(conduit);
+}
+
+void aq_attendants_disarm(void)
+{
+    pthread_mutex_lock(&crew.lock);
+    if (--crew.armed == 0)
+        for (unsigned i = 0; i < crew.count; i++)
+            attendant_disarm(&crew.all[i]);
+    pthread_mutex_unlock(&crew.lock);
+}
+
+void aq_attendants_stop(void)
+{
+    if (crew.owner != getpid())
+        return;
+    aq_attendant_retire();
+    pthread_mutex_lock(&crew.lock);
+    atomic_store(&crew.ending, true);
+    crew_wake();
+    while (crew.running)
+        pthread_cond_wait(&crew.changed, &crew.lock);
+    pthread_mutex_unlock(&crew.lock);
+}

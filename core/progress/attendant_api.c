@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The calls of the client on the descriptor that wakes it, and on levels of progress.
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "../../other/base/log/log.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/settings/settings.h"
+#include "../aqueduct.h"
+#include "attendant.h"
+#include "../ground/fatal.h"
+#include "progress.h"
+#include "../thread/thread.h"
+#include "wake_fd.h"
+#include "../endpoint/window.h"
+
+// A sleep has a limit for work of which nothing tells: room at a peer, the end of the job. Unless
+// the user sets it, the limit doubles while sleeps find nothing.
+enum { FIRST_MS = 1, LONGEST_MS = 50, NS_PER_MS = 1000000 };
+
+static _Thread_local struct {
+    bool armed;
+    uint64_t limit_ms; // of the last sleep; 0: something was found since
+} sleeper;
+
+static int call_refuse(const char *call, int error, const char *why)
+{
+    if (gex_System_GetVerboseErrors())
+        aq_log_error("%s: %s", call, why);
+    return error;
+}
+
+static void call_check(const char *call)
+{
+    aq_job_need(call);
+    if (AQ_CHECKS)
+        aq_thread_check_context(call, "");
+}
+
+// ---- the descriptor ----
+
+int gasnetx_Wait_Descriptor(int *fd)
+{
+    call_check("gasnetx_Wait_Descriptor");
+    *fd = aq_wake_fd_open();
+    return *fd >= 0 ? GASNET_OK
+                    : call_refuse("gasnetx_Wait_Descriptor", GASNET_ERR_RESOURCE, strerror(errno));
+}
+
+// A poll leaves out windows that other threads poll, and endpoint 0 if the thread has a window.
+static unsigned poll_thoroughly(void)
+{
+    unsigned done = aq_progress_poll();
+    for (unsigned i = 0; !done && aq_window_any() && i < aq_job.conduit_count; i++)
+        done = aq_progress_serve(i);
+    return done;
+}
+
+static void sleep_end(void)
+{
+    sleeper.armed = false;
+    aq_attendants_disarm();
+    if (aq_threads)
+        aq_sleepers_leave();
+    aq_wake_fd_leave();
+}
+
+// As in other waits: first whatever arrives, or another thread does from now on, rings; then the
+// caller looks for the last time.
+static aq_status_t sleep_begin(void)
+{
+    const aq_status_t status = aq_attendants_arm();
+    if (status != AQ_OK)
+        return status;
+    aq_wake_fd_enter();
+    if (aq_threads)
+        aq_sleepers_enter();
+    sleeper.armed = true;
+    return AQ_OK;
+}
+
+// The descriptor stays readable until all threads that it has woken have run.
+static int sleep_refuse(void)
+{
+    sleeper.limit_ms = 0;
+    sleep_end();
+    if (aq_wake_fd_has_rung())
+        sched_yield();
+    return GASNET_ERR_NOT_READY;
+}
+
+static uint64_t sleep_limit_ms(void)
+{
+    const uint64_t wanted = (uint64_t)aq_settings_int(AQ_SET_WAKE_LIMIT);
+    sleeper.limit_ms = aq_min(aq_max(2 * sleeper.limit_ms, FIRST_MS), LONGEST_MS);
+    return wanted ? wanted : sleeper.limit_ms;
+}
+
+int gasnetx_Wait_Arm(void)
+{
+    static const char call[] = "gasnetx_Wait_Arm";
+    call_check(call);
+    if (sleeper.armed)
+        return call_refuse(call, GASNET_ERR_BAD_ARG,
+                           "this thread has called it already; call gasnetx_Wait_Disarm first");
+    if (aq_wake_fd_open() < 0 || sleep_begin() != AQ_OK)
+        return call_refuse(call, GASNET_ERR_RESOURCE,
+                           "there is no descriptor or thread; raise the limits on open files and "
+                           "processes (ulimit -n, -u)");
+    if (poll_thoroughly() || aq_wake_fd_has_rung())
+        return sleep_refuse();
+    aq_attendants_watch(sleep_limit_ms() * NS_PER_MS);
+    return GASNET_OK;
+}
+
+int gasnetx_Wait_Disarm(void)
+{
+    call_check("gasnetx_Wait_Disarm");
+    if (!sleeper.armed)
+        return GASNET_OK;
+    sleep_end();
+    if (poll_thoroughly())
+        sleeper.limit_ms = 0;
+    return GASNET_OK;
+}
+
+// ---- levels of progress ----
+
+// The thread of the library is what GASNET_RCV_THREAD asks for, so it stays with that setting.
+int gasnetx_Progress_Level(unsigned wanted, unsigned *granted)
+{
+    static const char call[] = "gasnetx_Progress_Level";
+    call_check(call);
+    if (wanted > GASNETX_PROGRESS_THREAD)
+        return call_refuse(call, GASNET_ERR_BAD_ARG,
+                           "the level is neither GASNETX_PROGRESS_POLLING nor _THREAD");
+    const bool serve = aq_threads && (wanted || aq_settings_bool(AQ_SET_RCV_THREAD));
+    if (aq_attendants_serve(serve) != AQ_OK)
+        return call_refuse(call, GASNET_ERR_RESOURCE, "there is no thread for it");
+    *granted = serve ? GASNETX_PROGRESS_THREAD : GASNETX_PROGRESS_POLLING;
+    return GASNET_OK;
+}

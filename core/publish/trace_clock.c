@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "trace_clock.h"
+
+#include <stdbool.h>
+
+#include "../../other/base/minmax.h"
+#include "../am/am.h"
+#include "../ground/arg64.h"
+#include "../ground/lock.h"
+#include "../progress/progress.h"
+#include "../record/trace.h"
+#include "../am/trace_message.h"
+
+enum { SECOND = 1000000000 };
+
+enum {
+    FIRST_ASKS = 8,            // at init
+    PAUSE_NS = 10000000,       // before the next one; then twice as long each time,
+    PAUSE_MOST_NS = 100000000, // up to this, and this much more for
+    HOSTS_OF_PAUSE = 100,      // each so many hosts
+    OTHERS_NS = 1000000000,    // that rank 0 waits for the first asks of other hosts
+};
+
+static aq_samples_t samples;   // of the first rank of another host
+static aq_trace_clock_t known; // offset 0: of the first host, and as long as nothing is known
+static uint64_t told_at;       // when the first rank of this host told this one; 0: never
+static aq_lock_t lock;         // of these
+static atomic_uint answers;    // that have arrived
+static atomic_uint first_asks; // that rank 0 has answered
+static bool asking;            // the answer has not arrived yet
+static uint64_t best_error;    // of the first asks
+
+static bool is_first_of_host(void)
+{
+    return aq_job.host.my_group != 0 && aq_job.host.my_index == 0;
+}
+
+aq_trace_clock_t aq_trace_clock_now(void)
+{
+    const uint64_t now = aq_trace_now();
+    aq_lock_take(&lock);
+    aq_trace_clock_t clock = known;
+    if (samples.count)
+        clock.error_ns = aq_samples_error(&samples, now);
+    else if (told_at && now > told_at)
+        clock.error_ns += (now - told_at) * AQ_SLEW_PPM / 1000000;
+    aq_lock_drop(&lock);
+    return clock;
+}
+
+// ---- messages ----
+
+static bool ask(bool first, gex_Flags_t flags)
+{
+    const uint64_t now = aq_trace_now();
+    const int32_t args[] = {first, aq_high(now), aq_low(now)};
+    const aq_am_t am = {
+        .args = args, .nargs = 3, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_CLOCK_ASK};
+    return aq_am_request(0, &am, flags) == 0;
+}
+
+static void on_ask(gex_Token_t token, int32_t first, int32_t high, int32_t low)
+{
+    const uint64_t now = aq_trace_now();
+    aq_am_answer(token, AQ_HANDLER_CLOCK_ANSWER, 5,
+                 (const int32_t[]){first, high, low, aq_high(now), aq_low(now)});
+    atomic_fetch_add_explicit(&first_asks, first != 0, memory_order_relaxed);
+}
+
+// Tells the other ranks of this host. A rank that has no room for it learns of the next one.
+static void tell_host(void)
+{
+    const aq_trace_clock_t clock = aq_trace_clock_now();
+    const uint64_t offset = (uint64_t)clock.line.offset, drift = (uint64_t)clock.line.drift_ppb;
+    const int32_t args[] = {
+        aq_high(offset), aq_low(offset), aq_high(clock.line.since), aq_low(clock.line.since),
+        aq_high(drift),  aq_low(drift),  aq_high(clock.error_ns),   aq_low(clock.error_ns)};
+    const aq_am_t am = {
+        .args = args, .nargs = 8, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_CLOCK_TELL};
+    for (gex_Rank_t i = 1; i < aq_job.host.size; i++)
+        if (aq_job.host.members[i].gex_jobrank < aq_job_present())
+            (void)aq_am_request(aq_job.host.members[i].gex_jobrank, &am, GEX_FLAG_IMMEDIATE);
+}
+
+static void on_tell(gex_Token_t token, int32_t offset_high, int32_t offset_low, int32_t since_high,
+                    int32_t since_low, int32_t drift_high, int32_t drift_low, int32_t error_high,
+                    int32_t error_low)
+{
+    (void)token;
+    aq_lock_take(&lock);
+    known = (aq_trace_clock_t){{.since = aq_join(since_high, since_low),
+                                .offset = (int64_t)aq_join(offset_high, offset_low),
+                                .drift_ppb = (int64_t)aq_join(drift_high, drift_low)},
+                               .error_ns = aq_join(error_high, error_low)};
+    told_at = aq_trace_now();
+    aq_lock_drop(&lock);
+}
+
+// With the lock held.
+static void samples_take(const aq_sample_t *sample)
+{
+    aq_samples_add(&samples, sample);
+    known.line = aq_samples_line(&samples);
+}
+
+// A later sample counts if its round trip is not much longer than the best one, or if the last one
+// is a second old.
+static bool sample_is_good(const aq_sample_t *sample)
+{
+    const aq_sample_t *last = &samples.sample[samples.count - 1];
+    return samples.count && sample->time > last->time &&
+           (sample->error <= 4 * best_error || sample->time - last->time > SECOND);
+}
+
+static void on_answer(gex_Token_t token, int32_t first, int32_t high, int32_t low,
+                      int32_t there_high, int32_t there_low)
+{
+    const uint64_t sent = aq_join(high, low), now = aq_trace_now();
+    const aq_sample_t sample = {
+        .time = sent + (now - sent) / 2,
+        .offset = (int64_t)(aq_join(there_high, there_low) - sent - (now - sent) / 2),
+        .error = (now - sent + 1) / 2};
+    (void)token;
+    aq_lock_take(&lock);
+    if (first && (!best_error || sample.error < best_error))
+        best_error = sample.error;
+    if (first || sample_is_good(&sample))
+        samples_take(&sample);
+    asking = false;
+    aq_lock_drop(&lock);
+    atomic_fetch_add_explicit(&answers, 1, memory_order_release);
+}
+
+void aq_trace_clock_register(void)
+{
+    aq_endpoint_internal(AQ_HANDLER_CLOCK_ASK, (gex_AM_Fn_t)on_ask,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 3, "time asked");
+    aq_endpoint_internal(AQ_HANDLER_CLOCK_ANSWER, (gex_AM_Fn_t)on_answer,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 5, "time of rank 0");
+    aq_endpoint_internal(AQ_HANDLER_CLOCK_TELL, (gex_AM_Fn_t)on_tell,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 8, "time of the host");
+}
+
+// ---- init ----
+
+static bool has_answer(void *before)
+{
+    return atomic_load_explicit(&answers, memory_order_acquire) > *(const unsigned *)before;
+}
+
+static void ask_first(void)
+{
+    for (unsigned i = 0; i < FIRST_ASKS; i++) {
+        unsigned before = atomic_load_explicit(&answers, memory_order_relaxed);
+        (void)ask(true, 0);
+        aq_progress_wait_until(has_answer, &before, aq_wait_word(AQ_WAIT_RANK, 0), NULL);
+    }
+    tell_host();
+}
+
+// Rank 0 answers at once meanwhile. It does not wait for hosts that do not trace.
+static bool others_have_asked(void *limit)
+{
+    return atomic_load_explicit(&first_asks, memory_order_relaxed) >=
+               FIRST_ASKS * (aq_job.host.groups - 1) ||
+           aq_trace_now() > *(const uint64_t *)limit;
+}
+
+// ---- now and then ----
+
+static bool is_time(void)
+{
+    static uint64_t next, pause = PAUSE_NS;
+    const uint64_t now = aq_trace_now();
+    const uint64_t most = PAUSE_MOST_NS * (1 + (uint64_t)aq_job.host.groups / HOSTS_OF_PAUSE);
+    if (now < next)
+        return false;
+    const bool first = !next;
+    next = now + pause;
+    pause = aq_min(2 * pause, most);
+    return !first;
+}
+
+static bool ask_now_and_then(aq_task_t *unused)
+{
+    static unsigned told;
+    (void)unused;
+    if (aq_lock_leaving || !is_time())
+        return false;
+    const unsigned heard = atomic_load_explicit(&answers, memory_order_acquire);
+    if (heard != told)
+        tell_host();
+    told = heard;
+    aq_lock_take(&lock);
+    const bool may_ask = !asking;
+    asking = true;
+    aq_lock_drop(&lock);
+    if (may_ask && !ask(false, GEX_FLAG_IMMEDIATE)) {
+        aq_lock_take(&lock);
+        asking = false;
+        aq_lock_drop(&lock);
+    }
+    return false;
+}
+
+void aq_trace_clock_start(void)
+{
+    static aq_task_t task = {.turn = ask_now_and_then};
+    uint64_t limit = aq_trace_now() + OTHERS_NS;
+    if (aq_job.rank == 0 && aq_job.host.groups > 1)
+        aq_progress_wait_until(others_have_asked, &limit,
+                               aq_wait_word(AQ_WAIT_RANK, AQ_WAIT_NO_RANK), NULL);
+    if (!is_first_of_host())
+        return;
+    ask_first();
+    aq_progress_add(&task);
+    aq_progress_busy(&task, 1);
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When the client has synchronized its operations: the ends of asynchronous events.
+#ifndef AQ_TRACE_SYNCS_H
+#define AQ_TRACE_SYNCS_H
+
+#include <stdint.h>
+
+#include "../record/trace_ring.h"
+
+// Collects the synchronizations in all rings. Without memory there are none.
+void aq_trace_syncs_find(void);
+
+// The time at which the operation of a record was synchronized; 0: never, as far as the rings tell.
+uint64_t aq_trace_syncs_end(const aq_trace_record_t *record);
+
+void aq_trace_syncs_free(void);
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A source descriptor of negotiated payload: a message between Prepare and Commit or Cancel. Each
+// thread reuses one descriptor (thread.h).
+#ifndef AQ_SRCDESC_H
+#define AQ_SRCDESC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../conduit.h"
+#include "../gasnetex_am.h"
+#include "../ground/route.h"
+
+// The largest buffer in bytes that Prepare provides for a Long.
+#define AQ_PREPARE_LONG_ROOM ((size_t)64 << 10)
+
+// Where the client assembles the payload.
+typedef enum aq_room {
+    AQ_ROOM_CLIENT,  // in the client's own buffer, sent at Commit
+    AQ_ROOM_BUFFER,  // in the buffer of this descriptor, sent at Commit
+    AQ_ROOM_CONDUIT, // in the message, in the conduit's memory
+} aq_room_t;
+
+typedef struct aq_srcdesc {
+    aq_am_t am;
+    aq_room_t room;
+    size_t size; // limit in bytes for Commit
+    const void *payload;
+    uint32_t jobrank;
+    aq_route_t route;      // where needed, it adds one to am.nargs from Prepare on
+    aq_conduit_t *conduit; // AQ_ROOM_CONDUIT: Commit and Cancel use the route of Prepare
+    void *link;
+    gex_Token_t token; // of a reply
+    gex_Event_t *lc_opt;
+    void *dest; // given at Prepare, or NULL
+    aq_reservation_t reservation;
+    char *buffer; // buffer_size bytes, reused by the next Prepare
+    size_t buffer_size;
+} aq_srcdesc_t;
+
+// Frees a descriptor and its buffer; NULL is allowed.
+void aq_srcdesc_free(aq_srcdesc_t *descriptor);
+
+#endif
