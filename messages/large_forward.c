@@ -16,7 +16,7 @@
 #include "../core/am/am.h"
 #include "../core/ground/arg64.h"
 #include "../core/ground/fatal.h"
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "../other/base/minmax.h"
 #include "large.h"
 #include "msg_read.h"

@@ -9,7 +9,7 @@
 #include "../core/ground/fatal.h"
 #include "../core/record/trace.h"
 #include "../core/record/traffic.h"
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "../other/base/minmax.h"
 #include "large.h"
 #include "params.h"

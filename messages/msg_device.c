@@ -8,7 +8,7 @@
 #include "../core/endpoint/endpoint.h"
 #include "../core/expose/exposure.h"
 #include "../core/ground/fatal.h"
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings/settings.h"
 

@@ -9,7 +9,7 @@
 #include "../core/ground/fatal.h"
 #include "../core/memory/process_read.h"
 #include "../core/progress/progress.h"
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "../other/base/minmax.h"
 #include "msg_device.h"
 #include "msg_read.h"

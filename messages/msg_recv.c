@@ -11,7 +11,7 @@
 #include "../core/progress/progress.h"
 #include "../core/record/trace.h"
 #include "../core/record/traffic.h"
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "../other/base/minmax.h"
 #include "msg.h"
 #include "msg_room.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "msg_room.h"
 
 void aq_msg_register(void)

@@ -6,7 +6,7 @@
 #include "../core/endpoint/endpoint.h"
 #include "../core/ground/fatal.h"
 #include "../core/progress/progress.h"
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings/settings.h"
 

@@ -10,7 +10,7 @@
 #include "../core/memory/process_read.h"
 #include "../core/progress/progress.h"
 #include "../core/record/trace.h"
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings/settings.h"
 #include "msg_device.h"

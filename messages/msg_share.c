@@ -8,7 +8,7 @@
 #include "../core/memory/process_read.h"
 #include "../core/progress/progress.h"
 #include "../core/memory/scratch.h"
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "../other/base/minmax.h"
 #include "msg_read.h"
 

@@ -5,8 +5,8 @@
 
 #include "../core/ground/fatal.h"
 #include "../core/progress/progress.h"
-#include "../extended/coll.h"
-#include "../extended/layer_table.h"
+#include "../extended/coll/coll.h"
+#include "../extended/rma/layer_table.h"
 #include "../other/base/minmax.h"
 #include "stream.h"
 #include "stream_entries.h"

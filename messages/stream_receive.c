@@ -9,7 +9,7 @@
 #include "../core/ground/fatal.h"
 #include "../core/progress/progress.h"
 #include "../core/record/traffic.h"
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "../other/base/clock.h"
 #include "../other/base/minmax.h"
 #include "stream.h"

@@ -10,7 +10,7 @@
 #include "../core/ground/fatal.h"
 #include "../core/progress/progress.h"
 #include "../core/record/trace.h"
-#include "../extended/layer_table.h"
+#include "../extended/rma/layer_table.h"
 #include "stream.h"
 
 _Thread_local bool aq_stream_in_handler __attribute__((tls_model("initial-exec")));

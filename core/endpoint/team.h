@@ -40,7 +40,7 @@ typedef struct aq_team {
     bool pair;
     gex_Memvec_t scratch; // of the client; unused; gex_TM_Destroy returns it
     intptr_t *shifts;     // the table of head.peer_shift if this team owns it, else NULL
-    void *coll;           // state of the collectives (extended/coll.h)
+    void *coll;           // state of the collectives (extended/coll/coll.h)
     struct aq_team *next; // all teams of this process but the primordial one and pairs
 } aq_team_t;
 

@@ -5,7 +5,7 @@
 #ifndef AQ_EXIT_BROADCAST_H
 #define AQ_EXIT_BROADCAST_H
 
-// Handlers of the core; extended/layer_table.h has the others.
+// Handlers of the core; extended/rma/layer_table.h has the others.
 enum { AQ_HANDLER_EXIT_ASK = 62, AQ_HANDLER_EXIT_REPLY };
 
 // Call at init, before any message can arrive. Afterwards polls take part in an election that other

@@ -5,7 +5,7 @@
 //     grow of the bootstrap  -- starts them -->   aq_boot_start
 //     agree on conduits  <--------------------->  find_conduits
 //     admit, for each conduit  <--------------->  open
-//     teams of all (extended/grow.c)  <-------->  the same
+//     teams of all (extended/team/grow.c)  <-------->  the same
 //     limits of segments  <-------------------->  the same: the barrier at the end of init
 //
 // Tables of the job have had places for these ranks from the start on, so that nothing moves while

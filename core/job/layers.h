@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The layers above the core, which add handlers and tasks to a starting job.
 //
-// The core calls no layer by name. The library has one table of layers (extended/layer_table.c),
-// whose references also make a linker extract each layer from an archive.
+// The core calls no layer by name. The library has one table of layers
+// (extended/rma/layer_table.c), whose references also make a linker extract each layer from an
+// archive.
 #ifndef AQ_LAYERS_H
 #define AQ_LAYERS_H
 

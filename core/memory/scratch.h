@@ -16,7 +16,7 @@
 #define AQ_SCRATCH_TEAMS                                                                           \
     (AQ_SCRATCH_BYTES - AQ_SCRATCH_CLAIMS - AQ_SCRATCH_HEAP - AQ_SCRATCH_PROCESS -                 \
      AQ_SCRATCH_SEGMENTS)
-// Where they begin; extended/coll_team.c has the rest.
+// Where they begin; extended/coll/coll_team.c has the rest.
 #define AQ_SCRATCH_SEGMENTS_AT AQ_SCRATCH_TEAMS
 #define AQ_SCRATCH_PROCESS_AT (AQ_SCRATCH_SEGMENTS_AT + AQ_SCRATCH_SEGMENTS)
 #define AQ_SCRATCH_HEAP_AT (AQ_SCRATCH_PROCESS_AT + AQ_SCRATCH_PROCESS)

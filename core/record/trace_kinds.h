@@ -27,7 +27,7 @@ typedef enum aq_traced {
     AQ_TRACED_VIS_PUT,
     AQ_TRACED_VIS_GET,
     AQ_TRACED_BARRIER,
-    AQ_TRACED_BROADCAST, // collectives in the order of aq_coll_kind_t (extended/coll.h)
+    AQ_TRACED_BROADCAST, // collectives in the order of aq_coll_kind_t (extended/coll/coll.h)
     AQ_TRACED_REDUCE,
     AQ_TRACED_ALLREDUCE,
     AQ_TRACED_SCATTER,

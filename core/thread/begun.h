@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The explicit and implicit operations that a thread has begun and that may be outstanding. Fences
-// (extended/fence.c) wait for them.
+// (extended/rma/fence.c) wait for them.
 //
 //     thread --> aq_begun_t [ operations | implicit record ] --> that of another thread --> ...
 //

@@ -21,7 +21,7 @@ enum {
     H_NONE = 250,  // not registered
 };
 
-// The library's own, see extended/layer_table.h.
+// The library's own, see extended/rma/layer_table.h.
 enum {
     H_PUT = 1,
     H_PUT_DONE,

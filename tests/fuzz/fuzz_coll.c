@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../../core/state/job.h"
-#include "../../extended/coll.h"
+#include "../../extended/coll/coll.h"
 #include "fuzz_check.h"
 
 enum { RANKS_MOST = 64, BYTES_MOST = 1 << 18, UNITS_MOST = 1 << 16, MESSAGE_MOST = 4096 };

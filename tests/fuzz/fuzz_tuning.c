@@ -3,7 +3,7 @@
 // why, in one line, and leaves the defaults.
 #include <string.h>
 
-#include "../../extended/coll_tuning.h"
+#include "../../extended/coll/coll_tuning.h"
 #include "fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../extended/vis.h"
+#include "../../extended/vis/vis.h"
 #include "fuzz_check.h"
 
 enum { SEGMENT = 4096, LIMIT = 8192 };

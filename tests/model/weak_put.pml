@@ -6,7 +6,7 @@
  * two values and then a flag; the other waits for the flag, reads them and answers by a flag, after
  * which the first puts again. Fences that the library does not have are those of the client
  * (gasnett_local_rmb, gasnett_local_mb), or of a get.
- * NOTICE: the memory is not mapped, and the sign is a notice (extended/notice.c): a thread of the
+ * NOTICE: the memory is not mapped, and the sign is a notice (extended/rma/notice.c): a thread of the
  * target stores the bytes and answers, the answer completes the put, and then a message makes
  * another thread of the target add to the counter, which a third waits for.
  * Checked: the bytes are read as they were put, and overwritten only when they were read.

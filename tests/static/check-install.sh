@@ -13,14 +13,14 @@ make -s -C "$AQ_BUILD" install >make.out 2>&1 || {
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 flags="-std=gnu11 -Wall -Wextra -Wpedantic -Werror"
 
-# The files that constructors and the table of layers (extended/layer_table.c) need.
+# The files that constructors and the table of layers (extended/rma/layer_table.c) need.
 needed_files()
 {
     local start
     cd "$AQ_SRC" || return
     grep -lE '__attribute__\(\(.*constructor' core/*.c extended/*.c messages/*.c
-    echo extended/layer_table.c
-    for start in $(sed -n 's/^void \(aq_[a-z0-9_]*\)(void);/\1/p' extended/layer_table.h); do
+    echo extended/rma/layer_table.c
+    for start in $(sed -n 's/^void \(aq_[a-z0-9_]*\)(void);/\1/p' extended/rma/layer_table.h); do
         grep -l "^void $start(void)\$" extended/*.c messages/*.c || echo "extended/$start.c"
     done
 }
@@ -31,7 +31,7 @@ archives_are_complete()
     for file in $(needed_files); do
         file=$(basename "$file" .c)
         grep -q "[^a-z_0-9]$file\.o" "$1" || {
-            echo "$file.c is not in a program that is linked with the archives; see extended/layer_table.c."
+            echo "$file.c is not in a program that is linked with the archives; see extended/rma/layer_table.c."
             missing=1
         }
     done

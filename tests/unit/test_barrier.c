@@ -23,8 +23,8 @@
 #include "../../core/state/job.h"
 #include "../../core/job/layers.h"
 #include "../../core/endpoint/team.h"
-#include "../../extended/barrier.h"
-#include "../../extended/layer_table.h"
+#include "../../extended/barrier/barrier.h"
+#include "../../extended/rma/layer_table.h"
 
 enum { SIDES_MAX = 33, GROUPS_MAX = 300, PHASES = 60 };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../extended/coll.h"
+#include "../../extended/coll/coll.h"
 #include "assert_between.h"
 
 enum { RANKS_MAX = 200, CASES = 300, WIDE = 1 << 30 };

@@ -18,7 +18,7 @@
 #include "../../core/am/am.h"
 #include "../../core/ground/cookie.h"
 #include "../../core/ground/lock.h"
-#include "../../extended/pending.h"
+#include "../../extended/rma/pending.h"
 
 enum { MANY = 1000, PEERS = 5, STEPS = 200000, GUESSES = 100000 };
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../../core/endpoint/team.h"
-#include "../../extended/format.h"
+#include "../../extended/rma/format.h"
 #include "assert_between.h"
 
 static void assert_text(size_t (*format)(char *, uint32_t), uint32_t bits, const char *text)

@@ -10,7 +10,7 @@
 
 #include "../../core/state/job.h"
 #include "../../core/endpoint/team.h"
-#include "../../extended/ratomic.h"
+#include "../../extended/ratomic/ratomic.h"
 
 static const gex_DT_t types[] = {GEX_DT_I32, GEX_DT_U32, GEX_DT_I64,
                                  GEX_DT_U64, GEX_DT_FLT, GEX_DT_DBL};

@@ -13,7 +13,7 @@
 #include "../../core/thread/event.h"
 #include "../../core/state/job.h"
 #include "../../core/endpoint/team.h"
-#include "../../extended/rma.h"
+#include "../../extended/rma/rma.h"
 
 static unsigned begun;
 static uint8_t last_flags;

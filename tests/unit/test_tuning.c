@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../extended/coll_tuning.h"
+#include "../../extended/coll/coll_tuning.h"
 
 static aq_coll_limits_t limits;
 static char why[256];

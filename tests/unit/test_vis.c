@@ -19,9 +19,9 @@
 #include "../../core/endpoint/team.h"
 #include "../../core/ground/arg64.h"
 #include "../../extended/gasnet_vis.h"
-#include "../../extended/layer_table.h"
-#include "../../extended/pending.h"
-#include "../../extended/vis.h"
+#include "../../extended/rma/layer_table.h"
+#include "../../extended/rma/pending.h"
+#include "../../extended/vis/vis.h"
 #include "random_below.h"
 
 enum { RANKS = 2, FAR = 1, MEDIUM = 1024, RUN = sizeof(aq_vis_run_t), REMOTE = 1 << 20 };

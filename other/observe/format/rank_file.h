@@ -64,7 +64,7 @@ static inline uint64_t aq_wait_word(aq_wait_kind_t kind, uint32_t number)
 typedef enum aq_shown_call {
     AQ_SHOWN_NONE,
     AQ_SHOWN_BARRIER,
-    AQ_SHOWN_BROADCAST, // from here on in the order of aq_coll_kind_t (extended/coll.h)
+    AQ_SHOWN_BROADCAST, // from here on in the order of aq_coll_kind_t (extended/coll/coll.h)
     AQ_SHOWN_TO_ONE,
     AQ_SHOWN_TO_ALL,
     AQ_SHOWN_SCATTER,

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The boards of a team: memory that its members share, on which each says what an operation of the
+// others needs.
+//
+//     board of a rank:   post[phase % 4]   phase, then the bytes of this rank or their address
+//                        (or [4 + phase % 32], of a small broadcast and the like)
+//                        combined          phase of the last operation whose share is computed
+//                        staged, took      chunks of a long operation (coll_stream.h)
+//                        done              phase of the last operation that needs no board of
+//                                          another rank any more
+//
+// - The operations of a team have phases, and use the boards one after the other.
+// - A rank writes a post only when all members are done with the operation that used it before. If
+//   an operation needs the posts of all, it is known by its end that all are done with the one
+//   before, so most operations need not ask.
+// - The phase of a post is stored with release and loaded with acquire, as `done` is: what a rank
+//   has read of others' posts comes before its next post or its `done`, and what it writes to a
+//   post comes after it has seen those of all (tests/model/weak_board.pml).
+// - Boards are in memory that other processes write. Lengths are known here, and an address is only
+//   used if it is in a segment, or read in a process that has proved its number.
+#ifndef AQ_COLL_BOARD_H
+#define AQ_COLL_BOARD_H
+
+#include "../../core/memory/process_read.h"
+#include "../../core/record/traffic.h"
+#include "coll.h"
+#include "coll_limits.h"
+
+enum {
+    AQ_BOARD_POSTS = 4,
+    AQ_BOARD_MORE = 32, // of one rank to others: so many operations the poster may be ahead of them
+    AQ_POST_NEAR = 32,  // bytes that fit into the line of the phase
+    AQ_POST_SMALL = AQ_BOARD_POSTS * AQ_POST_BYTES / AQ_BOARD_MORE, // and into one of 32 pieces
+};
+
+// In aq_post_t.shows: which memory of the rank all others reach without the kernel, as its segment,
+// and whether its source goes through its board (coll_stream.h).
+enum { AQ_SHOWS_SRC = 1, AQ_SHOWS_DST = 2, AQ_SHOWS_STREAM = 4 };
+
+typedef struct aq_post {
+    _Alignas(64) _Atomic uint32_t phase;
+    uint32_t shows;
+    uint64_t src, dst;  // addresses; of long operations
+    uint32_t combiners; // of the root: how many ranks combine
+    _Alignas(AQ_POST_NEAR) char near[AQ_POST_NEAR];
+} aq_post_t;
+
+// The bytes of posts come last, so that a team that posts little needs one page.
+typedef struct aq_area {
+    aq_post_t post[AQ_BOARD_POSTS + AQ_BOARD_MORE];
+    _Alignas(64) _Atomic uint32_t done;
+    _Atomic uint32_t combined;
+    _Atomic uint64_t staged, took; // phase << 32 | chunks of a stream
+    // Members of the team that have left, and all of them.
+    _Alignas(64) _Atomic uint32_t left, lookers;
+    _Atomic uint32_t reads; // whether the rank can read all others: aq_board_reads_t
+    _Alignas(64) char far[AQ_BOARD_POSTS][AQ_POST_BYTES]; // in place of near
+} aq_area_t;
+_Static_assert(sizeof(aq_area_t) <= AQ_BOARD_BYTES, "boards overlap in the scratch");
+
+typedef enum aq_board_reads {
+    AQ_READS_UNKNOWN,
+    AQ_READS_ALL,
+    AQ_READS_REFUSED,
+} aq_board_reads_t;
+
+typedef struct aq_board_member {
+    aq_area_t *area;
+    uint32_t neighbour; // its index in the neighbourhood
+} aq_board_member_t;
+
+struct aq_board {
+    uint32_t size, rank;
+    uint32_t combiners;         // ranks that combine at the same time, as this rank sees it
+    uint32_t looks;             // times to look for a post before giving up the turn
+    uint32_t phases, completed; // operations so far
+    uint32_t all_done;          // a phase that all members are done with
+    // The last phases in which this rank has posted bytes in one of the 32 pieces, and of the 4.
+    uint32_t last_small, last_large;
+    aq_board_reads_t reads; // what all members have agreed on
+    aq_board_member_t member[];
+};
+
+// Rank number i behind this one. Each rank begins with its successor, so that not all ranks copy
+// from one rank at the same time.
+static inline uint32_t aq_board_rank_after(const aq_board_t *board, uint32_t i)
+{
+    const uint32_t next = board->rank + 1 + i;
+    return next < board->size ? next : next - board->size;
+}
+
+static inline aq_area_t *aq_board_area(const aq_coll_op_t *op, uint32_t rank)
+{
+    return op->coll->board->member[rank].area;
+}
+
+static inline aq_post_t *aq_board_post(const aq_coll_op_t *op, uint32_t rank)
+{
+    return &aq_board_area(op, rank)->post[op->post];
+}
+
+// Where a rank posts the bytes of a short operation, aligned as they are large, for operators.
+static inline char *aq_board_bytes(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)
+{
+    if (nbytes <= AQ_POST_NEAR)
+        return aq_board_post(op, rank)->near;
+    char(*far)[AQ_POST_BYTES] = aq_board_area(op, rank)->far;
+    return op->post < AQ_BOARD_POSTS ? far[op->post]
+                                     : far[0] + (size_t)(op->post - AQ_BOARD_POSTS) * AQ_POST_SMALL;
+}
+
+// Whether ranks post that many bytes, and not their address.
+static inline bool aq_board_is_short(const aq_coll_op_t *op, size_t nbytes)
+{
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    const uint32_t few =
+        op->call.kind == AQ_COLL_TO_ONE ? limits->post_ranks_one : limits->post_ranks;
+    return nbytes <= limits->post_bytes || (nbytes <= AQ_POST_BYTES && op->coll->board->size > few);
+}
+
+// Gives an operation its phase. Called in the order of the operations. nbytes: that a rank posts,
+// or 0: addresses. all_post: not only one rank or all but one; else small posts are among the 32.
+void aq_board_join(aq_coll_op_t *op, size_t nbytes, bool all_post);
+
+// Whether the operations before this one are complete in this process.
+static inline bool aq_board_turn(const aq_coll_op_t *op)
+{
+    return op->coll->board->completed + 1 == op->phase;
+}
+
+// Looks whether all members are done with a phase.
+bool aq_board_room_look(aq_board_t *board, uint32_t phase);
+
+// The last phase that used what an operation of `phase` overwrites: the one `depth` before, or the
+// `other` one, if that came later and overlaps.
+static inline uint32_t aq_board_before(uint32_t phase, uint32_t depth, uint32_t other)
+{
+    return phase - other < depth ? other : phase - depth;
+}
+
+static inline bool aq_board_is_over(aq_board_t *board, uint32_t phase)
+{
+    return (int32_t)(board->all_done - phase) >= 0 || aq_board_room_look(board, phase);
+}
+
+// Whether this rank may write its post: all members are done with the operations that used it. The
+// first phases are below the number of posts, and nothing is awaited then: the difference is
+// negative.
+static inline bool aq_board_room(const aq_coll_op_t *op)
+{
+    aq_board_t *board = op->coll->board;
+    const bool more = op->post >= AQ_BOARD_POSTS;
+    const uint32_t depth = more ? AQ_BOARD_MORE : AQ_BOARD_POSTS;
+    const uint32_t other = more ? board->last_large : board->last_small;
+    return aq_board_is_over(board, op->is_far ? aq_board_before(op->phase, depth, other)
+                                              : op->phase - depth);
+}
+
+// Shows the post of this rank to the others, once it is written.
+void aq_board_publish(const aq_coll_op_t *op);
+
+static inline bool aq_board_posted(const aq_coll_op_t *op, uint32_t rank)
+{
+    return atomic_load_explicit(&aq_board_post(op, rank)->phase, memory_order_acquire) == op->phase;
+}
+
+// As aq_board_posted; looks for a moment, since a short operation takes no longer than a turn of a
+// waiting thread. Not where ranks share processors.
+static inline bool aq_board_posted_soon(const aq_coll_op_t *op, uint32_t rank)
+{
+    for (uint32_t i = 0; i < op->coll->board->looks; i++)
+        if (aq_board_posted(op, rank))
+            return true;
+    return false;
+}
+
+// Tells the others that this rank needs their boards and memory for this operation no more.
+void aq_board_tell_done(const aq_coll_op_t *op);
+
+// Whether a rank has told that.
+static inline bool aq_board_done(const aq_coll_op_t *op, uint32_t rank)
+{
+    const uint32_t done =
+        atomic_load_explicit(&aq_board_area(op, rank)->done, memory_order_acquire);
+    return (int32_t)(done - op->phase) >= 0;
+}
+
+// Completes an operation in this process, which has told that it is done, so that the next one has
+// its turn. all: this rank has seen the posts of all members.
+void aq_board_complete(const aq_coll_op_t *op, bool all);
+
+// As aq_board_tell_done and aq_board_complete, for an operation that ends when this rank has seen
+// the posts of all members: none of them can wait for this rank, so none is woken.
+void aq_board_end(const aq_coll_op_t *op);
+
+// Returns bytes at an address of a rank: where they are, or copied to `room`. NULL: this process
+// cannot read them.
+const void *aq_board_see(const aq_coll_op_t *op, uint32_t rank, uint64_t address, void *room,
+                         size_t nbytes);
+
+// Counts bytes that this rank takes from the board or the memory of a rank, if somebody wants to
+// know (core/record/traffic.h).
+void aq_board_count(const aq_coll_op_t *op, uint32_t rank, size_t nbytes);
+static inline void aq_board_took(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)
+{
+    if (__builtin_expect(aq_traffic_on, 0))
+        aq_board_count(op, rank, nbytes);
+}
+
+// Whether the kernel lets this process read the memory of all members. They have posted something.
+bool aq_board_reads_all(aq_board_t *board);
+
+// Wakes ranks that wait for a word of this rank's board, after it was written.
+void aq_board_wake(void);
+
+#endif

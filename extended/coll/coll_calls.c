@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The public calls of aqueduct_coll.h: they check the arguments and translate the request for the
+// engine.
+#include "../aqueduct_coll.h"
+#include "coll.h"
+
+#include "../../core/ground/bounds.h"
+#include "../../core/ground/fatal.h"
+#include "../../core/state/job.h"
+
+// ---- blocks ----
+
+static const char *block_call_name(aq_coll_kind_t kind)
+{
+    static const char *const names[] = {[AQ_COLL_SCATTER] = "gasnetx_Coll_ScatterNB",
+                                        [AQ_COLL_GATHER] = "gasnetx_Coll_GatherNB",
+                                        [AQ_COLL_GATHER_ALL] = "gasnetx_Coll_AllgatherNB",
+                                        [AQ_COLL_EXCHANGE] = "gasnetx_Coll_AlltoallNB"};
+    return names[kind];
+}
+
+static void check_block_buffers(const aq_coll_call_t *call, const struct gex_tm *tm)
+{
+    const char *name = block_call_name(call->kind);
+    const bool is_root = tm->rank == call->root;
+    const bool reads = call->kind != AQ_COLL_SCATTER || is_root;
+    const bool writes = call->kind != AQ_COLL_GATHER || is_root;
+    AQ_CHECK(call->src || !reads || !call->count, "%s: src is NULL", name);
+    AQ_CHECK(call->dst || !writes || !call->count, "%s: dst is NULL", name);
+    AQ_CHECK(call->kind != AQ_COLL_EXCHANGE || call->src != call->dst || !call->count,
+             "%s: src and dst are equal (%p); they may not overlap", name, call->src);
+}
+
+static void check_block_call(gex_TM_t tm, const aq_coll_call_t *call, gex_Flags_t flags)
+{
+    const char *name = block_call_name(call->kind);
+    aq_coll_check_call(name, tm, call->root, flags);
+    aq_bounds_blocks(name, "blocks", tm->size, call->count);
+    check_block_buffers(call, tm);
+    if (AQ_CHECKS)
+        aq_coll_check_same(
+            aq_coll_of(aq_team_of(tm)),
+            &(aq_coll_words_t){
+                .call = (int32_t)(AQ_COLL_CALL_BLOCKS + (unsigned)call->kind - AQ_COLL_SCATTER),
+                .root = call->root,
+                .unit = 1,
+                .count = call->count});
+}
+
+static gex_Event_t begin_blocks(gex_TM_t tm, const aq_coll_call_t *call, gex_Flags_t flags)
+{
+    aq_job_need(block_call_name(call->kind));
+    check_block_call(tm, call, flags);
+    return aq_coll_begin(aq_coll_of(aq_team_of(tm)), call, 0);
+}
+
+gex_Event_t gasnetx_Coll_GatherNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
+                                  size_t nbytes, gex_Flags_t flags)
+{
+    const aq_coll_call_t call = {
+        .kind = AQ_COLL_GATHER, .root = root, .dst = dst, .src = src, .unit = 1, .count = nbytes};
+    return begin_blocks(tm, &call, flags);
+}
+
+gex_Event_t gasnetx_Coll_AllgatherNB(gex_TM_t tm, void *dst, const void *src, size_t nbytes,
+                                     gex_Flags_t flags)
+{
+    const aq_coll_call_t call = {
+        .kind = AQ_COLL_GATHER_ALL, .dst = dst, .src = src, .unit = 1, .count = nbytes};
+    return begin_blocks(tm, &call, flags);
+}
+
+gex_Event_t gasnetx_Coll_ScatterNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
+                                   size_t nbytes, gex_Flags_t flags)
+{
+    const aq_coll_call_t call = {
+        .kind = AQ_COLL_SCATTER, .root = root, .dst = dst, .src = src, .unit = 1, .count = nbytes};
+    return begin_blocks(tm, &call, flags);
+}
+
+gex_Event_t gasnetx_Coll_AlltoallNB(gex_TM_t tm, void *dst, const void *src, size_t nbytes,
+                                    gex_Flags_t flags)
+{
+    const aq_coll_call_t call = {
+        .kind = AQ_COLL_EXCHANGE, .dst = dst, .src = src, .unit = 1, .count = nbytes};
+    return begin_blocks(tm, &call, flags);
+}
+
+// ---- scans ----
+
+static const char *scan_call_name(int32_t kind)
+{
+    return kind == AQ_COLL_SCAN ? "gasnetx_Coll_ScanNB" : "gasnetx_Coll_ScanExclusiveNB";
+}
+
+static void check_scan(gex_TM_t tm, const aq_coll_words_t *words, gex_Flags_t flags)
+{
+    const char *name = scan_call_name(words->call);
+    aq_coll_check_call(name, tm, 0, flags);
+    aq_coll_check_elements(name, (gex_DT_t)words->dt, words->unit, words->count);
+    if (AQ_CHECKS)
+        aq_coll_check_same(aq_coll_of(aq_team_of(tm)), words);
+}
+
+// words: kind, type, operator, size of an element and number of elements. call has the rest.
+static gex_Event_t begin_scan(gex_TM_t tm, const aq_coll_words_t *words, aq_coll_call_t *call,
+                              gex_Coll_ReduceFn_t user_op, gex_Flags_t flags)
+{
+    const char *name = scan_call_name(words->call);
+    aq_job_need(name);
+    call->kind = (aq_coll_kind_t)words->call;
+    call->unit = words->unit;
+    call->count = words->count;
+    call->fn = aq_coll_find_operator(name, (gex_DT_t)words->dt, (gex_OP_t)words->op, user_op);
+    check_scan(tm, words, flags);
+    return aq_coll_begin(aq_coll_of(aq_team_of(tm)), call, 0);
+}
+
+gex_Event_t gasnetx_Coll_ScanNB(gex_TM_t tm, void *dst, const void *src, gex_DT_t dt, size_t dt_sz,
+                                size_t dt_cnt, gex_OP_t op, gex_Coll_ReduceFn_t user_op,
+                                void *user_cdata, gex_Flags_t flags)
+{
+    const aq_coll_words_t words = {AQ_COLL_SCAN, 0, dt, op, dt_sz, dt_cnt};
+    aq_coll_call_t call = {.dst = dst, .src = src, .cdata = user_cdata};
+    return begin_scan(tm, &words, &call, user_op, flags);
+}
+
+gex_Event_t gasnetx_Coll_ScanExclusiveNB(gex_TM_t tm, void *dst, const void *src, gex_DT_t dt,
+                                         size_t dt_sz, size_t dt_cnt, gex_OP_t op,
+                                         gex_Coll_ReduceFn_t user_op, void *user_cdata,
+                                         gex_Flags_t flags)
+{
+    const aq_coll_words_t words = {AQ_COLL_SCAN_EXCLUSIVE, 0, dt, op, dt_sz, dt_cnt};
+    aq_coll_call_t call = {.dst = dst, .src = src, .cdata = user_cdata};
+    return begin_scan(tm, &words, &call, user_op, flags);
+}

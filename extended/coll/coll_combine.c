@@ -1,0 +1,625 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reductions between ranks that share memory: each combines what the others have, where it is.
+//
+//                 short                           long
+//     all post    their bytes                     the addresses of their source and destination
+//     to one      the root combines the posts     the root combines the sources; or all do, each
+//                                                 its share of the elements, in the root's memory
+//     to all      each combines the posts; or     each combines its share in its own memory, and
+//                 its share, in its own post      copies the shares of the others from theirs
+//
+// - As many ranks combine shares as there are processors: with more, ranks would wait for ranks
+// that
+//   wait for a processor. The post of the root (of rank 0, if all get the result) says how many.
+// - Elements are combined in the order of the ranks, from the last one to the first, and each of a
+//   long operation at one rank. So all ranks get the same bits, also of sums of reals.
+// - Long sources are read in segments that all have mapped. Else they go through the boards
+//   (coll_stream.h), and each rank that gets the result combines all of it; or the kernel reads
+//   them, if it lets all members read each other's memory, which they tell each other at the first
+//   operation that needs it; or pieces go along the tree (coll_move.c). All see the same posts and
+//   decide alike, and a rank that has posted takes messages.
+// - A chunk of the elements goes through all ranks before the next one, so that the result is
+//   combined in the nearest cache.
+#include <string.h>
+
+#include "../../core/ground/fatal.h"
+#include "../../core/state/job.h"
+#include "../../core/memory/segment.h"
+#include "../../other/base/minmax.h"
+#include "coll_stream.h"
+
+enum {
+    CHUNK = 16 << 10,
+    LINE = 64,
+};
+
+typedef enum combine_step {
+    STEP_POST,   // write the post
+    STEP_LOOK,   // await the posts of all
+    STEP_AGREE,  // await what all say about reading
+    STEP_STREAM, // await the chunks of all
+    STEP_SHARES, // await the shares of all
+    STEP_ROOT,   // await the root
+    STEP_ALL,    // await all
+    STEP_TREE,
+} combine_step_t;
+
+static bool is_to_all(const aq_coll_op_t *op)
+{
+    return op->call.kind == AQ_COLL_TO_ALL;
+}
+
+// Whether each rank combines a share of the posts.
+static bool is_shared(const aq_coll_op_t *op)
+{
+    return is_to_all(op) && op->bytes * op->coll->board->size > aq_coll_limits.combine_bytes;
+}
+
+static uint32_t my_rank(const aq_coll_op_t *op)
+{
+    return op->coll->board->rank;
+}
+
+static bool gets_result(const aq_coll_op_t *op)
+{
+    return is_to_all(op) || op->call.root == my_rank(op);
+}
+
+bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    const size_t bytes = call->unit * call->count, size = coll->map.size;
+    if (!coll->board || !bytes || call->unit > CHUNK)
+        return false;
+    if (call->kind != AQ_COLL_TO_ALL)
+        return call->kind == AQ_COLL_TO_ONE;
+    return bytes * size <= aq_coll_limits.combine_bytes ||
+           bytes / size >= aq_coll_limits.combine_share;
+}
+
+// ---- layout: a long operation may have to go along the tree ----
+
+static size_t plan_combine(aq_coll_op_t *op)
+{
+    op->bytes = op->call.unit * op->call.count;
+    op->unasked = 0;
+    op->is_short = aq_board_is_short(op, op->bytes);
+    return op->is_short ? sizeof *op : aq_coll_by_tree.plan(op);
+}
+
+static void prepare_combine(aq_coll_op_t *op)
+{
+    if (!op->is_short) {
+        aq_coll_by_tree.prepare(op);
+        aq_stream_plan(op, op->bytes);
+    }
+    aq_board_join(op, op->is_short ? op->bytes : 0, is_to_all(op));
+}
+
+static uint32_t combine_sender(const aq_coll_op_t *op, uint32_t row)
+{
+    return op->is_short ? GEX_RANK_INVALID : aq_coll_by_tree.sender(op, row);
+}
+
+static bool combine_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+{
+    return !op->is_short && aq_coll_by_tree.awaits_ready(op, rank);
+}
+
+static bool combine_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
+{
+    return !op->is_short && aq_coll_by_tree.part(op, row, part, found);
+}
+
+// ---- short ----
+
+// Only one thread advances operations at a time.
+static _Alignas(64) char sum[CHUNK], read_room[CHUNK];
+
+static const char *short_source(const aq_coll_op_t *op, uint32_t rank)
+{
+    return rank == my_rank(op) ? op->call.src : aq_board_bytes(op, rank, op->bytes);
+}
+
+// Combines posted elements.
+static void short_combine(const aq_coll_op_t *op, size_t from, size_t to, char *result)
+{
+    const size_t at = from * op->call.unit, nbytes = to * op->call.unit - at;
+    uint32_t rank = op->coll->board->size - 1;
+    memcpy(result, short_source(op, rank) + at, nbytes);
+    aq_board_took(op, rank, nbytes);
+    while (rank--) {
+        op->call.fn(short_source(op, rank) + at, result, to - from, op->call.cdata);
+        aq_board_took(op, rank, nbytes);
+    }
+}
+
+static void short_combine_all(const aq_coll_op_t *op)
+{
+    char *result = op->call.src == op->call.dst ? sum : op->call.dst;
+    short_combine(op, 0, op->call.count, result);
+    if (result == sum)
+        memcpy(op->call.dst, sum, op->bytes);
+}
+
+// Returns false if there is no room yet.
+static bool short_post(aq_coll_op_t *op)
+{
+    if (!aq_board_room(op))
+        return false;
+    aq_board_post(op, my_rank(op))->combiners = op->coll->board->combiners;
+    memcpy(aq_board_bytes(op, my_rank(op), op->bytes), op->call.src, op->bytes);
+    aq_board_publish(op);
+    op->posted = true;
+    return true;
+}
+
+static bool all_have_posted(aq_coll_op_t *op)
+{
+    const aq_board_t *board = op->coll->board;
+    while (op->seen < board->size &&
+           (op->seen == board->rank || aq_board_posted_soon(op, op->seen)))
+        op->seen++;
+    return op->seen == board->size;
+}
+
+static bool advance_to_one(aq_coll_op_t *op)
+{
+    const bool is_root = op->call.root == my_rank(op);
+    if (is_root && !all_have_posted(op))
+        return false;
+    if (is_root)
+        short_combine_all(op);
+    aq_board_tell_done(op);
+    aq_board_complete(op, false);
+    return true;
+}
+
+static bool advance_to_all(aq_coll_op_t *op)
+{
+    if (!all_have_posted(op))
+        return false;
+    short_combine_all(op);
+    aq_board_end(op);
+    return true;
+}
+
+// ---- short, in shares ----
+
+// All ranks take the number from the same post.
+static void combiners_take(aq_coll_op_t *op)
+{
+    const uint32_t told = aq_board_post(op, op->call.root)->combiners;
+    const uint32_t size = op->coll->board->size;
+    op->combiners =
+        op->bytes / size >= aq_coll_limits.combine_split ? size : aq_max(1u, aq_min(told, size));
+}
+
+// The elements before a share; shares begin at cache lines if elements are small.
+static size_t share_start(const aq_coll_op_t *op, uint32_t share)
+{
+    const size_t grain = op->call.unit < LINE ? LINE / op->call.unit : 1;
+    const size_t grains = (op->call.count + grain - 1) / grain, shares = op->combiners;
+    if (share >= shares)
+        return op->call.count;
+    const size_t start = grains / shares * share + aq_min((size_t)share, grains % shares);
+    return aq_min(start * grain, op->call.count);
+}
+
+// A range of elements.
+typedef struct share {
+    size_t from, to;
+} share_t;
+
+// The share that a rank combines; if there are few, the root has one.
+static share_t share_of(const aq_coll_op_t *op, uint32_t rank)
+{
+    const uint32_t size = op->coll->board->size, root = op->call.root;
+    uint32_t number = rank;
+    if (op->combiners < size)
+        number = rank >= root ? rank - root : rank + size - root;
+    return (share_t){share_start(op, number), share_start(op, number + 1)};
+}
+
+static bool share_is_empty(share_t share)
+{
+    return share.from == share.to;
+}
+
+// Whether a rank has combined its share, if it has one.
+static bool is_combined(const aq_coll_op_t *op, uint32_t rank)
+{
+    if (share_is_empty(share_of(op, rank)))
+        return true;
+    const uint32_t combined =
+        atomic_load_explicit(&aq_board_area(op, rank)->combined, memory_order_acquire);
+    return (int32_t)(combined - op->phase) >= 0;
+}
+
+static void tell_combined(const aq_coll_op_t *op)
+{
+    atomic_store_explicit(&aq_board_area(op, my_rank(op))->combined, op->phase,
+                          memory_order_release);
+    aq_board_wake();
+}
+
+// Only this rank reads its share in its own post, so the result replaces it.
+static void posted_share_combine(const aq_coll_op_t *op)
+{
+    const uint32_t me = my_rank(op);
+    const share_t share = share_of(op, me);
+    const size_t unit = op->call.unit;
+    if (share_is_empty(share))
+        return;
+    short_combine(op, share.from, share.to, sum);
+    memcpy(aq_board_bytes(op, me, op->bytes) + share.from * unit, sum,
+           (share.to - share.from) * unit);
+    tell_combined(op);
+}
+
+static void posted_share_copy(const aq_coll_op_t *op, uint32_t rank)
+{
+    const share_t share = share_of(op, rank);
+    const size_t from = share.from * op->call.unit, nbytes = share.to * op->call.unit - from;
+    memcpy((char *)op->call.dst + from, aq_board_bytes(op, rank, op->bytes) + from, nbytes);
+    if (nbytes)
+        aq_board_took(op, rank, nbytes);
+}
+
+static bool advance_shared(aq_coll_op_t *op)
+{
+    const uint32_t size = op->coll->board->size;
+    if (op->step == STEP_POST) {
+        if (!all_have_posted(op))
+            return false;
+        combiners_take(op);
+        posted_share_combine(op);
+        op->seen = 0;
+        op->step = STEP_SHARES;
+    }
+    for (; op->seen < size; op->seen++) {
+        const uint32_t rank =
+            op->seen + 1 < size ? aq_board_rank_after(op->coll->board, op->seen) : my_rank(op);
+        if (!is_combined(op, rank))
+            return false;
+        posted_share_copy(op, rank);
+    }
+    aq_board_end(op);
+    return true;
+}
+
+static bool advance_short(aq_coll_op_t *op)
+{
+    const bool posts = is_to_all(op) || op->call.root != my_rank(op);
+    if (!op->posted && posts && !short_post(op))
+        return false;
+    if (is_shared(op))
+        return advance_shared(op);
+    return is_to_all(op) ? advance_to_all(op) : advance_to_one(op);
+}
+
+// ---- long: the post ----
+
+static bool all_are_mapped(const aq_coll_op_t *op)
+{
+    uint32_t rank = 0;
+    while (rank < op->coll->board->size &&
+           !(aq_team_shift(aq_team_jobrank(op->coll->team, rank), 0) & 1))
+        rank++;
+    return rank == op->coll->board->size;
+}
+
+// What the others reach without the kernel, if they all have mapped what this rank has mapped.
+static uint32_t shown_by(const aq_coll_op_t *op)
+{
+    const bool writes = gets_result(op);
+    if (aq_job.env.segment_mode == AQ_SEGMENT_EVERYTHING || !all_are_mapped(op))
+        return 0;
+    return (aq_segment_holds(op->call.src, op->bytes) ? AQ_SHOWS_SRC : 0) |
+           (!writes || aq_segment_holds(op->call.dst, op->bytes) ? AQ_SHOWS_DST : 0);
+}
+
+static bool post_addresses(aq_coll_op_t *op)
+{
+    aq_post_t *post = aq_board_post(op, my_rank(op));
+    if (!aq_board_room(op))
+        return false;
+    post->shows = shown_by(op) | (aq_stream_is_worth(op) ? AQ_SHOWS_STREAM : 0);
+    post->src = (uintptr_t)op->call.src;
+    post->dst = (uintptr_t)op->call.dst;
+    post->combiners = op->coll->board->combiners;
+    aq_board_publish(op);
+    op->shows = AQ_SHOWS_SRC | AQ_SHOWS_DST | AQ_SHOWS_STREAM;
+    op->step = STEP_LOOK;
+    return true;
+}
+
+// ---- long: shares ----
+
+static const void *find_source(const aq_coll_op_t *op, uint32_t rank, size_t at, void *room,
+                               size_t nbytes)
+{
+    if (rank == my_rank(op))
+        return (const char *)op->call.src + at;
+    if (op->step == STEP_STREAM)
+        return aq_stream_next(op, rank);
+    return aq_board_see(op, rank, aq_board_post(op, rank)->src + at, room, nbytes);
+}
+
+static const void *see_source(const aq_coll_op_t *op, uint32_t rank, size_t at, void *room,
+                              size_t nbytes)
+{
+    const void *found = find_source(op, rank, at, room, nbytes);
+    if (!found)
+        aq_fatal("%zu bytes of rank %u for a reduction cannot be read (process_vm_readv) though "
+                 "earlier ones could; if the job forbids the call later on, set "
+                 "GASNET_PSHM_COPY=0",
+                 nbytes, aq_team_jobrank(op->coll->team, rank));
+    aq_board_took(op, rank, nbytes);
+    return found;
+}
+
+// Combines the elements of all ranks from byte `at` on; `to` receives the result. in_place: a
+// source may be there too.
+static void combine_chunk(const aq_coll_op_t *op, size_t at, size_t nbytes, char *to, bool in_place)
+{
+    uint32_t rank = op->coll->board->size - 1;
+    char *result = in_place ? sum : to;
+    const void *last = see_source(op, rank, at, result, nbytes);
+    if (last != result)
+        memcpy(result, last, nbytes);
+    while (rank--)
+        op->call.fn(see_source(op, rank, at, read_room, nbytes), result, nbytes / op->call.unit,
+                    op->call.cdata);
+    if (result != to)
+        memcpy(to, result, nbytes);
+}
+
+// Combines elements into the memory of a rank that begins at dst.
+static void combine_elements(const aq_coll_op_t *op, uint32_t owner, char *dst, size_t from,
+                             size_t to)
+{
+    const aq_post_t *post = aq_board_post(op, owner);
+    const bool in_place = post->src == post->dst && owner + 1 != op->coll->board->size;
+    const size_t unit = op->call.unit, step = CHUNK / unit;
+    for (; from < to; from += step) {
+        const size_t count = aq_min(step, to - from);
+        combine_chunk(op, from * unit, count * unit, dst + from * unit, in_place);
+    }
+}
+
+// Returns false if this rank has no share.
+static bool combine_share(const aq_coll_op_t *op, uint32_t owner, char *dst)
+{
+    const share_t share = share_of(op, my_rank(op));
+    combine_elements(op, owner, dst, share.from, share.to);
+    return !share_is_empty(share);
+}
+
+static void share_copy(const aq_coll_op_t *op, uint32_t rank)
+{
+    const share_t share = share_of(op, rank);
+    const size_t from = share.from * op->call.unit, nbytes = share.to * op->call.unit - from;
+    char *to = (char *)op->call.dst + from;
+    if (!nbytes)
+        return;
+    const void *there = aq_board_see(op, rank, aq_board_post(op, rank)->dst + from, to, nbytes);
+    if (!there)
+        aq_fatal("%zu bytes of the result of a reduction cannot be read in rank %u", nbytes,
+                 aq_team_jobrank(op->coll->team, rank));
+    if (there != to)
+        memcpy(to, there, nbytes);
+    aq_board_took(op, rank, nbytes);
+}
+
+// Returns true if all shares are here.
+static bool shares_copy(aq_coll_op_t *op)
+{
+    const aq_board_t *board = op->coll->board;
+    for (; op->seen + 1 < board->size; op->seen++) {
+        const uint32_t rank = aq_board_rank_after(board, op->seen);
+        if (!is_combined(op, rank))
+            return false;
+        share_copy(op, rank);
+    }
+    return true;
+}
+
+// ---- long: streams ----
+
+// Whether the next chunk of all other ranks is here, and that of this rank is written for those
+// who take it: the result may replace it.
+static bool chunks_are_here(const aq_coll_op_t *op)
+{
+    const uint32_t size = op->coll->board->size;
+    uint32_t rank = 0;
+    while (rank < size && (rank == my_rank(op) ? !is_to_all(op) || op->staged > op->took
+                                               : aq_stream_next(op, rank) != NULL))
+        rank++;
+    return rank == size;
+}
+
+static void chunks_combine(aq_coll_op_t *op)
+{
+    const bool in_place = op->call.src == op->call.dst && my_rank(op) + 1 != op->coll->board->size;
+    const size_t at = aq_stream_at(op);
+    combine_chunk(op, at, aq_stream_length(op), (char *)op->call.dst + at, in_place);
+    aq_stream_take(op);
+}
+
+// Whether the root should read what does not come. Only a rank whose source nobody overwrites can
+// do that, so not if all get the result.
+static bool is_vain(aq_coll_op_t *op)
+{
+    return !is_to_all(op) && gets_result(op) && !aq_stream_is_taken(op) &&
+           ++op->vain == AQ_STREAM_PATIENCE && aq_board_reads_all(op->coll->board);
+}
+
+// Combines the rest of sources that the kernel reads.
+static combine_step_t rest_combine(aq_coll_op_t *op)
+{
+    op->step = STEP_ROOT;
+    combine_elements(op, op->call.root, op->call.dst, aq_stream_at(op) / op->call.unit,
+                     op->call.count);
+    aq_board_tell_done(op);
+    op->seen = 0;
+    return STEP_ROOT;
+}
+
+static combine_step_t step_stream(aq_coll_op_t *op)
+{
+    const bool reads = gets_result(op), writes = is_to_all(op) || !reads;
+    bool written = !writes || aq_stream_write(op);
+    while (reads && !aq_stream_is_taken(op) && chunks_are_here(op)) {
+        chunks_combine(op);
+        written = !writes || aq_stream_write(op);
+    }
+    if (is_vain(op))
+        return rest_combine(op);
+    if (!written || (reads && !aq_stream_is_taken(op)))
+        return STEP_STREAM;
+    aq_board_tell_done(op);
+    op->seen = 0;
+    return is_to_all(op) ? STEP_ALL : STEP_ROOT;
+}
+
+// ---- long: steps ----
+
+// Where this process has the destination of the root, or NULL.
+static char *root_memory(const aq_coll_op_t *op)
+{
+    const uint32_t root = op->call.root;
+    return aq_process_mapped(aq_team_jobrank(op->coll->team, root), aq_board_post(op, root)->dst,
+                             op->bytes);
+}
+
+static combine_step_t step_to_all(const aq_coll_op_t *op)
+{
+    if (combine_share(op, my_rank(op), op->call.dst))
+        tell_combined(op);
+    return STEP_SHARES;
+}
+
+static combine_step_t step_to_one(const aq_coll_op_t *op)
+{
+    const uint32_t root = op->call.root;
+    const bool split =
+        op->shows & AQ_SHOWS_DST && op->bytes / op->combiners >= aq_coll_limits.combine_split;
+    if (split)
+        combine_share(op, root, root_memory(op));
+    else if (root == my_rank(op))
+        combine_elements(op, root, op->call.dst, 0, op->call.count);
+    aq_board_tell_done(op);
+    return split ? STEP_ALL : STEP_ROOT;
+}
+
+static combine_step_t step_combine(aq_coll_op_t *op)
+{
+    op->seen = 0;
+    combiners_take(op);
+    return is_to_all(op) ? step_to_all(op) : step_to_one(op);
+}
+
+// All ranks see the same posts, and so decide alike.
+static combine_step_t step_after_look(aq_coll_op_t *op)
+{
+    aq_board_t *board = op->coll->board;
+    const uint8_t need = is_to_all(op) ? AQ_SHOWS_SRC | AQ_SHOWS_DST : AQ_SHOWS_SRC;
+    if ((op->shows & need) == need)
+        return step_combine(op);
+    if (op->shows & AQ_SHOWS_STREAM)
+        return STEP_STREAM;
+    if (board->reads == AQ_READS_ALL)
+        return step_combine(op);
+    if (board->reads == AQ_READS_REFUSED)
+        return STEP_TREE;
+    const aq_board_reads_t mine = aq_board_reads_all(board) ? AQ_READS_ALL : AQ_READS_REFUSED;
+    atomic_store_explicit(&aq_board_area(op, board->rank)->reads, mine, memory_order_release);
+    aq_board_wake();
+    op->seen = 0;
+    return STEP_AGREE;
+}
+
+static combine_step_t step_look(aq_coll_op_t *op)
+{
+    const aq_board_t *board = op->coll->board;
+    for (; op->seen < board->size && aq_board_posted(op, op->seen); op->seen++)
+        op->shows &= (uint8_t)aq_board_post(op, op->seen)->shows;
+    return op->seen < board->size ? STEP_LOOK : step_after_look(op);
+}
+
+static combine_step_t step_agree(aq_coll_op_t *op)
+{
+    aq_board_t *board = op->coll->board;
+    uint32_t reads = AQ_READS_UNKNOWN;
+    for (uint32_t r = 0; r < board->size; r++) {
+        const uint32_t theirs =
+            atomic_load_explicit(&aq_board_area(op, r)->reads, memory_order_acquire);
+        if (theirs == AQ_READS_UNKNOWN)
+            return STEP_AGREE;
+        reads = aq_max(reads, theirs);
+    }
+    board->reads = reads == AQ_READS_ALL ? AQ_READS_ALL : AQ_READS_REFUSED;
+    return board->reads == AQ_READS_ALL ? step_combine(op) : STEP_TREE;
+}
+
+static bool all_are_done(aq_coll_op_t *op)
+{
+    while (op->seen < op->coll->board->size && aq_board_done(op, op->seen))
+        op->seen++;
+    return op->seen == op->coll->board->size;
+}
+
+// The step after copying the shares of the others.
+static combine_step_t step_shares(aq_coll_op_t *op)
+{
+    if (!shares_copy(op))
+        return STEP_SHARES;
+    aq_board_tell_done(op);
+    op->seen = 0;
+    return STEP_ALL;
+}
+
+// Whether the last step is complete.
+static bool is_over(aq_coll_op_t *op)
+{
+    if (op->step == STEP_ROOT)
+        return aq_board_done(op, op->call.root);
+    if (op->step == STEP_ALL)
+        return all_are_done(op);
+    if (op->step != STEP_TREE || !aq_coll_by_tree.advance(op))
+        return false;
+    aq_board_tell_done(op);
+    return true;
+}
+
+static bool advance_long(aq_coll_op_t *op)
+{
+    if (op->step == STEP_POST && !post_addresses(op))
+        return false;
+    if (op->step == STEP_LOOK)
+        op->step = (uint8_t)step_look(op);
+    if (op->step == STEP_AGREE)
+        op->step = (uint8_t)step_agree(op);
+    if (op->step == STEP_STREAM)
+        op->step = (uint8_t)step_stream(op);
+    if (op->step == STEP_SHARES)
+        op->step = (uint8_t)step_shares(op);
+    if (!is_over(op))
+        return false;
+    aq_board_complete(op, true);
+    return true;
+}
+
+static bool advance_combine(aq_coll_op_t *op)
+{
+    if (!aq_board_turn(op))
+        return false;
+    return op->is_short ? advance_short(op) : advance_long(op);
+}
+
+const aq_coll_way_t aq_coll_by_combining = {.plan = plan_combine,
+                                            .prepare = prepare_combine,
+                                            .advance = advance_combine,
+                                            .sender = combine_sender,
+                                            .awaits_ready = combine_awaits_ready,
+                                            .part = combine_part};

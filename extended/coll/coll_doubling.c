@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Small reductions to all between ranks that share no memory: recursive doubling, for any number of
+// ranks that is a product of small numbers.
+//
+// In round k groups of `radix` ranks at a distance exchange what they have: afterwards each rank
+// has the result over the distance * radix ranks around it.
+//
+//     6 ranks: radix 2, distance 1    0-1 2-3 4-5
+//              radix 3, distance 2    0-2-4 1-3-5
+//
+// - So a round takes one message of each rank to each other one of its group, at the same time, and
+//   there are fewer rounds than a tree has levels up and down.
+// - Ranks combine what a group has in the order of the ranks: an operator need not commute, and all
+//   ranks get the same bits.
+#include <string.h>
+
+#include "coll.h"
+#include "../../other/base/minmax.h"
+
+// ---- rounds ----
+
+// The smallest radix that divides the ranks that are left; 0: none does.
+static uint32_t radix_of(uint32_t left)
+{
+    uint32_t radix = 2;
+    while (radix <= AQ_COLL_RADIX_MOST && left % radix)
+        radix++;
+    return radix <= AQ_COLL_RADIX_MOST ? radix : 0;
+}
+
+bool aq_coll_doubles(uint32_t size)
+{
+    while (size > 1 && radix_of(size))
+        size /= radix_of(size);
+    return size == 1;
+}
+
+// A round among all; rows are numbered from the first round on, one for each rank of the group.
+typedef struct round {
+    uint32_t radix, distance, row;
+} round_t;
+
+static round_t round_first(const aq_coll_op_t *op)
+{
+    return (round_t){radix_of(op->coll->map.size), 1, 0};
+}
+
+static round_t round_next(const aq_coll_op_t *op, round_t round)
+{
+    const uint32_t distance = round.distance * round.radix;
+    return (round_t){radix_of(op->coll->map.size / distance), distance, round.row + round.radix};
+}
+
+static round_t round_number(const aq_coll_op_t *op, uint32_t number)
+{
+    round_t round = round_first(op);
+    while (number--)
+        round = round_next(op, round);
+    return round;
+}
+
+// The position of this rank in its group.
+static uint32_t my_digit(const aq_coll_op_t *op, round_t round)
+{
+    return aq_coll_my_rank(op) / round.distance % round.radix;
+}
+
+static uint32_t rank_of(const aq_coll_op_t *op, round_t round, uint32_t digit)
+{
+    return aq_coll_my_rank(op) - my_digit(op, round) * round.distance + digit * round.distance;
+}
+
+// ---- layout ----
+
+// op->pieces: rounds; op->down_count: rows.
+static void count_rounds(aq_coll_op_t *op)
+{
+    round_t round = round_first(op);
+    for (op->pieces = 0; round.distance < op->coll->map.size; op->pieces++)
+        round = round_next(op, round);
+    op->down_count = round.row;
+}
+
+// After the record: a slot and a box for each row.
+static size_t plan_doubling(aq_coll_op_t *op)
+{
+    op->bytes = op->call.unit * op->call.count;
+    op->part = aq_coll_part_limit();
+    op->parts_of_piece = (uint32_t)((op->bytes + op->part - 1) / op->part);
+    op->stride = aq_coll_round_up(op->bytes);
+    count_rounds(op);
+    op->slots_at = aq_coll_round_up(sizeof *op);
+    op->boxes_at = op->slots_at + aq_coll_round_up(op->down_count * sizeof *op->slots);
+    return op->boxes_at + op->down_count * op->stride;
+}
+
+static void prepare_round(aq_coll_op_t *op, round_t round)
+{
+    for (uint32_t digit = 0; digit < round.radix; digit++) {
+        const uint32_t parts = digit == my_digit(op, round) ? 0 : op->parts_of_piece;
+        aq_coll_slot_t *slot = &op->slots[round.row + digit];
+        atomic_init(&slot->missing, parts);
+        slot->unbegun = parts;
+    }
+}
+
+static void prepare_doubling(aq_coll_op_t *op)
+{
+    op->slots = (aq_coll_slot_t *)(void *)((char *)op + op->slots_at);
+    op->boxes = (char *)op + op->boxes_at;
+    op->work = (char *)(uintptr_t)op->call.src;
+    for (uint32_t i = 0; i < op->pieces; i++)
+        prepare_round(op, round_number(op, i));
+}
+
+// ---- expected arrivals ----
+
+static uint32_t doubling_sender(const aq_coll_op_t *op, uint32_t row)
+{
+    round_t round = round_first(op);
+    if (row >= op->down_count)
+        return GEX_RANK_INVALID;
+    while (row >= round.row + round.radix)
+        round = round_next(op, round);
+    const uint32_t rank = rank_of(op, round, row - round.row);
+    return rank == aq_coll_my_rank(op) ? GEX_RANK_INVALID : rank;
+}
+
+// A small payload asks nobody.
+static bool doubling_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+{
+    (void)op;
+    (void)rank;
+    return false;
+}
+
+static bool doubling_part(const aq_coll_op_t *op, uint32_t row, uint32_t part,
+                          aq_coll_part_t *found)
+{
+    const size_t at = part * op->part;
+    if (at >= op->bytes)
+        return false;
+    *found = (aq_coll_part_t){.slot = &op->slots[row],
+                              .to = op->boxes + row * op->stride + at,
+                              .nbytes = aq_min(op->bytes - at, op->part)};
+    return true;
+}
+
+// ---- rounds: op->work is the result so far ----
+
+static void work_send(const aq_coll_op_t *op, uint32_t rank, uint32_t row)
+{
+    uint32_t part = 0;
+    for (size_t at = 0; at < op->bytes; at += op->part)
+        aq_coll_send_part(op, rank, row, part++, op->work + at, aq_min(op->bytes - at, op->part));
+}
+
+static void round_send(const aq_coll_op_t *op, round_t round)
+{
+    const uint32_t mine = my_digit(op, round);
+    for (uint32_t i = 1; i < round.radix; i++)
+        work_send(op, rank_of(op, round, (mine + i) % round.radix), round.row + mine);
+}
+
+static bool round_is_here(const aq_coll_op_t *op, round_t round)
+{
+    uint32_t digit = 0;
+    while (digit < round.radix &&
+           atomic_load_explicit(&op->slots[round.row + digit].missing, memory_order_acquire) == 0)
+        digit++;
+    return digit == round.radix;
+}
+
+// An operator overwrites its right operand, which must not be the source of the client.
+static void work_own(aq_coll_op_t *op)
+{
+    if (op->work != op->call.src || op->call.src == op->call.dst)
+        return;
+    memcpy(op->call.dst, op->call.src, op->bytes);
+    op->work = op->call.dst;
+}
+
+static void round_combine(aq_coll_op_t *op, round_t round)
+{
+    const uint32_t mine = my_digit(op, round);
+    if (mine)
+        work_own(op);
+    char *boxes = op->boxes + round.row * op->stride, *left = mine ? boxes : op->work;
+    for (uint32_t digit = 1; digit < round.radix; digit++) {
+        char *right = digit == mine ? op->work : boxes + digit * op->stride;
+        op->call.fn(left, right, op->call.count, op->call.cdata);
+        left = right;
+    }
+    op->work = left;
+}
+
+// op->up: rounds that this rank has sent, op->down: rounds that are combined.
+static bool advance_doubling(aq_coll_op_t *op)
+{
+    round_t round = round_number(op, op->down);
+    for (; op->down < op->pieces; op->down++) {
+        if (op->up == op->down) {
+            round_send(op, round);
+            op->up++;
+        }
+        if (!round_is_here(op, round))
+            return false;
+        round_combine(op, round);
+        round = round_next(op, round);
+    }
+    if (op->work != op->call.dst)
+        memcpy(op->call.dst, op->work, op->bytes);
+    return true;
+}
+
+const aq_coll_way_t aq_coll_by_doubling = {.plan = plan_doubling,
+                                           .prepare = prepare_doubling,
+                                           .advance = advance_doubling,
+                                           .sender = doubling_sender,
+                                           .awaits_ready = doubling_awaits_ready,
+                                           .part = doubling_part};

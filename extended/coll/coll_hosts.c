@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Teams of several hosts with several members on some of them: an operation is a chain of up to
+// three operations, over the members of a host, who share memory, and over the leaders, the first
+// members of all hosts.
+//
+//                  at the members of a host              at leaders   at the members of a host
+//     broadcast    root of this host -> all              broadcast    leader -> all, other hosts
+//     to one       to the leader                         to one       -
+//     to all       to the leader                         to all       leader -> all
+//
+// - Each rank initiates its steps when the client makes the call, and the engine holds a step until
+//   the one before is complete. So all members of a part have the same order of operations.
+// - A reduction to one goes along a tree of the whole team if the root is no leader, and one whose
+//   operator does not commute if the ranks of a host do not follow each other.
+// - The part of a host uses the boards in the slots of the team, which the whole team does not use.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/ground/fatal.h"
+#include "../../core/state/job.h"
+#include "coll.h"
+#include "coll_limits.h"
+
+// Ids of the parts, beside that of the team: a host has members of one part of it only.
+#define LOCAL_ID ((uint64_t)1 << 63)
+#define ACROSS_ID ((uint64_t)1 << 62)
+
+// ---- start and end ----
+
+// A part of a team: the members at `count` places.
+typedef struct part {
+    uint64_t id;
+    uint32_t count, rank; // of this process
+    gex_Rank_t *members;  // job ranks
+    uint32_t *slots;
+} part_t;
+
+static part_t part_new(uint64_t id, uint32_t count)
+{
+    part_t part = {.id = id, .count = count};
+    part.members = malloc(count * sizeof *part.members);
+    part.slots = malloc(count * sizeof *part.slots);
+    if (!part.members || !part.slots)
+        aq_fatal("out of memory for the collectives of a team (%u members)", count);
+    return part;
+}
+
+static void part_member(part_t *part, uint32_t i, const aq_coll_t *coll, uint32_t place,
+                        const uint32_t *slots)
+{
+    const uint32_t rank = aq_coll_map_rank(&coll->map, place);
+    part->members[i] = aq_team_jobrank(coll->team, rank);
+    part->slots[i] = slots ? slots[rank] : AQ_COLL_NO_SLOT;
+    if (rank == coll->team->head.rank)
+        part->rank = i;
+}
+
+// Makes the team of a part and its collectives; frees the part.
+static aq_coll_t *part_open(part_t *part, const uint32_t *slots, bool is_local)
+{
+    aq_team_t *team =
+        aq_team_new(&aq_endpoint, part->id, part->rank, part->count, part->members, NULL, 0);
+    if (!team)
+        aq_fatal("no memory for the collectives of a team (%u members)", part->count);
+    aq_coll_t *coll = aq_coll_open(team, slots ? part->slots : NULL, is_local);
+    free(part->members);
+    free(part->slots);
+    return coll;
+}
+
+static aq_coll_t *open_local(const aq_coll_t *coll, const uint32_t *slots, uint32_t group)
+{
+    const uint32_t first = aq_coll_map_start(&coll->map, group);
+    part_t part = part_new(coll->team->id | LOCAL_ID, aq_coll_map_members(&coll->map, group));
+    for (uint32_t i = 0; i < part.count; i++)
+        part_member(&part, i, coll, first + i, slots);
+    return part_open(&part, slots, true);
+}
+
+static aq_coll_t *open_across(const aq_coll_t *coll, const uint32_t *slots)
+{
+    part_t part = part_new(coll->team->id | ACROSS_ID, coll->map.groups);
+    for (uint32_t g = 0; g < part.count; g++)
+        part_member(&part, g, coll, aq_coll_map_start(&coll->map, g), slots);
+    return part_open(&part, slots, false);
+}
+
+static uint32_t leader_of(const aq_coll_t *coll, uint32_t group)
+{
+    return aq_coll_map_rank(&coll->map, aq_coll_map_start(&coll->map, group));
+}
+
+void aq_coll_hosts_start(aq_coll_t *coll, const uint32_t *slots)
+{
+    const uint32_t me = coll->team->head.rank, group = aq_coll_map_group(&coll->map, me);
+    coll->has_hosts = coll->map.groups > 1 && coll->map.groups < coll->map.size;
+    if (coll->has_hosts && aq_coll_map_members(&coll->map, group) > 1)
+        coll->local = open_local(coll, slots, group);
+    if (coll->has_hosts && leader_of(coll, group) == me)
+        coll->across = open_across(coll, slots);
+}
+
+static void part_end(aq_coll_t *coll)
+{
+    aq_team_t *team = coll ? coll->team : NULL;
+    if (coll)
+        aq_coll_close(coll);
+    if (team)
+        aq_team_free(team);
+}
+
+void aq_coll_hosts_end(aq_coll_t *coll)
+{
+    part_end(coll->local);
+    part_end(coll->across);
+}
+
+// ---- steps ----
+
+// The steps of this rank so far.
+typedef struct chain {
+    aq_coll_step_t *step;
+    uint32_t count;
+} chain_t;
+
+// Adds a step over a part, unless this rank is no member of it; it waits for the step before.
+static void chain_add(chain_t *chain, aq_coll_t *part, const aq_coll_call_t *call)
+{
+    if (!part)
+        return;
+    chain->step[chain->count] =
+        (aq_coll_step_t){.coll = part, .call = *call, .waits = chain->count > 0};
+    chain->count++;
+}
+
+static uint32_t my_group(const aq_coll_t *coll)
+{
+    return aq_coll_map_group(&coll->map, coll->team->head.rank);
+}
+
+// The number of a rank among the members of its host.
+static uint32_t rank_inside(const aq_coll_t *coll, uint32_t rank)
+{
+    const uint32_t place = coll->map.where ? coll->map.where[rank] : rank;
+    return place - aq_coll_map_start(&coll->map, aq_coll_map_group(&coll->map, rank));
+}
+
+// On the host of the root. A root that is the leader sends to the other hosts first.
+static void divide_at_root(chain_t *chain, const aq_coll_t *coll, aq_coll_call_t call)
+{
+    aq_coll_call_t across = call;
+    const bool is_root = call.root == coll->team->head.rank;
+    across.root = my_group(coll);
+    call.root = rank_inside(coll, call.root);
+    if (is_root)
+        chain_add(chain, coll->across, &across);
+    chain_add(chain, coll->local, &call);
+    chain->step[chain->count - 1].waits = false;
+    across.src = call.dst;
+    if (!is_root)
+        chain_add(chain, coll->across, &across);
+}
+
+static void divide_broadcast(chain_t *chain, const aq_coll_t *coll, aq_coll_call_t call)
+{
+    const uint32_t group = aq_coll_map_group(&coll->map, call.root);
+    if (group == my_group(coll)) {
+        divide_at_root(chain, coll, call);
+        return;
+    }
+    call.root = group;
+    chain_add(chain, coll->across, &call);
+    call.root = 0;
+    call.src = call.dst;
+    chain_add(chain, coll->local, &call);
+}
+
+// Where the leader of a host has what its members have combined.
+static void *combined_at(const aq_coll_t *coll, const aq_coll_call_t *call, bool is_result,
+                         void **own)
+{
+    *own = NULL;
+    if (!coll->across || is_result)
+        return call->dst;
+    *own = malloc(call->unit * call->count);
+    if (!*own)
+        aq_fatal("out of memory for a collective (%zu bytes)", call->unit * call->count);
+    return *own;
+}
+
+static void divide_to_one(chain_t *chain, const aq_coll_t *coll, aq_coll_call_t call)
+{
+    const bool is_root = call.root == coll->team->head.rank;
+    const uint32_t group = aq_coll_map_group(&coll->map, call.root);
+    void *own = NULL, *dst = call.dst;
+    if (coll->local) {
+        call.dst = combined_at(coll, &call, is_root, &own);
+        call.root = 0;
+        chain_add(chain, coll->local, &call);
+        call.src = call.dst;
+    }
+    call.dst = dst;
+    call.root = group;
+    chain_add(chain, coll->across, &call);
+    chain->step[chain->count - 1].own = own;
+}
+
+static void divide_to_all(chain_t *chain, const aq_coll_t *coll, aq_coll_call_t call)
+{
+    aq_coll_call_t up = call;
+    up.kind = AQ_COLL_TO_ONE;
+    up.root = 0;
+    chain_add(chain, coll->local, &up);
+    if (coll->local)
+        call.src = call.dst;
+    chain_add(chain, coll->across, &call);
+    call.kind = AQ_COLL_BROADCAST;
+    call.root = 0;
+    call.src = call.dst;
+    chain_add(chain, coll->local, &call);
+}
+
+// With small payloads the wait between two steps costs more than messages inside a host, unless
+// these are many.
+static bool divides_broadcast(const aq_coll_t *coll, size_t bytes)
+{
+    return bytes >= aq_coll_limits.host_spread ||
+           coll->map.size >= (uint64_t)aq_coll_limits.host_ranks * coll->map.groups;
+}
+
+static bool divides_to_one(const aq_coll_t *coll, const aq_coll_call_t *call, size_t bytes)
+{
+    return bytes >= aq_coll_limits.host_one &&
+           leader_of(coll, aq_coll_map_group(&coll->map, call->root)) == call->root;
+}
+
+static bool divides(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    const size_t bytes = call->unit * call->count;
+    if (!call->count || (call->in_order && coll->map.order))
+        return false;
+    switch (call->kind) {
+    case AQ_COLL_BROADCAST:
+        return divides_broadcast(coll, bytes);
+    case AQ_COLL_TO_ONE:
+        return divides_to_one(coll, call, bytes);
+    case AQ_COLL_TO_ALL:
+        return bytes >= aq_coll_limits.host_all;
+    default:
+        return false;
+    }
+}
+
+uint32_t aq_coll_hosts_divide(const aq_coll_t *coll, const aq_coll_call_t *call,
+                              aq_coll_step_t steps[AQ_COLL_STEPS])
+{
+    chain_t chain = {.step = steps};
+    if (!divides(coll, call))
+        return 0;
+    if (call->kind == AQ_COLL_BROADCAST)
+        divide_broadcast(&chain, coll, *call);
+    else if (call->kind == AQ_COLL_TO_ONE)
+        divide_to_one(&chain, coll, *call);
+    else
+        divide_to_all(&chain, coll, *call);
+    return chain.count;
+}

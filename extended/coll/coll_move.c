@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the bytes of an operation move: pieces go up a tree, where they are combined, and down again.
+//
+//     broadcast            down: src of the root -> dst of all
+//     reduction to one     up;  if the root of the tree is not the client's: down to that one rank
+//     reduction to all     up, then down
+//
+// Operations of other kinds use no tree (coll_way.c).
+//
+// Each piece moves as soon as possible. On the way up a piece is combined with the pieces of the
+// children in their order, left to right, in the buffer of the last child; no other copy is made.
+//
+// A large payload waits until the receiver is ready (rendezvous), so that the receiver need not
+// keep the payload before it starts the operation. On the way down of a reduction to all, the
+// receiver has already shown that it has started.
+#include <string.h>
+
+#include "../../core/ground/fatal.h"
+#include "coll.h"
+#include "../../other/base/minmax.h"
+
+static size_t bytes_of(const aq_coll_call_t *call)
+{
+    return call->unit * call->count;
+}
+
+static bool has_up(const aq_coll_op_t *op)
+{
+    return op->call.kind != AQ_COLL_BROADCAST;
+}
+
+// An operator that does not commute uses a tree to rank 0 in the order of the ranks.
+static uint32_t top_of(const aq_coll_call_t *call)
+{
+    return call->in_order ? 0 : call->root;
+}
+
+static const aq_coll_map_t *map_for(const aq_coll_t *coll, const aq_coll_call_t *call,
+                                    aq_coll_map_t *plain)
+{
+    if (!call->in_order || !coll->map.order)
+        return &coll->map;
+    *plain = (aq_coll_map_t){.size = coll->map.size, .groups = coll->map.size, .largest = 1};
+    return plain;
+}
+
+// ---- layout ----
+
+static void find_pieces(aq_coll_op_t *op)
+{
+    const size_t limit = aq_coll_part_limit(), unit = op->call.unit;
+    op->bytes = bytes_of(&op->call);
+    if (op->bytes <=
+        limit) { // the usual case; a division would cost as much as the rest of this function
+        op->piece = op->part = limit;
+        op->parts_of_piece = 1;
+        op->pieces = op->bytes > 0;
+        return;
+    }
+    op->piece = unit < limit ? limit / unit * unit : unit;
+    op->part = aq_min(op->piece, limit);
+    op->parts_of_piece = (uint32_t)((op->piece + op->part - 1) / op->part);
+    op->pieces = (uint32_t)((op->bytes + op->piece - 1) / op->piece);
+}
+
+static size_t piece_bytes(const aq_coll_op_t *op, uint32_t piece)
+{
+    size_t rest = op->bytes - piece * op->piece;
+    return aq_min(rest, op->piece);
+}
+
+static uint32_t parts_in(const aq_coll_op_t *op, uint32_t piece)
+{
+    const size_t bytes = piece_bytes(op, piece);
+    return bytes <= op->part ? 1 : (uint32_t)((bytes + op->part - 1) / op->part);
+}
+
+// After the record: the children, a row of slots for each child and one for the parent, and, if
+// bytes go up, the bytes of the children.
+static size_t plan_tree(aq_coll_op_t *op)
+{
+    aq_coll_map_t plain;
+    find_pieces(op);
+    const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
+    const size_t children = aq_coll_tree_most(map, aq_coll_shape(op->bytes, !has_up(op)));
+    op->stride = aq_coll_round_up(op->bytes);
+    op->slots_at =
+        aq_coll_round_up(sizeof *op) + aq_coll_round_up((children + 1) * sizeof *op->child);
+    op->boxes_at = op->slots_at + aq_coll_round_up((children + 1) * op->pieces * sizeof *op->slots);
+    return op->boxes_at + (has_up(op) ? children * op->stride : 0);
+}
+
+// The directions in which this rank moves pieces.
+static void find_ways(aq_coll_op_t *op)
+{
+    uint32_t me = op->coll->team->head.rank, top = top_of(&op->call);
+    if (!has_up(op))
+        op->up = op->pieces;
+    if (op->call.kind != AQ_COLL_TO_ONE) {
+        op->awaits_down = me != top;
+        op->down_to = op->child;
+        op->down_count = op->tree.children;
+        op->down_from = me != top || has_up(op) ? op->call.dst : op->call.src;
+        return;
+    }
+    op->awaits_down = me != top && me == op->call.root;
+    op->down_to = &op->call.root;
+    op->down_count = me == top && me != op->call.root;
+    if (op->down_count)
+        op->down_from =
+            op->tree.children ? op->boxes + (op->tree.children - 1) * op->stride : op->call.src;
+    else if (!op->awaits_down)
+        op->down = op->pieces;
+}
+
+static aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t row, uint32_t piece)
+{
+    return &op->slots[(size_t)row * op->pieces + piece];
+}
+
+static uint32_t tree_sender(const aq_coll_op_t *op, uint32_t row)
+{
+    if (row > op->tree.children || (row && !has_up(op)) || (!row && !op->awaits_down))
+        return GEX_RANK_INVALID;
+    if (row)
+        return op->child[row - 1];
+    return op->call.kind == AQ_COLL_TO_ONE ? top_of(&op->call) : op->tree.parent;
+}
+
+static void prepare_row(const aq_coll_op_t *op, uint32_t row)
+{
+    const bool sent = tree_sender(op, row) != GEX_RANK_INVALID;
+    for (uint32_t piece = 0; piece < op->pieces; piece++) {
+        const uint32_t parts = sent ? parts_in(op, piece) : 0;
+        aq_coll_slot_t *slot = slot_of(op, row, piece);
+        atomic_init(&slot->missing, parts);
+        slot->unbegun = parts;
+    }
+}
+
+static void prepare_tree(aq_coll_op_t *op)
+{
+    aq_coll_map_t plain;
+    const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
+    op->child = (uint32_t *)(void *)((char *)op + aq_coll_round_up(sizeof *op));
+    op->slots = (aq_coll_slot_t *)(void *)((char *)op + op->slots_at);
+    op->boxes = (char *)op + op->boxes_at;
+    aq_coll_tree_make(map, aq_coll_shape(op->bytes, !has_up(op)), top_of(&op->call),
+                      op->coll->team->head.rank, &op->tree, op->child);
+    find_ways(op);
+    for (uint32_t row = 0; row <= op->tree.children; row++)
+        prepare_row(op, row);
+}
+
+// ---- expected arrivals ----
+
+static bool tree_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+{
+    if (has_up(op))
+        return rank == op->tree.parent && atomic_load(&op->ready) == 0;
+    uint32_t c = 0;
+    while (c < op->tree.children && op->child[c] != rank)
+        c++;
+    return c < op->tree.children && atomic_load(&op->ready) < op->tree.children;
+}
+
+static bool tree_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
+{
+    const uint32_t piece = op->pieces == 1 ? 0 : part / op->parts_of_piece; // rarely divides
+    if (piece >= op->pieces)
+        return false;
+    const size_t at = (size_t)(part - piece * op->parts_of_piece) * op->part;
+    const size_t size = piece_bytes(op, piece);
+    if (at >= size)
+        return false;
+    char *start = row ? op->boxes + (row - 1) * op->stride : (char *)op->call.dst;
+    *found = (aq_coll_part_t){.slot = slot_of(op, row, piece),
+                              .to = start + piece * op->piece + at,
+                              .nbytes = size - at < op->part ? size - at : op->part};
+    return true;
+}
+
+// ---- pieces ----
+
+static bool has_arrived(const aq_coll_op_t *op, uint32_t row, uint32_t piece)
+{
+    return atomic_load_explicit(&slot_of(op, row, piece)->missing, memory_order_acquire) == 0;
+}
+
+// from: the first byte of the whole operation.
+static void send_piece(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t piece,
+                       const char *from)
+{
+    size_t size = piece_bytes(op, piece);
+    uint32_t part = piece * op->parts_of_piece;
+    from += piece * op->piece;
+    for (size_t at = 0; at < size; at += op->part) {
+        size_t n = size - at < op->part ? size - at : op->part;
+        aq_coll_send_part(op, rank, row, part++, from + at, n);
+    }
+}
+
+static void keep_result(const aq_coll_op_t *op, uint32_t piece, const char *from)
+{
+    char *to = op->call.dst;
+    if (to != from)
+        memcpy(to + piece * op->piece, from + piece * op->piece, piece_bytes(op, piece));
+}
+
+static uint32_t ready_count(const aq_coll_op_t *op)
+{
+    return atomic_load_explicit(&op->ready, memory_order_acquire);
+}
+
+// ---- up ----
+
+static bool can_go_up(const aq_coll_op_t *op, uint32_t piece)
+{
+    if (op->rendezvous && op->tree.parent != GEX_RANK_INVALID && ready_count(op) == 0)
+        return false;
+    for (uint32_t c = 0; c < op->tree.children; c++)
+        if (!has_arrived(op, 1 + c, piece))
+            return false;
+    return true;
+}
+
+// Combines a piece of this rank and its children; returns the first byte of the operation that has
+// the result.
+static const char *combine_parts(const aq_coll_op_t *op, uint32_t piece)
+{
+    const char *left = op->call.src;
+    size_t offset = piece * op->piece, count = piece_bytes(op, piece) / op->call.unit;
+    for (uint32_t c = 0; c < op->tree.children; c++) {
+        char *right = op->boxes + c * op->stride;
+        op->call.fn(left + offset, right + offset, count, op->call.cdata);
+        left = right;
+    }
+    return left;
+}
+
+static void go_up(const aq_coll_op_t *op, uint32_t piece)
+{
+    const char *result = combine_parts(op, piece);
+    if (op->tree.parent != GEX_RANK_INVALID)
+        send_piece(op, op->tree.parent, 1 + op->tree.index, piece, result);
+    else if (op->call.kind == AQ_COLL_TO_ALL || op->call.root == op->coll->team->head.rank)
+        keep_result(op, piece, result);
+}
+
+// ---- down ----
+
+static bool can_go_down(const aq_coll_op_t *op, uint32_t piece)
+{
+    if (op->rendezvous && !has_up(op) && ready_count(op) < op->down_count)
+        return false;
+    return op->awaits_down ? has_arrived(op, 0, piece) : op->up > piece;
+}
+
+// The last child goes first because its subtree is the largest.
+static void go_down(const aq_coll_op_t *op, uint32_t piece)
+{
+    for (uint32_t c = op->down_count; c > 0; c--)
+        send_piece(op, op->down_to[c - 1], 0, piece, op->down_from);
+    if (!has_up(op) && !op->awaits_down)
+        keep_result(op, piece, op->down_from);
+}
+
+// ---- both directions ----
+
+// Notifies the ranks that will send to this rank that it is ready.
+static void invite_senders(aq_coll_op_t *op)
+{
+    op->invited = true;
+    if (!has_up(op) && op->awaits_down)
+        aq_coll_send_ready(op, op->tree.parent);
+    for (uint32_t c = 0; has_up(op) && c < op->tree.children; c++)
+        aq_coll_send_ready(op, op->child[c]);
+}
+
+static bool advance_tree(aq_coll_op_t *op)
+{
+    if (op->rendezvous && !op->invited)
+        invite_senders(op);
+    for (; op->up < op->pieces && can_go_up(op, op->up); op->up++)
+        go_up(op, op->up);
+    for (; op->down < op->pieces && can_go_down(op, op->down); op->down++)
+        go_down(op, op->down);
+    return op->up == op->pieces && op->down == op->pieces;
+}
+
+const aq_coll_way_t aq_coll_by_tree = {.plan = plan_tree,
+                                       .prepare = prepare_tree,
+                                       .advance = advance_tree,
+                                       .sender = tree_sender,
+                                       .awaits_ready = tree_awaits_ready,
+                                       .part = tree_part};

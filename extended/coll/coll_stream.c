@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams through the boards of a team.
+#include "coll_stream.h"
+
+#include <string.h>
+
+#include "../../other/base/minmax.h"
+
+enum {
+    EACH_LEAST = 512,   // bytes for each rank in a chunk
+    COMBINERS_MOST = 4, // ranks that all combine everything
+    CROWD_MOST = 512,   // ranks times chunks
+};
+
+static uint32_t team_size(const aq_coll_op_t *op)
+{
+    return op->coll->board->size;
+}
+
+// Whether a rank takes the bytes of this one.
+static bool is_reader(const aq_coll_op_t *op, uint32_t rank)
+{
+    if (op->call.kind == AQ_COLL_TO_ONE)
+        return rank == op->call.root;
+    return op->call.kind == AQ_COLL_TO_ALL || aq_coll_block_goes(op, rank);
+}
+
+// ---- chunks ----
+
+void aq_stream_plan(aq_coll_op_t *op, size_t nbytes)
+{
+    const size_t unit = op->call.fn ? op->call.unit : 1, others = team_size(op) - 1;
+    op->chunk = aq_coll_is_for_each(op) ? AQ_POST_BYTES / others & ~(size_t)63
+                                        : AQ_POST_BYTES / unit * unit;
+    op->chunks = op->chunk ? (uint32_t)((nbytes + op->chunk - 1) / op->chunk) : 0;
+    op->streamed = nbytes;
+}
+
+// The most chunks where ranks share processors: a rank has to get one once in four chunks, before
+// the others can go on. Longer operations were slower than copies by the kernel.
+static uint32_t crowd_chunks(const aq_coll_op_t *op)
+{
+    switch (op->call.kind) {
+    case AQ_COLL_TO_ALL: // each combines everything, too
+        return AQ_BOARD_POSTS;
+    case AQ_COLL_TO_ONE:
+    case AQ_COLL_GATHER:
+        return CROWD_MOST / team_size(op);
+    default:
+        return 2 * AQ_BOARD_POSTS;
+    }
+}
+
+bool aq_stream_is_worth(const aq_coll_op_t *op)
+{
+    if (op->chunk < EACH_LEAST ||
+        (op->call.kind == AQ_COLL_TO_ALL && team_size(op) > COMBINERS_MOST))
+        return false;
+    return op->coll->board->looks > 1 || op->chunks <= crowd_chunks(op);
+}
+
+static size_t length_of(const aq_coll_op_t *op, uint32_t chunk)
+{
+    return aq_min(op->chunk, op->streamed - chunk * op->chunk);
+}
+
+size_t aq_stream_length(const aq_coll_op_t *op)
+{
+    return length_of(op, op->took);
+}
+
+static char *place_of(const aq_coll_op_t *op, uint32_t rank, uint32_t chunk)
+{
+    return aq_board_area(op, rank)->far[(op->phase + chunk) % AQ_BOARD_POSTS];
+}
+
+// Where the bytes for a reader begin in a chunk of a rank.
+static size_t part_of(const aq_coll_op_t *op, uint32_t rank, uint32_t reader)
+{
+    return aq_coll_is_for_each(op) ? (reader - (reader > rank)) * op->chunk : 0;
+}
+
+// ---- progress, as others see it ----
+
+static uint64_t tell(const aq_coll_op_t *op, uint32_t chunks)
+{
+    return (uint64_t)op->phase << 32 | chunks;
+}
+
+static bool is_told(const aq_coll_op_t *op, const _Atomic uint64_t *word, uint32_t chunks)
+{
+    const uint64_t told = atomic_load_explicit(word, memory_order_acquire);
+    return told >> 32 == op->phase && (uint32_t)told >= chunks;
+}
+
+static void word_set(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_release);
+    aq_board_wake();
+}
+
+static bool all_took(const aq_coll_op_t *op, uint32_t chunks)
+{
+    uint32_t r = 0;
+    while (r < team_size(op) &&
+           (r == op->coll->board->rank || !is_reader(op, r) || aq_board_done(op, r) ||
+            is_told(op, &aq_board_area(op, r)->took, chunks)))
+        r++;
+    return r == team_size(op);
+}
+
+// ---- writing ----
+
+// Whether a chunk may be written. The place of one of the first was used by an operation before.
+static bool has_room(const aq_coll_op_t *op, uint32_t chunk)
+{
+    aq_board_t *board = op->coll->board;
+    if (chunk >= AQ_BOARD_POSTS)
+        return all_took(op, chunk - AQ_BOARD_POSTS + 1);
+    return aq_board_is_over(board,
+                            aq_board_before(op->phase, AQ_BOARD_POSTS - chunk, board->last_small));
+}
+
+static void chunk_write(const aq_coll_op_t *op, uint32_t chunk)
+{
+    const uint32_t me = op->coll->board->rank;
+    char *place = place_of(op, me, chunk);
+    const size_t at = chunk * op->chunk, nbytes = length_of(op, chunk);
+    if (!aq_coll_is_for_each(op)) {
+        memcpy(place, (const char *)op->call.src + at, nbytes);
+        return;
+    }
+    for (uint32_t r = 0; r < team_size(op); r++)
+        if (r != me)
+            memcpy(place + part_of(op, me, r), aq_coll_block_for(op, r) + at, nbytes);
+}
+
+bool aq_stream_write(aq_coll_op_t *op)
+{
+    aq_board_t *board = op->coll->board;
+    aq_area_t *area = aq_board_area(op, board->rank);
+    while (op->staged < op->chunks && has_room(op, op->staged)) {
+        chunk_write(op, op->staged++);
+        board->last_large = op->phase;
+        word_set(&area->staged, tell(op, op->staged));
+    }
+    return op->staged == op->chunks;
+}
+
+// ---- reading ----
+
+const char *aq_stream_next(const aq_coll_op_t *op, uint32_t rank)
+{
+    if (!is_told(op, &aq_board_area(op, rank)->staged, op->took + 1))
+        return NULL;
+    return place_of(op, rank, op->took) + part_of(op, rank, op->coll->board->rank);
+}
+
+static void took_set(aq_coll_op_t *op, uint32_t chunks)
+{
+    op->took = chunks;
+    op->vain = 0;
+    word_set(&aq_board_area(op, op->coll->board->rank)->took, tell(op, op->took));
+}
+
+void aq_stream_take(aq_coll_op_t *op)
+{
+    took_set(op, op->took + 1);
+}
+
+void aq_stream_take_rest(aq_coll_op_t *op)
+{
+    took_set(op, op->chunks);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collectives of a team: start and end, and the all-gather for creating further teams.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/ground/fatal.h"
+#include "../../core/state/job.h"
+#include "../../core/state/job_groups.h"
+#include "../../core/memory/scratch.h"
+#include "coll.h"
+#include "../rma/layer_table.h"
+
+// Slots of this process's scratch, each for the barrier and the board of one team. Other members
+// may still access the slot after the team has ended in this process; the slot is reused after the
+// last member has left.
+enum {
+    SLOT_TEAM = 0,                                         // of the primordial team
+    SLOT_NAMED = 1,                                        // of the split-phase barrier of GASNet-1
+    SLOT_FIRST = 2,                                        // for further teams
+    SLOT_BYTES = AQ_SHARED_BARRIER_BYTES + AQ_BOARD_BYTES, // in this order
+    SLOTS = AQ_SCRATCH_TEAMS / SLOT_BYTES,
+};
+
+static bool slot_taken[SLOTS];
+static aq_lock_t slot_lock;
+
+static void *area_of(uint32_t nbrhd_index, uint32_t slot)
+{
+    return aq_scratch_of(nbrhd_index) + (size_t)slot * SLOT_BYTES;
+}
+
+static void *board_of(uint32_t nbrhd_index, uint32_t slot)
+{
+    return (char *)area_of(nbrhd_index, slot) + AQ_SHARED_BARRIER_BYTES;
+}
+
+static bool slot_reset(uint32_t slot)
+{
+    const uint32_t me = aq_job.nbrhd.my_index;
+    return aq_shared_reset(area_of(me, slot)) && aq_board_reset(board_of(me, slot));
+}
+
+uint32_t aq_coll_slot_take(void)
+{
+    uint32_t slot = SLOT_FIRST;
+    aq_lock_take(&slot_lock);
+    while (slot < SLOTS && (slot_taken[slot] || !slot_reset(slot)))
+        slot++;
+    if (slot < SLOTS)
+        slot_taken[slot] = true;
+    aq_lock_drop(&slot_lock);
+    return slot < SLOTS ? slot : AQ_COLL_NO_SLOT;
+}
+
+void aq_coll_slot_drop(uint32_t slot)
+{
+    if (slot == AQ_COLL_NO_SLOT)
+        return;
+    aq_lock_take(&slot_lock);
+    slot_taken[slot] = false;
+    aq_lock_drop(&slot_lock);
+}
+
+// ---- start ----
+
+static uint32_t nbrhd_index(uint32_t jobrank)
+{
+    uint32_t low = 0, high = aq_job.nbrhd.size - 1;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (aq_job.nbrhd.members[middle].gex_jobrank < jobrank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void *allocate_coll(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory)
+        aq_fatal("out of memory for the collectives of a team (%zu bytes)", count * size);
+    return memory;
+}
+
+static void find_map(aq_coll_t *coll)
+{
+    uint32_t size = coll->team->head.size;
+    aq_group_numbers_t *of_job = aq_job_group_numbers();
+    if (!of_job)
+        aq_fatal("out of memory for the collectives of a team of %u ranks", size);
+    uint32_t *of_team = allocate_coll(size, sizeof *of_team);
+    for (uint32_t r = 0; r < size; r++)
+        of_team[r] = of_job[aq_team_jobrank(coll->team, r)].nbrhd;
+    aq_coll_map_make(&coll->map, size, of_team, aq_job.nbrhd.groups);
+    free(of_job);
+    free(of_team);
+}
+
+static bool everybody_has_slot(const uint32_t *slots, uint32_t size)
+{
+    uint32_t r = 0;
+    while (r < size && slots[r] != AQ_COLL_NO_SLOT)
+        r++;
+    return r == size;
+}
+
+static uint32_t slot_check(const aq_team_t *team, const uint32_t *slots, uint32_t rank)
+{
+    if (slots[rank] >= SLOTS)
+        aq_fatal("rank %u offers slot %u for the collectives of a team, and there are %u",
+                 aq_team_jobrank(team, rank), slots[rank], (unsigned)SLOTS);
+    return slots[rank];
+}
+
+// Finds the shared memory for the barriers of a team. Without slots each member counts as a
+// neighbourhood.
+static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
+                          const uint32_t *slots, uint32_t slot)
+{
+    const aq_team_t *team = coll->team;
+    uint32_t size = team->head.size, me = team->head.rank;
+    const aq_coll_map_t plain = {.size = size, .groups = size, .largest = 1};
+    bool shared = !slots || everybody_has_slot(slots, size);
+    const aq_coll_map_t *map = shared ? &coll->map : &plain;
+    uint32_t *leaders = allocate_coll(map->groups, sizeof *leaders);
+    uint32_t group = aq_coll_map_group(map, me), first = aq_coll_map_start(map, group);
+    for (uint32_t g = 0; g < map->groups; g++)
+        leaders[g] = aq_team_jobrank(team, aq_coll_map_rank(map, aq_coll_map_start(map, g)));
+    aq_barrier_place_t place = {.id = id,
+                                .groups = map->groups,
+                                .my_group = group,
+                                .leaders = leaders,
+                                .size = aq_coll_map_members(map, group)};
+    while (aq_coll_map_rank(map, first + place.index) != me)
+        place.index++;
+    for (uint32_t i = 0; shared && i < place.size && i < AQ_SHARED_SMALL; i++) {
+        uint32_t rank = aq_coll_map_rank(map, first + i);
+        place.areas[i] = area_of(nbrhd_index(aq_team_jobrank(team, rank)),
+                                 slots ? slot_check(team, slots, rank) : slot);
+    }
+    aq_barrier_start(barrier, &place);
+    free(leaders);
+}
+
+// Finds the boards of a team whose members all share memory. slots: NULL for the primordial team.
+static void start_board(aq_coll_t *coll, const uint32_t *slots)
+{
+    const aq_team_t *team = coll->team;
+    const uint32_t size = team->head.size;
+    if (size == 1 || coll->map.groups > 1 || (slots && !everybody_has_slot(slots, size)))
+        return;
+    void **areas = allocate_coll(size, sizeof *areas);
+    for (uint32_t r = 0; r < size; r++)
+        areas[r] = board_of(nbrhd_index(aq_team_jobrank(team, r)),
+                            slots ? slot_check(team, slots, r) : SLOT_TEAM);
+    coll->board = aq_board_new(team, areas);
+    free(areas);
+}
+
+static aq_coll_t *new_coll(aq_team_t *team)
+{
+    aq_coll_t *coll = allocate_coll(1, sizeof *coll);
+    coll->team = team;
+    find_map(coll);
+    return coll;
+}
+
+static void publish_coll(aq_coll_t *coll)
+{
+    aq_coll_engine_add(coll);
+    aq_lock_take(&aq_coll_lock);
+    coll->team->coll = coll;
+    if (AQ_CHECKS)
+        aq_coll_check_start(coll);
+    aq_coll_mail_adopt(coll);
+    aq_lock_drop(&aq_coll_lock);
+}
+
+aq_coll_t *aq_coll_open(aq_team_t *team, const uint32_t *slots, bool share_memory)
+{
+    aq_coll_t *coll = new_coll(team);
+    coll->slot = AQ_COLL_NO_SLOT;
+    if (share_memory)
+        start_board(coll, slots);
+    publish_coll(coll);
+    return coll;
+}
+
+void aq_coll_close(aq_coll_t *coll)
+{
+    aq_coll_engine_remove(coll);
+    aq_board_free(coll->board);
+    aq_lock_take(&aq_coll_lock);
+    coll->team->coll = NULL;
+    aq_coll_mail_free(coll);
+    aq_lock_drop(&aq_coll_lock);
+    if (AQ_CHECKS)
+        aq_coll_check_end(coll);
+    aq_coll_map_free(&coll->map);
+    free(coll);
+}
+
+void aq_coll_team_start(aq_team_t *team, const uint32_t *slots)
+{
+    aq_coll_t *coll = new_coll(team);
+    coll->slot = slots[team->head.rank];
+    coll->barrier.shown = aq_rank_show_team(team->id, team->head.rank, team->head.size);
+    start_barrier(coll, &coll->barrier, team->id, slots, 0);
+    start_board(coll, slots);
+    if (everybody_has_slot(slots, team->head.size))
+        aq_coll_hosts_start(coll, slots);
+    publish_coll(coll);
+}
+
+void aq_coll_team_end(aq_team_t *team)
+{
+    aq_coll_t *coll = aq_coll_of(team);
+    const uint32_t slot = coll->slot;
+    aq_rank_hide_team(coll->barrier.shown);
+    aq_barrier_end(&coll->barrier);
+    aq_coll_hosts_end(coll);
+    aq_coll_close(coll);
+    aq_coll_slot_drop(slot);
+}
+
+// ---- all-gather ----
+
+// Combines the parts of all members, each at its place between zeros, by a reduction, which needs
+// few messages. That matters more than the number of bytes while a team is being created.
+void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *all)
+{
+    size_t total = bytes * team->head.size;
+    if (!total)
+        return;
+    memset(all, 0, total);
+    memcpy((char *)all + bytes * team->head.rank, mine, bytes);
+    const aq_coll_call_t call = {.kind = AQ_COLL_TO_ALL,
+                                 .dst = all,
+                                 .src = all,
+                                 .unit = 1,
+                                 .count = total,
+                                 .fn = aq_coll_or_bytes};
+    gex_Event_Wait(aq_coll_begin(aq_coll_of(team), &call, 0));
+    memcpy((char *)all + bytes * team->head.rank, mine,
+           bytes); // other ranks may have sent other bytes
+}
+
+// ---- the primordial team ----
+
+void aq_coll_team_start_job(void)
+{
+    aq_coll_t *coll = new_coll(&aq_team);
+    coll->barrier.shown = aq_rank_show_team(aq_team.id, aq_team.head.rank, aq_team.head.size);
+    aq_barrier_named.shown = coll->barrier.shown;
+    start_barrier(coll, &coll->barrier, aq_team.id, NULL, SLOT_TEAM);
+    start_barrier(coll, &aq_barrier_named, AQ_BARRIER_NAMED_ID, NULL, SLOT_NAMED);
+    start_board(coll, NULL);
+    coll->slot = AQ_COLL_NO_SLOT;
+    aq_coll_hosts_start(coll, NULL);
+    publish_coll(coll);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The way by which an operation moves its data.
+#include "coll.h"
+
+#include "../../core/ground/fatal.h"
+#include "../../core/state/job.h"
+#include "../../other/base/minmax.h"
+#include "coll_limits.h"
+
+size_t aq_coll_part_limit(void)
+{
+    return aq_min(aq_job.max_medium, aq_coll_limits.part_bytes);
+}
+
+static const aq_coll_way_t *choose_block_way(const aq_coll_t *coll, size_t bytes)
+{
+    const uint32_t size = coll->map.size;
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    return size >= limits->rounds_ranks && bytes && bytes <= limits->rounds_bytes / size
+               ? &aq_coll_by_rounds
+               : &aq_coll_by_blocks;
+}
+
+// Whether no two members share memory.
+static bool is_spread(const aq_coll_t *coll)
+{
+    return coll->map.groups == coll->map.size && coll->map.size > 1;
+}
+
+static bool takes_doubling(const aq_coll_t *coll, size_t bytes)
+{
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    const uint32_t size = coll->map.size;
+    const size_t most = size == 2                      ? limits->double_pair
+                        : size <= limits->double_ranks ? limits->double_bytes
+                                                       : 0;
+    return is_spread(coll) && bytes && bytes <= aq_min(most, (size_t)limits->unasked_bytes) &&
+           aq_coll_doubles(size);
+}
+
+static bool takes_shares(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    const bool down = call->kind == AQ_COLL_BROADCAST;
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    const size_t size = coll->map.size, least = down ? limits->spread_bytes : limits->share_bytes;
+    return is_spread(coll) && call->count >= size && call->unit * call->count / size >= least &&
+           (!down || (size > 2 && size <= limits->spread_ranks));
+}
+
+static const aq_coll_way_t *choose_to_all_way(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    if (aq_coll_combines(coll, call))
+        return &aq_coll_by_combining;
+    if (takes_doubling(coll, call->unit * call->count))
+        return &aq_coll_by_doubling;
+    return takes_shares(coll, call) ? &aq_coll_by_shares : &aq_coll_by_tree;
+}
+
+const aq_coll_way_t *aq_coll_choose_way(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    const bool shared = coll->board && call->count;
+    switch (call->kind) {
+    case AQ_COLL_TO_ONE:
+        return aq_coll_combines(coll, call) ? &aq_coll_by_combining : &aq_coll_by_tree;
+    case AQ_COLL_TO_ALL:
+        return choose_to_all_way(coll, call);
+    case AQ_COLL_BROADCAST:
+        if (shared)
+            return &aq_coll_by_copy;
+        return takes_shares(coll, call) ? &aq_coll_by_shares : &aq_coll_by_tree;
+    case AQ_COLL_SCATTER:
+    case AQ_COLL_GATHER:
+        return shared ? &aq_coll_by_copy : &aq_coll_by_blocks;
+    case AQ_COLL_GATHER_ALL:
+    case AQ_COLL_EXCHANGE:
+        return shared ? &aq_coll_by_copy : choose_block_way(coll, call->unit * call->count);
+    default:
+        return &aq_coll_by_rounds; // scans
+    }
+}
+
+// Parts and chunks have numbers of 32 bits, and at least 512 bytes each.
+#define MOST_BYTES ((size_t)1 << 40)
+
+size_t aq_coll_op_plan(aq_coll_op_t *op)
+{
+    const size_t bytes = op->call.unit * op->call.count;
+    if (__builtin_expect(bytes > MOST_BYTES, 0))
+        aq_fatal("a collective of %zu bytes for each rank is more than the library can divide into "
+                 "parts (%zu bytes); make several calls",
+                 bytes, MOST_BYTES);
+    op->way = aq_coll_choose_way(op->coll, &op->call);
+    op->rendezvous = bytes > aq_coll_limits.unasked_bytes;
+    op->unasked = sizeof(aq_coll_mail_t) + (op->rendezvous ? 0 : bytes);
+    return op->way->plan(op);
+}
+
+bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+{
+    return op->rendezvous && rank != GEX_RANK_INVALID && op->way->awaits_ready(op, rank);
+}
+
+void aq_coll_op_note_ready(aq_coll_op_t *op, uint32_t rank)
+{
+    if (op->askers)
+        atomic_store_explicit(&op->askers[rank], AQ_COLL_ASKED, memory_order_relaxed);
+    atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Fences: wait for the operations that core/thread/begun.c has noted. Every operation is
+// acknowledged by its target in any case, so a fence sends nothing: it looks at the counters of
+// what is outstanding.
+//
+// What a put is before, for others than its own thread (tests/model/weak_put.pml):
+// - Mapped memory: the put ends with a release fence, so that its bytes come before all that its
+//   thread stores or sends later, a flag by another put among it. The thread that reads the flag
+//   fences before it reads the bytes: a get does so itself, and a client that polls its own memory
+//   by gasnett_local_rmb. No fence precedes a put: what the client itself has read or written
+//   comes before it only after gasnett_local_mb.
+// - Other memory: the answer of the target completes the put, and whatever message the thread then
+//   sends is after it by the release and acquire of each step, to the handler or to the counter of
+//   a notice (notice.c). C11 has no such order for a flag that is itself put, since its bytes are
+//   stored plainly. Processors have: arm64 and riscv64 show a store to all others at once, and the
+//   release of the answer is cumulative on ppc64el.
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "../../core/aqueduct.h"
+#include "../../core/thread/begun.h"
+#include "../../core/thread/event.h"
+#include "../../core/ground/fatal.h"
+#include "../../core/state/job.h"
+#include "../../core/progress/later.h"
+#include "../../core/progress/progress.h"
+#include "../../core/endpoint/team.h"
+#include "../../core/thread/thread.h"
+
+// Lists what is outstanding. Operations on mapped memory are complete except that stores of this
+// processor may not be visible yet.
+static void fence_list(const char *call, gex_TM_t tm, bool local, aq_begun_list_t *list)
+{
+    aq_job_need(call);
+    if (AQ_CHECKS)
+        aq_thread_check_context(call, "");
+    atomic_thread_fence(memory_order_seq_cst);
+    if (tm == GEX_TM_INVALID)
+        aq_begun_of_thread(aq_thread_self()->begun, local, list);
+    else
+        aq_begun_of_endpoint(aq_team_of(tm)->route.from, local, list);
+}
+
+static bool list_is_done(void *list)
+{
+    return aq_begun_list_done(list);
+}
+
+static void fence_wait(const char *call, gex_TM_t tm, bool local)
+{
+    aq_begun_list_t list = {0};
+    fence_list(call, tm, local, &list);
+    if (!list.count)
+        return;
+    aq_progress_wait_until(list_is_done, &list, aq_wait_word(AQ_WAIT_EVENT, 0),
+                           aq_event_part(list.ops[0].event, AQ_PART_ROOT));
+    aq_begun_list_free(&list);
+}
+
+void gasnetx_Fence_Local(gex_TM_t tm, gex_Flags_t flags)
+{
+    (void)flags;
+    fence_wait("gasnetx_Fence_Local", tm, true);
+}
+
+void gasnetx_Fence_Global(gex_TM_t tm, gex_Flags_t flags)
+{
+    (void)flags;
+    fence_wait("gasnetx_Fence_Global", tm, false);
+}
+
+// ---- fences with an event ----
+
+typedef struct fence {
+    aq_later_t later;
+    aq_begun_list_t list;
+    gex_Event_t part; // counts the fence
+} fence_t;
+
+static bool fence_ready(aq_later_t *later)
+{
+    return aq_begun_list_done(&((fence_t *)later)->list);
+}
+
+static bool fence_end(aq_later_t *later)
+{
+    fence_t *fence = (fence_t *)later;
+    aq_event_end(fence->part);
+    aq_begun_list_free(&fence->list);
+    free(fence);
+    return true;
+}
+
+static gex_Event_t fence_start(const char *call, gex_TM_t tm, bool local)
+{
+    aq_begun_list_t list = {0};
+    fence_list(call, tm, local, &list);
+    if (!list.count)
+        return GEX_EVENT_INVALID;
+    fence_t *fence = malloc(sizeof *fence);
+    if (!fence)
+        aq_fatal("%s: out of memory (%zu bytes)", call, sizeof *fence);
+    aq_event_t *event = aq_event_new();
+    aq_event_note(event, 0, 0);
+    *fence = (fence_t){.later = {.ready = fence_ready, .run = fence_end},
+                       .list = list,
+                       .part = aq_event_part(event, AQ_PART_OTHER)};
+    aq_event_begin(fence->part);
+    aq_later_add(&fence->later);
+    return aq_event_part(event, AQ_PART_ROOT);
+}
+
+gex_Event_t gasnetx_Fence_LocalNB(gex_TM_t tm, gex_Flags_t flags)
+{
+    (void)flags;
+    return fence_start("gasnetx_Fence_LocalNB", tm, true);
+}
+
+gex_Event_t gasnetx_Fence_GlobalNB(gex_TM_t tm, gex_Flags_t flags)
+{
+    (void)flags;
+    return fence_start("gasnetx_Fence_GlobalNB", tm, false);
+}

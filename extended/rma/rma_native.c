@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Put and get by the conduit itself, or over active messages to memory that it cannot reach.
+#include "../../core/thread/event.h"
+#include "../../core/progress/poll_loop.h"
+#include "../../core/am/retry.h"
+#include "rma.h"
+
+// Whether the source of an operation has to be free at its return, and the conduit does not copy
+// that much.
+static bool has_to_wait(const aq_rma_op_t *op)
+{
+    return op->access.kind == AQ_RMA_PUT && !(op->access.flags & AQ_RMA_STABLE);
+}
+
+// A put that is complete at its return leaves its source free without a copy.
+static __attribute__((noinline, cold)) int put_and_wait(const aq_rma_op_t *op, aq_am_route_t way)
+{
+    aq_rma_op_t whole = *op;
+    aq_event_t *event = aq_event_new();
+    const gex_Event_t part = aq_event_part(event, AQ_PART_PUT);
+    whole.access.flags |= AQ_RMA_STABLE;
+    whole.waits = true;
+    const int refused = aq_rma_native(&whole, way, part);
+    if (!refused)
+        gex_Event_Wait(part);
+    aq_event_free(event);
+    return refused;
+}
+
+int aq_rma_native(const aq_rma_op_t *op, aq_am_route_t way, gex_Event_t part)
+{
+    // put_waits_from 0 wraps to the largest size.
+    if (__builtin_expect(op->access.nbytes > way.conduit->put_waits_from - 1, 0) && has_to_wait(op))
+        return put_and_wait(op, way);
+    aq_rma_t rest = op->access;
+    rest.pending = &part->pending;
+    const aq_status_t status =
+        aq_native_rma(way.conduit, way.link, op->rank, &rest, aq_retry_mode(op->flags, false));
+    if (__builtin_expect(status != AQ_OK, 0))
+        return status == AQ_AGAIN ? 1 : aq_rma_over_am(op, part);
+    // A client that only puts and gets still serves the requests of other ranks.
+    if (!op->waits || !atomic_load_explicit(&part->pending, memory_order_relaxed))
+        aq_poll_sending();
+    return 0;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Jobs that grow: the calls, and the teams of all ranks. core/job/job_grow.h has the steps.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../core/aqueduct.h"
+#include "../../core/ground/fatal.h"
+#include "../../core/state/job.h"
+#include "../../core/job/job_grow.h"
+#include "../../core/memory/segment.h"
+#include "../../core/endpoint/team.h"
+#include "../coll/coll.h"
+#include "../rma/layer_table.h"
+
+#define CALL "gasnetx_Job_Grow"
+
+// ---- the team of all ----
+
+// What each rank tells all others.
+typedef struct member {
+    uint64_t team_number; // of rank 0
+    aq_segment_source_t segment;
+    uint32_t slot;    // for the collectives of the team
+    uint32_t growths; // of the job, with this one, as far as the rank knows
+} member_t;
+
+static unsigned growths; // of the job so far
+
+// How this process has joined; NULL and 0: at the start of the job.
+static aq_team_t *joined_team;
+static unsigned joined_growth;
+
+static member_t own_member(void)
+{
+    member_t mine = {.slot = aq_coll_slot_take(), .growths = growths + 1};
+    if (aq_job.rank == 0)
+        mine.team_number = aq_team_reserve_number();
+    aq_segment_describe(&aq_endpoint, &mine.segment);
+    return mine;
+}
+
+// The segments of ranks that were there are news to those that join, which map those of neighbours.
+static void note_segments(const member_t *all, uint32_t present)
+{
+    for (uint32_t r = 0; r < present; r++) {
+        const aq_segment_source_t *segment = &all[r].segment;
+        if (!segment->size || aq_job.segment_size[r])
+            continue;
+        aq_segment_publish(r, 0, segment->addr, segment->size, false);
+        (void)aq_segment_map(r, 0, segment);
+    }
+    aq_team_refresh();
+}
+
+static aq_team_t *make_team(const member_t *all, uint32_t present)
+{
+    gex_Rank_t *ranks = malloc(present * sizeof *ranks);
+    uint32_t *slots = malloc(present * sizeof *slots);
+    if (!ranks || !slots)
+        aq_fatal(CALL ": out of memory for a team of %u ranks", present);
+    for (uint32_t r = 0; r < present; r++) {
+        ranks[r] = r;
+        slots[r] = all[r].slot;
+    }
+    aq_team_t *team = aq_team_new(&aq_endpoint, aq_team_id(all[0].team_number, 0), aq_job.rank,
+                                  present, ranks, NULL, 0);
+    if (!team)
+        aq_fatal(CALL ": no memory for a team of %u ranks", present);
+    aq_coll_team_start(team, slots);
+    free(ranks);
+    free(slots);
+    return team;
+}
+
+// Collective over all ranks. A message for the team may arrive as soon as the exchange is complete;
+// those that join do not poll before they have the team.
+static aq_team_t *join_all(void)
+{
+    const uint32_t present = aq_job_present();
+    const member_t mine = own_member();
+    member_t *all = malloc(aq_job.size * sizeof *all);
+    if (!all)
+        aq_fatal(CALL ": out of memory for %u ranks", aq_job.size);
+    if (aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, all) != AQ_OK)
+        aq_job_grow_failed();
+    note_segments(all, present);
+    growths = all[0].growths;
+    aq_team_t *team = make_team(all, present);
+    free(all);
+    return team;
+}
+
+void aq_grow_start(void)
+{
+    if (!aq_job.boot->first)
+        return;
+    joined_team = join_all();
+    joined_growth = growths;
+}
+
+// ---- the calls ----
+
+// What a rank asks for, and its objection: all ranks look at all of these.
+typedef struct wish {
+    uint32_t count;
+    int32_t error; // GASNET_OK: none
+} wish_t;
+
+static int refuse_growth(int error, const char *why)
+{
+    if (gex_System_GetVerboseErrors())
+        aq_log_error(CALL ": %s", why);
+    return error;
+}
+
+static int check_wish(gex_Rank_t count, gex_Flags_t flags)
+{
+    char why[192];
+    const uint32_t absent = aq_job.boot->absent;
+    if (flags)
+        return refuse_growth(GASNET_ERR_BAD_ARG, "flags have to be 0");
+    if (aq_client.flags & GEX_FLAG_USES_GASNET1)
+        return refuse_growth(GASNET_ERR_RESOURCE,
+                             "the nodes of GASNet-1 are fixed; call gex_Client_Init without "
+                             "GEX_FLAG_USES_GASNET1");
+    if (count && count <= absent)
+        return GASNET_OK;
+    snprintf(
+        why, sizeof why,
+        "%u ranks were asked for, and the reserve has %u; ask for 1 at least, or start the job "
+        "with a larger reserve (gasnetrun --reserve)",
+        count, absent);
+    return refuse_growth(GASNET_ERR_BAD_ARG, why);
+}
+
+// Returns the same at all ranks.
+static int agree_on_wish(wish_t mine)
+{
+    wish_t *all = malloc(aq_job.size * sizeof *all);
+    int result = GASNET_OK;
+    if (!all)
+        aq_fatal(CALL ": out of memory for %u ranks", aq_job.size);
+    if (aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, all) != AQ_OK)
+        aq_job_grow_failed();
+    for (uint32_t r = 0; r < aq_job_present() && result == GASNET_OK; r++) {
+        result = all[r].error;
+        if (result == GASNET_OK && all[r].count != all[0].count)
+            result = GASNET_ERR_BAD_ARG;
+        if (result != GASNET_OK && mine.error == GASNET_OK)
+            (void)refuse_growth(result, "another rank asks for another number, or refuses");
+    }
+    free(all);
+    return result;
+}
+
+int gasnetx_Job_Grow(gex_Rank_t count, gex_TM_t *all_p, gex_Flags_t flags)
+{
+    aq_job_need(CALL);
+    if (AQ_CHECKS)
+        aq_thread_check_context(CALL, "");
+    int result = aq_job.boot->ops->grow
+                     ? check_wish(count, flags)
+                     : refuse_growth(GASNET_ERR_RESOURCE,
+                                     "the spawner of this job starts all ranks at once; use "
+                                     "gasnetrun with spawner fork or ssh and --reserve");
+    if (aq_job.grows) // else it is the same at all ranks
+        result = agree_on_wish((wish_t){count, result});
+    if (result != GASNET_OK)
+        return result;
+    if (aq_job_grow(count) != AQ_OK)
+        aq_job_grow_failed();
+    aq_team_t *team = join_all();
+    if (aq_segment_share_limit() != AQ_OK)
+        aq_job_grow_failed();
+    if (all_p)
+        *all_p = &team->head;
+    return GASNET_OK;
+}
+
+unsigned gasnetx_Job_QueryGrowth(gex_TM_t *all_p)
+{
+    aq_job_need("gasnetx_Job_QueryGrowth");
+    if (all_p)
+        *all_p = joined_team ? &joined_team->head : GEX_TM_INVALID;
+    return joined_growth;
+}
