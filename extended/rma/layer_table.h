@@ -15,10 +15,10 @@ enum {
     AQ_HANDLER_PUT_TAGGED, // rma_tagged.c
     AQ_HANDLER_GET_TAGGED,
     AQ_HANDLER_TAGGED_REFUSED,
-    AQ_HANDLER_MSG_EXPOSE, // messages/msg_device.c
+    AQ_HANDLER_MSG_EXPOSE, // messages/two_sided/msg_device.c
     AQ_HANDLER_MSG_EXPOSED,
-    AQ_HANDLER_MSG_PLACED,         // messages/msg_pull.c
-    AQ_HANDLER_MSG_EAGER_JOB = 13, // messages/msg_recv.c
+    AQ_HANDLER_MSG_PLACED,         // messages/two_sided/msg_pull.c
+    AQ_HANDLER_MSG_EAGER_JOB = 13, // messages/two_sided/msg_recv.c
     AQ_HANDLER_VIS_PUT = 16,       // vis_am.c
     AQ_HANDLER_VIS_GET,
     AQ_HANDLER_VIS_GET_DONE,
@@ -30,22 +30,22 @@ enum {
     AQ_HANDLER_RATOMIC_OP = 24, // ratomic_am.c
     AQ_HANDLER_RATOMIC_DONE,
     AQ_HANDLER_RATOMIC_FETCHED,
-    AQ_HANDLER_STREAM_MESSAGE, // messages/stream_receive.c
+    AQ_HANDLER_STREAM_MESSAGE, // messages/stream/stream_receive.c
     AQ_HANDLER_STREAM_CONTROL,
-    AQ_HANDLER_LARGE_PIECE,    // messages/large_forward.c
-    AQ_HANDLER_LARGE_HEADER,   // messages/large_header.c
+    AQ_HANDLER_LARGE_PIECE,    // messages/large/large_forward.c
+    AQ_HANDLER_LARGE_HEADER,   // messages/large/large_header.c
     AQ_HANDLER_COLL_PART = 32, // coll_mail.c
     AQ_HANDLER_COLL_READY,
     AQ_HANDLER_COLL_CALL,   // coll_check.c, in debug builds only
     AQ_HANDLER_MEMSET = 40, // gasnet1.c
     AQ_HANDLER_MEMSET_DONE,
-    AQ_HANDLER_MSG_SHARE = 43, // messages/msg_share.c
-    AQ_HANDLER_MSG_EAGER,      // messages/msg_recv.c
+    AQ_HANDLER_MSG_SHARE = 43, // messages/two_sided/msg_share.c
+    AQ_HANDLER_MSG_EAGER,      // messages/two_sided/msg_recv.c
     AQ_HANDLER_MSG_OFFER,
-    AQ_HANDLER_MSG_PULL, // messages/msg_send.c
+    AQ_HANDLER_MSG_PULL, // messages/two_sided/msg_send.c
     AQ_HANDLER_MSG_DONE,
-    AQ_HANDLER_MSG_PIECE,  // messages/msg_pull.c
-    AQ_HANDLER_MSG_ROOM,   // messages/msg_room.c
+    AQ_HANDLER_MSG_PIECE,  // messages/two_sided/msg_pull.c
+    AQ_HANDLER_MSG_ROOM,   // messages/two_sided/msg_room.c
     AQ_HANDLER_PROBE = 52, // rma_probe.c
     AQ_HANDLER_PROBED,
     AQ_HANDLER_SEGMENT_TELL = 55, // grow_segment.c

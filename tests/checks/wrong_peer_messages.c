@@ -107,7 +107,7 @@ static void stream_result(void)
 
 // ---- large messages ----
 
-// messages/large_header.c
+// messages/large/large_header.c
 typedef struct header {
     uint64_t team;
     uint32_t source, id, number;

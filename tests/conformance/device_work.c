@@ -27,7 +27,7 @@ enum {
     MANY = 40, /* messages at a time */
     FEW = 4,
     EAGER = 8192,
-    BLOCK = 1 << 17, /* that the library asks for at once; see messages/msg_device.c */
+    BLOCK = 1 << 17, /* that the library asks for at once; see messages/two_sided/msg_device.c */
     EXPOSED = 70000, /* and that the fake conduit exposes at once */
 };
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../messages/stream_sync.h"
+#include "../../messages/stream/stream_sync.h"
 #include "fuzz_check.h"
 
 enum { SOURCES = 3, EDGES = SOURCES + 1, NUMBERS = 256, LIMIT = 50 };

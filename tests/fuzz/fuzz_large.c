@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "../../core/state/job.h"
-#include "../../messages/large.h"
-#include "../../messages/params.h"
+#include "../../messages/large/large.h"
+#include "../../messages/two_sided/params.h"
 #include "fuzz_check.h"
 
 enum {

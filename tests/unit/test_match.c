@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../messages/match.h"
+#include "../../messages/two_sided/match.h"
 
 enum { SOURCES = 4, TAGS = 3, TEAMS = 2, MOST = 64, SCHEDULES = 300, STEPS = 600, MANY = 1000 };
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../messages/order.h"
+#include "../../messages/two_sided/order.h"
 
 enum { MANY = 500, SCHEDULES = 200 };
 

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "../../messages/params.h"
+#include "../../messages/two_sided/params.h"
 
 static size_t size_of(const char *types)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../messages/stream_sync.h"
+#include "../../messages/stream/stream_sync.h"
 #include "random_below.h"
 
 enum { SOURCES = 4, EDGES = SOURCES + 1, KINDS = 3, EACH = 60, SCHEDULES = 400, LIMIT = 50 };

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "../../messages/stream_tree.h"
+#include "../../messages/stream/stream_tree.h"
 #include "random_below.h"
 
 enum { SIZE = 40, TREES = 500 };

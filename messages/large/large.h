@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Large active messages inside the library. aqueduct_large.h has the calls.
+//
+//      large_send.c     the sender: the header, which may have the data
+//      large_table.c    the functions that the client has registered
+//      large_header.c   headers: their bytes, and the order in which they are handled
+//      large_handle.c   the receiver: runs a handler, which says where the data go
+//      large_forward.c  a forwarder: the data come in pieces, and go on to the destinations
+//      large_task.c     the task that does all of this
+//      params.c         parameter blocks
+//
+//      source               a receiver, which forwards                 destination
+//        header: a Medium ---> queued; a poll runs its handler,
+//                              which forwards: header: a Medium -----> queued; a poll runs ...
+//        serves it <-- pull -- a piece, once                  <- pull - a piece
+//        piece: a reply -----> kept in internal memory, or where the
+//                              client receives it: piece: a request -> stored
+//
+// The data of a short message go with its header, which has no cookie then. The header of another
+// one is an offer, as of a message with two sides (msg.h), and the same pulls fetch the data: a
+// destination does not know whether they come from the memory of a source or through a forwarder.
+//
+// What is always true:
+// - Only the task of large_task.c runs functions of the client, and goes on with what is forwarded:
+//   in one thread at a time, and never inside itself.
+// - aq_large.lock guards the order of headers, the work of the task, the table of functions, and
+//   what pulls and pieces that arrive change in a forwarded message. No message is sent, no byte is
+//   copied, and no function of the client runs while it is held, nor is another lock taken.
+// - A forwarder asks for a piece only when it has a place for it: one of AQ_LARGE_PIECES, which is
+//   free again when all destinations have the piece, or memory of the client.
+// - The task frees a message, after everything that arrives for it.
+#ifndef AQ_LARGE_H
+#define AQ_LARGE_H
+
+#include "../two_sided/msg_room.h"
+
+enum { AQ_LARGE_PIECES = GASNETX_LARGE_PIECES };
+
+// ---- work of the task ----
+
+// What a turn of some work has done. Work that is not over has another turn in the next poll.
+typedef enum aq_large_turn {
+    AQ_LARGE_OVER, // and may be freed
+    AQ_LARGE_MOVED,
+    AQ_LARGE_WAITS,
+} aq_large_turn_t;
+
+typedef struct aq_large_work {
+    aq_large_turn_t (*run)(struct aq_large_work *work);
+    struct aq_large_work *next;
+} aq_large_work_t;
+
+typedef struct aq_large_list {
+    aq_large_work_t *first, *last;
+} aq_large_list_t;
+
+typedef struct aq_large {
+    aq_lock_t lock;
+    aq_large_list_t work; // that waits
+    gasnetx_large_counts_t counts;
+} aq_large_t;
+extern aq_large_t aq_large;
+
+// Adds work, which has its turns in the order in which it was added. Any thread, in a handler too.
+void aq_large_add(aq_large_work_t *work);
+void aq_large_append(aq_large_work_t *work); // with the lock
+
+// Whether this thread runs a function of the client for a large message.
+bool aq_large_inside(void);
+
+// ---- messages ----
+
+// One that has arrived.
+struct gasnetx_large {
+    aq_large_work_t work;
+    aq_order_entry_t order;
+    aq_msg_head_t head; // its tag is the id
+    gasnetx_params_t params;
+    const uint8_t *bytes; // the data, if they came with the header
+    // What the handler asks for.
+    bool named; // memory for the data
+    uint8_t *dest;
+    size_t stored; // bytes that go there
+    gasnetx_Large_ReceivedFn_t received;
+    void *arg;
+    struct aq_large_child *children;
+    gasnetx_Request_t receive;      // fetches the data
+    struct aq_large_pieces *pieces; // of a message that is forwarded
+    _Alignas(16) uint8_t memory[];  // parameters, their types, data
+};
+
+// Work: runs the handler of a message, and begins with its data.
+aq_large_turn_t aq_large_handle(aq_large_work_t *work);
+
+// The same for a message that is dropped: tells its sender.
+aq_large_turn_t aq_large_drop(aq_large_work_t *work);
+
+// Whether an earlier message of the same source waits for its team, so that this one has to wait,
+// too. Otherwise the message itself waits now, or does so no longer.
+bool aq_large_is_behind(gasnetx_Large_t message, bool waits);
+
+// Makes a request for the data of a message that came without them.
+gasnetx_Request_t aq_large_receive(gasnetx_Large_t message, const aq_request_hooks_t *hooks);
+
+// Runs the completion function of the client, and frees the message. Of the task.
+void aq_large_end(gasnetx_Large_t message);
+
+// ---- headers ----
+
+// Of a message from this rank. Without a cookie, `bytes` are the data.
+void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_params_t *params,
+                          const void *bytes);
+
+// A header that has arrived. The parameters and the data behind them are in its payload, at any
+// address.
+typedef struct aq_large_header {
+    aq_msg_head_t head; // as its sender has filled it in
+    char types[GASNETX_TYPES_MAX + 1];
+    const uint8_t *params;
+    size_t params_bytes, data_bytes;
+} aq_large_header_t;
+
+// Reads what a peer has sent. Returns NULL, or what is wrong, to be read after "is wrong: ".
+const char *aq_large_header_read(const uint8_t *payload, size_t nbytes, aq_large_header_t *header);
+
+// Whether the data of a message may go with its header.
+bool aq_large_is_eager(uint32_t jobrank, size_t nbytes);
+
+// What a message takes at its receiver (msg_room.h).
+static inline size_t aq_large_cost(const aq_msg_head_t *head)
+{
+    return AQ_LARGE_COST + (head->cookie ? 0 : head->nbytes);
+}
+
+// Headers that waited while this rank had stopped receiving become work now.
+void aq_large_headers_go_on(void);
+
+// Checks the arguments of a call that sends, and replaces NULL by parameters of 0 bytes.
+int aq_large_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const gasnetx_params_t **params);
+
+// ---- functions of the client ----
+
+// The function of a message. Ends the job if the id is not registered, or the types differ.
+gasnetx_Large_Fn_t aq_large_function(const aq_msg_head_t *head, const char *types);
+
+// ---- forwarding ----
+
+// A destination of a message.
+typedef struct aq_large_child {
+    gasnetx_Large_t message;
+    uint32_t jobrank;
+    gasnetx_Request_t send; // NULL: the data went with the header
+    struct aq_large_child *next;
+    // Under aq_large.lock.
+    bool complete;
+    aq_msg_pull_t pull; // answer 0: none yet; offset: of the byte behind all that were asked for
+    uint64_t pulled;    // bytes of all pulls
+    uint64_t served;    // bytes; of the task
+} aq_large_child_t;
+
+// Sends the header to a destination. In the handler of the message.
+void aq_large_forward(aq_large_child_t *child, aq_msg_head_t *head, const gasnetx_params_t *params);
+
+// The handler has returned: the data can come.
+void aq_large_forward_begin(gasnetx_Large_t message);
+
+void aq_large_header_register(void);
+void aq_large_forward_register(void);
+
+#endif

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Forwarding of a message whose data do not come with its header.
+//
+//      pieces:   0 ..... base ..... fetched ..... asked ..... count
+//                        |          |             |
+//                        |          |             read from the source, or asked for
+//                        |          here, without a gap
+//                        all destinations have those before this one
+//
+// In internal memory piece i has place i % AQ_LARGE_PIECES, and asked - base is up to
+// AQ_LARGE_PIECES. A message that is received as a whole has its pieces in the client's memory, and
+// there only asked - fetched is limited.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/am/am.h"
+#include "../../core/ground/arg64.h"
+#include "../../core/ground/fatal.h"
+#include "../../extended/rma/layer_table.h"
+#include "../../other/base/minmax.h"
+#include "large.h"
+#include "../two_sided/msg_read.h"
+
+typedef enum slot { FREE, ASKED, COPIED, HERE } slot_t;
+
+struct aq_large_pieces {
+    size_t bytes; // of a piece
+    uint64_t count, base;
+    uint64_t asked, fetched;      // written under aq_large.lock
+    slot_t slot[AQ_LARGE_PIECES]; // of fetched to asked; under aq_large.lock
+    size_t pulled;                // bytes that were asked for, not read
+    uint64_t held;                // in internal memory, as they were counted
+    uint64_t steps;               // that were done
+    bool reads;                   // the memory of the source
+    bool ended;                   // nothing more is asked for, and the source knows
+    uint8_t *memory;              // NULL: that of the client
+};
+
+// ---- pieces ----
+
+static size_t piece_bytes(gasnetx_Large_t message, uint64_t i)
+{
+    const size_t bytes = message->pieces->bytes;
+    return aq_min(bytes, message->head.nbytes - i * bytes);
+}
+
+static uint8_t *piece_place(gasnetx_Large_t message, uint64_t i)
+{
+    const struct aq_large_pieces *pieces = message->pieces;
+    return pieces->memory ? pieces->memory + i % AQ_LARGE_PIECES * pieces->bytes
+                          : message->dest + i * pieces->bytes;
+}
+
+// Copies what the client receives of a piece in internal memory.
+static void piece_receive(gasnetx_Large_t message, uint64_t i)
+{
+    const size_t offset = i * message->pieces->bytes;
+    if (message->pieces->memory && offset < message->stored)
+        memcpy(message->dest + offset, piece_place(message, i),
+               aq_min(message->stored - offset, piece_bytes(message, i)));
+}
+
+// ---- from the source ----
+
+// The piece that is at an offset becomes a copied one. False: it was not asked for.
+static bool piece_claim(gasnetx_Large_t message, uint64_t offset, size_t bytes, uint64_t *i)
+{
+    struct aq_large_pieces *pieces = message->pieces;
+    *i = offset / pieces->bytes;
+    aq_lock_take(&aq_large.lock);
+    slot_t *slot = &pieces->slot[*i % AQ_LARGE_PIECES];
+    const bool asked = *i >= pieces->fetched && *i < pieces->asked && *slot == ASKED &&
+                       offset % pieces->bytes == 0 && bytes == piece_bytes(message, *i);
+    if (asked)
+        *slot = COPIED;
+    aq_lock_drop(&aq_large.lock);
+    return asked;
+}
+
+static void piece_arrived(gasnetx_Request_t receive, uint64_t offset, const void *piece,
+                          size_t bytes)
+{
+    gasnetx_Large_t message = receive->context;
+    uint64_t i;
+    if (!piece_claim(message, offset, bytes, &i))
+        aq_fatal("rank %u has sent a piece of a large message that was not asked for",
+                 message->head.source);
+    memcpy(piece_place(message, i), piece, bytes);
+    aq_lock_take(&aq_large.lock);
+    message->pieces->slot[i % AQ_LARGE_PIECES] = HERE;
+    aq_lock_drop(&aq_large.lock);
+}
+
+// Whether the next piece has arrived, which is then fetched.
+static bool piece_fetched(struct aq_large_pieces *pieces)
+{
+    slot_t *slot = &pieces->slot[pieces->fetched % AQ_LARGE_PIECES];
+    aq_lock_take(&aq_large.lock);
+    const bool here = *slot == HERE;
+    if (here) {
+        *slot = FREE;
+        pieces->fetched++;
+        aq_large.counts.pieces_fetched++;
+    }
+    aq_lock_drop(&aq_large.lock);
+    return here;
+}
+
+static void arrivals_take(gasnetx_Large_t message)
+{
+    while (piece_fetched(message->pieces)) {
+        piece_receive(message, message->pieces->fetched - 1);
+        message->pieces->steps++;
+    }
+}
+
+static void slot_set(struct aq_large_pieces *pieces, uint64_t asked, slot_t slot)
+{
+    aq_lock_take(&aq_large.lock);
+    pieces->slot[aq_min(asked, pieces->asked) % AQ_LARGE_PIECES] = slot;
+    pieces->asked = asked;
+    aq_lock_drop(&aq_large.lock);
+}
+
+// Reads the next piece from the memory of the source. False: that is not possible.
+static bool piece_read(gasnetx_Large_t message)
+{
+    struct aq_large_pieces *pieces = message->pieces;
+    const uint64_t i = pieces->asked;
+    pieces->reads = pieces->reads && aq_msg_read(&message->head, i * pieces->bytes,
+                                                 piece_place(message, i), piece_bytes(message, i));
+    if (pieces->reads)
+        slot_set(pieces, i + 1, HERE);
+    return pieces->reads;
+}
+
+// Asks for the next piece. It may arrive at once, in another thread. False: there is no room now.
+static bool piece_ask(gasnetx_Large_t message)
+{
+    struct aq_large_pieces *pieces = message->pieces;
+    gasnetx_Request_t receive = message->receive;
+    const uint64_t i = pieces->asked;
+    if (!receive->cookie)
+        receive->cookie = aq_request_cookie(receive, message->head.source);
+    slot_set(pieces, i + 1, ASKED);
+    if (!aq_msg_pull_ask(receive, i * pieces->bytes, piece_bytes(message, i))) {
+        slot_set(pieces, i, FREE);
+        return false;
+    }
+    pieces->pulled += piece_bytes(message, i);
+    pieces->steps++;
+    return true;
+}
+
+// ---- to the destinations ----
+
+// A destination needs no more: it has everything, or has dropped the rest.
+static void child_complete(gasnetx_Request_t send)
+{
+    aq_large_child_t *child = send->context;
+    aq_lock_take(&aq_large.lock);
+    child->complete = true;
+    aq_lock_drop(&aq_large.lock);
+}
+
+// The pulls of a destination come in any order, but all are sent from the first byte on.
+static void child_pulled(gasnetx_Request_t send, const aq_msg_pull_t *pull)
+{
+    aq_large_child_t *child = send->context;
+    aq_lock_take(&aq_large.lock);
+    const bool first = !child->pull.answer;
+    const bool same = child->pull.answer == pull->answer && child->pull.want == pull->want;
+    if (first)
+        child->pull = (aq_msg_pull_t){.answer = pull->answer, .want = pull->want};
+    child->pull.offset = aq_max(child->pull.offset, pull->offset + pull->bytes);
+    child->pulled += pull->bytes;
+    const bool wrong = !pull->answer || !(first || same) || child->pulled > pull->want;
+    aq_lock_drop(&aq_large.lock);
+    if (wrong)
+        aq_fatal("rank %u asks for bytes of a large message twice, or for others than before",
+                 child->jobrank);
+}
+
+void aq_large_forward(aq_large_child_t *child, aq_msg_head_t *head, const gasnetx_params_t *params)
+{
+    static const aq_request_hooks_t hooks = {.complete = child_complete, .pulled = child_pulled};
+    const aq_msg_call_t call = {.is_send = true, .bytes = head->nbytes};
+    child->complete = !child->message->head.cookie;
+    if (!child->complete) {
+        child->send = aq_request_new(&call);
+        child->send->hooks = &hooks;
+        child->send->context = child;
+        head->cookie = child->send->cookie = aq_request_cookie(child->send, child->jobrank);
+    }
+    aq_msg_room_force(child->jobrank, aq_large_cost(head));
+    aq_large_header_send(child->jobrank, head, params, child->message->bytes);
+}
+
+static bool piece_send(const aq_large_child_t *child, uint64_t offset, size_t bytes)
+{
+    const size_t piece = child->message->pieces->bytes;
+    const int32_t args[] = {aq_high(child->pull.answer), aq_low(child->pull.answer),
+                            aq_high(offset), aq_low(offset)};
+    const aq_am_t am = {.args = args,
+                        .payload = piece_place(child->message, offset / piece) + offset % piece,
+                        .nbytes = bytes,
+                        .category = AQ_AM_MEDIUM,
+                        .handler = AQ_HANDLER_LARGE_PIECE,
+                        .nargs = 4};
+    return aq_am_request(child->jobrank, &am, GEX_FLAG_IMMEDIATE) == 0;
+}
+
+// The end of what a destination has asked for and is here.
+static uint64_t child_limit(const aq_large_child_t *child)
+{
+    const struct aq_large_pieces *pieces = child->message->pieces;
+    aq_lock_take(&aq_large.lock);
+    const uint64_t asked = child->complete ? child->served : child->pull.offset;
+    aq_lock_drop(&aq_large.lock);
+    return aq_min(asked, pieces->fetched * pieces->bytes);
+}
+
+// Whether a destination has all that it wants, and no pull of it is on the way.
+static bool child_has_all(const aq_large_child_t *child)
+{
+    aq_lock_take(&aq_large.lock);
+    const bool all = !child->complete && child->pull.answer && child->served == child->pull.want &&
+                     child->pulled == child->pull.want;
+    aq_lock_drop(&aq_large.lock);
+    return all;
+}
+
+static void child_serve(aq_large_child_t *child)
+{
+    const size_t piece = child->message->pieces->bytes;
+    const uint64_t limit = child_limit(child);
+    while (child->served < limit) {
+        const uint64_t end = aq_min(limit, (child->served / piece + 1) * piece);
+        if (!piece_send(child, child->served, end - child->served))
+            return;
+        child->served = end;
+        child->message->pieces->steps++;
+    }
+    if (child_has_all(child))
+        aq_msg_offered_end(child->jobrank, child->send->cookie, child->send);
+}
+
+// Returns how many destinations are not complete; *base: the first piece that one of them needs.
+static unsigned children_serve(gasnetx_Large_t message, uint64_t *base)
+{
+    unsigned left = 0;
+    *base = message->pieces->fetched;
+    for (aq_large_child_t *child = message->children; child; child = child->next) {
+        child_serve(child);
+        aq_lock_take(&aq_large.lock);
+        const bool complete = child->complete;
+        aq_lock_drop(&aq_large.lock);
+        if (complete)
+            continue;
+        left++;
+        *base = aq_min(*base, child->served / message->pieces->bytes);
+    }
+    return left;
+}
+
+// ---- the task ----
+
+// Pieces that are needed: all, while a destination is left.
+static uint64_t pieces_needed(gasnetx_Large_t message, unsigned left)
+{
+    const struct aq_large_pieces *pieces = message->pieces;
+    return left ? pieces->count : (message->stored + pieces->bytes - 1) / pieces->bytes;
+}
+
+static void pieces_fetch(gasnetx_Large_t message, uint64_t needed)
+{
+    struct aq_large_pieces *pieces = message->pieces;
+    const uint64_t first = pieces->memory ? pieces->base : pieces->fetched;
+    const uint64_t limit = aq_min(needed, first + AQ_LARGE_PIECES);
+    while (pieces->asked < limit && (piece_read(message) || piece_ask(message))) {
+    }
+    arrivals_take(message);
+}
+
+static void held_count(struct aq_large_pieces *pieces)
+{
+    const uint64_t held = pieces->memory ? pieces->asked - aq_min(pieces->base, pieces->asked) : 0;
+    aq_lock_take(&aq_large.lock);
+    aq_large.counts.pieces_held += held - pieces->held;
+    aq_large.counts.most_held = aq_max(aq_large.counts.most_held, held);
+    aq_lock_drop(&aq_large.lock);
+    pieces->held = held;
+}
+
+// Tells the source that no more will be asked for, unless the last pull has told it.
+static void source_end(gasnetx_Large_t message, uint64_t needed)
+{
+    struct aq_large_pieces *pieces = message->pieces;
+    if (!pieces->ended && pieces->asked >= needed && pieces->fetched == pieces->asked)
+        pieces->ended = pieces->pulled == message->head.nbytes || aq_msg_pull_end(&message->head);
+}
+
+static void under_way_count(int change)
+{
+    aq_lock_take(&aq_large.lock);
+    aq_large.counts.forwarded += change > 0;
+    aq_large.counts.under_way += (uint64_t)change;
+    aq_lock_drop(&aq_large.lock);
+}
+
+static void forward_end(gasnetx_Large_t message)
+{
+    struct aq_large_pieces *pieces = message->pieces;
+    pieces->base = pieces->asked;
+    held_count(pieces);
+    under_way_count(-1);
+    if (message->receive->cookie)
+        aq_request_cookie_take(message->head.source, message->receive->cookie);
+    aq_request_free(message->receive);
+    free(pieces->memory);
+    free(pieces);
+    aq_large_end(message);
+}
+
+static aq_large_turn_t forward_go_on(aq_large_work_t *work)
+{
+    gasnetx_Large_t message = (gasnetx_Large_t)(void *)work;
+    struct aq_large_pieces *pieces = message->pieces;
+    const uint64_t steps = pieces->steps;
+    arrivals_take(message);
+    const unsigned left = children_serve(message, &pieces->base);
+    const uint64_t needed = pieces_needed(message, left);
+    pieces_fetch(message, needed);
+    held_count(pieces);
+    source_end(message, needed);
+    if (left || !pieces->ended)
+        return pieces->steps > steps ? AQ_LARGE_MOVED : AQ_LARGE_WAITS;
+    forward_end(message);
+    return AQ_LARGE_OVER;
+}
+
+// NULL: memory is out.
+static struct aq_large_pieces *pieces_make(gasnetx_Large_t message)
+{
+    struct aq_large_pieces *pieces = calloc(1, sizeof *pieces);
+    if (!pieces)
+        return NULL;
+    pieces->bytes = aq_job.max_medium;
+    pieces->count = (message->head.nbytes - 1) / pieces->bytes + 1;
+    pieces->reads = true;
+    if (message->stored == message->head.nbytes)
+        return pieces;
+    pieces->memory = malloc(aq_min(pieces->count, AQ_LARGE_PIECES) * pieces->bytes);
+    if (pieces->memory)
+        return pieces;
+    free(pieces);
+    return NULL;
+}
+
+void aq_large_forward_begin(gasnetx_Large_t message)
+{
+    static const aq_request_hooks_t hooks = {.arrived = piece_arrived};
+    message->pieces = pieces_make(message);
+    if (!message->pieces)
+        aq_fatal("out of memory for a message that is forwarded (%d pieces of %zu bytes)",
+                 AQ_LARGE_PIECES, aq_job.max_medium);
+    message->receive = aq_large_receive(message, &hooks);
+    message->receive->want = message->head.nbytes;
+    message->receive->placed = 0;
+    under_way_count(1);
+    message->work.run = forward_go_on;
+    aq_large_add(&message->work);
+}
+
+void aq_large_forward_register(void)
+{
+    aq_msg_piece_register(AQ_HANDLER_LARGE_PIECE, GEX_FLAG_AM_REQUEST,
+                          "piece of a forwarded message");
+}

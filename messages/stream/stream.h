@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams inside the library. aqueduct_stream.h has the calls.
+//
+//      stream_create.c   checks and makes the tree; ends a stream
+//      stream_send.c     sends: room, numbers, what waits for room
+//      stream_receive.c  arrivals, credits and other control messages
+//      stream_turn.c     the task: calls handlers and filters, sends what waited, returns credits
+//      stream_sync.c     order and rounds, without input and output
+//      stream_filter.c   the filters of the library
+//      stream_group.c    group communication, by handlers like those of clients
+//
+//      send -> outgoing of the edge -> (room there) -> Medium -> inbox -> task -> handler
+//                                      `-- more room <-- Short: credit <----'
+//
+// What is always true:
+// - An edge is a neighbour in the tree: edges 0 to children - 1 are the children, ascending by job
+//   rank, edge `children` is this rank itself, for handlers with GASNETX_STREAM_SELF, and edge
+//   `children` + 1 is the parent, if there is one. All ranks know the limits of their neighbours
+//   since the creation.
+// - stream->lock guards all of a stream that changes. No message is sent, and no function of the
+//   client runs, while the lock is held.
+// - A reliable stream has at most edge->room messages under way to a neighbour, and these have less
+//   than room_bytes without the last one. The receiver ends the job if a neighbour sends more.
+// - The number of a message is taken together with its room. So messages leave `outgoing` in the
+//   order of their numbers, whichever thread sends them.
+// - Only the task handles messages, in one thread at a time (aq_streams_turning). A stream is freed
+//   only while no task runs.
+// - A stream has work (`active`) if the next turn of the task would do something. All that makes
+//   work calls aq_stream_activate.
+// - The last messages between two neighbours are END, which says how many messages there were in
+//   that direction, and then BYE, which says how many control messages. So nothing arrives for a
+//   stream that was freed.
+#ifndef AQ_STREAM_H
+#define AQ_STREAM_H
+
+#include <stdatomic.h>
+
+#include "../../core/ground/lock.h"
+#include "../../core/endpoint/team.h"
+#include "../../core/record/trace.h"
+#include "../aqueduct_stream.h"
+#include "../two_sided/msg.h"
+#include "stream_sync.h"
+
+// A handler of a stream in one direction.
+typedef struct aq_stream_handler {
+    gasnetx_stream_entry_t entry;
+    bool synchronizes;
+    aq_round_t round; // if it does
+} aq_stream_handler_t;
+
+// A message, at its sender and at its receiver. The payload is the parameters, filled up to a
+// multiple of 8 bytes, and the data.
+typedef struct aq_stream_message {
+    aq_item_t item;                     // first
+    const aq_stream_handler_t *handler; // at the receiver; NULL: there is none
+    uint32_t id, source;                // source: rank in the team
+    uint32_t params_bytes, flags;
+    bool numbered; // at the sender: has its number and its room
+    size_t nbytes; // of the payload
+    _Alignas(16) uint8_t payload[];
+} aq_stream_message_t;
+
+static inline size_t aq_stream_filled(size_t params_bytes)
+{
+    return (params_bytes + 7) & ~(size_t)7;
+}
+
+typedef struct aq_stream_load {
+    uint32_t messages;
+    size_t bytes;
+} aq_stream_load_t;
+
+typedef struct aq_stream_edge {
+    uint32_t jobrank;
+    gex_Rank_t rank;
+    // To the neighbour.
+    aq_stream_load_t room;     // what the neighbour keeps at most
+    aq_stream_load_t underway; // sent, and not handled as far as this rank knows
+    aq_item_list_t outgoing;   // waits for room
+    aq_stream_load_t waiting;  // of `outgoing`
+    uint32_t sent, controls_sent;
+    // From the neighbour.
+    aq_stream_load_t kept;
+    aq_stream_load_t handled; // since the last credit
+    uint32_t arrived, controls_arrived;
+    bool ended, gone; // END and BYE have arrived, with these counts:
+    uint32_t announced, controls_announced;
+    uint32_t stop_serial; // of the last change of receiving
+    bool stopped, told;   // the neighbour does not receive; what the client was told
+} aq_stream_edge_t;
+
+enum { AQ_STREAM_GROUPS = GASNETX_STREAM_SCAN - GASNETX_STREAM_BARRIER + 1 };
+
+struct aq_stream_call;
+
+// The handlers of a direction, ascending by id.
+typedef struct aq_stream_table {
+    aq_stream_handler_t *handlers;
+    size_t count;
+} aq_stream_table_t;
+
+struct gasnetx_stream {
+    aq_lock_t lock;
+    uint64_t id; // the same at all members
+    uint32_t flags;
+    gex_TM_t tm;
+    gex_Rank_t rank; // of this process in the team
+    gasnetx_stream_info_t info;
+    gasnetx_stream_spec_t spec;
+    aq_stream_load_t keep;
+    aq_stream_table_t table[AQ_INBOX_DIRECTIONS];
+    gasnetx_stream_entry_t group_entry[AQ_STREAM_GROUPS]; // of the client; fn NULL: none
+    uint32_t children, edge_count;
+    aq_stream_edge_t *edges;
+    aq_inbox_t inbox;
+    gasnetx_stream_message_t *views; // of the messages that a handler gets
+    uint8_t *outputs;                // of filters; NULL before the first one has run
+    atomic_bool active;
+    bool handling, stopped, warned;
+    bool news; // a neighbour has stopped or started, and the client was not told
+    bool closed[AQ_INBOX_DIRECTIONS]; // the stream is being freed: no more sends
+    uint32_t stop_serial;
+    gasnetx_stream_counts_t counts;
+    struct aq_stream_call *calls[AQ_STREAM_GROUPS]; // not complete, the oldest first
+    struct gasnetx_stream *next;                    // all streams of this process
+};
+
+// The edges of a send.
+typedef struct aq_stream_span {
+    uint32_t first, count;
+} aq_stream_span_t;
+
+static inline bool aq_stream_has_parent(gasnetx_Stream_t stream)
+{
+    return stream->info.parent != GASNETX_STREAM_ROOT;
+}
+static inline aq_stream_span_t aq_stream_span(gasnetx_Stream_t stream, unsigned direction)
+{
+    if (direction == AQ_INBOX_DOWN)
+        return (aq_stream_span_t){0, stream->children};
+    return (aq_stream_span_t){stream->children + 1, aq_stream_has_parent(stream)};
+}
+static inline aq_stream_edge_t *aq_stream_parent_edge(gasnetx_Stream_t stream)
+{
+    return &stream->edges[stream->children + 1];
+}
+static inline bool aq_stream_is_own(gasnetx_Stream_t stream, uint32_t edge)
+{
+    return edge == stream->children;
+}
+static inline bool aq_stream_drops(gasnetx_Stream_t stream)
+{
+    return stream->flags & GASNETX_STREAM_DROPS;
+}
+
+// What the trace says of a message of an edge, at either end.
+static inline aq_trace_stream_t aq_stream_traced(gasnetx_Stream_t stream,
+                                                 const aq_stream_message_t *message)
+{
+    return (aq_trace_stream_t){.stream = stream->id,
+                               .peer = stream->edges[message->item.edge].jobrank,
+                               .handler = message->id,
+                               .number = message->item.number,
+                               .bytes = message->nbytes};
+}
+
+// Returns the handler of an id, or NULL.
+aq_stream_handler_t *aq_stream_handler(gasnetx_Stream_t stream, unsigned direction, uint32_t id);
+
+// Whether this thread runs a function of the client for a stream.
+extern _Thread_local bool aq_stream_in_handler __attribute__((tls_model("initial-exec")));
+
+// Checks that a call may be made: there is a job, and the stream is not the null handle, which
+// ranks without a part in a stream have. sends: not in a handler of an active message (debug
+// builds). Returns GASNET_OK or GASNET_ERR_BAD_ARG (logged).
+int aq_stream_check(const char *call, gasnetx_Stream_t stream, bool sends);
+
+// Logs, and returns `error`.
+int aq_stream_refuse(int error, const char *call, const char *why);
+
+// ---- the streams of this process: stream_create.c ----
+
+extern aq_lock_t aq_streams_lock;
+extern gasnetx_Stream_t aq_streams; // streams leave it only while aq_streams_turning is held, too
+extern atomic_bool aq_streams_turning;
+extern struct aq_task aq_stream_task; // busy: once for each active stream
+
+gasnetx_Stream_t aq_stream_find(uint64_t id); // NULL: there is none
+
+// ---- sends: stream_send.c ----
+
+// What to send. data NULL with nbytes 0 is allowed.
+typedef struct aq_stream_parcel {
+    uint32_t id, source, flags;
+    const void *data, *params;
+    size_t nbytes, params_bytes;
+} aq_stream_parcel_t;
+
+// Sends to the edges of a span; as gasnetx_Stream_Send, without checks. ALWAYS: in a handler; the
+// message may wait for room beyond the limit, and the call succeeds.
+#define AQ_STREAM_ALWAYS ((gex_Flags_t)1 << 31)
+int aq_stream_send(gasnetx_Stream_t stream, aq_stream_span_t span, const aq_stream_parcel_t *parcel,
+                   gex_Flags_t flags);
+
+// As gasnetx_Stream_Send, for handlers of the library: up from this rank to itself (the handler has
+// GASNETX_STREAM_SELF).
+int aq_stream_send_own(gasnetx_Stream_t stream, const aq_stream_parcel_t *parcel,
+                       gex_Flags_t flags);
+
+// Sends what waits for an edge, as far as there is room. Blocks for room of the core unless flags
+// has IMMEDIATE. Returns whether anything was sent.
+bool aq_stream_flush(gasnetx_Stream_t stream, uint32_t edge, gex_Flags_t flags);
+
+// With the lock: whether something waits that could be sent; whether anything waits at all.
+bool aq_stream_can_flush(gasnetx_Stream_t stream);
+bool aq_stream_waits(gasnetx_Stream_t stream, aq_stream_span_t span);
+
+// ---- arrivals: stream_receive.c ----
+
+// A message of an edge has arrived; owns the message.
+void aq_stream_arrive(gasnetx_Stream_t stream, aq_stream_message_t *message);
+
+// Control messages to a neighbour.
+typedef enum aq_stream_control {
+    AQ_STREAM_CREDIT, // messages, bytes
+    AQ_STREAM_STOP,   // serial, whether receiving is stopped
+    AQ_STREAM_END,    // messages
+    AQ_STREAM_BYE     // control messages
+} aq_stream_control_t;
+void aq_stream_control(gasnetx_Stream_t stream, uint32_t edge, aq_stream_control_t kind, uint64_t a,
+                       uint64_t b);
+
+// Handled messages of an edge: counts them, and returns credits if enough have come together.
+void aq_stream_return_credits(gasnetx_Stream_t stream, uint32_t edge, aq_stream_load_t load);
+
+// With the lock: counts a message as dropped.
+void aq_stream_count_dropped(gasnetx_Stream_t stream, size_t nbytes);
+
+// ---- the task: stream_turn.c ----
+
+void aq_stream_activate(gasnetx_Stream_t stream); // with the lock
+// With the lock: whether no message of a direction waits for its handler, or is in it.
+bool aq_stream_quiet(gasnetx_Stream_t stream, unsigned direction);
+// Frees the messages of rounds that can never be complete.
+void aq_stream_abandon(gasnetx_Stream_t stream);
+
+// ---- group communication: stream_group.c ----
+
+// The handlers of an id of group communication; *up synchronizes all children and this rank.
+void aq_stream_group_entries(uint32_t id, gasnetx_stream_entry_t *up, gasnetx_stream_entry_t *down);
+
+void aq_stream_receive_register(void);
+void aq_stream_turn_register(void);
+
+#endif

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sends on streams. A message enters the list of each edge and leaves it at once if there is room.
+// Only what a handler sends may wait there for room.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/am/am.h"
+#include "../../core/ground/arg64.h"
+#include "../../core/record/counters.h"
+#include "../../core/ground/fatal.h"
+#include "../../core/progress/progress.h"
+#include "../../core/record/trace.h"
+#include "../../extended/rma/layer_table.h"
+#include "stream.h"
+
+_Thread_local bool aq_stream_in_handler __attribute__((tls_model("initial-exec")));
+
+int aq_stream_check(const char *call, gasnetx_Stream_t stream, bool sends)
+{
+    aq_job_need(call);
+    if (AQ_CHECKS && sends)
+        aq_thread_check_context(call, "");
+    return stream ? GASNET_OK : aq_msg_refuse(call, "this rank has no part in the stream");
+}
+
+int aq_stream_refuse(int error, const char *call, const char *why)
+{
+    (void)aq_msg_refuse(call, why);
+    return error;
+}
+
+// ---- messages ----
+
+static aq_stream_message_t *message_make(const aq_stream_parcel_t *parcel)
+{
+    const size_t filled = aq_stream_filled(parcel->params_bytes), nbytes = filled + parcel->nbytes;
+    aq_stream_message_t *message = malloc(sizeof *message + nbytes);
+    if (!message)
+        aq_fatal("out of memory for a message of a stream (%zu bytes)", nbytes);
+    memset(message, 0, sizeof *message + filled);
+    message->id = parcel->id;
+    message->source = parcel->source;
+    message->flags = parcel->flags;
+    message->params_bytes = (uint32_t)parcel->params_bytes;
+    message->nbytes = nbytes;
+    if (parcel->params_bytes)
+        memcpy(message->payload, parcel->params, parcel->params_bytes);
+    if (parcel->nbytes)
+        memcpy(message->payload + filled, parcel->data, parcel->nbytes);
+    return message;
+}
+
+static void messages_free(aq_item_list_t *messages)
+{
+    for (aq_item_t *item; (item = aq_items_take(messages)) != NULL;)
+        free(item);
+}
+
+// Returns whether the core had room.
+static bool message_send(gasnetx_Stream_t stream, const aq_stream_message_t *message,
+                         gex_Flags_t flags)
+{
+    const int32_t args[] = {aq_high(stream->id),           aq_low(stream->id),
+                            (int32_t)message->item.number, (int32_t)message->source,
+                            (int32_t)message->id,          (int32_t)message->params_bytes,
+                            (int32_t)message->flags};
+    const aq_am_t am = {.args = args,
+                        .payload = message->payload,
+                        .nbytes = message->nbytes,
+                        .category = AQ_AM_MEDIUM,
+                        .handler = AQ_HANDLER_STREAM_MESSAGE,
+                        .nargs = 7};
+    return aq_am_request(stream->edges[message->item.edge].jobrank, &am, flags) == 0;
+}
+
+// ---- room, all with the lock ----
+
+static bool edge_has_room(gasnetx_Stream_t stream, const aq_stream_edge_t *edge)
+{
+    return aq_stream_drops(stream) || (edge->underway.messages < edge->room.messages &&
+                                       edge->underway.bytes < edge->room.bytes);
+}
+
+// Whether the first message that waits may leave. One that the core had no room for has its room at
+// the neighbour already.
+static bool edge_can_send(gasnetx_Stream_t stream, const aq_stream_edge_t *edge)
+{
+    const aq_stream_message_t *first = (const aq_stream_message_t *)(void *)edge->outgoing.first;
+    return first && (first->numbered || edge_has_room(stream, edge));
+}
+
+// Whether a message could leave at once.
+static bool edge_is_free(gasnetx_Stream_t stream, const aq_stream_edge_t *edge)
+{
+    return !edge->outgoing.first && edge_has_room(stream, edge);
+}
+
+// Whether a message of a handler may wait.
+static bool edge_may_wait(gasnetx_Stream_t stream, const aq_stream_edge_t *edge)
+{
+    return aq_stream_in_handler && edge->waiting.messages < stream->keep.messages &&
+           edge->waiting.bytes < stream->keep.bytes;
+}
+
+static bool span_has_room(gasnetx_Stream_t stream, aq_stream_span_t span)
+{
+    for (uint32_t i = span.first; i < span.first + span.count; i++) {
+        const aq_stream_edge_t *edge = &stream->edges[i];
+        if (!edge_is_free(stream, edge) && !edge_may_wait(stream, edge))
+            return false;
+    }
+    return true;
+}
+
+bool aq_stream_waits(gasnetx_Stream_t stream, aq_stream_span_t span)
+{
+    for (uint32_t i = span.first; i < span.first + span.count; i++)
+        if (stream->edges[i].outgoing.first)
+            return true;
+    return false;
+}
+
+bool aq_stream_can_flush(gasnetx_Stream_t stream)
+{
+    for (uint32_t i = 0; i < stream->edge_count; i++) {
+        const aq_stream_edge_t *edge = &stream->edges[i];
+        if (edge_can_send(stream, edge))
+            return true;
+    }
+    return false;
+}
+
+static void message_add(gasnetx_Stream_t stream, uint32_t to, aq_stream_message_t *message)
+{
+    aq_stream_edge_t *edge = &stream->edges[to];
+    message->item.edge = to;
+    aq_items_append(&edge->outgoing, &message->item);
+    edge->waiting.messages++;
+    edge->waiting.bytes += message->nbytes;
+    stream->counts.sent_messages++;
+    stream->counts.sent_bytes += message->nbytes;
+}
+
+// ---- sending ----
+
+// With the lock: the message gets its number, and room at the neighbour.
+static void message_number(aq_stream_edge_t *edge, aq_stream_message_t *message)
+{
+    message->numbered = true;
+    message->item.number = edge->sent++;
+    edge->underway.messages++;
+    edge->underway.bytes += message->nbytes;
+}
+
+// Takes the next message that may leave; NULL: there is none.
+static aq_stream_message_t *outgoing_take(gasnetx_Stream_t stream, aq_stream_edge_t *edge)
+{
+    aq_stream_message_t *message = NULL;
+    aq_lock_take(&stream->lock);
+    if (edge_can_send(stream, edge)) {
+        message = (aq_stream_message_t *)(void *)aq_items_take(&edge->outgoing);
+        edge->waiting.messages--;
+        edge->waiting.bytes -= message->nbytes;
+        if (!message->numbered)
+            message_number(edge, message);
+    }
+    aq_lock_drop(&stream->lock);
+    return message;
+}
+
+// Puts a message back that the core had no room for; the task tries again.
+static void outgoing_put_back(gasnetx_Stream_t stream, aq_stream_edge_t *edge,
+                              aq_stream_message_t *message)
+{
+    aq_lock_take(&stream->lock);
+    aq_items_prepend(&edge->outgoing, &message->item);
+    edge->waiting.messages++;
+    edge->waiting.bytes += message->nbytes;
+    aq_stream_activate(stream);
+    aq_lock_drop(&stream->lock);
+}
+
+// Passes a message to its edge, or puts it back. Returns whether it has left.
+static bool outgoing_leave(gasnetx_Stream_t stream, aq_stream_edge_t *edge,
+                           aq_stream_message_t *message, gex_Flags_t flags)
+{
+    if (aq_stream_is_own(stream, message->item.edge)) {
+        aq_stream_arrive(stream, message);
+        return true;
+    }
+    const bool sent = message_send(stream, message, flags);
+    if (sent)
+        free(message);
+    else
+        outgoing_put_back(stream, edge, message);
+    return sent;
+}
+
+bool aq_stream_flush(gasnetx_Stream_t stream, uint32_t to, gex_Flags_t flags)
+{
+    bool sent = false;
+    aq_stream_edge_t *edge = &stream->edges[to];
+    for (aq_stream_message_t *message; (message = outgoing_take(stream, edge)) != NULL;) {
+        const aq_trace_stream_t what = aq_stream_traced(stream, message);
+        const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
+        if (!outgoing_leave(stream, edge, message, flags))
+            break;
+        aq_count_bytes_to(edge->jobrank, AQ_COUNT_STREAM, AQ_COUNT_STREAM_BYTES, what.bytes);
+        aq_trace_on_stream(AQ_TRACED_STREAM_SEND, begin, &what);
+        sent = true;
+    }
+    return sent;
+}
+
+// Adds a message to all edges of a span, or to none.
+static bool span_try(gasnetx_Stream_t stream, aq_stream_span_t span, aq_item_list_t *messages,
+                     gex_Flags_t flags)
+{
+    aq_lock_take(&stream->lock);
+    const bool room = (flags & AQ_STREAM_ALWAYS) || span_has_room(stream, span);
+    for (uint32_t i = 0; room && i < span.count; i++)
+        message_add(stream, span.first + i, (aq_stream_message_t *)(void *)aq_items_take(messages));
+    stream->counts.refused += !room && (flags & GEX_FLAG_IMMEDIATE);
+    aq_lock_drop(&stream->lock);
+    return room;
+}
+
+typedef struct room_wait {
+    gasnetx_Stream_t stream;
+    aq_stream_span_t span;
+} room_wait_t;
+
+static bool room_is_there(void *context)
+{
+    const room_wait_t *wait = context;
+    aq_lock_take(&wait->stream->lock);
+    const bool room = span_has_room(wait->stream, wait->span);
+    aq_lock_drop(&wait->stream->lock);
+    return room;
+}
+
+// Waits for room, unless flags has IMMEDIATE, and adds a message to all edges.
+static int span_add(gasnetx_Stream_t stream, aq_stream_span_t span, aq_item_list_t *messages,
+                    gex_Flags_t flags)
+{
+    room_wait_t wait = {stream, span};
+    while (!span_try(stream, span, messages, flags)) {
+        if (flags & GEX_FLAG_IMMEDIATE)
+            return GASNET_ERR_RESOURCE;
+        aq_progress_wait_until(room_is_there, &wait,
+                               aq_wait_word(AQ_WAIT_ROOM, stream->edges[span.first].jobrank), NULL);
+    }
+    return GASNET_OK;
+}
+
+int aq_stream_send(gasnetx_Stream_t stream, aq_stream_span_t span, const aq_stream_parcel_t *parcel,
+                   gex_Flags_t flags)
+{
+    aq_item_list_t messages = {NULL, NULL};
+    if (aq_stream_in_handler)
+        flags |= GEX_FLAG_IMMEDIATE;
+    for (uint32_t i = 0; i < span.count; i++)
+        aq_items_append(&messages, &message_make(parcel)->item);
+    const int error = span_add(stream, span, &messages, flags);
+    messages_free(&messages);
+    for (uint32_t i = 0; !error && i < span.count; i++)
+        (void)aq_stream_flush(stream, span.first + i, flags & GEX_FLAG_IMMEDIATE);
+    return error;
+}
+
+int aq_stream_send_own(gasnetx_Stream_t stream, const aq_stream_parcel_t *parcel, gex_Flags_t flags)
+{
+    return aq_stream_send(stream, (aq_stream_span_t){stream->children, 1}, parcel, flags);
+}
+
+// ---- calls ----
+
+static int send_checked(const char *call, gasnetx_Stream_t stream, aq_stream_span_t span,
+                        const aq_stream_parcel_t *parcel, gex_Flags_t flags)
+{
+    if (parcel->id > GASNETX_STREAM_ID_MAX)
+        return aq_msg_refuse(call, "ids of handlers are 0 to GASNETX_STREAM_ID_MAX");
+    if (parcel->params_bytes > GASNETX_STREAM_PARAMS_MAX ||
+        parcel->nbytes > stream->info.max_bytes - aq_stream_filled(parcel->params_bytes))
+        return aq_msg_refuse(call, "the message is too long; gasnetx_Stream_Query says how long "
+                                   "messages may be");
+    if (!span.count)
+        return aq_msg_refuse(call, "this rank has no such neighbour in the stream");
+    if (stream->closed[span.first >= stream->children ? AQ_INBOX_UP : AQ_INBOX_DOWN])
+        return aq_msg_refuse(call, "the stream is being freed");
+    const int error = aq_stream_send(stream, span, parcel, flags);
+    return error ? aq_stream_refuse(error, call, "there is no room for the message now") : error;
+}
+
+// Whether sends of this rank that take part in rounds here are not handled yet. A later send of the
+// client must not overtake them on an ordered stream, so it goes the same way.
+static bool own_sends_wait(gasnetx_Stream_t stream)
+{
+    const aq_stream_edge_t *own = &stream->edges[stream->children];
+    aq_lock_take(&stream->lock);
+    const bool wait = own->kept.messages || own->outgoing.first;
+    aq_lock_drop(&stream->lock);
+    return wait && (stream->flags & GASNETX_STREAM_ORDERED) && !aq_stream_in_handler;
+}
+
+// What sends up go to: this rank itself if its handler takes part as a child does.
+static aq_stream_span_t up_span(gasnetx_Stream_t stream, uint32_t id)
+{
+    const aq_stream_handler_t *handler = aq_stream_handler(stream, AQ_INBOX_UP, id);
+    const bool takes_part = handler && (handler->entry.flags & GASNETX_STREAM_SELF);
+    if (takes_part || (aq_stream_has_parent(stream) && own_sends_wait(stream)))
+        return (aq_stream_span_t){stream->children, 1};
+    return aq_stream_span(stream, AQ_INBOX_UP);
+}
+
+int gasnetx_Stream_Send(gasnetx_Stream_t stream, unsigned direction, uint32_t id, const void *data,
+                        size_t nbytes, const void *params, size_t params_bytes, gex_Flags_t flags)
+{
+    static const char call[] = "gasnetx_Stream_Send";
+    if (aq_stream_check(call, stream, true))
+        return GASNET_ERR_BAD_ARG;
+    const aq_stream_parcel_t parcel = {id, stream->rank, 0, data, params, nbytes, params_bytes};
+    if (direction == GASNETX_UP && id == GASNETX_STREAM_BARRIER) {
+        const gasnetx_stream_group_t barrier = {.id = id};
+        return gasnetx_Stream_SendRecv(stream, &barrier, params, params_bytes, NULL);
+    }
+    if (direction == GASNETX_DOWN)
+        return send_checked(call, stream, aq_stream_span(stream, AQ_INBOX_DOWN), &parcel, flags);
+    if (direction != GASNETX_UP)
+        return aq_msg_refuse(call, "the direction is GASNETX_UP or GASNETX_DOWN");
+    return send_checked(call, stream, up_span(stream, id), &parcel, flags);
+}
+
+int gasnetx_Stream_SendTo(gasnetx_Stream_t stream, gex_Rank_t neighbour, uint32_t id,
+                          const void *data, size_t nbytes, const void *params, size_t params_bytes,
+                          gex_Flags_t flags)
+{
+    static const char call[] = "gasnetx_Stream_SendTo";
+    if (aq_stream_check(call, stream, true))
+        return GASNET_ERR_BAD_ARG;
+    const aq_stream_parcel_t parcel = {id, stream->rank, 0, data, params, nbytes, params_bytes};
+    aq_stream_span_t span = {0, 0};
+    for (uint32_t i = 0; i < stream->edge_count; i++)
+        if (!aq_stream_is_own(stream, i) && stream->edges[i].rank == neighbour)
+            span = (aq_stream_span_t){i, 1};
+    return send_checked(call, stream, span, &parcel, flags);
+}

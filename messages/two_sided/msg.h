@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two-sided messages inside the library. aqueduct_msg.h has the calls.
+//
+//      msg_send.c   the sender: eager messages and offers; serves pulls of what it has offered
+//      msg_recv.c   the receiver: receives, probes; puts arrivals in order and matches them
+//      msg_pull.c   the receiver: fetches the bytes of an offered message
+//      msg_read.c   memory of a process of this host that this process reads and writes
+//      msg_share.c  both sides copy a long message at the same time
+//      msg_device.c the network device reads a long message where it is
+//      msg_alloc.c  the client's calls for memory that the processes of a host map
+//      msg_room.c   room: how much of a peer's messages a rank keeps
+//      flow.c       the client's calls for flow control
+//      request.c    requests and their completion
+//
+//      eager:  Medium with the bytes ---------------------------> matched: copied
+//      long:   offer: a Short with the envelope ----------------> matched: to be pulled
+//              serves it  <----- pull: a Short, for each piece, a few at a time
+//              Medium reply with the piece ---------------------> copied; all there: complete
+//              or, into memory that the sender has mapped:
+//              copies the piece, Short reply -------------------> all there: complete
+//      long, in memory that the receiver can read:
+//              complete   <----- done: a Short                    copied
+//
+// What is always true:
+// - aq_msg.lock guards the matching engine, the numbers of messages, the cookies and the list of
+//   pulls. No message is sent, and no byte of a client is copied, while it is held.
+// - The messages of a rank to another one are numbered, and those that arrive early wait, so that
+//   the engine gets them in the order in which they were sent.
+// - A pull names the cookie of its offer, an offset and a length, which the sender checks. An
+//   address of a peer is used only by calls of the system that read or write the peer's memory, and
+//   where it was found in memory of the peer that is mapped here.
+#ifndef AQ_MSG_H
+#define AQ_MSG_H
+
+#include <stdatomic.h>
+
+#include "../../core/ground/bounds.h"
+#include "../../core/ground/cookie.h"
+#include "../../core/ground/lock.h"
+#include "../../core/endpoint/team.h"
+#include "../aqueduct_msg.h"
+#include "match.h"
+#include "order.h"
+#include "room.h"
+
+// The envelope of a message.
+typedef struct aq_msg_head {
+    uint64_t team;
+    uint32_t source; // job rank
+    uint32_t tag;
+    uint32_t number; // among the messages of the source to this rank
+    size_t nbytes;
+    // Of an offer; cookie 0: the bytes are with the envelope.
+    aq_cookie_t cookie;
+    uint64_t address;              // of the bytes, in the source; 0: they are nowhere as a whole
+    uint64_t proof_address, proof; // see msg_read.h; 0: none
+    int32_t process;
+} aq_msg_head_t;
+
+// A message that arrived early, or that no receive has taken.
+typedef struct aq_msg_kept {
+    aq_match_entry_t entry;
+    aq_order_entry_t order;
+    aq_msg_head_t head;
+    uint8_t bytes[];
+} aq_msg_kept_t;
+
+// The arguments of a send or receive.
+typedef struct aq_msg_call {
+    gex_TM_t tm;
+    gex_Rank_t rank;
+    uint32_t tag;
+    bool is_send, persistent;
+    void *memory;
+    size_t bytes;
+} aq_msg_call_t;
+
+// How a receive gets the bytes of an offer: not known yet; both sides copy; the network device
+// reads them; they are here; in pieces.
+typedef enum aq_pull_way {
+    AQ_PULL_NEW,
+    AQ_PULL_SHARED,
+    AQ_PULL_DEVICE,
+    AQ_PULL_OVER,
+    AQ_PULL_PIECES
+} aq_pull_way_t;
+
+// What a receiver asks for: a piece of the `want` bytes that it asks for in all.
+typedef struct aq_msg_pull {
+    uint64_t offset, want;
+    uint32_t bytes;
+    aq_cookie_t answer; // of the receiver
+    uint64_t dest;      // where the piece goes, if the sender has that mapped; 0: nowhere
+} aq_msg_pull_t;
+
+// What a large message (large.h) does in place of a message with two sides. Called with no lock
+// held, in a handler too.
+typedef struct aq_request_hooks {
+    void (*complete)(gasnetx_Request_t request);
+    // Of a send whose bytes are not all there; NULL: they are in memory. The pull is within them.
+    void (*pulled)(gasnetx_Request_t send, const aq_msg_pull_t *pull);
+    // Of a receive that divides its bytes; NULL: they go to memory. The piece is within them.
+    void (*arrived)(gasnetx_Request_t receive, uint64_t offset, const void *piece, size_t bytes);
+} aq_request_hooks_t;
+
+struct gasnetx_request {
+    aq_match_entry_t entry; // of a receive
+    atomic_bool complete;
+    bool begun;          // and not waited for
+    bool counts;         // operations of the client; then `call` has no meaning
+    atomic_uint pending; // of these
+    aq_msg_call_t call;
+    gasnetx_msg_status_t status;
+    aq_cookie_t cookie; // of a send that was offered, or of a receive that pulls; 0: none
+    // Of a receive that pulls `want` bytes of an offer.
+    aq_pull_way_t way;
+    aq_msg_head_t offer;       // of a send whose receiver shares the copy: what that has said
+    size_t want, asked, moved; // of a send: asked for by its peer, and served
+    size_t placed;             // of a receive: in pieces that are in memory, or will be
+    // Of a copy that both sides share; NULL: of none.
+    struct aq_msg_claims *claims;
+    size_t piece; // bytes of a claim
+    // Of a message that the network device reads, at its receiver and its sender; else NULL.
+    struct aq_msg_reads *reads;
+    struct aq_msg_exposures *exposures;
+    uint32_t generation; // of a send: of the claims
+    bool received;       // of a send: it is complete when its part of the copy has ended
+    bool unreadable;     // of a receive: the system does not allow to read all
+    struct gasnetx_request *next;
+    const aq_request_hooks_t *hooks; // of a large message; NULL: another one
+    void *context;                   // of the hooks
+};
+
+typedef struct aq_msg_peer {
+    aq_match_source_t source;
+    aq_order_t order;        // of its messages
+    uint32_t sent;           // the number of the next message to it
+    _Atomic int32_t process; // whose memory this process can read; 0: not known yet
+    aq_msg_room_t room;
+} aq_msg_peer_t;
+
+typedef struct aq_msg {
+    aq_lock_t lock;
+    aq_match_t match;
+    aq_msg_peer_t *peers; // by job rank; NULL before the first message
+    aq_cookies_t cookies;
+    gasnetx_Request_t free_requests;
+    // Bytes of the longest message that is sent at once: to ranks that share memory, and to others.
+    size_t eager_near, eager;
+    size_t device;                  // bytes of the shortest one that a network device reads
+    size_t share;                   // bytes that a rank keeps of the messages of another one
+    size_t share_eager, share_half; // three quarters and half of that
+    atomic_uint mode;               // gasnetx_Msg_Mode; written with the lock
+    uint32_t changes; // how often this rank has stopped or started; odd: it has stopped
+    gasnetx_msg_counts_t counts;
+} aq_msg_t;
+extern aq_msg_t aq_msg;
+
+// With the lock. Ends the job if memory is out.
+void aq_msg_peers_make(void);
+static inline aq_msg_peer_t *aq_msg_peer(uint32_t jobrank)
+{
+    if (__builtin_expect(!aq_msg.peers, 0))
+        aq_msg_peers_make();
+    return &aq_msg.peers[jobrank];
+}
+
+// The job rank of the other side of a call. rank: in tm, or a job rank if a receive names no team.
+static inline uint32_t aq_msg_jobrank(gex_TM_t tm, gex_Rank_t rank)
+{
+    return tm == GEX_TM_INVALID ? rank : aq_tm_jobrank(tm, rank);
+}
+
+// Whether this process shares no memory with a rank.
+bool aq_msg_is_far(uint32_t jobrank);
+
+// Whether a message of so many bytes is sent to a rank at once if there is room.
+static inline bool aq_msg_is_eager(uint32_t jobrank, size_t nbytes)
+{
+    return nbytes <= aq_msg.eager_near || (nbytes <= aq_msg.eager && aq_msg_is_far(jobrank));
+}
+
+// ---- requests ----
+
+// Fills in a request that has not begun. Members that only some requests need are set later.
+static inline void aq_request_init(gasnetx_Request_t request, const aq_msg_call_t *call)
+{
+    atomic_init(&request->complete, false);
+    request->entry.list[AQ_MATCH_OF_SOURCE] = request->entry.list[AQ_MATCH_OF_ALL] = NULL;
+    request->call = *call;
+    request->begun = request->counts = false;
+    request->status = (gasnetx_msg_status_t){0};
+    request->cookie = 0;
+    request->claims = NULL;
+    request->reads = NULL;
+    request->exposures = NULL;
+    request->unreadable = false;
+    request->hooks = NULL;
+}
+
+// A request that is not initialized, and a request that has not begun. Ends the job if memory is
+// out.
+gasnetx_Request_t aq_request_allocate(void);
+static inline gasnetx_Request_t aq_request_new(const aq_msg_call_t *call)
+{
+    aq_lock_take(&aq_msg.lock);
+    gasnetx_Request_t request = aq_msg.free_requests;
+    if (request)
+        aq_msg.free_requests = request->next;
+    aq_lock_drop(&aq_msg.lock);
+    if (!request)
+        request = aq_request_allocate();
+    aq_request_init(request, call);
+    return request;
+}
+void aq_request_free(gasnetx_Request_t request);
+void aq_request_complete(gasnetx_Request_t request);
+static inline bool aq_request_is_complete(const struct gasnetx_request *request)
+{
+    return atomic_load_explicit(&request->complete, memory_order_acquire);
+}
+void aq_request_await(gasnetx_Request_t request); // polls until it is complete
+
+// The cookie of a request for messages of a peer, and the request behind one. NULL: there is none.
+aq_cookie_t aq_request_cookie(gasnetx_Request_t request, uint32_t jobrank); // or ends the job
+gasnetx_Request_t aq_request_of_cookie(uint32_t jobrank, aq_cookie_t cookie);
+
+// Ends a cookie. False: there is none.
+bool aq_request_cookie_take(uint32_t jobrank, aq_cookie_t cookie);
+
+// Checks the arguments of a call. GASNET_ERR_BAD_ARG: logged if the client wants that.
+int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive);
+int aq_msg_check_requests(const char *call, size_t count); // of an array of requests
+int aq_msg_refuse_bytes(const char *call, size_t nbytes);
+// The same, of the length of a send.
+static inline int aq_msg_check_bytes(const char *call, size_t nbytes)
+{
+    return __builtin_expect(nbytes > AQ_ADDRESS_SPACE, 0) ? aq_msg_refuse_bytes(call, nbytes)
+                                                          : GASNET_OK;
+}
+
+// Returns GASNET_ERR_BAD_ARG, and logs why if the client wants that.
+int aq_msg_refuse(const char *call, const char *why);
+
+// ---- sends and receives ----
+
+// Begins a persistent request. GASNET_ERR_RESOURCE: the receiver has no room, and nothing was done.
+int aq_msg_send(gasnetx_Request_t request);
+void aq_msg_receive(gasnetx_Request_t request);
+
+// A peer has all that it wants of what a send has offered with a cookie. In a handler, too.
+void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send);
+
+// Tells the sender of an offer that no receive will take it; also in a handler.
+void aq_msg_offer_drop(const aq_msg_head_t *offer);
+
+// Messages that this rank has held back while it had stopped receiving can be matched now.
+void aq_msg_arrivals_go_on(void);
+
+// Begins to fetch the bytes of the offer of a receive, as many as its memory holds; also in a
+// handler.
+void aq_msg_pull(gasnetx_Request_t receive);
+
+// Asks for some bytes of the offer of a receive that has a cookie; and tells the sender that no
+// more will be asked for. False: there is no room now. Not in a handler.
+bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes);
+bool aq_msg_pull_end(const aq_msg_head_t *offer);
+
+// Goes on with all pulls. Not in a handler.
+void aq_msg_pulls_turn(void);
+
+// Registers a handler of pieces that have arrived: replies to pulls, or requests.
+void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name);
+
+void aq_msg_send_register(void);
+void aq_msg_recv_register(void);
+void aq_msg_pull_register(void);
+void aq_msg_share_register(void);
+
+#endif

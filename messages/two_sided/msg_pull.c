@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Fetches the bytes of offered messages: reads them where the system allows that, and otherwise
+// asks for them in pieces, a few at a time. Handlers may not send requests, so a task does.
+#include <string.h>
+
+#include "../../core/am/am.h"
+#include "../../core/ground/arg64.h"
+#include "../../core/endpoint/endpoint.h"
+#include "../../core/ground/fatal.h"
+#include "../../core/memory/process_read.h"
+#include "../../core/progress/progress.h"
+#include "../../extended/rma/layer_table.h"
+#include "../../other/base/minmax.h"
+#include "msg_device.h"
+#include "msg_read.h"
+#include "msg_share.h"
+
+enum { PIECES = 4 }; // of a message that are under way at a time
+
+static gasnetx_Request_t first, *last = &first; // under aq_msg.lock
+static atomic_bool turning;
+
+static bool task_turn(aq_task_t *task);
+static aq_task_t pull_task = {.turn = task_turn};
+
+static void pulls_append(gasnetx_Request_t receive)
+{
+    receive->next = NULL;
+    aq_lock_take(&aq_msg.lock);
+    *last = receive;
+    last = &receive->next;
+    aq_lock_drop(&aq_msg.lock);
+}
+
+void aq_msg_pull(gasnetx_Request_t receive)
+{
+    receive->want = receive->status.received;
+    receive->asked = receive->moved = receive->placed = 0;
+    receive->cookie = 0;
+    receive->way = AQ_PULL_NEW;
+    pulls_append(receive);
+    aq_progress_busy(&pull_task, 1);
+}
+
+// A receive of 0 bytes, of which nobody has a handle.
+void aq_msg_offer_drop(const aq_msg_head_t *offer)
+{
+    static const aq_request_hooks_t hooks = {.complete = aq_request_free};
+    static const aq_msg_call_t none = {.tm = GEX_TM_INVALID};
+    gasnetx_Request_t receive = aq_request_new(&none);
+    receive->offer = *offer;
+    receive->hooks = &hooks;
+    aq_msg_pull(receive);
+}
+
+static gasnetx_Request_t pulls_take(void)
+{
+    aq_lock_take(&aq_msg.lock);
+    gasnetx_Request_t all = first;
+    first = NULL;
+    last = &first;
+    aq_lock_drop(&aq_msg.lock);
+    return all;
+}
+
+bool aq_msg_pull_end(const aq_msg_head_t *offer)
+{
+    const int32_t args[] = {aq_high(offer->cookie), aq_low(offer->cookie)};
+    const aq_am_t am = {
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_DONE, .nargs = 2};
+    return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
+}
+
+// The address of memory that the sender of a message may have mapped; 0: it has not.
+static uint64_t dest_of(const struct gasnetx_request *receive, uint64_t offset, size_t bytes)
+{
+    const char *dest = (const char *)receive->call.memory + offset;
+    if ((receive->hooks && receive->hooks->arrived) || aq_msg_is_far(receive->offer.source))
+        return 0;
+    return aq_process_shows(dest, bytes) ? (uintptr_t)dest : 0;
+}
+
+bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes)
+{
+    const aq_msg_head_t *offer = &receive->offer;
+    const uint64_t dest = dest_of(receive, offset, bytes);
+    const int32_t args[] = {aq_high(offer->cookie),
+                            aq_low(offer->cookie),
+                            aq_high(offset),
+                            aq_low(offset),
+                            (int32_t)bytes,
+                            aq_high(receive->want),
+                            aq_low(receive->want),
+                            aq_high(receive->cookie),
+                            aq_low(receive->cookie),
+                            aq_high(dest),
+                            aq_low(dest)};
+    const aq_am_t am = {
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_PULL, .nargs = 11};
+    return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
+}
+
+static size_t bytes_under_way(const struct gasnetx_request *receive)
+{
+    aq_lock_take(&aq_msg.lock);
+    const size_t bytes = receive->asked - aq_min(receive->moved, receive->asked);
+    aq_lock_drop(&aq_msg.lock);
+    return bytes;
+}
+
+// Adds bytes to those that were asked for, or that are in memory. The receive completes when both
+// are all, in whatever order a peer sends pieces: until then the list of pulls may have it.
+static void bytes_count(gasnetx_Request_t receive, size_t *counter, size_t bytes)
+{
+    aq_pending_op_t op;
+    aq_lock_take(&aq_msg.lock);
+    *counter += bytes;
+    const bool all = receive->asked == receive->want && receive->moved == receive->want &&
+                     aq_cookies_take(&aq_msg.cookies, receive->cookie, receive->offer.source, &op);
+    aq_lock_drop(&aq_msg.lock);
+    if (all)
+        aq_request_complete(receive);
+}
+
+// Returns whether all pieces were asked for. The receive may be complete then, and gone.
+static bool pieces_ask(gasnetx_Request_t receive)
+{
+    const size_t piece = aq_job.max_medium, want = receive->want;
+    size_t asked = receive->asked;
+    while (asked < want && bytes_under_way(receive) < PIECES * piece) {
+        const size_t bytes = aq_min(want - asked, piece);
+        if (!aq_msg_pull_ask(receive, asked, bytes))
+            return false;
+        asked += bytes;
+        bytes_count(receive, &receive->asked, bytes);
+    }
+    return asked == want;
+}
+
+// The message is here: tells the sender, and completes the receive.
+static bool receive_end(gasnetx_Request_t receive)
+{
+    if (!aq_msg_pull_end(&receive->offer))
+        return false;
+    aq_request_complete(receive);
+    return true;
+}
+
+// The ways of a pull, the best one first.
+static aq_pull_way_t way_choose(gasnetx_Request_t receive)
+{
+    if (!receive->want)
+        return AQ_PULL_OVER;
+    if (aq_msg_share_begin(receive))
+        return AQ_PULL_SHARED;
+    if (aq_msg_read(&receive->offer, 0, receive->call.memory, receive->want))
+        return AQ_PULL_OVER;
+    return aq_msg_device_begin(receive) ? AQ_PULL_DEVICE : AQ_PULL_PIECES;
+}
+
+// Goes on with a pull. Returns whether there is nothing left to be sent.
+static bool pull_go_on(gasnetx_Request_t receive)
+{
+    if (receive->way == AQ_PULL_NEW)
+        receive->way = way_choose(receive);
+    if (receive->way == AQ_PULL_SHARED)
+        receive->way = aq_msg_share_turn(receive);
+    if (receive->way == AQ_PULL_DEVICE)
+        receive->way = aq_msg_device_turn(receive);
+    if (receive->way == AQ_PULL_OVER)
+        return receive_end(receive);
+    if (receive->way == AQ_PULL_SHARED || receive->way == AQ_PULL_DEVICE)
+        return false;
+    if (!receive->cookie)
+        receive->cookie = aq_request_cookie(receive, receive->offer.source);
+    return pieces_ask(receive);
+}
+
+void aq_msg_pulls_turn(void)
+{
+    gasnetx_Request_t next;
+    if (atomic_exchange_explicit(&turning, true, memory_order_acquire))
+        return;
+    for (gasnetx_Request_t receive = pulls_take(); receive; receive = next) {
+        next = receive->next;
+        if (pull_go_on(receive))
+            aq_progress_busy(&pull_task, -1);
+        else
+            pulls_append(receive);
+    }
+    atomic_store_explicit(&turning, false, memory_order_release);
+}
+
+static bool task_turn(aq_task_t *task)
+{
+    (void)task;
+    aq_msg_pulls_turn();
+    return false;
+}
+
+// ---- pieces that arrive ----
+
+// Whether a receive waits for a piece. A peer that sends a piece twice has sent too much.
+static bool piece_fits(const struct gasnetx_request *receive, uint64_t offset, size_t nbytes)
+{
+    return !receive->call.is_send && offset <= receive->want && nbytes <= receive->want - offset &&
+           nbytes <= receive->want - receive->placed;
+}
+
+// The receive that waits for a piece, which was sent or is in its memory. Ends the job if there is
+// none.
+static gasnetx_Request_t piece_place(uint32_t source, aq_cookie_t cookie, uint64_t offset,
+                                     size_t nbytes, bool sent)
+{
+    aq_lock_take(&aq_msg.lock);
+    const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, source);
+    gasnetx_Request_t receive = op ? op->context : NULL;
+    const bool fits = receive && piece_fits(receive, offset, nbytes) &&
+                      (sent || dest_of(receive, offset, nbytes));
+    if (fits) {
+        receive->placed += nbytes;
+        aq_msg.counts.pieces += sent;
+    }
+    aq_lock_drop(&aq_msg.lock);
+    if (!fits)
+        aq_fatal("rank %u has sent a piece of a message for which no receive waits", source);
+    return receive;
+}
+
+static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,
+                     int32_t cookie_low, int32_t offset_high, int32_t offset_low)
+{
+    const uint64_t offset = aq_join(offset_high, offset_low);
+    gasnetx_Request_t receive =
+        piece_place(token->arrival->source, aq_join(cookie_high, cookie_low), offset, nbytes, true);
+    if (receive->hooks && receive->hooks->arrived) {
+        receive->hooks->arrived(receive, offset, payload, nbytes);
+        return;
+    }
+    memcpy((uint8_t *)receive->call.memory + offset, payload, nbytes);
+    bytes_count(receive, &receive->moved, nbytes);
+}
+
+// The sender has copied a piece into memory of the receive.
+static void on_placed(gex_Token_t token, int32_t cookie_high, int32_t cookie_low,
+                      int32_t offset_high, int32_t offset_low, int32_t bytes)
+{
+    gasnetx_Request_t receive =
+        piece_place(token->arrival->source, aq_join(cookie_high, cookie_low),
+                    aq_join(offset_high, offset_low), (uint32_t)bytes, false);
+    bytes_count(receive, &receive->moved, (uint32_t)bytes);
+}
+
+void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name)
+{
+    aq_endpoint_internal(handler, (gex_AM_Fn_t)on_piece, GEX_FLAG_AM_MEDIUM | kind, 4, name);
+}
+
+void aq_msg_pull_register(void)
+{
+    aq_progress_add(&pull_task);
+    aq_msg_piece_register(AQ_HANDLER_MSG_PIECE, GEX_FLAG_AM_REPLY, "piece of a message");
+}
+
+void aq_msg_placed_register(void)
+{
+    aq_endpoint_internal(AQ_HANDLER_MSG_PLACED, (gex_AM_Fn_t)on_placed,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 5, "piece of a message was copied");
+}

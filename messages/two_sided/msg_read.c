@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "msg_read.h"
+
+#include <string.h>
+
+#include "../../core/ground/arg64.h"
+#include "../../core/memory/process_read.h"
+
+void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head)
+{
+    if (aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX)
+        return;
+    const aq_process_t self = aq_process_self();
+    head->process = self.number;
+    head->proof = self.proof;
+    head->proof_address = self.proof_address;
+}
+
+void aq_msg_read_args(uint32_t jobrank, const void *memory, int32_t args[AQ_MSG_MEMORY_ARGS])
+{
+    aq_msg_head_t head = {.address = (uintptr_t)memory};
+    aq_msg_read_offer(jobrank, &head);
+    const int32_t all[AQ_MSG_MEMORY_ARGS] = {
+        aq_high(head.address),       aq_low(head.address),       head.process,
+        aq_high(head.proof_address), aq_low(head.proof_address), aq_high(head.proof),
+        aq_low(head.proof)};
+    memcpy(args, all, sizeof all);
+}
+
+// Where the number of a rank's process is kept once it was proved. Large messages offer, too: there
+// may have been no message with two sides.
+static _Atomic int32_t *known_process(uint32_t jobrank)
+{
+    aq_lock_take(&aq_msg.lock);
+    _Atomic int32_t *known = &aq_msg_peer(jobrank)->process;
+    aq_lock_drop(&aq_msg.lock);
+    return known;
+}
+
+// Whether a process is the source of an offer. It is asked once.
+static bool process_is_source(const aq_msg_head_t *offer)
+{
+    const aq_process_t process = {offer->proof, offer->proof_address, offer->process};
+    _Atomic int32_t *known = known_process(offer->source);
+    if (!offer->process)
+        return false;
+    if (atomic_load_explicit(known, memory_order_relaxed) == offer->process)
+        return true;
+    if (!aq_process_holds(&process))
+        return false;
+    atomic_store_explicit(known, offer->process, memory_order_relaxed);
+    return true;
+}
+
+// Decides how this process reaches the memory of an offer; *mapped: where that is mapped.
+static aq_msg_reach_t memory_reach(const aq_msg_head_t *offer, char **mapped)
+{
+    if (!offer->address)
+        return AQ_MSG_AWAY;
+    *mapped = aq_process_mapped(offer->source, offer->address, offer->nbytes);
+    if (*mapped)
+        return AQ_MSG_MAPPED;
+    return process_is_source(offer) ? AQ_MSG_BY_CALLS : AQ_MSG_AWAY;
+}
+
+aq_msg_reach_t aq_msg_reach(const aq_msg_head_t *offer)
+{
+    char *mapped;
+    return memory_reach(offer, &mapped);
+}
+
+bool aq_msg_read(const aq_msg_head_t *offer, uint64_t offset, void *dest, size_t nbytes)
+{
+    char *mapped;
+    const aq_msg_reach_t reach = memory_reach(offer, &mapped);
+    if (reach == AQ_MSG_MAPPED)
+        memcpy(dest, mapped + offset, nbytes);
+    return reach == AQ_MSG_MAPPED ||
+           (reach == AQ_MSG_BY_CALLS &&
+            aq_process_read(offer->process, offer->address + offset, dest, nbytes));
+}
+
+bool aq_msg_write(const aq_msg_head_t *offer, uint64_t offset, const void *src, size_t nbytes)
+{
+    char *mapped;
+    const aq_msg_reach_t reach = memory_reach(offer, &mapped);
+    if (reach == AQ_MSG_MAPPED)
+        memcpy(mapped + offset, src, nbytes);
+    return reach == AQ_MSG_MAPPED ||
+           (reach == AQ_MSG_BY_CALLS &&
+            aq_process_write(offer->process, offer->address + offset, src, nbytes));
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The side of a message that receives: receives, and arrivals in the order in which they were sent.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/am/am.h"
+#include "../../core/ground/arg64.h"
+#include "../../core/endpoint/endpoint.h"
+#include "../../core/ground/fatal.h"
+#include "../../core/progress/poll_loop.h"
+#include "../../core/progress/progress.h"
+#include "../../core/record/trace.h"
+#include "../../core/record/traffic.h"
+#include "../../extended/rma/layer_table.h"
+#include "../../other/base/minmax.h"
+#include "msg.h"
+#include "msg_room.h"
+
+aq_msg_t aq_msg;
+
+void aq_msg_peers_make(void)
+{
+    aq_msg.peers = calloc(aq_job.size, sizeof *aq_msg.peers);
+    if (!aq_msg.peers)
+        aq_fatal("out of memory for the messages of %u ranks", aq_job.size);
+}
+
+bool aq_msg_is_far(uint32_t jobrank)
+{
+    return aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX;
+}
+
+// ---- what a receive has got ----
+
+// rank: of the source, as the receive has named it.
+static void status_fill(gasnetx_msg_status_t *status, gex_TM_t tm, gex_Rank_t rank,
+                        const aq_msg_head_t *head, size_t capacity)
+{
+    const bool any = rank == GASNETX_ANY_RANK;
+    status->rank = !any                   ? rank
+                   : tm == GEX_TM_INVALID ? head->source
+                                          : gex_TM_TranslateJobrankToRank(tm, head->source);
+    status->tag = head->tag;
+    status->nbytes = head->nbytes;
+    status->received = aq_min(head->nbytes, capacity);
+    status->flags = capacity < head->nbytes ? GASNETX_MSG_TRUNCATED : 0;
+    status->reserved = 0;
+}
+
+static void message_hand_over(gasnetx_Request_t receive, const aq_msg_head_t *head,
+                              const void *bytes)
+{
+    status_fill(&receive->status, receive->call.tm, receive->call.rank, head, receive->call.bytes);
+    if (head->cookie) {
+        receive->offer = *head;
+        aq_msg_pull(receive);
+        return;
+    }
+    if (receive->status.received)
+        memcpy(receive->call.memory, bytes, receive->status.received);
+    aq_request_complete(receive);
+}
+
+// A receive has taken a message. A long one goes on afterwards.
+static void message_deliver(gasnetx_Request_t receive, const aq_msg_head_t *head, const void *bytes)
+{
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
+    message_hand_over(receive, head, bytes);
+    if (__builtin_expect(begin != 0, 0))
+        aq_trace_two_sided(AQ_TRACED_RECEIVE, begin, head->source, head->nbytes, head->tag,
+                           head->number);
+}
+
+// ---- arrivals ----
+
+static unsigned mode_now(void)
+{
+    return atomic_load_explicit(&aq_msg.mode, memory_order_relaxed);
+}
+
+// What a rank keeps of a message, as its sender counts it.
+static size_t cost_of(const aq_msg_head_t *head)
+{
+    return AQ_MSG_COST + (head->cookie ? 0 : head->nbytes);
+}
+
+typedef struct arrival {
+    const aq_msg_head_t *head;
+    const void *bytes;
+    aq_msg_kept_t *kept; // the message itself, if it was kept before
+    bool dropped;
+} arrival_t;
+
+// With the lock.
+static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
+{
+    const size_t bytes = arrival->head->cookie ? 0 : arrival->head->nbytes;
+    aq_msg_kept_t *kept = malloc(sizeof *kept + bytes);
+    if (!kept)
+        aq_fatal("out of memory for a message of rank %u (%zu bytes) that no receive has taken",
+                 arrival->head->source, bytes);
+    kept->head = *arrival->head;
+    kept->order.number = kept->head.number;
+    if (bytes)
+        memcpy(kept->bytes, arrival->bytes, bytes);
+    aq_msg_room_keep(&aq_msg_peer(kept->head.source)->room, cost_of(&kept->head));
+    return kept;
+}
+
+static aq_match_entry_t *unexpected_make(void *context)
+{
+    arrival_t *arrival = context;
+    arrival->dropped = mode_now() & GASNETX_MSG_DROPS;
+    if (arrival->dropped)
+        return NULL;
+    return &(arrival->kept ? arrival->kept : arrival_keep(arrival))->entry;
+}
+
+// With the lock: passes the next message of a source to the engine. Returns the receive that takes
+// it; NULL: the message is kept, or dropped.
+static inline __attribute__((always_inline)) gasnetx_Request_t
+arrival_match(aq_msg_peer_t *peer, arrival_t *arrival, unsigned mode)
+{
+    const aq_msg_head_t *head = arrival->head;
+    const aq_match_key_t key = {head->team, head->source, head->tag};
+    aq_match_entry_t *receive = NULL;
+    aq_order_pass(&peer->order);
+    if (mode & GASNETX_MSG_STOPPED)
+        arrival->dropped = true;
+    else
+        receive = aq_match_arrive(&aq_msg.match, &peer->source, &key, unexpected_make, arrival);
+    if (!receive && !arrival->dropped)
+        return NULL;
+    aq_msg_room_give(&peer->room, cost_of(head));
+    if (!receive)
+        aq_msg_room_drop(head->nbytes);
+    return (gasnetx_Request_t)(void *)receive;
+}
+
+// After the lock was dropped. Returns whether the message itself is not needed any more.
+static bool arrival_end(const arrival_t *arrival, gasnetx_Request_t receive)
+{
+    if (receive)
+        message_deliver(receive, arrival->head, arrival->bytes);
+    else if (arrival->dropped && arrival->head->cookie)
+        aq_msg_offer_drop(arrival->head);
+    return receive || arrival->dropped;
+}
+
+static aq_msg_kept_t *kept_of(aq_order_entry_t *early)
+{
+    return (aq_msg_kept_t *)(void *)((char *)early - offsetof(aq_msg_kept_t, order));
+}
+
+// Whether messages wait until this rank starts receiving again.
+static bool arrivals_wait(unsigned mode)
+{
+    return mode == GASNETX_MSG_STOPPED;
+}
+
+// Matches the early message that is the next one now, if there is one. Returns whether there was.
+static bool early_match(aq_msg_peer_t *peer)
+{
+    gasnetx_Request_t receive = NULL;
+    aq_lock_take(&aq_msg.lock);
+    const unsigned mode = mode_now();
+    aq_order_entry_t *early = arrivals_wait(mode) ? NULL : aq_order_take(&peer->order);
+    aq_msg_kept_t *kept = early ? kept_of(early) : NULL;
+    arrival_t arrival = {kept ? &kept->head : NULL, kept ? kept->bytes : NULL, kept, false};
+    if (kept)
+        receive = arrival_match(peer, &arrival, mode);
+    if (receive || arrival.dropped)
+        aq_msg_room_unkeep(&peer->room, cost_of(&kept->head));
+    aq_lock_drop(&aq_msg.lock);
+    const bool found = kept;
+    if (found && arrival_end(&arrival, receive))
+        free(kept);
+    return found;
+}
+
+void aq_msg_arrivals_go_on(void)
+{
+    for (uint32_t i = 0; aq_msg.peers && i < aq_job.size; i++)
+        while (early_match(&aq_msg.peers[i])) {
+        }
+}
+
+static void message_arrive(const aq_msg_head_t *head, const void *bytes)
+{
+    arrival_t arrival = {head, bytes, NULL, false};
+    gasnetx_Request_t receive = NULL;
+    bool right = true;
+    if (head->tag > GASNETX_TAG_MAX)
+        aq_fatal("a message of rank %u is wrong: its tag is 0x%x", head->source, head->tag);
+    aq_traffic_received(head->source, AQ_ARRIVED_SENDS, head->nbytes);
+    aq_lock_take(&aq_msg.lock);
+    const unsigned mode = mode_now();
+    aq_msg_peer_t *peer = aq_msg_peer(head->source);
+    aq_msg_room_hear(&peer->room, mode);
+    const bool is_next = aq_order_is_next(&peer->order, head->number) && !arrivals_wait(mode);
+    if (is_next)
+        receive = arrival_match(peer, &arrival, mode);
+    else
+        right = aq_order_keep(&peer->order, &arrival_keep(&arrival)->order);
+    const bool more = is_next && peer->order.early;
+    aq_lock_drop(&aq_msg.lock);
+    if (!right)
+        aq_fatal("a message of rank %u is wrong: its number %u was here before", head->source,
+                 head->number);
+    (void)arrival_end(&arrival, receive);
+    while (more && early_match(peer)) {
+    }
+}
+
+static void on_eager(gex_Token_t token, void *payload, size_t nbytes, int32_t number, int32_t tag,
+                     int32_t team_high, int32_t team_low)
+{
+    const aq_msg_head_t head = {.team = aq_join(team_high, team_low),
+                                .source = token->arrival->source,
+                                .tag = (uint32_t)tag,
+                                .number = (uint32_t)number,
+                                .nbytes = nbytes};
+    message_arrive(&head, payload);
+}
+
+static void on_eager_job(gex_Token_t token, void *payload, size_t nbytes, int32_t number,
+                         int32_t tag)
+{
+    on_eager(token, payload, nbytes, number, tag, 0, 0);
+}
+
+static void on_offer(gex_Token_t token, int32_t number, int32_t tag, int32_t team_high,
+                     int32_t team_low, int32_t bytes_high, int32_t bytes_low, int32_t cookie_high,
+                     int32_t cookie_low, int32_t address_high, int32_t address_low, int32_t process,
+                     int32_t proof_address_high, int32_t proof_address_low, int32_t proof_high,
+                     int32_t proof_low)
+{
+    const aq_msg_head_t head = {.team = aq_join(team_high, team_low),
+                                .source = token->arrival->source,
+                                .tag = (uint32_t)tag,
+                                .number = (uint32_t)number,
+                                .nbytes = aq_join(bytes_high, bytes_low),
+                                .cookie = aq_join(cookie_high, cookie_low),
+                                .address = aq_join(address_high, address_low),
+                                .proof_address = aq_join(proof_address_high, proof_address_low),
+                                .proof = aq_join(proof_high, proof_low),
+                                .process = process};
+    if (!head.cookie)
+        aq_fatal("a message of rank %u is wrong: it offers nothing", head.source);
+    message_arrive(&head, NULL);
+}
+
+void aq_msg_recv_register(void)
+{
+    aq_endpoint_internal(AQ_HANDLER_MSG_EAGER, (gex_AM_Fn_t)on_eager,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "message");
+    aq_endpoint_internal(AQ_HANDLER_MSG_EAGER_JOB, (gex_AM_Fn_t)on_eager_job,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 2,
+                         "message in the primordial team");
+    aq_endpoint_internal(AQ_HANDLER_MSG_OFFER, (gex_AM_Fn_t)on_offer,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 15, "offer of a message");
+}
+
+// ---- receives ----
+
+static aq_match_key_t key_of(gex_TM_t tm, gex_Rank_t rank, uint32_t tag)
+{
+    const bool any = rank == GASNETX_ANY_RANK;
+    return (aq_match_key_t){.team = tm == GEX_TM_INVALID ? AQ_MATCH_ANY_TEAM : aq_team_of(tm)->id,
+                            .source = any ? AQ_MATCH_ANY_SOURCE : aq_msg_jobrank(tm, rank),
+                            .tag = tag};
+}
+
+// With the lock.
+static aq_match_source_t *source_of(const aq_match_key_t *key)
+{
+    return key->source == AQ_MATCH_ANY_SOURCE ? NULL : &aq_msg_peer(key->source)->source;
+}
+
+void aq_msg_receive(gasnetx_Request_t receive)
+{
+    const aq_match_key_t key = key_of(receive->call.tm, receive->call.rank, receive->call.tag);
+    receive->begun = true;
+    atomic_store_explicit(&receive->complete, false, memory_order_relaxed);
+    aq_lock_take(&aq_msg.lock);
+    aq_msg_kept_t *kept = (aq_msg_kept_t *)(void *)aq_match_receive(&aq_msg.match, source_of(&key),
+                                                                    &key, &receive->entry);
+    if (kept) {
+        aq_msg_room_t *room = &aq_msg_peer(kept->head.source)->room;
+        aq_msg_room_unkeep(room, cost_of(&kept->head));
+        aq_msg_room_give(room, cost_of(&kept->head));
+    }
+    aq_lock_drop(&aq_msg.lock);
+    if (!kept)
+        return;
+    message_deliver(receive, &kept->head, kept->bytes);
+    free(kept);
+    aq_msg_pulls_turn();
+}
+
+static aq_msg_call_t receive_call(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,
+                                  size_t capacity, bool persistent)
+{
+    return (aq_msg_call_t){tm, rank, tag, false, persistent, dest, capacity};
+}
+
+int gasnetx_Msg_RecvNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, size_t capacity,
+                       gasnetx_Request_t *request)
+{
+    const int error = aq_msg_check("gasnetx_Msg_RecvNB", tm, rank, tag, true);
+    if (error)
+        return error;
+    const aq_msg_call_t call = receive_call(tm, rank, tag, dest, capacity, false);
+    *request = aq_request_new(&call);
+    aq_msg_receive(*request);
+    return GASNET_OK;
+}
+
+int gasnetx_Msg_Recv(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, size_t capacity,
+                     gasnetx_msg_status_t *status)
+{
+    struct gasnetx_request request;
+    const int error = aq_msg_check("gasnetx_Msg_Recv", tm, rank, tag, true);
+    if (error)
+        return error;
+    const aq_msg_call_t call = receive_call(tm, rank, tag, dest, capacity, false);
+    aq_request_init(&request, &call);
+    aq_msg_receive(&request);
+    aq_request_await(&request);
+    if (status)
+        *status = request.status;
+    return GASNET_OK;
+}
+
+int gasnetx_Msg_RecvInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest, size_t capacity,
+                         gasnetx_Request_t *request)
+{
+    const int error = aq_msg_check("gasnetx_Msg_RecvInit", tm, rank, tag, true);
+    if (error)
+        return error;
+    const aq_msg_call_t call = receive_call(tm, rank, tag, dest, capacity, true);
+    *request = aq_request_new(&call);
+    return GASNET_OK;
+}
+
+int gasnetx_Msg_Probe(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, gasnetx_msg_status_t *status)
+{
+    const int error = aq_msg_check("gasnetx_Msg_Probe", tm, rank, tag, true);
+    if (error)
+        return error;
+    const aq_match_key_t key = key_of(tm, rank, tag);
+    aq_poll_in_loop();
+    aq_lock_take(&aq_msg.lock);
+    const aq_msg_kept_t *kept =
+        (aq_msg_kept_t *)(void *)aq_match_probe(&aq_msg.match, source_of(&key), &key);
+    if (kept && status)
+        status_fill(status, tm, rank, &kept->head, SIZE_MAX);
+    aq_lock_drop(&aq_msg.lock);
+    return kept ? GASNET_OK : GASNET_ERR_NOT_READY;
+}
+
+int gasnetx_Request_Cancel(gasnetx_Request_t request)
+{
+    aq_job_need("gasnetx_Request_Cancel");
+    if (!request || request->counts || request->call.is_send || !request->begun)
+        return GASNET_ERR_NOT_READY;
+    aq_lock_take(&aq_msg.lock);
+    const bool removed = aq_match_remove(&request->entry);
+    aq_lock_drop(&aq_msg.lock);
+    if (!removed)
+        return GASNET_ERR_NOT_READY;
+    request->status = (gasnetx_msg_status_t){.flags = GASNETX_MSG_CANCELLED};
+    aq_request_complete(request);
+    return GASNET_OK;
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "../../extended/rma/layer_table.h"
+#include "msg_room.h"
+
+void aq_msg_register(void)
+{
+    aq_msg_room_register();
+    aq_msg_send_register();
+    aq_msg_recv_register();
+    aq_msg_pull_register();
+    aq_msg_share_register();
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The side of a message that sends.
+#include <string.h>
+
+#include "../../core/am/am.h"
+#include "../../core/ground/arg64.h"
+#include "../../core/record/counters.h"
+#include "../../core/endpoint/endpoint.h"
+#include "../../core/ground/fatal.h"
+#include "../../core/memory/process_read.h"
+#include "../../core/progress/progress.h"
+#include "../../core/record/trace.h"
+#include "../../extended/rma/layer_table.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/settings/settings.h"
+#include "msg_device.h"
+#include "msg_read.h"
+#include "msg_room.h"
+
+// ---- messages ----
+
+typedef struct leave {
+    aq_leave_t how;
+    uint32_t jobrank; // of the receiver
+    uint32_t number;  // of a message that is not refused
+} leave_t;
+
+// Fills in the members one by one: a structure that is returned would be read before it is written.
+static void leave_decide(const aq_msg_call_t *call, leave_t *leave)
+{
+    const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
+    leave->jobrank = jobrank;
+    aq_lock_take(&aq_msg.lock);
+    aq_msg_peer_t *peer = aq_msg_peer(jobrank);
+    leave->how = aq_msg_room_take(&peer->room, AQ_MSG_COST, call->bytes,
+                                  aq_msg_is_eager(jobrank, call->bytes));
+    if (leave->how != AQ_LEAVE_REFUSED)
+        leave->number = peer->sent++;
+    aq_lock_drop(&aq_msg.lock);
+}
+
+static void send_count(uint32_t jobrank, size_t nbytes)
+{
+    aq_count_bytes_to(jobrank, AQ_COUNT_SEND, AQ_COUNT_SEND_BYTES, nbytes);
+}
+
+// The message has left; begin: from aq_trace_begin.
+static inline void send_trace(uint64_t begin, const aq_msg_call_t *call, const leave_t *leave)
+{
+    if (__builtin_expect(begin != 0, 0))
+        aq_trace_two_sided(AQ_TRACED_SEND, begin, leave->jobrank, call->bytes, call->tag,
+                           leave->number);
+}
+
+// A message in the primordial team does not name its team, so that a word fits in half a line.
+static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
+{
+    const uint64_t team = aq_team_of(call->tm)->id;
+    const int32_t args[] = {(int32_t)leave->number, (int32_t)call->tag, aq_high(team),
+                            aq_low(team)};
+    const aq_am_t am = {.args = args,
+                        .payload = call->memory,
+                        .nbytes = call->bytes,
+                        .category = AQ_AM_MEDIUM,
+                        .handler = team ? AQ_HANDLER_MSG_EAGER : AQ_HANDLER_MSG_EAGER_JOB,
+                        .nargs = team ? 4 : 2};
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
+    send_count(leave->jobrank, call->bytes);
+    aq_am_request(leave->jobrank, &am, 0);
+    send_trace(begin, call, leave);
+}
+
+static void offer_send(gasnetx_Request_t send, const leave_t *leave)
+{
+    const uint32_t jobrank = leave->jobrank;
+    const uint64_t team = aq_team_of(send->call.tm)->id;
+    send->asked = send->moved = 0;
+    const aq_cookie_t cookie = aq_request_cookie(send, jobrank);
+    int32_t args[8 + AQ_MSG_MEMORY_ARGS] = {
+        (int32_t)leave->number,    (int32_t)send->call.tag,  aq_high(team),   aq_low(team),
+        aq_high(send->call.bytes), aq_low(send->call.bytes), aq_high(cookie), aq_low(cookie)};
+    aq_msg_read_args(jobrank, send->call.memory, args + 8);
+    const aq_am_t am = {
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_OFFER, .nargs = 15};
+    const aq_msg_call_t call = send->call; // the send may be complete, and gone, before this ends
+    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
+    send_count(jobrank, call.bytes);
+    aq_am_request(jobrank, &am, 0);
+    send_trace(begin, &call, leave);
+}
+
+int aq_msg_send(gasnetx_Request_t send)
+{
+    leave_t leave;
+    leave_decide(&send->call, &leave);
+    if (leave.how == AQ_LEAVE_REFUSED)
+        return aq_msg_room_refuse();
+    send->begun = true;
+    atomic_store_explicit(&send->complete, false, memory_order_relaxed);
+    if (leave.how == AQ_LEAVE_OFFERED) {
+        offer_send(send, &leave);
+        return GASNET_OK;
+    }
+    eager_send(&send->call, &leave);
+    aq_request_complete(send);
+    return GASNET_OK;
+}
+
+// ---- serving what was offered ----
+
+// The request behind a cookie of a peer. Ends the job if there is none.
+static gasnetx_Request_t offered_find(uint32_t source, aq_cookie_t cookie)
+{
+    gasnetx_Request_t send = aq_request_of_cookie(source, cookie);
+    if (!send || !send->call.is_send)
+        aq_fatal("rank %u asks for a message that it was not offered (cookie 0x%llx)", source,
+                 (unsigned long long)cookie);
+    return send;
+}
+
+void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send)
+{
+    aq_pending_op_t op;
+    aq_lock_take(&aq_msg.lock);
+    const bool taken = aq_cookies_take(&aq_msg.cookies, cookie, jobrank, &op);
+    const bool ends = taken && !send->claims;
+    struct aq_msg_exposures *exposures = NULL;
+    if (taken) {
+        send->received = true;
+        exposures = send->exposures;
+        send->exposures = NULL;
+    }
+    aq_lock_drop(&aq_msg.lock);
+    aq_msg_device_end(jobrank, exposures);
+    if (ends)
+        aq_request_complete(send);
+}
+
+// Counts a pull before it is served. Ends the job if the peer asks for bytes twice.
+static void pull_count(uint32_t source, gasnetx_Request_t send, const aq_msg_pull_t *pull)
+{
+    aq_lock_take(&aq_msg.lock);
+    send->asked += pull->bytes;
+    const bool wrong = send->asked > pull->want;
+    aq_lock_drop(&aq_msg.lock);
+    if (wrong)
+        aq_fatal("rank %u asks for bytes of a message twice, or for others than before (%u at %llu "
+                 "of %llu)",
+                 source, pull->bytes, (unsigned long long)pull->offset,
+                 (unsigned long long)pull->want);
+}
+
+// Copies a piece to where it goes if that is mapped here, and sends it otherwise.
+static void piece_reply(gex_Token_t token, const char *piece, const aq_msg_pull_t *pull)
+{
+    void *dest =
+        pull->dest ? aq_process_mapped(token->arrival->source, pull->dest, pull->bytes) : NULL;
+    if (dest) {
+        memcpy(dest, piece, pull->bytes);
+        aq_am_answer(token, AQ_HANDLER_MSG_PLACED, 5,
+                     (const int32_t[]){aq_high(pull->answer), aq_low(pull->answer),
+                                       aq_high(pull->offset), aq_low(pull->offset),
+                                       (int32_t)pull->bytes});
+    } else {
+        aq_am_answer_medium(token, AQ_HANDLER_MSG_PIECE, piece, pull->bytes, 4,
+                            (const int32_t[]){aq_high(pull->answer), aq_low(pull->answer),
+                                              aq_high(pull->offset), aq_low(pull->offset)});
+    }
+}
+
+static void piece_serve(gex_Token_t token, aq_cookie_t cookie, gasnetx_Request_t send,
+                        const aq_msg_pull_t *pull)
+{
+    pull_count(token->arrival->source, send, pull);
+    piece_reply(token, (const char *)send->call.memory + pull->offset, pull);
+    aq_lock_take(&aq_msg.lock);
+    send->moved += pull->bytes;
+    const bool all = send->moved == pull->want;
+    aq_lock_drop(&aq_msg.lock);
+    if (all)
+        aq_msg_offered_end(token->arrival->source, cookie, send);
+}
+
+static void on_pull(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, int32_t offset_high,
+                    int32_t offset_low, int32_t size, int32_t want_high, int32_t want_low,
+                    int32_t answer_high, int32_t answer_low, int32_t dest_high, int32_t dest_low)
+{
+    const uint32_t source = token->arrival->source;
+    const aq_cookie_t cookie = aq_join(cookie_high, cookie_low);
+    const aq_msg_pull_t pull = {.offset = aq_join(offset_high, offset_low),
+                                .want = aq_join(want_high, want_low),
+                                .bytes = (uint32_t)size,
+                                .answer = aq_join(answer_high, answer_low),
+                                .dest = aq_join(dest_high, dest_low)};
+    gasnetx_Request_t send = offered_find(source, cookie);
+    if (pull.want > send->call.bytes || pull.offset > pull.want ||
+        pull.bytes > pull.want - pull.offset || pull.bytes > aq_job.max_medium)
+        aq_fatal("rank %u asks for bytes that a message to it does not have (%u at %llu of %zu)",
+                 source, pull.bytes, (unsigned long long)pull.offset, send->call.bytes);
+    if (send->hooks && send->hooks->pulled)
+        send->hooks->pulled(send, &pull);
+    else
+        piece_serve(token, cookie, send, &pull);
+}
+
+static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
+{
+    const uint32_t source = token->arrival->source;
+    const aq_cookie_t cookie = aq_join(cookie_high, cookie_low);
+    aq_msg_offered_end(source, cookie, offered_find(source, cookie));
+}
+
+// Between processes of a host one copy from memory to memory is soon faster than two through a
+// ring.
+enum { EAGER_NEAR = 8192 };
+
+void aq_msg_send_register(void)
+{
+    aq_msg.eager = aq_settings_bytes(AQ_SET_MSG_EAGER);
+    aq_msg.eager = aq_min(aq_msg.eager, aq_job.max_medium);
+    aq_msg.eager = aq_min(aq_msg.eager, aq_msg.share / 4 - AQ_MSG_COST);
+    aq_msg.eager_near = aq_settings_given(AQ_SET_MSG_EAGER)
+                            ? aq_msg.eager
+                            : aq_min(aq_msg.eager, (size_t)EAGER_NEAR);
+    aq_endpoint_internal(AQ_HANDLER_MSG_PULL, (gex_AM_Fn_t)on_pull,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 11, "pull of a message");
+    aq_endpoint_internal(AQ_HANDLER_MSG_DONE, (gex_AM_Fn_t)on_done,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 2, "message received");
+}
+
+// ---- calls ----
+
+static aq_msg_call_t call_of(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
+                             size_t nbytes)
+{
+    return (aq_msg_call_t){tm, rank, tag, true, false, (void *)(uintptr_t)src, nbytes};
+}
+
+static int send_check(const char *name, const aq_msg_call_t *call)
+{
+    const int error = aq_msg_check(name, call->tm, call->rank, call->tag, false);
+    return error ? error : aq_msg_check_bytes(name, call->bytes);
+}
+
+// NULL: the message has left as a whole.
+static gasnetx_Request_t message_send(const aq_msg_call_t *call, const leave_t *leave)
+{
+    if (leave->how == AQ_LEAVE_EAGER) {
+        eager_send(call, leave);
+        return GASNETX_REQUEST_NULL;
+    }
+    gasnetx_Request_t send = aq_request_new(call);
+    send->begun = true;
+    offer_send(send, leave);
+    return send;
+}
+
+int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes,
+                       gasnetx_Request_t *request)
+{
+    const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
+    const int error = send_check("gasnetx_Msg_SendNB", &call);
+    if (error)
+        return error;
+    leave_t leave;
+    leave_decide(&call, &leave);
+    if (leave.how == AQ_LEAVE_REFUSED)
+        return aq_msg_room_refuse();
+    *request = message_send(&call, &leave);
+    return GASNET_OK;
+}
+
+int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes)
+{
+    const aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
+    const int error = send_check("gasnetx_Msg_Send", &call);
+    if (error)
+        return error;
+    leave_t leave;
+    while (leave_decide(&call, &leave), leave.how == AQ_LEAVE_REFUSED)
+        aq_msg_room_await(leave.jobrank, AQ_MSG_COST);
+    gasnetx_Request_t request = message_send(&call, &leave);
+    return gasnetx_Request_Wait(&request, NULL);
+}
+
+int gasnetx_Msg_SendInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src, size_t nbytes,
+                         gasnetx_Request_t *request)
+{
+    aq_msg_call_t call = call_of(tm, rank, tag, src, nbytes);
+    const int error = send_check("gasnetx_Msg_SendInit", &call);
+    if (error)
+        return error;
+    call.persistent = true;
+    *request = aq_request_new(&call);
+    return GASNET_OK;
+}
