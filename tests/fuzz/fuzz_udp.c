@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/udp/udp_auth.h"
-#include "../../conduits/udp/udp_flow.h"
-#include "../../conduits/udp/udp_wire.h"
+#include "../../conduits/udp/wire/udp_auth.h"
+#include "../../conduits/udp/wire/udp_flow.h"
+#include "../../conduits/udp/wire/udp_wire.h"
 #include "fuzz_check.h"
 
 enum { WINDOW = 128, SENT = 100, BYTES = 1000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The change of epochs in a flow of udp (conduits/udp/udp_flow.h), for spin:
+/* The change of epochs in a flow of udp (conduits/udp/wire/udp_flow.h), for spin:
  *
  *     spin -a udp_epoch.pml && cc -DSAFETY -o pan pan.c && ./pan
  *

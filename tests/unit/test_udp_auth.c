@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/udp/udp_auth.h"
-#include "../../conduits/udp/udp_stats.h"
+#include "../../conduits/udp/wire/udp_auth.h"
+#include "../../conduits/udp/socket/udp_stats.h"
 #include "../../other/base/settings/settings.h"
 
 enum { ROOM = 1024, SHORT_AT = 0, PUT_AT = 16, PUT_PAYLOAD_AT = 32, MEDIUM_AT = 232 };

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/udp/udp_faults.h"
+#include "../../conduits/udp/socket/udp_faults.h"
 #include "../../other/base/settings/settings.h"
 #include "assert_between.h"
 

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "../../conduits/udp/udp_flow.h"
+#include "../../conduits/udp/wire/udp_flow.h"
 #include "assert_between.h"
 
 enum { WINDOW = 128, BYTES = 1000, PLENTY = 1 << 30 };

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/udp/udp_flow.h"
+#include "../../conduits/udp/wire/udp_flow.h"
 #include "assert_between.h"
 
 enum { DATAGRAMS_MAX = 300, EVENTS_MAX = 8192, STEPS_MAX = 400000 };

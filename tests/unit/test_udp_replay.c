@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "../../conduits/udp/udp_replay.h"
+#include "../../conduits/udp/wire/udp_replay.h"
 
 enum { NUMBERS = 200000 };
 

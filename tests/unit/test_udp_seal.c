@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/udp/udp_seal.h"
+#include "../../conduits/udp/wire/udp_seal.h"
 
 enum { HEAD = UDP_HEADER_LEAST, MOST = 65504 - HEAD };
 

@@ -22,10 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../conduits/udp/udp_faults.h"
-#include "../../conduits/udp/udp_interface.h"
-#include "../../conduits/udp/udp_socket.h"
-#include "../../conduits/udp/udp_stats.h"
+#include "../../conduits/udp/socket/udp_faults.h"
+#include "../../conduits/udp/socket/udp_interface.h"
+#include "../../conduits/udp/socket/udp_socket.h"
+#include "../../conduits/udp/socket/udp_stats.h"
 #include "../../other/base/settings/settings.h"
 #include "child_errors.h"
 #include "assert_between.h"

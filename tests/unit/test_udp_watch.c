@@ -17,7 +17,7 @@
 
 #include "child_errors.h"
 #include "udp_alone.h"
-#include "../../conduits/udp/udp_watch.h"
+#include "../../conduits/udp/link/udp_watch.h"
 
 #define SECOND ((uint64_t)1000000000)
 

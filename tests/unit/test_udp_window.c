@@ -20,7 +20,7 @@
 
 #include "child_errors.h"
 #include "udp_alone.h"
-#include "../../conduits/udp/udp_watch.h"
+#include "../../conduits/udp/link/udp_watch.h"
 #include "../../core/aqueduct.h"
 #include "../../other/base/modules/observed.h"
 

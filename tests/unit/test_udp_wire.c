@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/udp/udp_wire.h"
+#include "../../conduits/udp/wire/udp_wire.h"
 
 static uint64_t state = 1;
 

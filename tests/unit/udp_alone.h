@@ -3,7 +3,7 @@
 #ifndef AQ_UDP_ALONE_H
 #define AQ_UDP_ALONE_H
 
-#include "../../conduits/udp/udp_state.h"
+#include "../../conduits/udp/link/udp_state.h"
 
 // Loads the settings from the environment and opens the conduit as rank 0 of 2 on one host. Does
 // not wait for rank 1, which appears to have the address of rank 0. Sets env->boot. The caller owns

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "udp_auth.h"
-#include "udp_profile.h"
+#include "../profile/udp_profile.h"
 
 #include <endian.h>
 #include <sodium.h>
@@ -9,8 +9,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "../../other/base/log/log.h"
-#include "../../other/base/settings/settings.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/settings/settings.h"
 
 enum {
     HASH_BYTES = crypto_shorthash_siphash24_BYTES,

@@ -57,7 +57,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../other/base/log/status.h"
+#include "../../../other/base/log/status.h"
 #include "udp_wire.h"
 
 enum {

@@ -14,14 +14,14 @@
 #include <sys/select.h>
 #include <unistd.h>
 
-#include "../../core/thread/thread.h"
-#include "../../other/base/clock.h"
-#include "../../other/base/minmax.h"
-#include "../../other/base/log/log.h"
-#include "../../other/base/settings/settings.h"
-#include "../../other/base/settings/settings_lists.h"
+#include "../../../core/thread/thread.h"
+#include "../../../other/base/clock.h"
+#include "../../../other/base/minmax.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/settings/settings.h"
+#include "../../../other/base/settings/settings_lists.h"
 #include "udp_faults.h"
-#include "udp_profile.h"
+#include "../profile/udp_profile.h"
 
 enum {
     SENDS = 32,          // messages in one system call

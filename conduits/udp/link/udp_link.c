@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../core/ground/fatal.h"
-#include "../../other/base/clock.h"
-#include "../../other/base/log/log.h"
-#include "../../other/base/minmax.h"
+#include "../../../core/ground/fatal.h"
+#include "../../../other/base/clock.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/minmax.h"
 
 enum {
     LINE = 64,             // bytes of a cache line

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/gasnetex_core.h"
-#include "../../other/base/log/log.h"
+#include "../../../core/gasnetex_core.h"
+#include "../../../other/base/log/log.h"
 
 _Static_assert(GASNET_MAXEPS <= 1 << (32 - UDP_PARTY_RANK_BITS),
                "a party has room for each endpoint");

@@ -2,8 +2,8 @@
 // Sending: frames go into open datagrams, and datagrams to the network.
 #include <string.h>
 
-#include "../../other/base/clock.h"
-#include "../../other/base/modules/observed.h"
+#include "../../../other/base/clock.h"
+#include "../../../other/base/modules/observed.h"
 #include "udp_state.h"
 #include "udp_watch.h"
 

@@ -6,7 +6,7 @@
 #ifndef AQ_UDP_INTERFACE_H
 #define AQ_UDP_INTERFACE_H
 
-#include "../../other/base/log/status.h"
+#include "../../../other/base/log/status.h"
 #include "udp_address.h"
 
 // large enough for a Medium of 512 bytes, which clients may rely on

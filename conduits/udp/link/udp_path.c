@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "udp_path.h"
 
-#include "udp_interface.h"
-#include "udp_wire.h"
+#include "../socket/udp_interface.h"
+#include "../wire/udp_wire.h"
 
 enum {
     CUT_AFTER = 4,   // transmissions that are not fragmented

@@ -27,8 +27,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "../../core/ground/lock.h"
-#include "../../other/base/log/status.h"
+#include "../../../core/ground/lock.h"
+#include "../../../other/base/log/status.h"
 #include "udp_address.h"
 #include "udp_interface.h"
 

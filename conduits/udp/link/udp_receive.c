@@ -2,9 +2,9 @@
 // Receiving: datagrams are validated, accepted by their flow, queued, and delivered frame by frame.
 #include <string.h>
 
-#include "../../other/base/clock.h"
-#include "../../other/base/minmax.h"
-#include "../../other/base/log/log.h"
+#include "../../../other/base/clock.h"
+#include "../../../other/base/minmax.h"
+#include "../../../other/base/log/log.h"
 #include "udp_state.h"
 #include "udp_watch.h"
 

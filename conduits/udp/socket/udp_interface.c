@@ -10,8 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "../../other/base/log/log.h"
-#include "../../other/base/minmax.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/minmax.h"
 
 _Static_assert(sizeof((udp_interface_t *)0)->name == IF_NAMESIZE, "room for any name");
 

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../core/conduit.h"
+#include "../../../core/conduit.h"
 
 #define UDP_VERSION 4
 

@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../core/ground/fatal.h"
-#include "../../other/base/clock.h"
+#include "../../../core/ground/fatal.h"
+#include "../../../other/base/clock.h"
 #include "udp_state.h"
-#include "../../other/base/minmax.h"
+#include "../../../other/base/minmax.h"
 
 enum {
     ALONE_LEAST = 4096,     // from this size on data to an idle peer has a datagram of its own

@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 #include <stdarg.h>
 
-#include "../../core/aqueduct.h"
-#include "../../other/base/log/log.h"
-#include "../../other/base/modules/observed.h"
+#include "../../../core/aqueduct.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/modules/observed.h"
 
 static const char *const names[UDP_DROPS] = {
     [UDP_DROP_TRUNCATED] = "truncated",

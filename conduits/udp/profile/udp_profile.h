@@ -3,7 +3,7 @@
 #ifndef AQ_UDP_PROFILE_H
 #define AQ_UDP_PROFILE_H
 
-#include "../../other/base/settings/profile.h"
+#include "../../../other/base/settings/profile.h"
 
 typedef enum aq_udp_setting_id {
     UDP_SET_SPAWNER,

@@ -37,19 +37,19 @@
 #ifndef AQ_UDP_STATE_H
 #define AQ_UDP_STATE_H
 
-#include "../../core/conduit.h"
-#include "../../core/ground/cookie.h"
-#include "../../core/thread/thread.h"
-#include "../../other/base/clock.h"
-#include "udp_auth.h"
-#include "udp_faults.h"
-#include "udp_flow.h"
+#include "../../../core/conduit.h"
+#include "../../../core/ground/cookie.h"
+#include "../../../core/thread/thread.h"
+#include "../../../other/base/clock.h"
+#include "../wire/udp_auth.h"
+#include "../socket/udp_faults.h"
+#include "../wire/udp_flow.h"
 #include "udp_path.h"
-#include "udp_replay.h"
-#include "udp_seal.h"
-#include "udp_socket.h"
-#include "udp_stats.h"
-#include "udp_wire.h"
+#include "../wire/udp_replay.h"
+#include "../wire/udp_seal.h"
+#include "../socket/udp_socket.h"
+#include "../socket/udp_stats.h"
+#include "../wire/udp_wire.h"
 
 struct udp_link;
 

@@ -3,17 +3,17 @@
 // udp_receive.c carry the messages.
 #include "udp_state.h"
 #include "udp_watch.h"
-#include "udp_profile.h"
+#include "../profile/udp_profile.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/aqueduct.h"
-#include "../../core/ground/fatal.h"
-#include "../../other/base/clock.h"
-#include "../../other/base/log/log.h"
-#include "../../other/base/settings/settings.h"
-#include "../../other/base/minmax.h"
+#include "../../../core/aqueduct.h"
+#include "../../../core/ground/fatal.h"
+#include "../../../other/base/clock.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/settings/settings.h"
+#include "../../../other/base/minmax.h"
 
 enum { LOOK_PAUSE_NS = 10000 }; // the longest interval between receives in a run of polls
 

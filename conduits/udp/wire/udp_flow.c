@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "../../other/base/log/log.h"
-#include "../../other/base/minmax.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/minmax.h"
 
 enum { FREE, UNDER_WAY, LOST }; // states of a slot
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "udp_faults.h"
-#include "udp_profile.h"
+#include "../profile/udp_profile.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/aqueduct.h"
-#include "../../other/base/log/log.h"
-#include "../../other/base/modules/observed.h"
-#include "../../other/base/settings/settings.h"
+#include "../../../core/aqueduct.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/modules/observed.h"
+#include "../../../other/base/settings/settings.h"
 
 #define NS_PER_MS 1e6
 // A reordered datagram that no other overtakes is sent after this time.

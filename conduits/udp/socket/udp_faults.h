@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../other/base/log/status.h"
+#include "../../../other/base/log/status.h"
 #include "udp_address.h"
 
 typedef struct udp_faults udp_faults_t;

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "../../other/base/system/sockaddr.h"
+#include "../../../other/base/system/sockaddr.h"
 
 enum {
     UDP_ADDRESS_BYTES = 20,

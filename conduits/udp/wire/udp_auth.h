@@ -38,8 +38,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "../../other/base/log/status.h"
-#include "../../spawner/boot/boot.h"
+#include "../../../other/base/log/status.h"
+#include "../../../spawner/boot/boot.h"
 #include "udp_wire.h"
 
 enum { UDP_SEAL_KEY_BYTES = 32 };

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "udp_socket.h"
-#include "udp_wire.h"
+#include "../wire/udp_wire.h"
 
 struct gasnetx_counters; // core/aqueduct.h
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "udp_watch.h"
-#include "udp_profile.h"
+#include "../profile/udp_profile.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../core/ground/fatal.h"
-#include "../../other/base/clock.h"
-#include "../../other/base/minmax.h"
-#include "../../other/base/log/log.h"
-#include "../../other/base/settings/settings.h"
+#include "../../../core/ground/fatal.h"
+#include "../../../other/base/clock.h"
+#include "../../../other/base/minmax.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/settings/settings.h"
 
 enum {
     STEPS = 8,        // checks within the shortest of the timeouts
