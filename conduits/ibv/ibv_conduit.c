@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ibv_conduit.h"
-#include "ibv_connect_cm.h"
-#include "ibv_connect_file.h"
-#include "ibv_connect_ud.h"
-#include "ibv_profile.h"
+#include "connect/ibv_connect_cm.h"
+#include "connect/ibv_connect_file.h"
+#include "connect/ibv_connect_ud.h"
+#include "verbs/ibv_profile.h"
 
 #include <sodium.h>
 #include <stdio.h>

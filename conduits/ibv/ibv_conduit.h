@@ -45,11 +45,11 @@
 #ifndef AQ_IBV_CONDUIT_H
 #define AQ_IBV_CONDUIT_H
 
-#include "ibv_addresses.h"
-#include "ibv_atomic.h"
-#include "ibv_connect.h"
-#include "ibv_device.h"
-#include "ibv_sleep.h"
+#include "peers/ibv_addresses.h"
+#include "send/ibv_atomic.h"
+#include "connect/ibv_connect.h"
+#include "connect/ibv_device.h"
+#include "receive/ibv_sleep.h"
 
 // What all endpoints of this process use.
 typedef struct aq_ibv_shared {

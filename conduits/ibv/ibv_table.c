@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of operations of conduit ibv, through which the core calls its parts.
 #include "ibv_conduit.h"
-#include "ibv_dump.h"
-#include "ibv_ports.h"
-#include "ibv_profile.h"
-#include "ibv_settings.h"
+#include "receive/ibv_dump.h"
+#include "ports/ibv_ports.h"
+#include "verbs/ibv_profile.h"
+#include "verbs/ibv_settings.h"
 
 #include <sys/resource.h>
 

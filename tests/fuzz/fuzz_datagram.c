@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_datagram.h"
-#include "../../conduits/ibv/ibv_handshake.h"
+#include "../../conduits/ibv/peers/ibv_datagram.h"
+#include "../../conduits/ibv/peers/ibv_handshake.h"
 #include "fuzz_check.h"
 
 enum { RANKS = 5, OWN = 3 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_proof.h"
+#include "../../conduits/ibv/peers/ibv_proof.h"
 #include "fuzz_check.h"
 
 enum { RANKS = 5, OWN = 3, CALLED = 1 };

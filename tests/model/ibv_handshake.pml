@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The handshake of conduits/ibv/ibv_handshake.h, for spin:
+/* The handshake of conduits/ibv/peers/ibv_handshake.h, for spin:
  *
  *     spin -a ibv_handshake.pml && cc -DSAFETY -o pan pan.c && ./pan
  *

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../conduits/ibv/ibv_memory.h"
+#include "../../conduits/ibv/verbs/ibv_memory.h"
 
 enum { FAKE_VERBS_REGIONS = 1024, FAKE_VERBS_FOR_PEERS = 1 << 20 };
 

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../../conduits/ibv/ibv_connect_ud.h"
-#include "../../conduits/ibv/ibv_send_queue.h"
+#include "../../conduits/ibv/connect/ibv_connect_ud.h"
+#include "../../conduits/ibv/send/ibv_send_queue.h"
 
 enum {
     FAKE_HOSTS = 3,

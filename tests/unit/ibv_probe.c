@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_memory.h"
-#include "../../conduits/ibv/ibv_ports.h"
-#include "../../conduits/ibv/ibv_thread.h"
+#include "../../conduits/ibv/verbs/ibv_memory.h"
+#include "../../conduits/ibv/ports/ibv_ports.h"
+#include "../../conduits/ibv/receive/ibv_thread.h"
 #include "../../other/base/settings/settings.h"
 
 static void print_line(void *arg, const char *label, const char *text)

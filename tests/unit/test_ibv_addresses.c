@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_addresses.h"
+#include "../../conduits/ibv/peers/ibv_addresses.h"
 
 enum { RANKS = 600, MOST = 64 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../conduits/ibv/ibv_atomic.h"
+#include "../../conduits/ibv/send/ibv_atomic.h"
 #include "../../other/base/settings/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_ports.h"
+#include "../../conduits/ibv/ports/ibv_ports.h"
 
 static aq_ibv_gid_t plain[] = {{.address = {0xfe, 0x80, [15] = 1}}};
 

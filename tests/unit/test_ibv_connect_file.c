@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_connect_file.h"
+#include "../../conduits/ibv/connect/ibv_connect_file.h"
 #include "child_errors.h"
 
 enum { SIZE = 40 };

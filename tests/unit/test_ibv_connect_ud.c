@@ -14,7 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_connect_ud.h"
+#include "../../conduits/ibv/connect/ibv_connect_ud.h"
 #include "../../other/base/clock.h"
 #include "default_settings.h"
 #include "assert_between.h"

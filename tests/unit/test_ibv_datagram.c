@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_datagram.h"
-#include "../../conduits/ibv/ibv_handshake.h"
+#include "../../conduits/ibv/peers/ibv_datagram.h"
+#include "../../conduits/ibv/peers/ibv_handshake.h"
 
 enum { RANKS = 6, CALLER = 3, PEER = 4, OTHER = 5 };
 

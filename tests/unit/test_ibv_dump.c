@@ -14,7 +14,7 @@
 #include "../../other/base/settings/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"
-#include "../../conduits/ibv/ibv_dump.h"
+#include "../../conduits/ibv/receive/ibv_dump.h"
 #include "fake_fabric.h"
 
 static void start_fabric(const char *ring_peers)

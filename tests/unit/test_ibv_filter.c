@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_filter.h"
+#include "../../conduits/ibv/ports/ibv_filter.h"
 
 static void assert_refused(const char *text, unsigned character, const char *wanted)
 {

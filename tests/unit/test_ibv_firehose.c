@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_firehose.h"
+#include "../../conduits/ibv/registration/ibv_firehose.h"
 #include "../../other/base/settings/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"

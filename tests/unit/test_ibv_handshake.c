@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_handshake.h"
+#include "../../conduits/ibv/peers/ibv_handshake.h"
 #include "random_below.h"
 #include "assert_between.h"
 

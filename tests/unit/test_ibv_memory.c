@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_whole.h"
+#include "../../conduits/ibv/registration/ibv_whole.h"
 #include "../../other/base/settings/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"

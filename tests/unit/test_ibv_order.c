@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_rma.h"
-#include "../../conduits/ibv/ibv_wire.h"
+#include "../../conduits/ibv/send/ibv_rma.h"
+#include "../../conduits/ibv/verbs/ibv_wire.h"
 #include "assert_between.h"
 #include "default_settings.h"
 #include "fake_verbs.h"

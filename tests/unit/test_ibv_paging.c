@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_paging.h"
+#include "../../conduits/ibv/verbs/ibv_paging.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_path.h"
+#include "../../conduits/ibv/verbs/ibv_path.h"
 #include "default_settings.h"
 
 static const uint16_t keys[] = {0xffff, 0x8002, 0x1234};

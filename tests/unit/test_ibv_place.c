@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_here.h"
-#include "../../conduits/ibv/ibv_near.h"
-#include "../../conduits/ibv/ibv_place.h"
+#include "../../conduits/ibv/ports/ibv_here.h"
+#include "../../conduits/ibv/ports/ibv_near.h"
+#include "../../conduits/ibv/ports/ibv_place.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_port_watch.h"
+#include "../../conduits/ibv/rails/ibv_port_watch.h"
 
 #define SECOND UINT64_C(1000000000)
 

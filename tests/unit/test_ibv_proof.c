@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_connect_cm.h"
-#include "../../conduits/ibv/ibv_proof.h"
+#include "../../conduits/ibv/connect/ibv_connect_cm.h"
+#include "../../conduits/ibv/peers/ibv_proof.h"
 
 enum { CALLER = 3, PEER = 4, OTHER = 5 };
 

@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../../conduits/ibv/ibv_ports.h"
-#include "../../conduits/ibv/ibv_queue_pair.h"
+#include "../../conduits/ibv/ports/ibv_ports.h"
+#include "../../conduits/ibv/verbs/ibv_queue_pair.h"
 #include "default_settings.h"
 
 enum { STEPS_MOST = 3 };

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_rail_ports.h"
-#include "../../conduits/ibv/ibv_settings.h"
+#include "../../conduits/ibv/ports/ibv_rail_ports.h"
+#include "../../conduits/ibv/verbs/ibv_settings.h"
 #include "default_settings.h"
 
 enum { PORTS = 4 };

@@ -18,8 +18,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_bond.h"
-#include "../../conduits/ibv/ibv_rail.h"
+#include "../../conduits/ibv/rails/ibv_bond.h"
+#include "../../conduits/ibv/rails/ibv_rail.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
 #include "assert_between.h"

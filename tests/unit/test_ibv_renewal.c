@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_renewal.h"
+#include "../../conduits/ibv/rails/ibv_renewal.h"
 #include "random_below.h"
 
 enum { WAYS = 4, DEPTH = 8, FLIGHT = 64, SCHEDULES = 5000, STEPS = 400, LETTER = 100 };

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../conduits/ibv/ibv_rma.h"
-#include "../../conduits/ibv/ibv_wire.h"
+#include "../../conduits/ibv/send/ibv_rma.h"
+#include "../../conduits/ibv/verbs/ibv_wire.h"
 #include "../../other/base/settings/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_rma_ondemand.h"
+#include "../../conduits/ibv/send/ibv_rma_ondemand.h"
 #include "../../other/base/settings/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"

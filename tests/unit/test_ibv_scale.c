@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ibv/ibv_addresses.h"
-#include "../../conduits/ibv/ibv_buffer.h"
-#include "../../conduits/ibv/ibv_firehose.h"
-#include "../../conduits/ibv/ibv_handshake.h"
-#include "../../conduits/ibv/ibv_peer.h"
-#include "../../conduits/ibv/ibv_wire.h"
-#include "../../conduits/ibv/ibv_xrc.h"
+#include "../../conduits/ibv/peers/ibv_addresses.h"
+#include "../../conduits/ibv/verbs/ibv_buffer.h"
+#include "../../conduits/ibv/registration/ibv_firehose.h"
+#include "../../conduits/ibv/peers/ibv_handshake.h"
+#include "../../conduits/ibv/peers/ibv_peer.h"
+#include "../../conduits/ibv/verbs/ibv_wire.h"
+#include "../../conduits/ibv/peers/ibv_xrc.h"
 #include "../../core/aqueduct.h"
 #include "../../core/state/job_groups.h"
 #include "../../other/base/log/log.h"

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_profile.h"
-#include "../../conduits/ibv/ibv_settings.h"
+#include "../../conduits/ibv/verbs/ibv_profile.h"
+#include "../../conduits/ibv/verbs/ibv_settings.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
 #include "child_errors.h"

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_device.h"
-#include "../../conduits/ibv/ibv_here.h"
+#include "../../conduits/ibv/connect/ibv_device.h"
+#include "../../conduits/ibv/ports/ibv_here.h"
 #include "child_errors.h"
 #include "default_settings.h"
 

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_thread.h"
+#include "../../conduits/ibv/receive/ibv_thread.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/settings/settings.h"
 #include "assert_between.h"

@@ -17,7 +17,7 @@
 #include "../../other/base/settings/settings.h"
 #include "../../other/base/settings/settings_family.h"
 #include "../../other/base/settings/settings_lists.h"
-#include "../../conduits/ibv/ibv_profile.h"
+#include "../../conduits/ibv/verbs/ibv_profile.h"
 #include "default_settings.h"
 #include "assert_between.h"
 

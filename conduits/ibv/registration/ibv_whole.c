@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ibv_whole.h"
+#include "../verbs/ibv_profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/minmax.h"
+#include "../../../other/base/settings/settings.h"
+
+// What each rank tells the others: its keys, by port.
+typedef struct keys {
+    uint32_t of[AQ_IBV_RAIL_PORTS_MOST];
+} keys_t;
+
+// ---- here ----
+
+static aq_ibv_memory_t *memory_at(aq_ibv_memory_t *first, const aq_ibv_rail_ports_t *rails,
+                                  unsigned port)
+{
+    return port ? rails->list[port].memory : first;
+}
+
+static unsigned ports_of(const aq_ibv_rail_ports_t *rails)
+{
+    return rails && rails->count > 1 ? rails->count : 1;
+}
+
+static struct ibv_mr *all_register(aq_ibv_memory_t *memory, aq_ibv_access_t access)
+{
+    struct ibv_mr *region = NULL;
+    char why[512] = "";
+    if (memory->paged != AQ_IBV_PAGED_WHOLE ||
+        aq_ibv_memory_register(memory, "all memory of this process", NULL, SIZE_MAX, access,
+                               &region, why, sizeof why) == AQ_OK)
+        return region;
+    if (aq_setting_int(aq_ibv_setting(IBV_SET_ODP_VERBOSE)))
+        aq_log_warn("%s. The job continues: memory is registered in parts, when it is used", why);
+    return NULL;
+}
+
+void aq_ibv_whole_register(aq_ibv_whole_t *whole, aq_ibv_memory_t *memory,
+                           const aq_ibv_rail_ports_t *rails, bool for_peers)
+{
+    const aq_ibv_access_t access = for_peers ? AQ_IBV_ALL : AQ_IBV_ALL_HERE;
+    *whole = (aq_ibv_whole_t){.here = {all_register(memory, access)}};
+    for (unsigned i = 1; whole->here[0] && i < ports_of(rails); i++)
+        whole->here[i] = all_register(memory_at(memory, rails, i), access);
+}
+
+void aq_ibv_whole_release(aq_ibv_whole_t *whole, aq_ibv_memory_t *memory,
+                          const aq_ibv_rail_ports_t *rails)
+{
+    for (unsigned i = 0; i < ports_of(rails); i++)
+        if (whole->here[i])
+            aq_ibv_memory_release(memory_at(memory, rails, i), whole->here[i], AQ_IBV_ALL);
+    memset(whole->here, 0, sizeof whole->here);
+}
+
+// ---- there ----
+
+// Keeps of each rank the ports that any rank has.
+static void keys_take(aq_ibv_whole_t *whole, const keys_t *all)
+{
+    whole->everywhere = true;
+    for (uint32_t rank = 0; rank < whole->ranks; rank++) {
+        whole->everywhere &= all[rank].of[0] != 0;
+        for (uint32_t port = whole->ports; port < AQ_IBV_RAIL_PORTS_MOST; port++)
+            if (all[rank].of[port])
+                whole->ports = port + 1;
+    }
+    whole->there = whole->ports ? calloc(whole->ranks, whole->ports * sizeof *whole->there) : NULL;
+    for (uint32_t rank = 0; whole->there && rank < whole->ranks; rank++)
+        memcpy(whole->there + (size_t)rank * whole->ports, all[rank].of,
+               whole->ports * sizeof *whole->there);
+}
+
+aq_status_t aq_ibv_whole_publish(aq_ibv_whole_t *whole, aq_boot_t *boot)
+{
+    keys_t mine = {{0}}, *all = calloc(boot->size, sizeof *all);
+    aq_status_t status = AQ_ERR_RESOURCE;
+    for (unsigned i = 0; i < AQ_IBV_RAIL_PORTS_MOST; i++)
+        mine.of[i] = whole->here[i] ? whole->here[i]->rkey : 0;
+    if (all)
+        status = boot->ops->exchange(boot, &mine, sizeof mine, all);
+    whole->ranks = boot->size;
+    if (status == AQ_OK)
+        keys_take(whole, all);
+    free(all);
+    if (!all || (whole->ports && !whole->there)) {
+        aq_log_error("there is no memory for the keys of %u ranks; free some", boot->size);
+        return AQ_ERR_RESOURCE;
+    }
+    return status;
+}
+
+void aq_ibv_whole_free(aq_ibv_whole_t *whole)
+{
+    free(whole->there);
+    whole->there = NULL;
+    whole->ports = 0;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How many of everything an endpoint of conduit ibv has, computed once from the settings and from
+// what the device supports.
+#ifndef AQ_IBV_LIMITS_H
+#define AQ_IBV_LIMITS_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../common/credit.h"
+
+enum {
+    AQ_IBV_RING_SLOTS = 32,   // upper limit of the slots of a ring
+    AQ_IBV_INLINE_MOST = 128, // longer inline data costs each entry of every send queue more memory
+                              // than a copy is worth
+};
+
+typedef struct aq_ibv_limits {
+    uint32_t peers; // of endpoint 0: processes that are reached through the device
+    aq_credit_limits_t credits;
+    unsigned depth_each, depth_total; // send queue entries of a link, and of the process
+    unsigned unsignaled_each;  // send queue entries of a link that may be without a completion
+    unsigned unsignaled_total; // the same for the process; the completion queue has room for
+                               // them, since a failed entry completes after all
+    unsigned arrivals;         // receive buffers that have to be posted in the shared receive queue
+    unsigned receive_queues;   // shared receive queues, each with so many buffers; see ibv_bond.h
+    unsigned ahead;        // receive buffers beyond these, so that several are replaced at a time
+    unsigned grants;       // of the arrivals, for requests
+    unsigned ring_replies; // of the arrivals, for replies to requests that went through rings
+    unsigned spares; // receive buffers that handlers may hold, those posted ahead, and those of
+                     // further receive queues
+    unsigned bounces, large_bounces;
+    unsigned inline_bytes; // the most that travels inside a work request
+    size_t packed_long;    // the longest Long whose payload travels in its message
+    size_t bounce_bytes;   // size of a large bounce buffer
+    size_t put_waits_from; // the shortest put without AQ_RMA_STABLE that is not copied
+    // The shortest put [0] and get [1] for which firehose pins memory outside of the segment.
+    size_t pin_from[2];
+    // The longest piece of a put [0] and a get [1] over several queue pairs.
+    size_t stripe[2];
+    size_t operation_bytes;                 // the longest put or get of the device
+    unsigned rings, ring_depth, ring_cycle; // GASNET_AMRDMA_...
+    size_t ring_bytes;                      // the longest message that goes into a ring
+    uint64_t apart_ns;                      // operations further apart are not one burst
+    uint8_t reads;                          // RDMA reads of a connection that may be outstanding
+    uint32_t regions;                       // memory regions that the device supports
+    bool in_software;                       // the kernel does the device's work
+    bool unordered;                         // see aq_ibv_limits_loosen
+    unsigned queue_entries;                 // the longest completion queue of the device
+    unsigned queue_arrivals;                // the longest queue of receive buffers of the device
+} aq_ibv_limits_t;
+
+// Fills in all limits except inline_bytes, which only a trial on the device shows. threads: the
+// client may have several.
+void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
+                        const struct ibv_device_attr *can, const struct ibv_port_attr *port);
+
+// The device keeps less order than InfiniBand does, as the standards of iWARP allow:
+// - operations of a queue pair complete in any order, so each is signaled;
+// - a completed write may still be on its way, so a put is complete when a read behind it is;
+// - what several writes, or one, change in memory changes in any order, so there are no rings.
+// A message still arrives behind the writes that were posted before it, and a read still returns
+// what these have written.
+void aq_ibv_limits_loosen(aq_ibv_limits_t *limits);
+
+// There are to be so many shared receive queues, in place of one.
+void aq_ibv_limits_multiply(aq_ibv_limits_t *limits, unsigned receive_queues);
+
+// Bytes of all bounce buffers.
+uint64_t aq_ibv_limits_bounce_bytes(const aq_ibv_limits_t *limits);
+
+// The limits of a window, from those of endpoint 0: fewer of everything. A window does not know how
+// many peers it will have, so it keeps grants back for later ones.
+aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main);
+
+// Bytes of a queue pair: of its send queue, about; each device rounds up in its own way.
+size_t aq_ibv_pair_bytes(const aq_ibv_limits_t *limits);
+
+#endif

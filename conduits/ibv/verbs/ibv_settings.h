@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks of settings that the settings table cannot do by itself: variables of older versions,
+// variables that exclude each other, and values that exceed what a device supports.
+#ifndef AQ_IBV_SETTINGS_H
+#define AQ_IBV_SETTINGS_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../../other/base/log/status.h"
+
+// The first rank warns of variables that are set and no longer have a meaning. AQ_ERR_CONFIG: two
+// variables contradict each other; why has the message, and nothing is logged.
+aq_status_t aq_ibv_settings_check(char *why, size_t why_size);
+
+// AQ_ERR_CONFIG: a variable that is set asks for more than this device supports, with so many peers
+// (1 or more); why has the message, and nothing is logged.
+aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr *can,
+                                uint64_t peers, char *why, size_t why_size);
+
+// Whether links are to share queue pairs (ibv_xrc.h) if the device can: GASNET_USE_XRC, with
+// connections by datagrams.
+bool aq_ibv_xrc_wanted(void);
+
+// How many ports a process may use: GASNET_NUM_QPS; unless that is set, two, or all that
+// GASNET_IBV_PORTS names.
+size_t aq_ibv_ports_wanted(void);
+
+// How many queue pairs a link has, given how many ports the process uses: GASNET_NUM_QPS, or one
+// for each port.
+unsigned aq_ibv_queue_pairs_wanted(unsigned ports);
+
+#endif
