@@ -11,10 +11,10 @@
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/size.h"
-#include "ofi_atomic.h"
-#include "ofi_pins.h"
-#include "ofi_profile.h"
-#include "ofi_rma.h"
+#include "rma/ofi_atomic.h"
+#include "rma/ofi_pins.h"
+#include "fabric/ofi_profile.h"
+#include "rma/ofi_rma.h"
 
 #define DRAIN_NS UINT64_C(100000000)     // longest wait at the end for outgoing messages
 #define DRAIN_POLLS 20                   // at least, since providers keep what they have accepted

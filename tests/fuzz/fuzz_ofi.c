@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ofi/ofi_wire.h"
+#include "../../conduits/ofi/fabric/ofi_wire.h"
 #include "fuzz_check.h"
 
 enum { RANKS = 5 };

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../conduits/ofi/ofi_explain.h"
+#include "../../conduits/ofi/fabric/ofi_explain.h"
 
 // ---- lists by hand ----
 

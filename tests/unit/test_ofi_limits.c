@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../conduits/ofi/ofi_limits.h"
+#include "../../conduits/ofi/fabric/ofi_limits.h"
 
 enum { MOST_PEERS = 200000 };
 

@@ -2,7 +2,7 @@
 // Sending: frames go into open packets, and packets to the provider.
 #include <string.h>
 
-#include "ofi_state.h"
+#include "../state/ofi_state.h"
 
 // ---- to the provider ----
 

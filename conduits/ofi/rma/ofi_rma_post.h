@@ -5,8 +5,8 @@
 
 #include <rdma/fi_rma.h>
 
-#include "../../firehose/firehose_map.h"
-#include "ofi_state.h"
+#include "../../../firehose/firehose_map.h"
+#include "../state/ofi_state.h"
 
 typedef enum ofi_rma_op_kind {
     OFI_RMA_PUT,

@@ -3,7 +3,7 @@
 #ifndef AQ_OFI_RMA_H
 #define AQ_OFI_RMA_H
 
-#include "ofi_state.h"
+#include "../state/ofi_state.h"
 
 // Collective, after the links are open: finds out what the provider can do, and with EVERYTHING
 // makes all memory known to the peers. Logs faults.

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "../../other/base/system/sockaddr.h"
+#include "../../../other/base/system/sockaddr.h"
 
 enum {
     OFI_WHY_BYTES = 200,

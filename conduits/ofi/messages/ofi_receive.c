@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/aqueduct.h"
-#include "../../core/ground/fatal.h"
-#include "../../other/base/modules/observed.h"
-#include "ofi_ondemand.h"
+#include "../../../core/aqueduct.h"
+#include "../../../core/ground/fatal.h"
+#include "../../../other/base/modules/observed.h"
+#include "../rma/ofi_ondemand.h"
 
 enum { DELIVER_MOST = 8 }; // packets in a poll
 

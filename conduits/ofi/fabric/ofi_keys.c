@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ofi_keys.h"
 
-#include "../../other/base/log/log.h"
+#include "../../../other/base/log/log.h"
 
 #define ACCESS (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 

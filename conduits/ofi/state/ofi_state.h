@@ -19,9 +19,9 @@
 #ifndef AQ_OFI_STATE_H
 #define AQ_OFI_STATE_H
 
-#include "../../core/thread/thread.h"
+#include "../../../core/thread/thread.h"
 #include "ofi_buffers.h"
-#include "ofi_limits.h"
+#include "../fabric/ofi_limits.h"
 #include "ofi_lost.h"
 
 enum { OFI_BATCH_PUTS = 64 }; // counters of puts that one batch completes

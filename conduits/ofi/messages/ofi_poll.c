@@ -2,10 +2,10 @@
 // Polling: completions of the provider, and what follows from them.
 #include <stdlib.h>
 
-#include "../../core/ground/fatal.h"
-#include "../../other/base/log/log.h"
-#include "ofi_ondemand.h"
-#include "ofi_rma_op.h"
+#include "../../../core/ground/fatal.h"
+#include "../../../other/base/log/log.h"
+#include "../rma/ofi_ondemand.h"
+#include "../rma/ofi_rma_op.h"
 
 enum {
     READ_AT_ONCE = 16,

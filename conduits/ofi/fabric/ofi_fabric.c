@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../../other/base/log/log.h"
+#include "../../../other/base/log/log.h"
 
 // ofi_rxm asks the device for a completion queue with places for 1,024 peers.
 static const char *remedy_of(const char *provider, const char *call)

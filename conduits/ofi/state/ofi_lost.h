@@ -8,7 +8,7 @@
 #ifndef AQ_OFI_LOST_H
 #define AQ_OFI_LOST_H
 
-#include "../../core/conduit.h"
+#include "../../../core/conduit.h"
 
 #define OFI_RANK_UNKNOWN UINT32_MAX // the provider does not say which peer it has lost
 

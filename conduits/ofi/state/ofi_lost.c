@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "../../other/base/clock.h"
-#include "../../other/base/log/log.h"
-#include "../../other/base/minmax.h"
+#include "../../../other/base/clock.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/minmax.h"
 
 #define LEAST_GRACE_NS UINT64_C(1000000000)
 

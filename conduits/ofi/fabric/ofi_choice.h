@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../other/base/log/status.h"
+#include "../../../other/base/log/status.h"
 #include "ofi_rank.h"
 
 // What the chosen provider can do, and what it asks for. Constant after the choice.

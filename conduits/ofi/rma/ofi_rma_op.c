@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/ground/fatal.h"
-#include "../../other/base/log/log.h"
-#include "../../other/base/minmax.h"
+#include "../../../core/ground/fatal.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/minmax.h"
 
 enum { OPS_MADE = 64 }; // at a time
 

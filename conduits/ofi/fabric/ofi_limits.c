@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ofi_limits.h"
 
-#include "../../other/base/minmax.h"
+#include "../../../other/base/minmax.h"
 
 // Half of the receives that the provider takes is for requests of peers, half for answers. Where
 // that is less than one for each peer, answers get what is left. In a buffer for several packets

@@ -3,7 +3,7 @@
 #ifndef AQ_OFI_PROFILE_H
 #define AQ_OFI_PROFILE_H
 
-#include "../../other/base/settings/profile.h"
+#include "../../../other/base/settings/profile.h"
 
 typedef enum aq_ofi_setting_id {
     OFI_SET_SPAWNER,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/base/settings/settings.h"
+#include "../../../other/base/settings/settings.h"
 #include "ofi_explain.h"
 #include "ofi_profile.h"
 #include "ofi_query.h"

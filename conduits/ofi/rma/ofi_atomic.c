@@ -4,8 +4,8 @@
 #include <rdma/fi_atomic.h>
 #include <string.h>
 
-#include "../../other/base/settings/settings.h"
-#include "ofi_profile.h"
+#include "../../../other/base/settings/settings.h"
+#include "../fabric/ofi_profile.h"
 
 enum { BYTES = 8 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../../other/base/minmax.h"
+#include "../../../other/base/minmax.h"
 #include "ofi_pins.h"
 
 enum { PIN_FROM = 4097 }; // the shortest operation for which memory here is registered

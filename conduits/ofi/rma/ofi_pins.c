@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../../other/base/log/log.h"
-#include "../../other/base/settings/settings.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/settings/settings.h"
 
 #define ACCESS_READ (FI_WRITE | FI_REMOTE_READ)
 #define ACCESS_ALL (ACCESS_READ | FI_READ | FI_REMOTE_WRITE)

@@ -3,9 +3,9 @@
 #ifndef AQ_OFI_RMA_STATE_H
 #define AQ_OFI_RMA_STATE_H
 
-#include "../../core/ground/cookie.h"
-#include "../../firehose/firehose.h"
-#include "ofi_keys.h"
+#include "../../../core/ground/cookie.h"
+#include "../../../firehose/firehose.h"
+#include "../fabric/ofi_keys.h"
 #include "ofi_rma_post.h"
 
 // See ofi_pins.h. Constant after attach.

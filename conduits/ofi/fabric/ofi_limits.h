@@ -7,7 +7,7 @@
 #ifndef AQ_OFI_LIMITS_H
 #define AQ_OFI_LIMITS_H
 
-#include "../common/credit.h"
+#include "../../common/credit.h"
 #include "ofi_choice.h"
 
 enum {

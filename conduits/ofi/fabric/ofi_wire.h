@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../core/conduit.h"
+#include "../../../core/conduit.h"
 
 enum {
     OFI_REQUESTS,

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/base/clock.h"
-#include "../../other/base/log/log.h"
-#include "ofi_profile.h"
-#include "ofi_state.h"
+#include "../../../other/base/clock.h"
+#include "../../../other/base/log/log.h"
+#include "../fabric/ofi_profile.h"
+#include "../state/ofi_state.h"
 
 #define LOOK_NS UINT64_C(1000000000) // between looks for silent peers
 

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "../../other/base/minmax.h"
-#include "../../other/base/settings/settings.h"
+#include "../../../other/base/minmax.h"
+#include "../../../other/base/settings/settings.h"
 #include "ofi_atomic.h"
 #include "ofi_ondemand.h"
 #include "ofi_pins.h"
-#include "ofi_profile.h"
+#include "../fabric/ofi_profile.h"
 #include "ofi_rma_begin.h"
 
 enum { LONG_AHEAD_BYTES = 1 << 20 }; // the longest Long whose payload is put ahead

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/ground/fatal.h"
-#include "../../other/base/minmax.h"
+#include "../../../core/ground/fatal.h"
+#include "../../../other/base/minmax.h"
 #include "ofi_rma_begin.h"
 
 typedef struct ofi_transfer {

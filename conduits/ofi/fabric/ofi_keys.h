@@ -16,7 +16,7 @@
 
 #include <rdma/fi_rma.h>
 
-#include "../../core/conduit.h"
+#include "../../../core/conduit.h"
 #include "ofi_fabric.h"
 
 typedef struct ofi_keys {

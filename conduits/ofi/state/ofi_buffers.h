@@ -13,9 +13,9 @@
 #ifndef AQ_OFI_BUFFERS_H
 #define AQ_OFI_BUFFERS_H
 
-#include "ofi_fabric.h"
-#include "ofi_limits.h"
-#include "ofi_wire.h"
+#include "../fabric/ofi_fabric.h"
+#include "../fabric/ofi_limits.h"
+#include "../fabric/ofi_wire.h"
 
 enum {
     OFI_INBOX_BYTES = 256 << 10, // of an inbox for several packets

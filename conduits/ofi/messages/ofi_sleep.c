@@ -5,9 +5,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../other/base/log/log.h"
-#include "../../other/base/minmax.h"
-#include "ofi_rma_state.h"
+#include "../../../other/base/log/log.h"
+#include "../../../other/base/minmax.h"
+#include "../rma/ofi_rma_state.h"
 
 enum {
     NAPS = 20,             // without a descriptor a sleep is so many times shorter,
