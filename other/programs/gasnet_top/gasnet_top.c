@@ -12,14 +12,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../base/clock.h"
-#include "../base/system/own_file.h"
-#include "../base/system/standard_streams.h"
-#include "top/diagnose.h"
-#include "top/job_watch.h"
-#include "top/stack_ask.h"
-#include "top/top_screen.h"
-#include "top/top_write.h"
+#include "../../base/clock.h"
+#include "../../base/system/own_file.h"
+#include "../../base/system/standard_streams.h"
+#include "../../observe/top/diagnose.h"
+#include "../../observe/top/job_watch.h"
+#include "../../observe/top/stack_ask.h"
+#include "../../observe/top/top_screen.h"
+#include "../../observe/top/top_write.h"
 
 enum {
     EXIT_WRONG = 1, // there is no such job, or --diagnose has found something

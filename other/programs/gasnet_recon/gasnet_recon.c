@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/log/log.h"
-#include "../other/base/system/standard_streams.h"
-#include "start/host_probe.h"
-#include "universe/universe_hosts.h"
-#include "universe/universe_local.h"
+#include "../../base/log/log.h"
+#include "../../base/system/standard_streams.h"
+#include "../../../spawner/start/host_probe.h"
+#include "../../../spawner/universe/universe_hosts.h"
+#include "../../../spawner/universe/universe_local.h"
 
 // Larger differences are reported. The answer itself takes part of a second.
 #define CLOCK_MS 2000

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../other/base/settings/settings.h"
+#include "../../base/settings/settings.h"
 
 // Prints text for the manual page: escapes characters that troff would read as a command or a
 // hyphen.

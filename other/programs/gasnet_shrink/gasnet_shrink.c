@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../other/base/log/log.h"
-#include "../other/base/system/standard_streams.h"
-#include "start/spawn_module.h"
-#include "universe/universe_options.h"
+#include "../../base/log/log.h"
+#include "../../base/system/standard_streams.h"
+#include "../../../spawner/start/spawn_module.h"
+#include "../../../spawner/universe/universe_options.h"
 
 static const char usage[] =
     "usage: gasnet_shrink <host>...\n"

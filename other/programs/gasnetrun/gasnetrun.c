@@ -7,21 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/log/log.h"
-#include "../other/base/modules/modules.h"
-#include "../other/base/settings/profile.h"
-#include "../other/base/settings/settings.h"
-#include "../other/base/size.h"
-#include "../other/base/system/standard_streams.h"
-#include "launch/helper.h"
-#include "hosts/hosts.h"
-#include "join/launch_environment.h"
-#include "shell/shell_words.h"
-#include "start/spawn_module.h"
-#include "join/spawner_list.h"
-#include "start/host_probe.h"
-#include "universe/universe.h"
-#include "tree/workers.h"
+#include "../../base/log/log.h"
+#include "../../base/modules/modules.h"
+#include "../../base/settings/profile.h"
+#include "../../base/settings/settings.h"
+#include "../../base/size.h"
+#include "../../base/system/standard_streams.h"
+#include "../../../spawner/launch/helper.h"
+#include "../../../spawner/hosts/hosts.h"
+#include "../../../spawner/join/launch_environment.h"
+#include "../../../spawner/shell/shell_words.h"
+#include "../../../spawner/start/spawn_module.h"
+#include "../../../spawner/join/spawner_list.h"
+#include "../../../spawner/start/host_probe.h"
+#include "../../../spawner/universe/universe.h"
+#include "../../../spawner/tree/workers.h"
 
 #define EXIT_USAGE AQ_EXIT_USAGE
 #define DEPTH_MAX 4096 // the maximum of GASNET_NETWORKDEPTH

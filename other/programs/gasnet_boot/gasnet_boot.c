@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../other/base/log/log.h"
-#include "../other/base/settings/settings.h"
-#include "../other/base/system/standard_streams.h"
-#include "start/host_probe.h"
-#include "shell/remote_command.h"
-#include "universe/universe_boot.h"
-#include "universe/universe_local.h"
+#include "../../base/log/log.h"
+#include "../../base/settings/settings.h"
+#include "../../base/system/standard_streams.h"
+#include "../../../spawner/start/host_probe.h"
+#include "../../../spawner/shell/remote_command.h"
+#include "../../../spawner/universe/universe_boot.h"
+#include "../../../spawner/universe/universe_local.h"
 
 static const char usage[] =
     "usage: gasnet_boot [-H <host,host...>]\n"

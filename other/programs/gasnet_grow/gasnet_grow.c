@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/log/log.h"
-#include "../other/base/settings/settings.h"
-#include "../other/base/system/standard_streams.h"
-#include "start/host_probe.h"
-#include "start/spawn_module.h"
-#include "universe/universe_boot.h"
-#include "universe/universe_local.h"
-#include "universe/universe_options.h"
+#include "../../base/log/log.h"
+#include "../../base/settings/settings.h"
+#include "../../base/system/standard_streams.h"
+#include "../../../spawner/start/host_probe.h"
+#include "../../../spawner/start/spawn_module.h"
+#include "../../../spawner/universe/universe_boot.h"
+#include "../../../spawner/universe/universe_local.h"
+#include "../../../spawner/universe/universe_options.h"
 
 #define PATIENCE_MS 10000
 

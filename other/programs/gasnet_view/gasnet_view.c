@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/log/log.h"
-#include "../base/size.h"
-#include "../base/system/standard_streams.h"
-#include "input/view_files.h"
-#include "input/view_matrix_trace.h"
-#include "pages/view_otf2.h"
-#include "pages/view_page.h"
-#include "pages/view_picture.h"
-#include "draw/view_sheet.h"
-#include "analysis/view_summary.h"
-#include "draw/view_svg.h"
-#include "draw/view_text.h"
+#include "../../base/log/log.h"
+#include "../../base/size.h"
+#include "../../base/system/standard_streams.h"
+#include "../../observe/input/view_files.h"
+#include "../../observe/input/view_matrix_trace.h"
+#include "../../observe/pages/view_otf2.h"
+#include "../../observe/pages/view_page.h"
+#include "../../observe/pages/view_picture.h"
+#include "../../observe/draw/view_sheet.h"
+#include "../../observe/analysis/view_summary.h"
+#include "../../observe/draw/view_svg.h"
+#include "../../observe/draw/view_text.h"
 
 static const char usage[] =
     "usage: gasnet_view matrix [options] FILE...\n"

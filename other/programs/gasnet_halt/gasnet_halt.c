@@ -2,9 +2,9 @@
 // gasnet_halt: ends a universe.
 #include <stdio.h>
 
-#include "../other/base/log/log.h"
-#include "../other/base/system/standard_streams.h"
-#include "universe/universe_options.h"
+#include "../../base/log/log.h"
+#include "../../base/system/standard_streams.h"
+#include "../../../spawner/universe/universe_options.h"
 
 static const char usage[] = "usage: gasnet_halt\n"
                             "\n"

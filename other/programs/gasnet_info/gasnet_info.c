@@ -28,16 +28,16 @@
 #include <hwloc.h>
 #endif
 
-#include "../other/base/log/log.h"
-#include "../other/base/memory/memfile.h"
-#include "../other/base/modules/modules.h"
-#include "../other/mpi/mpi_library.h"
-#include "../other/base/settings/settings.h"
-#include "../other/base/size.h"
-#include "../other/base/system/trust.h"
-#include "../spawner/join/spawner_list.h"
-#include "job/registry.h"
-#include "settings_manual.h"
+#include "../../base/log/log.h"
+#include "../../base/memory/memfile.h"
+#include "../../base/modules/modules.h"
+#include "../../mpi/mpi_library.h"
+#include "../../base/settings/settings.h"
+#include "../../base/size.h"
+#include "../../base/system/trust.h"
+#include "../../../spawner/join/spawner_list.h"
+#include "../../../core/job/registry.h"
+#include "../gasnet_variables/settings_manual.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "of unknown version (built without configure)"
