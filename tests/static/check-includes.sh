@@ -1,27 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # static-includes: file names are unique in the tree, no file includes a .c, includes between
-# folders follow the directions of docs/ARCHITECTURE.md, and no files include each other in a
-# circle.
+# folders and between the rooms of a folder follow the directions of docs/ARCHITECTURE.md, no folder
+# of the library has more than 40 files, and no files include each other in a circle.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 cd "$AQ_SRC" || exit
 
-# room: the rooms it may include, itself always among them; a/* are all rooms of a folder
+# folder: the folders that it may include, itself always among them; public: their public headers
 allowed='
 other/base:
 other/mpi: other/base
 other/observe: other/base
 other/packaging: public
+other/programs: other/base other/mpi other/observe spawner core firehose
 other/tools: other/base
 firehose: other/base
 spawner: other/base other/mpi other/observe
-spawner/modules: spawner
-core: spawner other/*
-extended: core other/*
-messages: extended core other/*
-conduits/common: core other/base
-conduits/*: conduits/common core firehose spawner other/*
+core: spawner other/base other/mpi other/observe other/tools
+extended: core spawner other/base other/observe other/tools
+messages: extended core spawner other/base other/observe other/tools
+conduits/common: core spawner other/base
+conduits/*: conduits/common core firehose spawner other/base other/mpi other/observe other/tools
 examples: public
 tests/conduits: conduits/* core firehose spawner other/*
 tests/chaos: public
@@ -38,10 +38,34 @@ tests/fuzz: other/* firehose spawner core extended messages conduits/*
 tests/beds: other/base
 '
 
+# folder: its rooms, from the ground to the top; a room includes only rooms before it. "." is the
+# folder itself: what it offers to other folders, or its entry.
+order='
+other/base: . log settings system memory modules
+other/observe: format input draw analysis pages top
+spawner: . boot shell wire supervise hosts tree launch rendezvous join start universe modules
+core: . ground thread state record endpoint progress memory am publish expose job
+extended: . rma barrier coll team vis ratomic gasnet1
+messages: . two_sided large stream
+conduits/udp: profile wire socket link .
+conduits/ibv: verbs ports registration peers send rails receive connect .
+conduits/ofi: fabric state rma messages .
+'
+
+# The folder of a file, for both tables: two levels where there are folders of folders.
+folder_of()
+{
+    case $1 in
+    conduits/* | other/* | tests/*) [[ $1 =~ ^[^/]+/[^/]+/ ]] && echo "${BASH_REMATCH[0]%/}" || echo "${1%%/*}" ;;
+    *) echo "${1%%/*}" ;;
+    esac
+}
+
+# The room of a file in its folder: "." or the name of a folder in it.
 room_of()
 {
-    [[ $1 =~ ^[^/]+/[^/]+/ ]] && set -- "${BASH_REMATCH[0]%/}/"
-    echo "${1%/*}"
+    local inside=${1#"$(folder_of "$1")"/}
+    [[ $inside == */* ]] && echo "${inside%%/*}" || echo .
 }
 
 # Prints "file line included-base-name" of each include directive.
@@ -62,68 +86,101 @@ public_headers()
     echo gasnet_config.h
 }
 
-# The rule of a room: its own, or that of its folder.
-rooms_for()
+# The rule of a folder in a table: its own, or that of the folder above.
+rule_of()
 {
-    local rule
-    rule=$(sed -n "s!^$1: *!!p" <<<"$allowed")
-    [ -n "$rule" ] || grep -q "^$1:" <<<"$allowed" || rule=$(sed -n "s!^${1%/*}/[*]: *!!p" <<<"$allowed")
+    local table=$1 rule
+    rule=$(sed -n "s!^$2: *!!p" <<<"$table")
+    [ -n "$rule" ] || grep -q "^$2:" <<<"$table" || rule=$(sed -n "s!^${2%/*}/[*]: *!!p" <<<"$table")
     echo "$rule"
 }
 
-# room of the includer, room of the included file
+# Of files, by their names: folder and room; of folders, their rules.
+declare -A folder=() room=() is_public=() folders=() rooms=()
+read_tables()
+{
+    local file base
+    while read -r file; do
+        base=${file##*/}
+        folder[$base]=$(folder_of "$file") room[$base]=$(room_of "$file")
+        [ -z "${folders[${folder[$base]}]+set}" ] || continue
+        folders[${folder[$base]}]=$(rule_of "$allowed" "${folder[$base]}")
+        rooms[${folder[$base]}]=$(rule_of "$order" "${folder[$base]}")
+    done < <(sources)
+    while read -r base; do
+        is_public[$base]=yes
+    done < <(public_headers)
+}
+
+# folder of the includer, folder of the included file
 may_include()
 {
-    local rooms=${rules[$1]}
-    [ "$1" = "$2" ] && return
-    [[ " $rooms " == *" $2 "* || " $rooms " == *" ${2%/*}/* "* ]]
+    [ "$1" = "$2" ] || [[ " ${folders[$1]} " == *" $2 "* || " ${folders[$1]} " == *" ${2%/*}/* "* ]]
+}
+
+# folder, room of the includer, room of the included file
+is_below()
+{
+    local order=" ${rooms[$1]} "
+    [ "$2" = "$3" ] || [ -z "${rooms[$1]}" ] || [[ ${order#*" $3"} == *" $2 "* && $order == *" $3 "* ]]
 }
 
 forbidden_includes()
 {
     local file line base from to
-    declare -A room=() is_public=() rules=()
-    while read -r file; do
-        room[${file##*/}]=$(room_of "$file")
-        [ -n "${rules[${room[${file##*/}]}]+set}" ] || rules[${room[${file##*/}]}]=$(rooms_for "${room[${file##*/}]}")
-    done < <(sources)
-    while read -r base; do
-        is_public[$base]=yes
-    done < <(public_headers)
     while read -r file line base; do
-        from=${room[${file##*/}]}
+        from=${folder[${file##*/}]}
         if [[ $base == *.c ]]; then
             echo "$file:$line: includes the source file $base."
-        elif [[ " ${rules[$from]} " == *' public '* && -n ${is_public[$base]-} ]]; then
+        elif [[ " ${folders[$from]} " == *' public '* && -n ${is_public[$base]-} ]]; then
             continue
-        elif [ -n "${room[$base]-}" ]; then
-            to=${room[$base]}
+        elif [ -n "${folder[$base]-}" ]; then
+            to=${folder[$base]}
             may_include "$from" "$to" || echo "$file:$line: $from must not include $base of $to."
+            [ "$from" != "$to" ] || is_below "$to" "${room[${file##*/}]}" "${room[$base]}" ||
+                echo "$file:$line: in $to, room ${room[${file##*/}]} must not include $base of room ${room[$base]}."
         fi
     done < <(includes)
 }
 
-# Prints "room file included-file" for includes inside of a room, without the endings of names.
-includes_in_room()
+# Rooms of the tree that the table does not have, and rooms of the table that the tree does not have.
+wrong_rooms()
 {
-    local file line base room
-    declare -A room_of_base=()
-    while read -r file; do
-        room_of_base[${file##*/}]=$(room_of "$file")
-    done < <(sources)
+    local base name
+    for base in "${!folder[@]}"; do
+        name=${rooms[${folder[$base]}]}
+        [ -z "$name" ] || [[ " $name " == *" ${room[$base]} "* ]] || echo "${folder[$base]}/${room[$base]}: not in the order of rooms."
+    done | sort -u
+    while IFS=: read -r base name; do
+        for name in $name; do
+            [ -z "$base" ] || [ -d "$base/$name" ] || echo "$base/$name: in the order of rooms, but not in the tree."
+        done
+    done <<<"$order"
+}
+
+# Folders in which nobody finds a file.
+large_folders()
+{
+    sources | grep -v '^tests/' | sed 's!/[^/]*$!!' | sort | uniq -c |
+        awk '$1 > 40 { print $2 ": " $1 " files; give them rooms." }'
+}
+
+# Prints "folder file included-file" for includes inside of a folder, without the endings of names.
+includes_in_folder()
+{
+    local file line base from
     while read -r file line base; do
-        room=${room_of_base[${file##*/}]}
-        file=${file##*/}
-        [ "${room_of_base[$base]-}" = "$room" ] && [ "${file%.*}" != "${base%.*}" ] &&
-            echo "$room ${file%.*} ${base%.*}"
+        file=${file##*/} from=${folder[${file##*/}]}
+        [ "${folder[$base]-}" = "$from" ] && [ "${file%.*}" != "${base%.*}" ] &&
+            echo "$from ${file%.*} ${base%.*}"
     done < <(includes) | sort -u
 }
 
-# Prints each set of files that include each other in a circle, with their room. A .c and the .h of
+# Prints each set of files that include each other in a circle, with their folder. A .c and the .h of
 # its name are one file here.
 file_circles()
 {
-    includes_in_room | awk '
+    includes_in_folder | awk '
         { room[$2] = room[$3] = $1; way[$2, $3] = 1; file[$2]; file[$3] }
         END {
             for (k in file) for (i in file) if ((i, k) in way)
@@ -144,7 +201,10 @@ file_circles()
     echo "check-includes: no source file was found in $AQ_SRC."
     exit 1
 }
+read_tables
 fail_on_output "Give each file a name of its own." same_names
+fail_on_output "The order of rooms is in this check." wrong_rooms
+fail_on_output "A newcomer looks through 40 names at most." large_folders
 fail_on_output "The rule is in docs/ARCHITECTURE.md, under 'The house'." forbidden_includes
 fail_on_output "Move what both need into a file of its own." file_circles
 exit 0

@@ -18,10 +18,10 @@ needed_files()
 {
     local start
     cd "$AQ_SRC" || return
-    grep -lE '__attribute__\(\(.*constructor' core/*.c extended/*.c messages/*.c
+    grep -rlE '__attribute__\(\(.*constructor' --include='*.c' core extended messages
     echo extended/rma/layer_table.c
     for start in $(sed -n 's/^void \(aq_[a-z0-9_]*\)(void);/\1/p' extended/rma/layer_table.h); do
-        grep -l "^void $start(void)\$" extended/*.c messages/*.c || echo "extended/$start.c"
+        grep -rl "^void $start(void)\$" --include='*.c' extended messages || echo "extended/$start.c"
     done
 }
 

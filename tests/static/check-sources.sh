@@ -22,7 +22,7 @@ missing()
 # Identifiers that the conduit's headers declare, as one regular expression.
 declared_by()
 {
-    grep -hvE '^ *(//|#include)' "conduits/$1"/*.h | grep -oiE "\\b(aq_)?$1_[a-z_0-9]+" | sort -u | paste -sd'|'
+    find "conduits/$1" -name '*.h' -exec grep -hvE '^ *(//|#include)' {} + | grep -oiE "\\b(aq_)?$1_[a-z_0-9]+" | sort -u | paste -sd'|'
 }
 
 # Lines of code that name the conduit: by its folder, its switches, a name that it declares, or as a whole string.
@@ -33,7 +33,7 @@ lines_with()
     ! grep -qE "^#define AQ_SPAWNERS .*\b$1\b" other/base/settings/settings.h || text="\"gasnetrun_$1\""
     grep -nE "conduits/$1/|conduits\], \[.*\b$1\b|(enable|disable)[_-]$1([^a-z_-]|\$)|conduit[_-]$1\b|AQ_CONDUIT_${1^^}|\b$1_sources|gasnet(run)?[_-]$1\b|(test|fuzz)_$1\b|^[a-z_]+ = $1\$" \
         configure.ac Makefile.am GNUmakefile other/packaging/*.in | grep -vE '^[^:]*:[0-9]*: *(#|dnl)'
-    sources | grep -vE '^(tests|examples|conduits/[^/]*/)|^extended/gasnet|^core/gasnet' |
+    sources | grep -vE '^(tests|examples|conduits/[^/]*/)|^extended/gasnet|^core/gasnet|^other/programs/gasnet_info/' |
         xargs grep -nE "^([^/]|/[^/])*($text|conduits/$1/|\b($(declared_by "$1"))\b)"
 }
 
