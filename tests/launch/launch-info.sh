@@ -96,7 +96,8 @@ for feature in memfd '/proc access' futex; do
 done
 
 # Every variable of the tables, in order, with legal values, default and help.
-cat "$AQ_SRC/other/base/settings/settings_table.c" "$AQ_SRC"/conduits/{smp,udp,mpi,ibv,ofi}/*_profile.c |
+find "$AQ_SRC/other/base/settings/settings_table.c" "$AQ_SRC"/conduits/{smp,udp,mpi,ibv,ofi} \
+    \( -name settings_table.c -o -name '*_profile.c' \) -exec cat {} + |
     sed -n 's/.*{"\([A-Z_]*\)", AQ_TYPE_.*/\1/p' >"$work/names"
 [ "$(wc -l <"$work/names")" -ge 20 ] || fail "the names in settings_table.c and the profiles cannot be read"
 expect 0 "$info" -e
