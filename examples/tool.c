@@ -31,7 +31,7 @@ static const char help[] =
 
 enum { ON_STEP = EXAMPLE_FIRST_INDEX }; /* index of a handler of active messages */
 enum { ASK, ANSWER, RELEASE };          /* ids of handlers of the stream */
-enum { FRAMES = 8, NAME_BYTES = 200, TROUBLE_STEP = 5, RANKS_MOST = 10000, GROUPS = 50 };
+enum { FRAMES = 8, NAME_BYTES = 200, TROUBLE_STEP = 5, RANKS_MAX = 10000, GROUPS = 50 };
 
 static uint64_t stuck = 1, silent = UINT64_MAX, arity = 2, limit_ms = 2000, steps = 100;
 
@@ -115,7 +115,7 @@ static void work(void)
 /* Ranks with the same stack. */
 typedef struct group {
     char stack[NAME_BYTES];
-    unsigned char has[RANKS_MOST];
+    unsigned char has[RANKS_MAX];
 } group_t;
 
 typedef struct report {
@@ -299,7 +299,7 @@ static void line_print(const char *ranks, unsigned count, const char *what)
 static int group_compare(const void *a, const void *b)
 {
     const unsigned char *x = ((const group_t *)a)->has, *y = ((const group_t *)b)->has;
-    return memcmp(y, x, RANKS_MOST); /* the group with the lowest rank is the first one */
+    return memcmp(y, x, RANKS_MAX); /* the group with the lowest rank is the first one */
 }
 
 static void report_print(report_t *report)
@@ -381,8 +381,8 @@ int main(int argc, char **argv)
                                         {"--steps", 10, 1000000, &steps}};
     example_start("stacktool", help, &argc, &argv, handlers, 1);
     example_no_arguments(argc, argv, example_options(argc, argv, options, 5));
-    if (job.ranks < 2 || job.ranks > RANKS_MOST)
-        example_misuse("it needs 2 to %d ranks", RANKS_MOST);
+    if (job.ranks < 2 || job.ranks > RANKS_MAX)
+        example_misuse("it needs 2 to %d ranks", RANKS_MAX);
     report_t *latest = report_make();
     gasnetx_Stream_t stream = stream_make(report_make(), latest);
     if (job.me)

@@ -492,7 +492,7 @@ aq_status_t aq_ibv_conduit_open(const aq_conduit_ops_t *ops, const aq_conduit_en
     aq_ibv_queues_close(&ibv->queues);
     aq_ibv_xrc_close(&shared->xrc);
     aq_ibv_device_close(&shared->device);
-    for (unsigned port = 0; port < AQ_IBV_RAIL_PORTS_MOST; port++)
+    for (unsigned port = 0; port < AQ_IBV_RAIL_PORTS_MAX; port++)
         aq_ibv_addresses_free(&shared->addresses[port]);
     free(shared);
     free(ibv);

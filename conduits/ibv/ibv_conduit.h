@@ -57,8 +57,8 @@ typedef struct aq_ibv_shared {
     aq_ibv_memory_t memory; // what is registered
     aq_ibv_keys_t keys;     // of the segments, and of other memory here
     aq_ibv_losses_t losses;
-    aq_ibv_addresses_t addresses[AQ_IBV_RAIL_PORTS_MOST]; // by port
-    aq_ibv_xrc_t xrc;                                     // of endpoint 0; ranks is 0 without XRC
+    aq_ibv_addresses_t addresses[AQ_IBV_RAIL_PORTS_MAX]; // by port
+    aq_ibv_xrc_t xrc;                                    // of endpoint 0; ranks is 0 without XRC
     aq_ibv_connector_t connector;
     bool connect_file; // GASNET_CONNECTFILE_OUT is to be written at the end
     // The windows, the newest first; changed by open_window only.

@@ -250,7 +250,7 @@ static void ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
     const uint32_t ranks = ibv->base.env->size;
     const aq_ibv_shared_t *shared = ibv->shared;
     size_t tables = ranks * sizeof *ibv->peers.by_number + aq_ibv_keys_table_bytes(&shared->keys);
-    for (unsigned port = 0; port < AQ_IBV_RAIL_PORTS_MOST && shared->addresses[port].rows; port++)
+    for (unsigned port = 0; port < AQ_IBV_RAIL_PORTS_MAX && shared->addresses[port].rows; port++)
         tables += aq_ibv_addresses_bytes(&shared->addresses[port], ranks);
     // A window keeps nothing for ranks that it never contacted, and its connections cost as much.
     if (!conduit->endpoint) {

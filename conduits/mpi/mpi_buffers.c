@@ -105,7 +105,7 @@ aq_status_t mpi_buffers_open(mpi_conduit_t *mpi)
 {
     const uint64_t requests = (uint64_t)mpi->far * mpi->limits.each;
     uint32_t count[MPI_CLASSES];
-    count[MPI_REQUESTS] = requests < MPI_RECEIVES_MOST ? (uint32_t)requests : MPI_RECEIVES_MOST;
+    count[MPI_REQUESTS] = requests < MPI_RECEIVES_MAX ? (uint32_t)requests : MPI_RECEIVES_MAX;
     count[MPI_REPLIES] = requests < mpi->limits.total ? (uint32_t)requests : mpi->limits.total;
     for (unsigned c = 0; c < MPI_CLASSES; c++) {
         if (!open_sends(mpi, &mpi->small[c], MPI_SMALL_SLOTS, MPI_SMALL_BYTES) ||
@@ -124,7 +124,7 @@ aq_status_t mpi_window_buffers_open(mpi_conduit_t *window)
         if (!open_sends(window, &window->small[c], MPI_WINDOW_SMALL_SLOTS, MPI_SMALL_BYTES) ||
             !open_sends(window, &window->large[c], MPI_WINDOW_LARGE_SLOTS, MPI_MESSAGE_BYTES))
             return AQ_ERR_RESOURCE;
-        aq_status_t status = receives_reserve(&window->in[c], MPI_WINDOW_RECEIVES_MOST);
+        aq_status_t status = receives_reserve(&window->in[c], MPI_WINDOW_RECEIVES_MAX);
         if (status == AQ_OK)
             status = receives_add(window, c, MPI_SPARES);
         if (status != AQ_OK)

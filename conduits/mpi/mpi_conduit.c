@@ -88,7 +88,7 @@ static aq_status_t check_start(const mpi_conduit_t *mpi)
 static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
-    const unsigned peers = env->size - 1, share = MPI_RECEIVES_MOST / peers;
+    const unsigned peers = env->size - 1, share = MPI_RECEIVES_MAX / peers;
     unsigned each = (unsigned)aq_setting_int(aq_mpi_setting(MPI_SET_AMMPI_CREDITS_PP));
     if (!each)
         each = 2 * (unsigned)aq_setting_int(aq_mpi_setting(MPI_SET_NETWORKDEPTH));
@@ -99,7 +99,7 @@ static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
     const uint64_t all = (uint64_t)peers * each;
     mpi->limits = aq_credit_fit(
         (aq_credit_limits_t){.each = each,
-                             .total = all < MPI_RECEIVES_MOST ? (unsigned)all : MPI_RECEIVES_MOST,
+                             .total = all < MPI_RECEIVES_MAX ? (unsigned)all : MPI_RECEIVES_MAX,
                              .slack = slack},
         peers);
     aq_status_t status = env->boot->ops->broadcast(env->boot, &mpi->limits, sizeof mpi->limits, 0);

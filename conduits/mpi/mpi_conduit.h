@@ -12,7 +12,7 @@
 //   send buffers, so that requests never block a reply.
 // - For each credit of a far peer (conduits/common/credit.h) a receive is posted, and one for each
 //   outstanding request of this process: MPI has a buffer for every message, and its memory for
-//   unexpected messages does not grow. Only with more than MPI_RECEIVES_MOST peers may one message
+//   unexpected messages does not grow. Only with more than MPI_RECEIVES_MAX peers may one message
 //   of each peer find no posted receive.
 // - MPI matches the oldest receive first, so only the oldest is tested. MPI_SPARES more receives
 //   are posted than needed, and at most that many are with their handlers: so a receive is posted
@@ -51,7 +51,7 @@ enum {
     MPI_SMALL_BYTES = 256,     // messages up to this size use a small send buffer
     MPI_SMALL_SLOTS = 64,      // for each class
     MPI_LARGE_SLOTS = 8,       // for each class
-    MPI_RECEIVES_MOST = 256,   // most receives posted for each class
+    MPI_RECEIVES_MAX = 256,    // most receives posted for each class
     MPI_ACCESSES = 128,        // most outstanding puts and gets
     MPI_SPARES = 4,            // most handlers of a class that run at the same time
     MPI_NAPS = 20,             // a sleep that arrivals do not end is so many times shorter,
@@ -59,8 +59,8 @@ enum {
     MPI_PASSES = 8, // polls by a busy sender for each poll of MPI, if there are mailboxes
 
     // Of a window, whose buffers are made when it gets links.
-    MPI_WINDOW_EACH = 8,           // most credits for each link
-    MPI_WINDOW_RECEIVES_MOST = 64, // most receives posted for each class, without the spares
+    MPI_WINDOW_EACH = 8,          // most credits for each link
+    MPI_WINDOW_RECEIVES_MAX = 64, // most receives posted for each class, without the spares
     MPI_WINDOW_SMALL_SLOTS = 16,
     MPI_WINDOW_LARGE_SLOTS = 2,
     MPI_WINDOW_PLACES = 64, // of the table of links

@@ -13,7 +13,7 @@
 #include "mpi_conduit.h"
 #include "mpi_profile.h"
 
-#define PIECE_MOST ((size_t)1 << 30) // bytes of one call, which MPI counts in an int
+#define PIECE_MAX ((size_t)1 << 30) // bytes of one call, which MPI counts in an int
 
 // ---- whether one-sided calls are fast enough ----
 
@@ -186,7 +186,7 @@ aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, aq_rma_t *rma)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
     const mpi_link_t *link = pointer;
-    const size_t piece = aq_min(rma->nbytes, PIECE_MOST);
+    const size_t piece = aq_min(rma->nbytes, PIECE_MAX);
     size_t at;
     aq_status_t status = access_begin(mpi, link, rma->remote, rma->nbytes, &at);
     if (status != AQ_OK)

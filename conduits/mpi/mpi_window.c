@@ -10,7 +10,7 @@
 // MPI_WINDOW_COMMS windows have a communicator each.
 //
 // A window makes its buffers with its first link, and posts receives for each further link until
-// MPI_WINDOW_RECEIVES_MOST are posted. With more links MPI may have to store messages: at most
+// MPI_WINDOW_RECEIVES_MAX are posted. With more links MPI may have to store messages: at most
 // MPI_WINDOW_EACH of each class for each link.
 #include "mpi_conduit.h"
 

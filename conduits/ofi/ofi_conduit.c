@@ -133,8 +133,8 @@ static aq_status_t provider_open(ofi_conduit_t *ofi)
     }
     status = aq_boot_agree(boot, status, why);
     if (status == AQ_OK)
-        status = ofi_fabric_open(&ofi->fabric, info, peers + 4 * OFI_REQUESTS_MOST,
-                                 OFI_PACKET_BYTES, (ofi->wait = wait_choose(boot)) == OFI_WAIT_FD);
+        status = ofi_fabric_open(&ofi->fabric, info, peers + 4 * OFI_REQUESTS_MAX, OFI_PACKET_BYTES,
+                                 (ofi->wait = wait_choose(boot)) == OFI_WAIT_FD);
     return status;
 }
 

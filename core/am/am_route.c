@@ -9,7 +9,7 @@
 #include "../ground/fatal.h"
 #include "../endpoint/identity.h"
 
-enum { LOGGED_MOST = 4 }; // messages that were dropped, of which each is logged
+enum { LOGGED_MAX = 4 }; // messages that were dropped, of which each is logged
 
 _Static_assert(GASNET_MAXEPS <= 1 << AQ_ROUTE_ENDPOINT_BITS, "an index fits into a route");
 _Static_assert((GASNET_MAXEPS & (GASNET_MAXEPS - 1)) == 0, "bits tell an index that is too large");
@@ -39,11 +39,11 @@ static void log_dropped(const aq_arrival_t *inner, aq_route_t route, const char 
 {
     static atomic_uint dropped;
     const unsigned before = atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
-    if (before < LOGGED_MOST)
+    if (before < LOGGED_MAX)
         aq_log_error("a message from endpoint %u of rank %u to handler %u of endpoint %u is "
                      "dropped: %s%s",
                      route.from, inner->source, inner->handler, route.to, why,
-                     before + 1 < LOGGED_MOST ? "" : " (further ones are not logged)");
+                     before + 1 < LOGGED_MAX ? "" : " (further ones are not logged)");
 }
 
 // A peer may name an endpoint that this process has not created yet, never creates, or has

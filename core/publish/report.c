@@ -42,7 +42,7 @@ static void pending_describe(uint64_t pending, char *text, size_t room)
     size_t used = 0;
     text[0] = '\0';
     for (unsigned i = 0; i < AQ_PENDING_KINDS && used < room; i++) {
-        const unsigned count = pending >> AQ_PENDING_BITS * i & AQ_PENDING_MOST;
+        const unsigned count = pending >> AQ_PENDING_BITS * i & AQ_PENDING_MAX;
         if (count)
             used += (size_t)snprintf(text + used, room - used, "%s%s: %u", used ? ", " : "",
                                      names[i], count);

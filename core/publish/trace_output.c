@@ -15,7 +15,7 @@
 #include "../record/trace_ring.h"
 #include "trace_syncs.h"
 
-enum { TRACE_VERSION = 2, NS_PER_US = 1000, TEXT_MOST = 1024 };
+enum { TRACE_VERSION = 2, NS_PER_US = 1000, TEXT_MAX = 1024 };
 
 static int file = -1;
 static const char *setting_of_file, *name_of_file;
@@ -257,17 +257,17 @@ static void user_write(output_t *out, const aq_trace_record_t *record, const cha
 
 // The text behind an AQ_TRACED_USER at a position.
 static size_t text_gather(const aq_trace_ring_t *ring, uint64_t position, uint64_t end,
-                          char text[TEXT_MOST])
+                          char text[TEXT_MAX])
 {
     const uint64_t length = aq_trace_ring_record(ring, position)->bytes;
     size_t used = 0;
-    while (++position < end && used < length && used < TEXT_MOST) {
+    while (++position < end && used < length && used < TEXT_MAX) {
         const aq_trace_record_t *record = aq_trace_ring_record(ring, position);
         size_t part = sizeof record->text;
         if (record->kind != AQ_TRACED_TEXT)
             break;
         part = part < length - used ? part : length - used;
-        part = part < TEXT_MOST - used ? part : TEXT_MOST - used;
+        part = part < TEXT_MAX - used ? part : TEXT_MAX - used;
         memcpy(text + used, record->text, part);
         used += part;
     }
@@ -277,7 +277,7 @@ static size_t text_gather(const aq_trace_ring_t *ring, uint64_t position, uint64
 static void user_record_write(output_t *out, const aq_trace_ring_t *ring, uint64_t position,
                               uint64_t end)
 {
-    char text[TEXT_MOST] = "";
+    char text[TEXT_MAX] = "";
     const size_t length = text_gather(ring, position, end, text);
     user_write(out, aq_trace_ring_record(ring, position), text, length);
 }

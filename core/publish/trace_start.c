@@ -23,20 +23,20 @@ typedef struct choice {
     bool masked;       // by letters, which the client may change
 } choice_t;
 
-enum { NAME_MOST = 4096 };
+enum { NAME_MAX = 4096 };
 
 static void tell_long(size_t length)
 {
     if (aq_job.rank == 0)
         aq_log_warn("GASNET_TRACE: the name of its file has %zu bytes, and at most %d are allowed; "
                     "name a file with a shorter path; the job goes on without it",
-                    length, NAME_MOST - 1);
+                    length, NAME_MAX - 1);
 }
 
 // GASNET_TRACE=file[:what]. A colon that a folder follows is a part of the name.
 static void read_trace(const char *text, choice_t *choice)
 {
-    static char name[NAME_MOST];
+    static char name[NAME_MAX];
     const char *colon = strrchr(text, ':');
     const char *what = colon && !strchr(colon, '/') ? colon + 1 : "all";
     const size_t length = what == colon + 1 && colon ? (size_t)(colon - text) : strlen(text);

@@ -28,12 +28,12 @@ static void trace_text(const char *text, size_t length)
 // "file\0text", see trace_output.c.
 static void trace_note(const char *file, unsigned line, const char *text, size_t length)
 {
-    enum { SOURCE_MOST = 100, NOTE_MOST = 1024 };
-    char note[NOTE_MOST];
-    const size_t source = strnlen(file, SOURCE_MOST - 1);
+    enum { SOURCE_MAX = 100, NOTE_MAX = 1024 };
+    char note[NOTE_MAX];
+    const size_t source = strnlen(file, SOURCE_MAX - 1);
     const uint64_t now = aq_trace_now();
-    if (length > sizeof note - SOURCE_MOST)
-        length = sizeof note - SOURCE_MOST;
+    if (length > sizeof note - SOURCE_MAX)
+        length = sizeof note - SOURCE_MAX;
     memcpy(note, file, source);
     note[source] = '\0';
     memcpy(note + source + 1, text, length);

@@ -12,7 +12,7 @@
 #include "../../other/base/settings/settings_lists.h"
 #include "../state/job.h"
 
-enum { NAME_MOST = 4096, QUOTED_MOST = 1024 };
+enum { NAME_MAX = 4096, QUOTED_MAX = 1024 };
 
 // ---- names ----
 
@@ -35,13 +35,13 @@ static int own_stream(const char *name)
 }
 
 // Returns false if the path is too long.
-static bool path_make(const char *name, char path[NAME_MOST])
+static bool path_make(const char *name, char path[NAME_MAX])
 {
     size_t used = 0;
-    for (; *name && used < NAME_MOST; name++)
-        used += (size_t)(*name == '%' ? snprintf(path + used, NAME_MOST - used, "%u", aq_job.rank)
-                                      : snprintf(path + used, NAME_MOST - used, "%c", *name));
-    return used < NAME_MOST;
+    for (; *name && used < NAME_MAX; name++)
+        used += (size_t)(*name == '%' ? snprintf(path + used, NAME_MAX - used, "%u", aq_job.rank)
+                                      : snprintf(path + used, NAME_MAX - used, "%c", *name));
+    return used < NAME_MAX;
 }
 
 // ---- opening ----
@@ -67,7 +67,7 @@ static int path_open(const char *path, bool make)
 // As path_open. *titled: whether the file needs a title.
 static int name_open(const char *name, bool make, bool *titled)
 {
-    char path[NAME_MOST];
+    char path[NAME_MAX];
     const int stream = own_stream(name);
     *titled = stream >= 0;
     if (stream >= 0)
@@ -124,7 +124,7 @@ void aq_lines_add(aq_lines_t *lines, const char *fmt, ...)
 void aq_lines_quote(aq_lines_t *lines, const char *text, size_t length)
 {
     aq_lines_add(lines, "\"");
-    for (size_t i = 0; i < length && i < QUOTED_MOST; i++) {
+    for (size_t i = 0; i < length && i < QUOTED_MAX; i++) {
         const unsigned char c = (unsigned char)text[i];
         if (c == '"' || c == '\\')
             aq_lines_add(lines, "\\%c", c);
@@ -190,7 +190,7 @@ static void lines_write(aq_lines_t *lines, bool last)
 void aq_lines_end(aq_lines_t *lines)
 {
     aq_lines_add(lines, "\n");
-    if (lines->length + 2 * AQ_LINE_MOST > sizeof lines->text)
+    if (lines->length + 2 * AQ_LONGEST_LINE_MAX > sizeof lines->text)
         lines_write(lines, false);
 }
 

@@ -28,7 +28,7 @@ int aq_observe_file_write(int file, const char *text, size_t length);
 bool aq_observe_file_is_mine(const char *name, const char *ranks);
 
 // Text that is written in whole lines, so that other ranks may add theirs.
-enum { AQ_LINES_BYTES = 64 << 10, AQ_LINE_MOST = 4096 };
+enum { AQ_LINES_BYTES = 64 << 10, AQ_LONGEST_LINE_MAX = 4096 };
 typedef struct aq_lines {
     int file;
     int error;  // errno of the first write that has failed; later ones do nothing
@@ -37,7 +37,7 @@ typedef struct aq_lines {
     char text[AQ_LINES_BYTES];
 } aq_lines_t;
 
-// Adds text to the current line, AQ_LINE_MOST bytes at most for a whole line.
+// Adds text to the current line, AQ_LONGEST_LINE_MAX bytes at most for a whole line.
 void aq_lines_add(aq_lines_t *lines, const char *fmt, ...) AQ_PRINTF(2, 3);
 // Adds text between quotation marks, as JSON has it, and 1,024 bytes at most.
 void aq_lines_quote(aq_lines_t *lines, const char *text, size_t length);

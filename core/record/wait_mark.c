@@ -57,7 +57,7 @@ static uint64_t pending_of(const struct gex_event_part *part)
     uint64_t all = 0;
     for (unsigned i = AQ_PART_GET; i < AQ_PART_COUNT; i++) {
         const unsigned pending = atomic_load_explicit(&part[i].pending, memory_order_relaxed);
-        all |= (uint64_t)aq_min(pending, (unsigned)AQ_PENDING_MOST)
+        all |= (uint64_t)aq_min(pending, (unsigned)AQ_PENDING_MAX)
                << AQ_PENDING_BITS * (i - AQ_PART_GET);
     }
     return all;

@@ -254,7 +254,7 @@ extern const aq_coll_way_t aq_coll_by_tree, aq_coll_by_blocks, aq_coll_by_rounds
     aq_coll_by_combining, aq_coll_by_doubling, aq_coll_by_shares;
 
 // Ranks of the largest group that exchanges in a round of aq_coll_by_doubling.
-#define AQ_COLL_RADIX_MOST 5
+#define AQ_COLL_RADIX_MAX 5
 // Whether aq_coll_by_doubling takes so many ranks.
 bool aq_coll_doubles(uint32_t size);
 // Chooses the way of a call. All ranks choose alike, because the choice depends only on the team

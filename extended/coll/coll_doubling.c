@@ -23,9 +23,9 @@
 static uint32_t radix_of(uint32_t left)
 {
     uint32_t radix = 2;
-    while (radix <= AQ_COLL_RADIX_MOST && left % radix)
+    while (radix <= AQ_COLL_RADIX_MAX && left % radix)
         radix++;
-    return radix <= AQ_COLL_RADIX_MOST ? radix : 0;
+    return radix <= AQ_COLL_RADIX_MAX ? radix : 0;
 }
 
 bool aq_coll_doubles(uint32_t size)

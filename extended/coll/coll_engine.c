@@ -24,7 +24,7 @@
 enum {
     STRETCH_BYTES = 1 << 20,
     SPARES = 4,
-    SPARE_MOST = 4 << 20, // larger records are freed
+    SPARE_MAX = 4 << 20, // larger records are freed
 };
 
 _Static_assert(AQ_TRACED_EXSCAN - AQ_TRACED_BROADCAST == (int)AQ_COLL_SCAN_EXCLUSIVE,
@@ -71,7 +71,7 @@ static void give_back(aq_coll_op_t *op)
 {
     free(op->own);
     op->own = NULL;
-    if (op->block <= SPARE_MOST) {
+    if (op->block <= SPARE_MAX) {
         aq_coll_op_t **place = place_of_spare(), *old = *place;
         *place = op;
         op = old;

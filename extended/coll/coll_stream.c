@@ -7,9 +7,9 @@
 #include "../../other/base/minmax.h"
 
 enum {
-    EACH_LEAST = 512,   // bytes for each rank in a chunk
-    COMBINERS_MOST = 4, // ranks that all combine everything
-    CROWD_MOST = 512,   // ranks times chunks
+    EACH_MIN = 512,    // bytes for each rank in a chunk
+    COMBINERS_MAX = 4, // ranks that all combine everything
+    CROWD_MAX = 512,   // ranks times chunks
 };
 
 static uint32_t team_size(const aq_coll_op_t *op)
@@ -45,7 +45,7 @@ static uint32_t crowd_chunks(const aq_coll_op_t *op)
         return AQ_BOARD_POSTS;
     case AQ_COLL_TO_ONE:
     case AQ_COLL_GATHER:
-        return CROWD_MOST / team_size(op);
+        return CROWD_MAX / team_size(op);
     default:
         return 2 * AQ_BOARD_POSTS;
     }
@@ -53,8 +53,7 @@ static uint32_t crowd_chunks(const aq_coll_op_t *op)
 
 bool aq_stream_is_worth(const aq_coll_op_t *op)
 {
-    if (op->chunk < EACH_LEAST ||
-        (op->call.kind == AQ_COLL_TO_ALL && team_size(op) > COMBINERS_MOST))
+    if (op->chunk < EACH_MIN || (op->call.kind == AQ_COLL_TO_ALL && team_size(op) > COMBINERS_MAX))
         return false;
     return op->coll->board->looks > 1 || op->chunks <= crowd_chunks(op);
 }

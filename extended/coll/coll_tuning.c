@@ -17,13 +17,13 @@
 #include "../../other/base/system/text_file.h"
 #include "../rma/layer_table.h"
 
-enum { LINE_MOST = 200, WORDS = 4, QUOTED = 48, FILE_MOST = 1 << 20 };
+enum { LINE_MAX = 200, WORDS = 4, QUOTED = 48, FILE_MAX = 1 << 20 };
 
 typedef struct reader {
     const char *text; // what is left
     size_t length;
     unsigned line;
-    char copy[LINE_MOST + 1]; // of the line, without the comment
+    char copy[LINE_MAX + 1]; // of the line, without the comment
     char *word[WORDS];
     unsigned words; // WORDS: that many or more
     const char *conduit;
@@ -75,8 +75,8 @@ static bool take_line(reader_t *reader)
     reader->line++;
     if (!is_text(reader->text, length))
         return refuse(reader, "has bytes that are no text");
-    if (length > LINE_MOST)
-        return refuse(reader, "has more than %d characters", LINE_MOST);
+    if (length > LINE_MAX)
+        return refuse(reader, "has more than %d characters", LINE_MAX);
     memcpy(reader->copy, reader->text, length);
     reader->copy[length] = '\0';
     reader->text += length + (end != NULL);
@@ -207,7 +207,7 @@ static bool limits_are_legal(const void *bytes)
 static bool load_limits(const char *path, char *why, size_t room)
 {
     size_t length;
-    char *text = aq_text_file_read(path, FILE_MOST, &length);
+    char *text = aq_text_file_read(path, FILE_MAX, &length);
     if (!text) {
         snprintf(why, room, "it cannot be read: %s", strerror(errno));
         return false;

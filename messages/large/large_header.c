@@ -49,13 +49,13 @@ static size_t header_bytes(const gasnetx_params_t *params)
     return sizeof(wire_t) + types_bytes(params) + params->bytes;
 }
 
-enum { HEADER_MOST = sizeof(wire_t) + GASNETX_TYPES_MAX + GASNETX_PARAMS_MAX };
-_Static_assert(HEADER_MOST <= 512, "each conduit has Mediums of 512 bytes");
+enum { HEADER_MAX = sizeof(wire_t) + GASNETX_TYPES_MAX + GASNETX_PARAMS_MAX };
+_Static_assert(HEADER_MAX <= 512, "each conduit has Mediums of 512 bytes");
 
 // Whatever the parameters are, so that the data can go on with other ones.
 static size_t data_most(void)
 {
-    return aq_job.max_medium - HEADER_MOST;
+    return aq_job.max_medium - HEADER_MAX;
 }
 
 bool aq_large_is_eager(uint32_t jobrank, size_t nbytes)

@@ -19,14 +19,14 @@
 enum {
     AQ_KVS_KEY_BYTES = 64, // of a key and of a value, with the final zero
     AQ_KVS_VALUE_BYTES = 1024,
-    AQ_KVS_PART_MOST = (AQ_KVS_VALUE_BYTES - 4) / 4 * 3, // bytes of data that fit into a value
+    AQ_KVS_PART_MAX = (AQ_KVS_VALUE_BYTES - 4) / 4 * 3, // bytes of data that fit into a value
     AQ_KVS_ERRORS = 10000, // errors of the steps, and of the caller of aq_kvs_use, begin here
 };
 
 // What the PMI offers. The calls block, one thread at a time, and return 0 or an error.
 typedef struct aq_kvs {
     int rank, size;
-    int part; // bytes of data for one value, at most AQ_KVS_PART_MOST
+    int part; // bytes of data for one value, at most AQ_KVS_PART_MAX
     int (*put)(const char *key, const char *value);
     int (*fence)(void);
     // value has room for AQ_KVS_VALUE_BYTES and one byte more.

@@ -263,12 +263,12 @@ static int mpi_test(aq_mpilib_request_t *request, bool *done, int *bytes, uint32
     return MPI_Get_count(&status, MPI_BYTE, bytes);
 }
 
-enum { ANY_MOST = 4 };
+enum { ANY_MAX = 4 };
 
 static int mpi_test_any(aq_mpilib_request_t *requests, int count, int *which, int *bytes,
                         uint32_t *from)
 {
-    MPI_Request handles[ANY_MOST];
+    MPI_Request handles[ANY_MAX];
     MPI_Status status;
     int flag = 0, index = MPI_UNDEFINED;
     for (int i = 0; i < count; i++)

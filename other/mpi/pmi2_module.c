@@ -63,7 +63,7 @@ static int store_get(int rank, const char *key, char *value)
 }
 
 static aq_kvs_t store = {
-    .part = AQ_KVS_PART_MOST,
+    .part = AQ_KVS_PART_MAX,
     .put = store_put,
     .fence = PMI2_KVS_Fence,
     .get = store_get,

@@ -29,10 +29,10 @@ dnl reports success.
 AC_DEFUN([AQ_CHECK_CAS], [
 AC_MSG_CHECKING([whether $CC compiles compare-and-swap of 32 bits])
 AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
-#define AT_LEAST(major, minor) \
+#define AT_MIN(major, minor) \
     (__GNUC__ > (major) || (__GNUC__ == (major) && __GNUC_MINOR__ >= (minor)))
-#if defined __riscv && __riscv_xlen == 64 && !defined __clang__ && !AT_LEAST(13, 3) && \
-    !(__GNUC__ == 12 && AT_LEAST(12, 4)) && !(__GNUC__ == 11 && AT_LEAST(11, 5))
+#if defined __riscv && __riscv_xlen == 64 && !defined __clang__ && !AT_MIN(13, 3) && \
+    !(__GNUC__ == 12 && AT_MIN(12, 4)) && !(__GNUC__ == 11 && AT_MIN(11, 5))
 #error "bug 114130"
 #endif
 int checked;

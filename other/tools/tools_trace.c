@@ -7,7 +7,7 @@
 
 #include "gasnet_tools.h"
 
-enum { TEXT_MOST = 900 };
+enum { TEXT_MAX = 900 };
 
 static const aq_trace_aids_t *aids;
 int aq_api_trace_on;
@@ -19,14 +19,14 @@ void aq_trace_aids_use(const aq_trace_aids_t *of_library)
 
 void aq_api_trace_note(int where, const char *file, int line, const char *format, ...)
 {
-    char text[TEXT_MOST];
+    char text[TEXT_MAX];
     va_list args;
     va_start(args, format);
     const int length = vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (aids && length >= 0)
         aids->note((unsigned)where, file, (unsigned)line, text,
-                   length < TEXT_MOST ? (size_t)length : TEXT_MOST - 1);
+                   length < TEXT_MAX ? (size_t)length : TEXT_MAX - 1);
 }
 
 const char *aq_api_trace_getmask(int stats)

@@ -35,7 +35,7 @@
 static bool read_intro(aq_bytes_t *bytes, aq_intro_t *intro)
 {
     aq_frame_t frame;
-    return aq_link_read_first(STDIN_FILENO, AQ_FIRST_MOST, CALL_MS, bytes, &frame) &&
+    return aq_link_read_first(STDIN_FILENO, AQ_FIRST_MAX, CALL_MS, bytes, &frame) &&
            frame.type == AQ_MSG_INTRO && aq_read_intro(frame.payload, intro);
 }
 
@@ -62,7 +62,7 @@ aq_status_t aq_helper_authenticate(aq_helper_t *helper, const aq_intro_t *intro)
     aq_auth_random(auth.caller, sizeof auth.caller);
     memcpy(hello.nonce, auth.caller, sizeof hello.nonce);
     aq_write_hello(&helper->parent.out, &hello);
-    if (!next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MOST, &frame) ||
+    if (!next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MAX, &frame) ||
         !aq_read_challenge(frame.payload, &challenge))
         return AQ_AGAIN;
     memcpy(auth.listener, challenge.nonce, sizeof auth.listener);
@@ -119,7 +119,7 @@ static bool receive_job(aq_helper_t *helper, const aq_intro_t *intro)
 {
     aq_frame_t frame;
     if (aq_helper_authenticate(helper, intro) == AQ_OK &&
-        next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) &&
+        next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MAX, &frame) &&
         aq_helper_take_job(helper, &frame))
         return true;
     aq_log_error("the process at %s, port %u, refused it; the launcher's message says why",
@@ -386,7 +386,7 @@ static void serve_parent(aq_node_t *node, void *item, short events)
         helper->gone = true;
     if (error == EBADMSG)
         report_forged(helper, error);
-    while ((framing = aq_link_next(&helper->parent, AQ_FRAME_MOST, &frame)) == AQ_FRAME_WHOLE)
+    while ((framing = aq_link_next(&helper->parent, AQ_FRAME_MAX, &frame)) == AQ_FRAME_WHOLE)
         if (!handle_frame(helper, &frame))
             helper->gone = true;
     if (framing == AQ_FRAME_BAD)
@@ -443,7 +443,7 @@ static void send_held(aq_helper_t *helper)
     aq_bytes_t *held = &helper->held;
     aq_frame_t frame;
     size_t at = 0;
-    while (aq_frame_read(held->data + at, held->used - at, AQ_FRAME_MOST, &frame) ==
+    while (aq_frame_read(held->data + at, held->used - at, AQ_FRAME_MAX, &frame) ==
                AQ_FRAME_WHOLE &&
            (frame.type != AQ_MSG_OUTPUT || helper->credit > 0)) {
         aq_frame_copy(&helper->parent.out, &frame);
@@ -713,7 +713,7 @@ int aq_helper_serve(const aq_link_t *parent, const uint8_t key[AQ_KEY_BYTES], in
     helper.lifeline = lifeline;
     helper.node.self = AQ_NODE_ANY;
     memcpy(helper.node.key, key, AQ_KEY_BYTES);
-    if (!leave_guard() || !next_frame(&helper.parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) ||
+    if (!leave_guard() || !next_frame(&helper.parent, AQ_MSG_JOB, AQ_FRAME_MAX, &frame) ||
         !aq_helper_take_job(&helper, &frame))
         return EXIT_FAILED;
     (void)aq_helper_run(&helper);
@@ -746,7 +746,7 @@ static void report_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
         return;
     aq_link_open(&helper->parent, fd);
     aq_write_hello(&helper->parent.out, &hello);
-    (void)next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MOST, &none);
+    (void)next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MAX, &none);
     aq_link_close(&helper->parent);
 }
 
@@ -758,7 +758,7 @@ static bool await_job(aq_helper_t *helper)
     aq_framing_t framing;
     if (aq_link_flush(link) != 0)
         return false;
-    while ((framing = aq_link_next(link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_PART)
+    while ((framing = aq_link_next(link, AQ_FRAME_MAX, &frame)) == AQ_FRAME_PART)
         if (!aq_await(link->fd, POLLIN, -1) || aq_link_receive(link) != 0)
             return false;
     return framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB &&

@@ -231,7 +231,7 @@ bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame)
     aq_look_reader_t *reader = is_here ? aq_readers_find(&helper->readers, told.tag) : NULL;
     if (reader != NULL)
         aq_reader_tell(reader, told.type, told.data, told.length);
-    else if (child != NULL && aq_link_waiting(&child->link) <= AQ_LOOK_WAITING_MOST)
+    else if (child != NULL && aq_link_waiting(&child->link) <= AQ_LOOK_WAITING_MAX)
         aq_frame_copy(&child->link.out, frame);
     return true;
 }

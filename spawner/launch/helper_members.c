@@ -72,7 +72,7 @@ static void serve_member(aq_node_t *node, void *item, short events)
     aq_framing_t framing = AQ_FRAME_PART;
     int error = events & ~POLLOUT ? aq_link_receive(&member->link) : 0;
     while (member->link.fd >= 0 &&
-           (framing = aq_link_next(&member->link, AQ_FIRST_MOST, &frame)) == AQ_FRAME_WHOLE)
+           (framing = aq_link_next(&member->link, AQ_FIRST_MAX, &frame)) == AQ_FRAME_WHOLE)
         if (!handle_frame(helper, member, &frame)) {
             framing = AQ_FRAME_BAD;
             break;
@@ -99,7 +99,7 @@ void aq_helper_watch_members(aq_helper_t *helper)
         return;
     if (members->listener >= 0 && aq_members_have_room(members))
         aq_node_watch(&helper->node, members->listener, POLLIN, serve_door, members);
-    for (uint32_t i = 0; i < AQ_MEMBERS_MOST; i++) {
+    for (uint32_t i = 0; i < AQ_MEMBERS_MAX; i++) {
         aq_member_t *member = &members->list[i];
         int wanted = POLLIN | (aq_link_waiting(&member->link) > 0 ? POLLOUT : 0);
         if (member->link.fd >= 0)

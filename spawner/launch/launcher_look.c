@@ -61,8 +61,8 @@ static void far_tell(aq_launcher_t *launcher, const aq_look_far_t *far, unsigned
                      aq_view_t what)
 {
     aq_child_t *child = aq_node_child_of(&launcher->node, far->host);
-    if (child != NULL && what.left <= AQ_TOLD_MOST &&
-        aq_link_waiting(&child->link) <= AQ_LOOK_WAITING_MOST)
+    if (child != NULL && what.left <= AQ_TOLD_MAX &&
+        aq_link_waiting(&child->link) <= AQ_LOOK_WAITING_MAX)
         aq_write_told(&child->link.out,
                       &(aq_look_told_t){far->host, far->tag, type, what.at, what.left});
 }

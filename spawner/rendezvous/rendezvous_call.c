@@ -15,8 +15,8 @@
 #include "rendezvous.h"
 #include "../tree/workers.h"
 
-#define KEY_LEAST 16u
-#define KEY_MOST 4096u
+#define KEY_MIN 16u
+#define KEY_MAX 4096u
 #define MAKE_KEY "make one with: (umask 077; head -c 24 /dev/urandom | base64 >FILE)"
 
 // ---- the key ----
@@ -68,16 +68,15 @@ static size_t key_length(const uint8_t *text, size_t length)
 // Reads the key from the descriptor and closes it. name: of the variable.
 static aq_status_t read_key(const char *name, int fd, uint8_t key[AQ_KEY_BYTES])
 {
-    uint8_t text[KEY_MOST + 1];
+    uint8_t text[KEY_MAX + 1];
     ssize_t n = read_all(fd, text, sizeof text);
     size_t length = n > 0 ? key_length(text, (size_t)n) : 0;
     aq_status_t status = AQ_ERR_CONFIG;
     if (n < 0)
         aq_log_error("%s: the key cannot be read: %s", name, strerror(errno));
-    else if (length < KEY_LEAST || (size_t)n > KEY_MOST)
+    else if (length < KEY_MIN || (size_t)n > KEY_MAX)
         aq_log_error("%s: the key has %s than %u bytes; " MAKE_KEY, name,
-                     length < KEY_LEAST ? "less" : "more",
-                     length < KEY_LEAST ? KEY_LEAST : KEY_MOST);
+                     length < KEY_MIN ? "less" : "more", length < KEY_MIN ? KEY_MIN : KEY_MAX);
     else
         status = AQ_OK;
     if (status == AQ_OK)

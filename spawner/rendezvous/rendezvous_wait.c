@@ -104,7 +104,7 @@ static void serve_leader(aq_node_t *node, void *item, short events)
     (void)events;
     int error = aq_link_receive(&wait->leader);
     while (ok && !wait->over &&
-           (framing = aq_link_next(&wait->leader, AQ_FIRST_MOST, &frame)) == AQ_FRAME_WHOLE)
+           (framing = aq_link_next(&wait->leader, AQ_FIRST_MAX, &frame)) == AQ_FRAME_WHOLE)
         ok = take_leader_frame(wait, &frame);
     if (!wait->over && (!ok || error != 0 || framing == AQ_FRAME_BAD))
         lose_leader(wait);
@@ -204,7 +204,7 @@ static void serve_master(aq_node_t *node, void *item, short events)
     (void)node;
     int error = events & ~POLLOUT ? aq_link_receive(link) : 0;
     while (ok && !wait->over &&
-           (framing = aq_link_next(link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_WHOLE)
+           (framing = aq_link_next(link, AQ_FRAME_MAX, &frame)) == AQ_FRAME_WHOLE)
         ok = handle_frame(wait, &frame);
     if (!wait->over && (!ok || error != 0 || framing == AQ_FRAME_BAD))
         lose_master(wait);

@@ -127,7 +127,7 @@ void aq_reader_tell(aq_look_reader_t *reader, unsigned type, const uint8_t *data
     const size_t begin = aq_frame_begin(out, type);
     aq_put_raw(out, data, length);
     aq_frame_end(out, begin);
-    if (aq_link_waiting(&reader->link) > AQ_LOOK_WAITING_MOST)
+    if (aq_link_waiting(&reader->link) > AQ_LOOK_WAITING_MAX)
         reader_close(reader);
     else if (aq_link_flush(&reader->link) != 0)
         reader_close(reader);

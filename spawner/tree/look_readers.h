@@ -13,7 +13,7 @@
 #include "../../other/observe/format/look_format.h"
 #include "node.h"
 
-enum { AQ_LOOK_READERS = 8, AQ_LOOK_WAITING_MOST = 64 << 20 };
+enum { AQ_LOOK_READERS = 8, AQ_LOOK_WAITING_MAX = 64 << 20 };
 
 typedef struct aq_look_readers aq_look_readers_t;
 

@@ -55,7 +55,7 @@ static int listen_at_door(const char *name)
     socklen_t length = door_address(name, &at);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind(fd, (const struct sockaddr *)&at, length) == 0 &&
-        listen(fd, AQ_MEMBERS_MOST) == 0)
+        listen(fd, AQ_MEMBERS_MAX) == 0)
         return fd;
     if (fd >= 0)
         (void)close(fd);
@@ -66,10 +66,10 @@ void aq_members_open(aq_members_t *members, char text[AQ_DOOR_TEXT])
 {
     text[0] = '\0';
     *members = (aq_members_t){.listener = -1};
-    members->list = calloc(AQ_MEMBERS_MOST, sizeof *members->list);
+    members->list = calloc(AQ_MEMBERS_MAX, sizeof *members->list);
     if (members->list == NULL)
         return;
-    for (uint32_t i = 0; i < AQ_MEMBERS_MOST; i++)
+    for (uint32_t i = 0; i < AQ_MEMBERS_MAX; i++)
         members->list[i] = (aq_member_t){.link.fd = -1, .rank = AQ_MEMBER_UNKNOWN};
     choose_door(&members->door);
     members->listener = listen_at_door(members->door.name);
@@ -88,7 +88,7 @@ void aq_members_shut(aq_members_t *members)
 void aq_members_close(aq_members_t *members)
 {
     aq_members_shut(members);
-    for (uint32_t i = 0; members->list != NULL && i < AQ_MEMBERS_MOST; i++)
+    for (uint32_t i = 0; members->list != NULL && i < AQ_MEMBERS_MAX; i++)
         aq_link_close(&members->list[i].link);
     free(members->list);
     members->list = NULL;
@@ -118,7 +118,7 @@ int aq_members_attach(const aq_door_t *door)
 
 static aq_member_t *find_place(const aq_members_t *members)
 {
-    for (uint32_t i = 0; members->list != NULL && i < AQ_MEMBERS_MOST; i++)
+    for (uint32_t i = 0; members->list != NULL && i < AQ_MEMBERS_MAX; i++)
         if (members->list[i].link.fd < 0 && members->list[i].rank == AQ_MEMBER_UNKNOWN)
             return &members->list[i];
     return NULL;
@@ -144,21 +144,21 @@ void aq_members_accept(aq_members_t *members)
 
 void aq_members_send(aq_members_t *members, const aq_bytes_t *frames)
 {
-    for (uint32_t i = 0; members->list != NULL && i < AQ_MEMBERS_MOST; i++)
+    for (uint32_t i = 0; members->list != NULL && i < AQ_MEMBERS_MAX; i++)
         if (members->list[i].link.fd >= 0)
             aq_put_raw(&members->list[i].link.out, frames->data, frames->used);
 }
 
 void aq_members_flush(aq_members_t *members)
 {
-    for (uint32_t i = 0; members->list != NULL && i < AQ_MEMBERS_MOST; i++)
+    for (uint32_t i = 0; members->list != NULL && i < AQ_MEMBERS_MAX; i++)
         if (members->list[i].link.fd >= 0)
             (void)aq_link_flush(&members->list[i].link); // the next receive reports an error
 }
 
 bool aq_members_done(const aq_members_t *members)
 {
-    for (uint32_t i = 0; members->list != NULL && i < AQ_MEMBERS_MOST; i++)
+    for (uint32_t i = 0; members->list != NULL && i < AQ_MEMBERS_MAX; i++)
         if (members->list[i].rank != AQ_MEMBER_UNKNOWN && !members->list[i].done)
             return false;
     return true;

@@ -40,7 +40,7 @@ typedef struct aq_member {
 typedef struct aq_members {
     int listener; // -1: the door is closed
     aq_door_t door;
-    aq_member_t *list; // AQ_MEMBERS_MOST
+    aq_member_t *list; // AQ_MEMBERS_MAX
     int code;          // the first exit code of a member that is not 0
 } aq_members_t;
 

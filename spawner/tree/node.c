@@ -142,7 +142,7 @@ void aq_node_report(aq_node_t *node, uint32_t low, uint32_t high, const char *wh
     aq_frame_t frame;
     aq_write_failed(&bytes, &(aq_failed_t){low, high, why});
     if (!bytes.failed &&
-        aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame) == AQ_FRAME_WHOLE)
+        aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MAX, &frame) == AQ_FRAME_WHOLE)
         node->ops->up(node, &frame);
     aq_bytes_free(&bytes);
 }
@@ -257,7 +257,7 @@ void aq_node_take_frames(aq_node_t *node, aq_child_t *child)
     aq_frame_t frame;
     aq_framing_t framing = AQ_FRAME_PART;
     while (is_linked(child) &&
-           (framing = aq_link_next(&child->link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_WHOLE)
+           (framing = aq_link_next(&child->link, AQ_FRAME_MAX, &frame)) == AQ_FRAME_WHOLE)
         if (!handle_frame(node, child, &frame)) {
             framing = AQ_FRAME_BAD;
             break;

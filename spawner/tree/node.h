@@ -35,7 +35,7 @@
 
 #define AQ_SPACE_TEXT 64
 #define AQ_DOOR_TEXT 128
-#define AQ_MEMBERS_MOST 120u // of one process; a host may have several that lead
+#define AQ_MEMBERS_MAX 120u // of one process; a host may have several that lead
 #define AQ_LISTENERS 8
 #define AQ_REFUSALS_LOGGED 4
 #define AQ_OUTPUT_CREDIT (256 * 1024) // initial credit: bytes of output that may come up a link

@@ -264,7 +264,7 @@ static void serve_caller(aq_node_t *node, void *item, short events)
         return;
     int error = aq_link_receive(&caller->link);
     while (caller->link.fd >= 0 &&
-           (framing = aq_link_next(&caller->link, AQ_FIRST_MOST, &frame)) == AQ_FRAME_WHOLE) {
+           (framing = aq_link_next(&caller->link, AQ_FIRST_MAX, &frame)) == AQ_FRAME_WHOLE) {
         if (!(caller->challenged ? admit_caller(node, caller, &frame)
                                  : challenge_caller(node, caller, &frame))) {
             framing = AQ_FRAME_BAD;

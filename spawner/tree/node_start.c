@@ -47,7 +47,7 @@ static void report_again(aq_node_t *node, const aq_child_t *child)
     aq_frame_t frame;
     aq_write_again(&bytes, &(aq_again_t){child->high, child->orphaned, child->done});
     if (!bytes.failed &&
-        aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame) == AQ_FRAME_WHOLE)
+        aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MAX, &frame) == AQ_FRAME_WHOLE)
         node->ops->up(node, &frame);
     aq_bytes_free(&bytes);
 }

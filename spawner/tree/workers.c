@@ -137,7 +137,7 @@ static aq_child_t *find_leader(const aq_node_t *node, const aq_child_t *self)
     for (uint32_t i = 0; i < node->child_count; i++) {
         aq_child_t *child = &node->children[i];
         if (child != self && child->state == AQ_CHILD_UP && child->door[0] != '\0' &&
-            child->leader == child->wish && child->members < AQ_MEMBERS_MOST &&
+            child->leader == child->wish && child->members < AQ_MEMBERS_MAX &&
             strcmp(child->machine, self->machine) == 0 && strcmp(child->space, self->space) == 0)
             return child;
     }

@@ -8,8 +8,8 @@
 #include "../../other/base/clock.h"
 #include "universe.h"
 
-#define PROGRAMS 256u                   // connected at a time; more wait in the kernel's queue
-#define WAITING_MOST ((size_t)64 << 20) // bytes for a peer that does not read; then it is given up
+#define PROGRAMS 256u                  // connected at a time; more wait in the kernel's queue
+#define WAITING_MAX ((size_t)64 << 20) // bytes for a peer that does not read; then it is given up
 
 aq_peer_t *aq_daemon_add_peer(aq_daemon_t *daemon, const aq_link_t *link, uint32_t number)
 {
@@ -90,7 +90,7 @@ void aq_daemon_serve_caller(aq_daemon_t *daemon, aq_caller_t *caller)
     int error = aq_link_receive(&caller->link);
     bool ok = true;
     while (ok && (framing = aq_link_next(&caller->link,
-                                         caller->link.seal != NULL ? AQ_FRAME_MOST : AQ_FIRST_MOST,
+                                         caller->link.seal != NULL ? AQ_FRAME_MAX : AQ_FIRST_MAX,
                                          &frame)) == AQ_FRAME_WHOLE)
         ok = take_frame(daemon, caller, &frame);
     if (!ok || error != 0 || framing == AQ_FRAME_BAD)
@@ -140,7 +140,7 @@ void aq_daemon_serve_peer(aq_daemon_t *daemon, aq_peer_t *peer)
     aq_framing_t framing = AQ_FRAME_PART;
     int error = aq_link_receive(&peer->link);
     while (peer->link.fd >= 0 &&
-           (framing = aq_link_next(&peer->link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_WHOLE)
+           (framing = aq_link_next(&peer->link, AQ_FRAME_MAX, &frame)) == AQ_FRAME_WHOLE)
         if (!aq_daemon_take_request(daemon, peer, &frame)) {
             framing = AQ_FRAME_BAD;
             break;
@@ -156,7 +156,7 @@ static void flush_peers(aq_daemon_t *daemon)
         aq_link_t *link = &daemon->peers[i].link;
         if (link->fd >= 0)
             (void)aq_link_flush(link);
-        if (aq_link_waiting(link) > WAITING_MOST)
+        if (aq_link_waiting(link) > WAITING_MAX)
             aq_link_close(link);
     }
 }

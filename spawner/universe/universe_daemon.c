@@ -26,7 +26,7 @@
 #define IDLE_MS 1000
 #define BUSY_MS 20                  // while something is due
 #define END_NS UINT64_C(5000000000) // for helpers to end their ranks
-#define CHARTER_MOST 65536u
+#define CHARTER_MAX 65536u
 #define EXIT_FAILED 1
 
 // ---- the start ----
@@ -35,7 +35,7 @@
 static bool read_charter(aq_bytes_t *bytes, aq_charter_t *charter)
 {
     aq_frame_t frame;
-    if (aq_link_read_first(STDIN_FILENO, CHARTER_MOST, CHARTER_MS, bytes, &frame) &&
+    if (aq_link_read_first(STDIN_FILENO, CHARTER_MAX, CHARTER_MS, bytes, &frame) &&
         frame.type == AQ_MSG_CHARTER && aq_read_charter(frame.payload, charter))
         return true;
     aq_log_error("this program is started by gasnet_boot on other hosts; start gasnet_boot itself");
@@ -89,7 +89,7 @@ static bool await_frame(aq_link_t *link, aq_frame_t *frame)
     aq_framing_t framing;
     if (aq_link_flush(link) != 0)
         return false;
-    while ((framing = aq_link_next(link, AQ_FRAME_MOST, frame)) == AQ_FRAME_PART)
+    while ((framing = aq_link_next(link, AQ_FRAME_MAX, frame)) == AQ_FRAME_PART)
         if (aq_clock_ns() > deadline || !aq_await(link->fd, POLLIN, IDLE_MS * 10) ||
             aq_link_receive(link) != 0)
             return false;

@@ -327,7 +327,7 @@ void aq_daemon_serve_keeper(aq_daemon_t *daemon)
     aq_framing_t framing = AQ_FRAME_PART;
     int error = aq_link_receive(&daemon->up);
     while (daemon->up.fd >= 0 &&
-           (framing = aq_link_next(&daemon->up, AQ_FRAME_MOST, &frame)) == AQ_FRAME_WHOLE)
+           (framing = aq_link_next(&daemon->up, AQ_FRAME_MAX, &frame)) == AQ_FRAME_WHOLE)
         if (!take_frame(daemon, &frame)) {
             framing = AQ_FRAME_BAD;
             break;

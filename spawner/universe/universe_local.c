@@ -165,7 +165,7 @@ static void explain_absence(const char *name, int error, char *why, size_t room)
 static bool wait_frame(aq_link_t *link, uint64_t deadline, aq_frame_t *frame)
 {
     aq_framing_t framing;
-    while ((framing = aq_link_next(link, AQ_FRAME_MOST, frame)) == AQ_FRAME_PART) {
+    while ((framing = aq_link_next(link, AQ_FRAME_MAX, frame)) == AQ_FRAME_PART) {
         uint64_t now = aq_clock_ns();
         int ms = deadline == UINT64_MAX ? -1
                  : deadline > now       ? (int)((deadline - now) / 1000000) + 1

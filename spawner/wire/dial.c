@@ -103,7 +103,7 @@ static aq_status_t dial_receive(aq_dial_t *dial, const uint8_t key[AQ_KEY_BYTES]
     aq_framing_t framing = AQ_FRAME_PART;
     int error = aq_link_receive(&dial->link);
     if (error == 0 || error == ENOTCONN)
-        framing = aq_link_next(&dial->link, AQ_FIRST_MOST, &frame);
+        framing = aq_link_next(&dial->link, AQ_FIRST_MAX, &frame);
     if (framing == AQ_FRAME_WHOLE)
         status = dial_take(dial, key, &frame);
     else if (framing == AQ_FRAME_BAD)

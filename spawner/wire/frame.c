@@ -14,7 +14,7 @@ void aq_bytes_free(aq_bytes_t *bytes)
 
 static bool make_room(aq_bytes_t *bytes, size_t length)
 {
-    if (bytes->failed || length > AQ_FRAME_MOST || bytes->used + length > 2 * AQ_FRAME_MOST) {
+    if (bytes->failed || length > AQ_FRAME_MAX || bytes->used + length > 2 * AQ_FRAME_MAX) {
         bytes->failed = true;
         return false;
     }
@@ -103,7 +103,7 @@ void aq_frame_end(aq_bytes_t *bytes, size_t begin)
     if (bytes->failed)
         return;
     size_t length = bytes->used - begin - AQ_FRAME_HEADER;
-    if (length > AQ_FRAME_MOST)
+    if (length > AQ_FRAME_MAX)
         bytes->failed = true;
     else
         store_u32(bytes->data + begin + 4, (uint32_t)length);

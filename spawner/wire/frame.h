@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define AQ_FRAME_HEADER 8u
-#define AQ_FRAME_MOST ((size_t)256 << 20) // payload
+#define AQ_FRAME_MAX ((size_t)256 << 20) // payload
 
 // ---- writing ----
 

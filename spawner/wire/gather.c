@@ -24,7 +24,7 @@ void aq_write_gathered(aq_bytes_t *bytes, aq_message_t type, const aq_gathered_t
 static bool is_legal(aq_message_t type, uint32_t size, const aq_gathered_t *gathered)
 {
     const aq_step_t *step = &gathered->step;
-    if (step->part > AQ_FRAME_MOST / 2)
+    if (step->part > AQ_FRAME_MAX / 2)
         return false;
     if (step->kind == AQ_STEP_BARRIER || step->kind == AQ_STEP_GROW)
         return gathered->length == 0;

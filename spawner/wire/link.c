@@ -104,8 +104,8 @@ static int link_send(const aq_link_t *link, const aq_bytes_t *bytes, size_t *sen
 static void link_seal_next(aq_link_t *link)
 {
     size_t length = link->out.used - link->sent;
-    if (length > AQ_SEAL_PLAIN_MOST)
-        length = AQ_SEAL_PLAIN_MOST;
+    if (length > AQ_SEAL_PLAIN_MAX)
+        length = AQ_SEAL_PLAIN_MAX;
     aq_seal_record(link->seal, link->out.data + link->sent, length, &link->wire_out);
     link->sent += length;
 }
@@ -183,10 +183,10 @@ int aq_link_receive(aq_link_t *link)
     drop_front(&link->in, link->taken);
     link->taken = 0;
     bool limited = link->seal == NULL && !link->trusted;
-    if (limited && link->in.used >= AQ_LINK_CLEAR_MOST)
+    if (limited && link->in.used >= AQ_LINK_CLEAR_MAX)
         return EMSGSIZE;
     do
-        n = recv(link->fd, chunk, limited ? AQ_LINK_CLEAR_MOST - link->in.used : sizeof chunk,
+        n = recv(link->fd, chunk, limited ? AQ_LINK_CLEAR_MAX - link->in.used : sizeof chunk,
                  MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n == 0)

@@ -7,7 +7,7 @@
 // aq_link_bear sets.
 //
 // A link begins in clear, until the peer is authenticated. Until then it is read in small pieces
-// and never holds more than AQ_LINK_CLEAR_MOST bytes from the peer. After aq_link_seal all bytes
+// and never holds more than AQ_LINK_CLEAR_MAX bytes from the peer. After aq_link_seal all bytes
 // are sealed in both directions (seal.h), and `in` holds only what the peer has sealed.
 #ifndef AQ_LINK_H
 #define AQ_LINK_H
@@ -16,7 +16,7 @@
 
 #define AQ_LINK_SILENCE_MS 60000u // unless aq_link_bear sets another time
 #define AQ_LINK_FOREVER UINT32_MAX
-#define AQ_LINK_CLEAR_MOST ((size_t)1024)
+#define AQ_LINK_CLEAR_MAX ((size_t)1024)
 
 typedef struct aq_link {
     int fd;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MOST (1u << 20) // arguments or variables
+#define WORDS_MAX (1u << 20) // arguments or variables
 
 void aq_write_intro(aq_bytes_t *bytes, const aq_intro_t *intro)
 {
@@ -95,7 +95,7 @@ static bool can_hold(const aq_view_t *view, uint32_t count, size_t each)
 static char **get_words(aq_view_t *view)
 {
     uint32_t count = aq_get_u32(view);
-    char **words = can_hold(view, count, 5) && count < WORDS_MOST
+    char **words = can_hold(view, count, 5) && count < WORDS_MAX
                        ? calloc((size_t)count + 1, sizeof *words)
                        : NULL;
     for (uint32_t i = 0; words != NULL && i < count; i++)

@@ -22,7 +22,7 @@
 
 #define AQ_NONCE_BYTES 32u
 #define AQ_AUTH_BYTES 32u
-#define AQ_FIRST_MOST 256u // payload of frames before the peer is authenticated
+#define AQ_FIRST_MAX 256u // payload of frames before the peer is authenticated
 
 typedef enum aq_message {
     AQ_MSG_INTRO = 1, // to a helper, through the remote shell: address to call, and the key
@@ -285,8 +285,8 @@ void aq_write_asked(aq_bytes_t *bytes, const aq_look_asker_t *asker);
 bool aq_read_asked(aq_view_t view, aq_look_asker_t *out);
 
 // TOLD. type: of the frame to the reader (other/observe/format/look_format.h), which has these
-// bytes, at most AQ_TOLD_MOST.
-#define AQ_TOLD_MOST (AQ_FRAME_MOST - 16)
+// bytes, at most AQ_TOLD_MAX.
+#define AQ_TOLD_MAX (AQ_FRAME_MAX - 16)
 typedef struct aq_look_told {
     uint32_t host, tag;
     unsigned type;

@@ -72,7 +72,7 @@ static bool seal_open_record(aq_seal_t *seal, const uint8_t *wire, size_t length
     if (length < LENGTH_BYTES)
         return true;
     size_t sealed = aq_get_u32(&view);
-    if (sealed <= AQ_SEAL_TAG || sealed > AQ_SEAL_PLAIN_MOST + AQ_SEAL_TAG)
+    if (sealed <= AQ_SEAL_TAG || sealed > AQ_SEAL_PLAIN_MAX + AQ_SEAL_TAG)
         return false;
     if (view.left < sealed)
         return true;

@@ -16,9 +16,9 @@
 #include "auth.h"
 
 #define AQ_SEAL_HEADER ((size_t)24)
-#define AQ_SEAL_PLAIN_MOST ((size_t)32 * 1024) // bytes of one record before encryption
+#define AQ_SEAL_PLAIN_MAX ((size_t)32 * 1024) // bytes of one record before encryption
 #define AQ_SEAL_TAG ((size_t)17)
-#define AQ_SEAL_RECORD_MOST (4 + AQ_SEAL_PLAIN_MOST + AQ_SEAL_TAG)
+#define AQ_SEAL_RECORD_MAX (4 + AQ_SEAL_PLAIN_MAX + AQ_SEAL_TAG)
 
 typedef struct aq_seal aq_seal_t;
 
@@ -27,12 +27,12 @@ aq_seal_t *aq_seal_new(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], b
 // Erases the keys. NULL is allowed.
 void aq_seal_free(aq_seal_t *seal);
 
-// Appends one record with plain[0, length) to wire; length is 1 to AQ_SEAL_PLAIN_MOST. The first
+// Appends one record with plain[0, length) to wire; length is 1 to AQ_SEAL_PLAIN_MAX. The first
 // call puts the header in front. Without memory, wire fails.
 void aq_seal_record(aq_seal_t *seal, const uint8_t *plain, size_t length, aq_bytes_t *wire);
 
 // Opens all complete records of wire[0, length) and appends their contents to plain. *used: bytes
-// of wire that are consumed; fewer than AQ_SEAL_RECORD_MOST bytes are left. False: a record is not
+// of wire that are consumed; fewer than AQ_SEAL_RECORD_MAX bytes are left. False: a record is not
 // what the peer sealed; this and every later call deliver nothing.
 bool aq_seal_open(aq_seal_t *seal, const uint8_t *wire, size_t length, size_t *used,
                   aq_bytes_t *plain);

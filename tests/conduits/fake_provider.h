@@ -34,8 +34,8 @@
 
 enum {
     FAKE_CHUNK = 32 << 10, // payload bytes of one datagram, at most
-    FAKE_IOV_MOST = 8,
-    FAKE_ENDPOINTS_MOST = 8, // that share a completion queue
+    FAKE_IOV_MAX = 8,
+    FAKE_ENDPOINTS_MAX = 8, // that share a completion queue
     FAKE_ADDRESS_BYTES = 64,
 };
 
@@ -121,7 +121,7 @@ typedef struct fake_cq {
     int event_fd; // readable while there are completions
     fake_completion_t *head, **tail;
     fake_completion_t *error_head, **error_tail;
-    struct fake_endpoint *endpoints[FAKE_ENDPOINTS_MOST];
+    struct fake_endpoint *endpoints[FAKE_ENDPOINTS_MAX];
     size_t endpoint_count;
 } fake_cq_t;
 
@@ -134,12 +134,12 @@ typedef struct fake_operation {
     uint64_t flags; // of the completion
     bool wants_completion, delivery, has_result;
     void *context; // of the application
-    struct iovec source[FAKE_IOV_MOST];
+    struct iovec source[FAKE_IOV_MAX];
     size_t source_count, source_bytes;
     char *copy; // owned: the bytes of an injected operation or of an atomic's operands
-    struct iovec result[FAKE_IOV_MOST];
+    struct iovec result[FAKE_IOV_MAX];
     size_t result_count, result_bytes;
-    fake_region_t *regions[2 * FAKE_IOV_MOST]; // whose descriptors it uses
+    fake_region_t *regions[2 * FAKE_IOV_MAX]; // whose descriptors it uses
     size_t region_count;
 } fake_operation_t;
 
@@ -171,7 +171,7 @@ typedef struct fake_arrival {
 
 typedef struct fake_receive {
     struct fake_receive *next;
-    struct iovec iov[FAKE_IOV_MOST];
+    struct iovec iov[FAKE_IOV_MAX];
     size_t iov_count, bytes, used;
     bool multi, wants_completion;
     void *context;

@@ -111,13 +111,13 @@ void fake_atomic_run(const fake_head_t *head, void *target, const char *operands
 // ---- calls ----
 
 enum {
-    VECTORS_MOST = 3, // operands, values to compare, results
+    VECTORS_MAX = 3, // operands, values to compare, results
 };
 
 // The vectors of a call as bytes. An atomic has one entry in each.
 typedef struct call {
-    struct iovec iov[VECTORS_MOST];
-    void *desc[VECTORS_MOST];
+    struct iovec iov[VECTORS_MAX];
+    void *desc[VECTORS_MAX];
 } call_t;
 
 static struct iovec entry_of(const struct fi_ioc *entry, unsigned datatype)

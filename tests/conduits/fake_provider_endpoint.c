@@ -51,7 +51,7 @@ static int queue_bind(fake_endpoint_t *endpoint, fake_cq_t *queue, uint64_t flag
     for (size_t i = 0; i < queue->endpoint_count; i++)
         if (queue->endpoints[i] == endpoint)
             return 0;
-    if (queue->endpoint_count == FAKE_ENDPOINTS_MOST)
+    if (queue->endpoint_count == FAKE_ENDPOINTS_MAX)
         return -FI_ENOSPC;
     queue->endpoints[queue->endpoint_count++] = endpoint;
     struct epoll_event event = {.events = EPOLLIN};

@@ -195,7 +195,7 @@ static int amount_check(const fake_domain_t *domain, const struct fi_mr_attr *at
     if (!is_for_peers(attr->access))
         return 0;
     const uint64_t bytes = bytes_for_peers(domain, length);
-    if (bytes > fake_number(WORD_MR_MOST))
+    if (bytes > fake_number(WORD_MR_MAX))
         fake_die("mr-most: %llu bytes are registered for peers", (unsigned long long)bytes);
     return bytes > fake_number(WORD_MR_FULL) ? -FI_ENOMEM : 0;
 }

@@ -77,7 +77,7 @@ static int receive_check(const fake_endpoint_t *endpoint, const struct fi_msg *m
 {
     if (!endpoint->enabled)
         return -FI_EOPBADSTATE;
-    if (msg->iov_count > FAKE_IOV_MOST || (flags & FI_MULTI_RECV && msg->iov_count != 1))
+    if (msg->iov_count > FAKE_IOV_MAX || (flags & FI_MULTI_RECV && msg->iov_count != 1))
         return -FI_EINVAL;
     if (flags & FI_MULTI_RECV && (fake_word(WORD_NO_MULTI) || fake_word(WORD_LIE_MULTI)))
         return -FI_EOPNOTSUPP;

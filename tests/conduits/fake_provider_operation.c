@@ -124,7 +124,7 @@ static int request_check(const fake_endpoint_t *endpoint, const fake_request_t *
         return -FI_EOPBADSTATE;
     if ((endpoint->caps & caps_needed(request->kind)) == 0)
         return -FI_EOPNOTSUPP;
-    if (request->source_count > FAKE_IOV_MOST || request->result_count > FAKE_IOV_MOST)
+    if (request->source_count > FAKE_IOV_MAX || request->result_count > FAKE_IOV_MAX)
         return -FI_EINVAL;
     if (bytes > message_most() ||
         iov_bytes(request->result, request->result_count) > message_most())

@@ -15,8 +15,8 @@
 
 enum {
     MAGIC = 0xfa4e0f1,
-    DATAGRAMS_MOST = 64, // that one progress takes
-    PING_EVERY = 256,    // calls of progress
+    DATAGRAMS_MAX = 64, // that one progress takes
+    PING_EVERY = 256,   // calls of progress
     ENDPOINTS_OF_PROCESS = 512,
     SOCKET_BUFFER = 4 << 20,
 };
@@ -122,7 +122,7 @@ static size_t chunk_bytes(const fake_out_t *out)
 static ssize_t chunk_send(fake_endpoint_t *endpoint, const fake_peer_t *peer, fake_out_t *out)
 {
     struct sockaddr_un name;
-    struct iovec iov[1 + FAKE_IOV_MOST] = {{&out->head, sizeof out->head}};
+    struct iovec iov[1 + FAKE_IOV_MAX] = {{&out->head, sizeof out->head}};
     const struct iovec owned = {out->owned, out->owned ? out->head.total : 0};
     const fake_operation_t *operation = out->operation;
     const size_t parts =
@@ -190,7 +190,7 @@ void fake_out_queue(fake_endpoint_t *endpoint, fake_peer_t *peer, fake_out_t *ou
 static void iov_write(const struct iovec *iov, size_t count, uint64_t offset, const char *bytes,
                       size_t length)
 {
-    struct iovec parts[FAKE_IOV_MOST];
+    struct iovec parts[FAKE_IOV_MAX];
     const size_t used = iov_part(iov, count, offset, length, parts);
     for (size_t i = 0; i < used; i++) {
         memcpy(parts[i].iov_base, bytes, parts[i].iov_len);
@@ -307,7 +307,7 @@ void fake_progress(fake_endpoint_t *endpoint)
 {
     if (!endpoint->enabled)
         return;
-    for (int i = 0; i < DATAGRAMS_MOST && datagram_receive(endpoint); i++)
+    for (int i = 0; i < DATAGRAMS_MAX && datagram_receive(endpoint); i++)
         ;
     fake_arrivals_run(endpoint);
     if (++endpoint->progress_count % PING_EVERY == 0)

@@ -40,7 +40,7 @@ static const char *const names[WORD_COUNT] = {
     [WORD_AGAIN] = "again",
     [WORD_LOST] = "lost",
     [WORD_SEED] = "seed",
-    [WORD_MR_MOST] = "mr-most",
+    [WORD_MR_MAX] = "mr-most",
     [WORD_MR_FULL] = "mr-full",
 };
 
@@ -53,7 +53,7 @@ static const struct {
     [WORD_MESSAGE] = {0, 4096},
     [WORD_AGAIN] = {0, 30},
     [WORD_SEED] = {1, 1},
-    [WORD_MR_MOST] = {UINT64_MAX, 1 << 20},
+    [WORD_MR_MAX] = {UINT64_MAX, 1 << 20},
     [WORD_MR_FULL] = {UINT64_MAX, 0},
 };
 

@@ -43,7 +43,7 @@ typedef enum fake_word {
     WORD_AGAIN,
     WORD_LOST,
     WORD_SEED,
-    WORD_MR_MOST,
+    WORD_MR_MAX,
     WORD_MR_FULL,
     WORD_COUNT,
 } fake_word_t;

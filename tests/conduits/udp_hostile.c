@@ -49,7 +49,7 @@ enum {
     LONGEST = 65536,
     PROOF = 16,       // bytes at the front of a datagram (docs/wire-udp.md)
     AT_KIND = 17,     // kind and flags
-    HEAD_LEAST = 56,  // of a header
+    HEAD_MIN = 56,    // of a header
     AT_PACKET = 32,   // the packet number
     ATTACK_EVERY = 4, // datagrams, on average
     SNIFFER_BYTES = 64 << 20,
@@ -178,7 +178,7 @@ static size_t header_bytes(const uint8_t *datagram)
 {
     const uint8_t kind = datagram[AT_KIND];
     const size_t acks = (kind >> 5 & 1) + (kind >> 6 & 1);
-    return HEAD_LEAST + acks * (kind & 8 ? 24 : 16);
+    return HEAD_MIN + acks * (kind & 8 ? 24 : 16);
 }
 
 // Overwrites the first frame by a put to another address, which may have the wrong class for the
@@ -214,9 +214,9 @@ static void change_bytes(uint8_t *copy, size_t length)
 static void send_forgery(const heard_t *heard)
 {
     static uint8_t copy[LONGEST];
-    size_t length = heard->length, head = HEAD_LEAST;
+    size_t length = heard->length, head = HEAD_MIN;
     memcpy(copy, heard->bytes, length);
-    if (length >= HEAD_LEAST)
+    if (length >= HEAD_MIN)
         head = header_bytes(copy);
     const uint32_t kind = random_below(4);
     if (kind == 0 && length > head + 24)

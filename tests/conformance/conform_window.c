@@ -22,9 +22,9 @@ enum {
     CHURNS = 100000, /* in a job of one rank; else fewer */
     FEW_CHURNS = 2000,
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    RESIDENT_MOST = 64 << 20, /* a sanitizer keeps freed memory */
+    RESIDENT_MAX = 64 << 20, /* a sanitizer keeps freed memory */
 #else
-    RESIDENT_MOST = 1 << 20,
+    RESIDENT_MAX = 1 << 20,
 #endif
 };
 
@@ -260,7 +260,7 @@ static void test_churn(void)
         churn(place.index);
     CHECK(open_files() == files, "%u files are open, %u were", open_files(), files);
     CHECK(ring_bytes() == rings, "the rings take more memory than before");
-    CHECK(resident_bytes() < resident + RESIDENT_MOST, "%llu bytes are resident, %llu were",
+    CHECK(resident_bytes() < resident + RESIDENT_MAX, "%llu bytes are resident, %llu were",
           (unsigned long long)resident_bytes(), (unsigned long long)resident);
     come_and_go(&place, job.rank); /* the window is used again */
 }

@@ -516,12 +516,12 @@ static void test_refusals(void)
 
 /* ---- copies that both sides share, for two ranks of a host ---- */
 
-enum { SHARED = 40, SHARED_LEAST = 32 << 10 }; /* messages, more than may be shared at a time */
+enum { SHARED = 40, SHARED_MIN = 32 << 10 }; /* messages, more than may be shared at a time */
 
 static size_t shared_bytes(int i)
 {
-    static const size_t sizes[] = {SHARED_LEAST - 1, SHARED_LEAST, SHARED_LEAST + 1, 262145,
-                                   1u << 20,         1048579,      3000001,          9u << 19};
+    static const size_t sizes[] = {SHARED_MIN - 1, SHARED_MIN, SHARED_MIN + 1, 262145,
+                                   1u << 20,       1048579,    3000001,        9u << 19};
     return sizes[(size_t)i % (sizeof sizes / sizeof *sizes)];
 }
 

@@ -67,7 +67,7 @@ enum { NOTICES = 3, RUNS = 2, NOTE_BYTES = 32, FAR = 2, FAR_NOTICES = FAR * NOTI
 enum { ONCE_RUNS = 1 + FAR * RUNS };
 /* A Long to the endpoint with an identity travels in pieces, and so does the reply to it. Those of
  * the other one do where they are longer than a message: its segment is not mapped. */
-enum { FAR_LONG_MOST = 200000, FAR_AT = 2 * PIECE, FAR_BACK_AT = FAR_AT + FAR_LONG_MOST };
+enum { FAR_LONG_MAX = 200000, FAR_AT = 2 * PIECE, FAR_BACK_AT = FAR_AT + FAR_LONG_MAX };
 enum { FAR_BYTES = 1 << 19 };
 
 /* Each thread of each rank has a slot of its own in all segments, in whose first half slots are,
@@ -242,7 +242,7 @@ static void notify_large(gex_Rank_t to, char *at)
 /* Between further endpoints, with an identity and without. */
 static void send_far(gex_Rank_t to)
 {
-    static char bytes[FAR_LONG_MOST];
+    static char bytes[FAR_LONG_MAX];
     for (int i = 0; i < FAR; i++) {
         const gex_TM_t pair = gex_TM_Pair(far[i], gex_EP_QueryIndex(far[i]));
         void *address;
@@ -587,7 +587,7 @@ static void check_counters(void)
 /* At most what this job allows. */
 static size_t far_bytes(size_t limit)
 {
-    return limit < FAR_LONG_MOST ? limit : FAR_LONG_MOST;
+    return limit < FAR_LONG_MAX ? limit : FAR_LONG_MAX;
 }
 
 static void make_far(gex_Client_t client)

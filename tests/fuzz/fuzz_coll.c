@@ -14,7 +14,7 @@
 #include "../../extended/coll/coll.h"
 #include "fuzz_check.h"
 
-enum { RANKS_MOST = 64, BYTES_MOST = 1 << 18, UNITS_MOST = 1 << 16, MESSAGE_MOST = 4096 };
+enum { RANKS_MAX = 64, BYTES_MAX = 1 << 18, UNITS_MAX = 1 << 16, MESSAGE_MAX = 4096 };
 
 // The fields are bytes, so that an input means the same on each machine.
 typedef struct operation {
@@ -101,28 +101,28 @@ static void deliver_message(aq_coll_op_t *op, const message_input_t *message)
 
 static aq_coll_call_t call_of(const operation_input_t *operation, uint32_t ranks)
 {
-    const size_t unit = 1 + read16(operation->unit) % UNITS_MOST;
+    const size_t unit = 1 + read16(operation->unit) % UNITS_MAX;
     const int kind = operation->kind < 128 ? operation->kind % AQ_COLL_SCATTER
                                            : AQ_COLL_SCATTER + operation->kind % 6;
     aq_coll_call_t call = {.kind = (aq_coll_kind_t)kind,
                            .root = operation->root % ranks,
                            .unit = unit,
                            .count = read16(operation->count)};
-    call.count %= BYTES_MOST / unit + 1;
+    call.count %= BYTES_MAX / unit + 1;
     call.in_order = (kind == AQ_COLL_TO_ONE || kind == AQ_COLL_TO_ALL) && operation->in_order % 2;
     return call;
 }
 
 static void run_operation(const operation_input_t *operation, const uint8_t *messages, size_t size)
 {
-    const uint32_t ranks = 1 + operation->size % RANKS_MOST, nbrhds = 1 + operation->nbrhds % ranks;
-    uint32_t nbrhd[RANKS_MOST];
+    const uint32_t ranks = 1 + operation->size % RANKS_MAX, nbrhds = 1 + operation->nbrhds % ranks;
+    uint32_t nbrhd[RANKS_MAX];
     for (uint32_t r = 0; r < ranks; r++)
         nbrhd[r] = r % nbrhds;
     aq_team_t team = {.head = {.rank = operation->rank % ranks, .size = ranks}};
     aq_coll_t coll = {.team = &team};
     aq_coll_map_make(&coll.map, ranks, nbrhd, nbrhds);
-    aq_job.max_medium = 1 + read16(operation->medium) % MESSAGE_MOST;
+    aq_job.max_medium = 1 + read16(operation->medium) % MESSAGE_MAX;
     aq_coll_call_t call = call_of(operation, ranks);
     call.dst = malloc(call.unit * call.count * (call.kind < AQ_COLL_SCATTER ? 1 : ranks) + 1);
     call.src = call.dst;

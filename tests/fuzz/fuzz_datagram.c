@@ -23,7 +23,7 @@ static void check_accepted(const aq_ibv_datagram_t *theirs, const uint8_t *bytes
 {
     static const aq_ibv_datagram_t none;
     require(theirs->peer.rank < RANKS && theirs->peer.rank != OWN);
-    require(theirs->count <= AQ_IBV_PAIRS_MOST && size == aq_ibv_datagram_bytes(theirs->count));
+    require(theirs->count <= AQ_IBV_PAIRS_MAX && size == aq_ibv_datagram_bytes(theirs->count));
     require((theirs->count == 0) == (theirs->flags == AQ_IBV_SAYS_NO));
     for (unsigned i = 0; i < theirs->count; i++)
         require(theirs->pairs[i].number < 1 << 24 && theirs->pairs[i].psn < 1 << 24 &&

@@ -10,7 +10,7 @@
 #include "../../spawner/wire/seal.h"
 #include "fuzz_check.h"
 
-#define IN_FLIGHT_MOST 4096
+#define IN_FLIGHT_MAX 4096
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,7 +31,7 @@ static void deliver_bytes(world_t *world, size_t count)
     bool genuine =
         aq_seal_open(world->receiver, world->kept.data, world->kept.used, &used, &world->got);
     require(used <= world->kept.used);
-    require(!genuine || world->kept.used - used < AQ_SEAL_RECORD_MOST);
+    require(!genuine || world->kept.used - used < AQ_SEAL_RECORD_MAX);
     memmove(world->kept.data, world->kept.data + used, world->kept.used - used);
     world->kept.used -= used;
     require(world->got.used <= world->sent.used);
@@ -73,7 +73,7 @@ static void take_step(world_t *world, const uint8_t step[3], const uint8_t *text
     aq_bytes_t *wire = &world->wire;
     size_t at = wire->used > 0 ? step[1] % wire->used : 0;
     size_t count = step[2] < wire->used - at ? step[2] : wire->used - at;
-    bool full = wire->used > IN_FLIGHT_MOST;
+    bool full = wire->used > IN_FLIGHT_MAX;
     if (step[0] % 6 == 0 && !full)
         seal_text(world, text, length);
     else if (step[0] % 6 == 1 && wire->used > 0)

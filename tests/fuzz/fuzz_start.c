@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     aq_gather_t gather = {.size = RANKS, .expected = 3};
     aq_frame_t frame;
-    while (aq_frame_read(data, size, AQ_FRAME_MOST, &frame) == AQ_FRAME_WHOLE) {
+    while (aq_frame_read(data, size, AQ_FRAME_MAX, &frame) == AQ_FRAME_WHOLE) {
         require(frame.bytes <= size);
         read_handshake(&frame);
         read_job(&frame);

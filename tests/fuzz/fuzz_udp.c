@@ -193,7 +193,7 @@ static void fuzz_receiver(const udp_header_t *header)
 
 static void fuzz_header(const uint8_t *datagram, size_t size, const udp_header_t *header)
 {
-    uint8_t again[UDP_HEADER_MOST];
+    uint8_t again[UDP_HEADER_MAX];
     const size_t head = udp_header_bytes(header);
     require(size >= head && header->bytes == size);
     udp_header_encode(again, header);

@@ -10,8 +10,7 @@ static inline aq_frame_t only_frame(const aq_bytes_t *bytes, unsigned type)
 {
     aq_frame_t frame;
     assert_false(bytes->failed);
-    assert_int_equal(aq_frame_read(bytes->data, bytes->used, AQ_FRAME_MOST, &frame),
-                     AQ_FRAME_WHOLE);
+    assert_int_equal(aq_frame_read(bytes->data, bytes->used, AQ_FRAME_MAX, &frame), AQ_FRAME_WHOLE);
     assert_int_equal(frame.bytes, bytes->used);
     assert_int_equal(frame.type, type);
     return frame;

@@ -21,7 +21,7 @@ enum {
     MAPPED = 1, // a peer whose segment is mapped in this process
     FAR = 2,    // a peer whose segment is not mapped
     LINK_UNIT = 16,
-    PUT_MOST = 300,
+    PUT_MAX = 300,
     SEGMENT = 0x10000,
     SEGMENT_BYTES = 0x1000,
     SHIFT = 0x70000,
@@ -80,7 +80,7 @@ static aq_status_t post_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma)
         put_ahead.refusals--;
         return AQ_AGAIN;
     }
-    const size_t begun = rma->nbytes < PUT_MOST ? rma->nbytes : PUT_MOST;
+    const size_t begun = rma->nbytes < PUT_MAX ? rma->nbytes : PUT_MAX;
     memcpy(put_ahead.segment + ((uintptr_t)rma->remote - SEGMENT), rma->local, begun);
     atomic_fetch_add(rma->pending, 1);
     put_ahead.pending = rma->pending;

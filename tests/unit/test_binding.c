@@ -19,7 +19,7 @@
 #include <hwloc.h>
 #endif
 
-#define CORES_MOST 64
+#define CORES_MAX 64
 
 // ---- sets as text ----
 
@@ -55,7 +55,7 @@ static void test_lists(void **state)
 // The cores of a text: their processors, separated by blanks.
 static aq_cores_t cores_of(const char *text)
 {
-    aq_cores_t cores = {.core = calloc(CORES_MOST, sizeof *cores.core)};
+    aq_cores_t cores = {.core = calloc(CORES_MAX, sizeof *cores.core)};
     char *copy = strdup(text), *rest = copy;
     for (char *word; (word = strsep(&rest, " "));)
         assert_true(aq_cpus_parse(word, &cores.core[cores.count++]));
@@ -128,7 +128,7 @@ static void assert_apart(const aq_cores_t *cores, uint32_t ranks)
 static void test_apart(void **state)
 {
     (void)state;
-    cpu_set_t sets[CORES_MOST];
+    cpu_set_t sets[CORES_MAX];
     for (uint32_t threads = 1; threads <= 4; threads++)
         for (uint32_t count = 1; count <= 13; count++) {
             aq_cores_t cores = {count, sets};

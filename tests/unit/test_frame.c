@@ -39,10 +39,10 @@ static void test_codec(void **state)
     assert_int_equal(aq_get_u8(&frame.payload), 0);
     assert_false(aq_view_done(&frame.payload));
     for (size_t part = 0; part < bytes.used; part++)
-        assert_int_equal(aq_frame_read(bytes.data, part, AQ_FRAME_MOST, &frame), AQ_FRAME_PART);
+        assert_int_equal(aq_frame_read(bytes.data, part, AQ_FRAME_MAX, &frame), AQ_FRAME_PART);
     assert_int_equal(aq_frame_read(bytes.data, bytes.used, 19, &frame), AQ_FRAME_BAD);
     bytes.data[2] = 1;
-    assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame), AQ_FRAME_BAD);
+    assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MAX, &frame), AQ_FRAME_BAD);
     aq_bytes_free(&bytes);
 }
 

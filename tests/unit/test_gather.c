@@ -68,8 +68,7 @@ static void gather_children(tree_t *tree, uint32_t low, uint32_t high, uint32_t 
         aq_gathered_t part;
         aq_node_part(low, high, parts, i, &from, &to);
         aq_bytes_t sent = gather_host(tree, from, to, depth + 1);
-        assert_int_equal(aq_frame_read(sent.data, sent.used, AQ_FRAME_MOST, &frame),
-                         AQ_FRAME_WHOLE);
+        assert_int_equal(aq_frame_read(sent.data, sent.used, AQ_FRAME_MAX, &frame), AQ_FRAME_WHOLE);
         assert_true(aq_read_gathered(frame.payload, AQ_MSG_GATHER, tree->hosts, &part));
         assert_true(aq_gather_add(gather, &part));
         tree->traffic.frames_up++;
@@ -118,7 +117,7 @@ static uint32_t forward_to_children(tree_t *tree, uint32_t low, uint32_t high,
         aq_gathered_t all;
         aq_bytes_t sent = {0};
         aq_node_part(low, high, parts, i, &from, &to);
-        assert_int_equal(aq_frame_read(received->data, received->used, AQ_FRAME_MOST, &frame),
+        assert_int_equal(aq_frame_read(received->data, received->used, AQ_FRAME_MAX, &frame),
                          AQ_FRAME_WHOLE);
         aq_frame_copy(&sent, &frame);
         assert_true(aq_read_gathered(frame.payload, AQ_MSG_SPREAD, tree->hosts, &all));
@@ -274,7 +273,7 @@ static void assert_refused(const aq_gathered_t *gathered, aq_message_t type)
     aq_frame_t frame;
     aq_gathered_t got;
     aq_write_gathered(&bytes, type, gathered);
-    assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame), AQ_FRAME_WHOLE);
+    assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MAX, &frame), AQ_FRAME_WHOLE);
     assert_false(aq_read_gathered(frame.payload, type, 4, &got));
     aq_bytes_free(&bytes);
 }

@@ -181,11 +181,11 @@ static void test_too_many(void **state)
 {
     (void)state;
     const aq_boot_ops_t ops = {.exchange = exchange_distinct};
-    aq_boot_t boot = {.ops = &ops, .size = AQ_IBV_ADDRESSES_MOST};
+    aq_boot_t boot = {.ops = &ops, .size = AQ_IBV_ADDRESSES_MAX};
     listen_four(0, 0x0a540001);
     const aq_ibv_listens_t here = listens_of(0);
     assert_int_equal(aq_ibv_addresses_exchange(&boot, &here, &table), AQ_OK);
-    assert_int_equal(table.count, AQ_IBV_ADDRESSES_MOST);
+    assert_int_equal(table.count, AQ_IBV_ADDRESSES_MAX);
     aq_ibv_addresses_free(&table);
     boot.size++;
     assert_int_equal(aq_ibv_addresses_exchange(&boot, &here, &table), AQ_ERR_RESOURCE);

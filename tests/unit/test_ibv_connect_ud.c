@@ -372,11 +372,11 @@ static void test_late_paths(void **state)
 {
     (void)state;
     start();
-    nodes[0].pathless = AQ_IBV_CALLS_MOST - 1;
+    nodes[0].pathless = AQ_IBV_CALLS_MAX - 1;
     assert_int_equal(call(0), AQ_OK);
     settle(true);
     assert_int_equal(link_from(0)->conn.state, AQ_IBV_READY);
-    assert_int_equal(nodes[0].paths, AQ_IBV_CALLS_MOST);
+    assert_int_equal(nodes[0].paths, AQ_IBV_CALLS_MAX);
     assert_int_equal(nodes[0].losses.at, 0);
     end();
 }
@@ -391,7 +391,7 @@ static void test_no_path(void **state)
     assert_int_equal(call(0), AQ_OK);
     settle(false);
     assert_int_equal(link_from(0)->conn.state, AQ_IBV_FAILED);
-    assert_int_equal(nodes[0].paths, AQ_IBV_CALLS_MOST);
+    assert_int_equal(nodes[0].paths, AQ_IBV_CALLS_MAX);
     assert_int_not_equal(nodes[0].losses.at, 0);
     assert_non_null(strstr(nodes[0].losses.why,
                            "rank 1 cannot be reached at 10.84.0.2 from 10.84.0.1 "
@@ -425,7 +425,7 @@ static void test_no_answer(void **state)
         aq_clock_sleep_ns(1000000);
     }
     assert_int_equal(link_from(1)->conn.state, AQ_IBV_FAILED);
-    assert_int_equal(nodes[1].connects, AQ_IBV_CALLS_MOST);
+    assert_int_equal(nodes[1].connects, AQ_IBV_CALLS_MAX);
     assert_non_null(
         strstr(nodes[1].losses.why, "rank 0 cannot be reached at 10.84.0.1 from 10.84.0.2 "));
     end();

@@ -43,7 +43,7 @@ static bool is_read(void)
 static void test_all_counts(void **state)
 {
     (void)state;
-    for (uint16_t count = 1; count <= AQ_IBV_PAIRS_MOST; count++) {
+    for (uint16_t count = 1; count <= AQ_IBV_PAIRS_MAX; count++) {
         make_datagram(count);
         assert_true(is_read());
         assert_memory_equal(&theirs, &datagram, sizeof datagram);

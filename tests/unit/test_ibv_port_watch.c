@@ -134,7 +134,7 @@ static void test_device(void **state)
 // A process with one port leaves its events to others.
 static void test_one_port(void **state)
 {
-    struct pollfd events[AQ_IBV_RAIL_PORTS_MOST];
+    struct pollfd events[AQ_IBV_RAIL_PORTS_MAX];
     (void)state;
     assert_int_equal(aq_ibv_port_watch_fds(&watch, events), 2);
     assert_int_equal(events[1].fd, 8);

@@ -97,11 +97,11 @@ static void test_replay(void **state)
 {
     (void)state;
     aq_ibv_heard_t heard = {.count = 0};
-    aq_ibv_conn_private_data_t calls[AQ_IBV_CALLS_MOST + 1];
-    for (unsigned i = 0; i <= AQ_IBV_CALLS_MOST; i++) {
+    aq_ibv_conn_private_data_t calls[AQ_IBV_CALLS_MAX + 1];
+    for (unsigned i = 0; i <= AQ_IBV_CALLS_MAX; i++) {
         calls[i] = make_private_data(CALLER);
         aq_ibv_prove_call(key, PEER, &calls[i]);
-        assert_int_equal(aq_ibv_heard_note(&heard, calls[i].nonce), i < AQ_IBV_CALLS_MOST);
+        assert_int_equal(aq_ibv_heard_note(&heard, calls[i].nonce), i < AQ_IBV_CALLS_MAX);
         for (unsigned j = 0; j <= i; j++)
             assert_false(aq_ibv_heard_note(&heard, calls[j].nonce));
     }

@@ -17,11 +17,11 @@
 #include "../../conduits/ibv/verbs/ibv_queue_pair.h"
 #include "default_settings.h"
 
-enum { STEPS_MOST = 3 };
+enum { STEPS_MAX = 3 };
 
 // What the device was told.
-static struct ibv_qp_attr steps[STEPS_MOST];
-static int masks[STEPS_MOST];
+static struct ibv_qp_attr steps[STEPS_MAX];
+static int masks[STEPS_MAX];
 static unsigned step_count;
 static int refusal; // the errno with which it refuses, in this state
 static enum ibv_qp_state refused;
@@ -29,7 +29,7 @@ static enum ibv_qp_state refused;
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     (void)qp;
-    assert_true(step_count < STEPS_MOST);
+    assert_true(step_count < STEPS_MAX);
     steps[step_count] = *attr;
     masks[step_count++] = mask;
     return attr->qp_state == refused ? refusal : 0;

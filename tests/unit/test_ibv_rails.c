@@ -462,8 +462,8 @@ static void test_thread(void **state)
 // Completions wake those that sleep, or the send thread if there is one; never both.
 static void test_who_is_woken(void **state)
 {
-    struct pollfd events[AQ_IBV_RAIL_PORTS_MOST];
-    int fds[AQ_IBV_RAIL_PORTS_MOST];
+    struct pollfd events[AQ_IBV_RAIL_PORTS_MAX];
+    int fds[AQ_IBV_RAIL_PORTS_MAX];
     (void)state;
     for (unsigned send_thread = 0; send_thread < 2; send_thread++) {
         start(2, 2);
@@ -487,7 +487,7 @@ static void test_who_is_woken(void **state)
 }
 
 // How many links of a rank of 61 begin at each port, if all have so many ports.
-static void count_links(uint32_t rank, unsigned ports, unsigned links[AQ_IBV_RAIL_PORTS_MOST])
+static void count_links(uint32_t rank, unsigned ports, unsigned links[AQ_IBV_RAIL_PORTS_MAX])
 {
     const aq_ibv_rail_ports_t list = {.count = ports};
     const aq_ibv_rails_t common = {.ports = &list};
@@ -511,9 +511,9 @@ static void count_links(uint32_t rank, unsigned ports, unsigned links[AQ_IBV_RAI
 static void test_links_spread_over_ports(void **state)
 {
     (void)state;
-    for (unsigned ports = 1; ports <= AQ_IBV_RAIL_PORTS_MOST; ports++)
+    for (unsigned ports = 1; ports <= AQ_IBV_RAIL_PORTS_MAX; ports++)
         for (uint32_t rank = 0; rank < 61; rank++) {
-            unsigned links[AQ_IBV_RAIL_PORTS_MOST] = {0};
+            unsigned links[AQ_IBV_RAIL_PORTS_MAX] = {0};
             count_links(rank, ports, links);
             for (unsigned port = 0; port < ports; port++)
                 assert_between(links[port], 60 / ports - 1, 60 / ports + 1);

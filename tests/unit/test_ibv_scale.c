@@ -36,14 +36,14 @@
 // The defaults of the settings, and what a rank has per rank of its host.
 enum {
     RANKS_OF_HOST = 100,
-    EACH = 32,         // GASNET_AM_CREDITS_PP
-    TOTAL = 1024,      // GASNET_AM_CREDITS_TOTAL
-    GRANTS = 1024,     // the most buffers for requests
-    RINGS = 32,        // GASNET_AMRDMA_MAX_PEERS
-    RING_DEPTH = 16,   // GASNET_AMRDMA_DEPTH
-    DEPTH = 64,        // GASNET_NETWORKDEPTH_PP
-    DEPTH_MOST = 4096, // see GASNET_NETWORKDEPTH_TOTAL
-    BOUNCES = 1024,    // GASNET_BBUF_COUNT
+    EACH = 32,        // GASNET_AM_CREDITS_PP
+    TOTAL = 1024,     // GASNET_AM_CREDITS_TOTAL
+    GRANTS = 1024,    // the most buffers for requests
+    RINGS = 32,       // GASNET_AMRDMA_MAX_PEERS
+    RING_DEPTH = 16,  // GASNET_AMRDMA_DEPTH
+    DEPTH = 64,       // GASNET_NETWORKDEPTH_PP
+    DEPTH_MAX = 4096, // see GASNET_NETWORKDEPTH_TOTAL
+    BOUNCES = 1024,   // GASNET_BBUF_COUNT
     LARGE_BOUNCES = 16,
     LARGE_BOUNCE = 64 << 10, // GASNET_NONBULKPUT_BOUNCE_LIMIT
     CORE_BYTES = 32,
@@ -280,7 +280,7 @@ static void tree_gather(tree_t *tree, uint32_t low, uint32_t high, aq_gather_t *
     aq_write_gathered(&sent, AQ_MSG_GATHER, &part);
     tree->frames++;
     tree->bytes_up += sent.used;
-    assert_int_equal(aq_frame_read(sent.data, sent.used, AQ_FRAME_MOST, &frame), AQ_FRAME_WHOLE);
+    assert_int_equal(aq_frame_read(sent.data, sent.used, AQ_FRAME_MAX, &frame), AQ_FRAME_WHOLE);
     assert_true(aq_read_gathered(frame.payload, AQ_MSG_GATHER, tree->ranks, &part));
     assert_true(aq_gather_add(above, &part));
     aq_bytes_free(&gather.data);
@@ -375,7 +375,7 @@ static void row_measure(row_t *row, uint32_t ranks)
     row->peers = row->connections_static = ranks - job.nbrhd.size;
     aq_ibv_memory_t memory = memory_make();
     aq_ibv_limits_find(&row->limits, row->peers, false, &can, &port);
-    row->limits.inline_bytes = AQ_IBV_INLINE_MOST; // which a trial on the device finds out
+    row->limits.inline_bytes = AQ_IBV_INLINE_MAX; // which a trial on the device finds out
     row->registered = buffers_measure(&row->limits, &memory);
     peers_measure(row);
     row->per_peer = firehose_of(row).per_peer;
@@ -494,7 +494,7 @@ static void test_buffers(void **state)
     for (const row_t *row = rows; row < rows + SIZES; row++) {
         const unsigned replies = rings_of(row) * RING_DEPTH;
         const uint64_t grants = aq_min((uint64_t)EACH * row->peers, GRANTS);
-        assert_int_equal(row->limits.depth_total, aq_min((uint64_t)DEPTH * row->peers, DEPTH_MOST));
+        assert_int_equal(row->limits.depth_total, aq_min((uint64_t)DEPTH * row->peers, DEPTH_MAX));
         assert_int_equal(row->limits.credits.total, aq_min((uint64_t)EACH * row->peers, TOTAL));
         assert_int_equal(row->limits.arrivals, grants + row->limits.credits.total + replies);
         assert_int_equal(row->limits.rings, rings_of(row));
@@ -542,7 +542,7 @@ static void test_bytes(void **state)
         assert_int_equal(row->unspoken_fast, common + (size_t)row->ranks * KEY);
         assert_int_equal(row->unspoken_large, common + large);
         assert_int_equal(row->connected,
-                         sizeof(aq_ibv_peer_t) + DEPTH * (ENTRY + AQ_IBV_INLINE_MOST));
+                         sizeof(aq_ibv_peer_t) + DEPTH * (ENTRY + AQ_IBV_INLINE_MAX));
         assert_int_equal(row->connections_static, row->ranks - RANKS_OF_HOST);
     }
 }

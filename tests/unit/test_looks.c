@@ -143,9 +143,9 @@ static void a_reader_that_does_not_read_is_cut_off(void **state)
     while (reader->link.fd >= 0 && pieces < 100) {
         aq_reader_tell(reader, AQ_MSG_SEEN, piece, PIECE);
         pieces++;
-        assert_true(reader->link.fd < 0 || aq_link_waiting(&reader->link) <= AQ_LOOK_WAITING_MOST);
+        assert_true(reader->link.fd < 0 || aq_link_waiting(&reader->link) <= AQ_LOOK_WAITING_MAX);
     }
-    assert_between(pieces, AQ_LOOK_WAITING_MOST / PIECE, AQ_LOOK_WAITING_MOST / PIECE + 2);
+    assert_between(pieces, AQ_LOOK_WAITING_MAX / PIECE, AQ_LOOK_WAITING_MAX / PIECE + 2);
     assert_null(aq_readers_find(&readers, 1));
     reader_ask(other, "a\0\0\0\0"); // the other one is served on
     assert_int_equal(asked.count, 2);

@@ -309,7 +309,7 @@ static void test_unfit(void **state)
     add(1, "a", "d", NULL)->ep.type = FI_EP_MSG;
     add(1, "b", "d", NULL)->ep.type = FI_EP_DGRAM;
     add(1, "c", "d", NULL)->info.caps = FI_TAGGED;
-    add(1, "e", "d", NULL)->ep.max_msg_size = OFI_MESSAGE_LEAST - 1;
+    add(1, "e", "d", NULL)->ep.max_msg_size = OFI_MESSAGE_MIN - 1;
     add(1, "f", "d", NULL)->info.mode = FI_CONTEXT | FI_RX_CQ_DATA;
     add(1, "g", "d", NULL)->domain.mr_mode = FI_MR_LOCAL | FI_MR_RAW;
     add(1, "h", "d", NULL)->domain.mr_mode = FI_MR_MMU_NOTIFY;

@@ -23,11 +23,11 @@ static void expect_sound(const ofi_traits_t *traits, uint32_t peers,
     const unsigned receives = ofi_receives_needed(limits, peers);
     const size_t packet = ofi_packet_most(SIZE_MAX, receives);
     assert_true(limits->each >= 1 && limits->total >= 1);
-    assert_true(limits->total <= OFI_REQUESTS_MOST);
+    assert_true(limits->total <= OFI_REQUESTS_MAX);
     assert_true(limits->slack < limits->each && limits->slack * peers < limits->total);
     assert_true(traits->multi_receive || receives <= traits->receives_most);
-    assert_true(packet >= OFI_PACKET_LEAST && packet <= OFI_PACKET_BYTES && packet % 8 == 0);
-    assert_true(packet == OFI_PACKET_LEAST || packet * receives <= OFI_INBOXES_BYTES);
+    assert_true(packet >= OFI_PACKET_MIN && packet <= OFI_PACKET_BYTES && packet % 8 == 0);
+    assert_true(packet == OFI_PACKET_MIN || packet * receives <= OFI_INBOXES_BYTES);
 }
 
 static void takes_a_message_of_each_peer(void **state)
@@ -70,7 +70,7 @@ static void keeps_packets_long_in_small_jobs(void **state)
 {
     (void)state;
     assert_int_equal(ofi_packet_most(SIZE_MAX, 512), OFI_PACKET_BYTES);
-    assert_int_equal(ofi_packet_most(SIZE_MAX, 100000), OFI_PACKET_LEAST);
+    assert_int_equal(ofi_packet_most(SIZE_MAX, 100000), OFI_PACKET_MIN);
     assert_int_equal(ofi_packet_most(4099, 2), 4096);
 }
 

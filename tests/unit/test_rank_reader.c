@@ -251,7 +251,7 @@ static void counters_outside_of_the_file_are_refused(void **state)
     refuse_counts(file);
     file->head->record_bytes = 128;
     refuse_counts(file);
-    file->head->ranks = AQ_SEEN_RANKS_MOST;
+    file->head->ranks = AQ_SEEN_RANKS_MAX;
     refuse_counts(file);
 }
 
@@ -294,7 +294,7 @@ static void wrong_identities_are_refused(void **state)
     expect_damaged(file);
     file->head->ranks = 0;
     expect_damaged(file);
-    file->head->ranks = AQ_SEEN_RANKS_MOST + 1;
+    file->head->ranks = AQ_SEEN_RANKS_MAX + 1;
     expect_damaged(file);
     file->head->host = RANKS;
     expect_damaged(file);

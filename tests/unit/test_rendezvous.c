@@ -147,7 +147,7 @@ static void arrive(aq_node_t *node, uint32_t rank, const char *machine, const ch
     node->children[rank].state = AQ_CHILD_UP;
     aq_write_worker(&bytes, &(aq_worker_t){PACKAGE_VERSION, machine, space, "door", "host", rank,
                                            node->spec.size});
-    assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame), AQ_FRAME_WHOLE);
+    assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MAX, &frame), AQ_FRAME_WHOLE);
     assert_true(aq_workers_take(node, &node->children[rank], &frame));
     assert_false(node->unfit);
     aq_bytes_free(&bytes);
@@ -164,12 +164,12 @@ static void attach_all(aq_node_t *node)
         if (child->leader == r)
             continue;
         assert_int_equal(
-            aq_frame_read(child->link.out.data, child->link.out.used, AQ_FRAME_MOST, &frame),
+            aq_frame_read(child->link.out.data, child->link.out.used, AQ_FRAME_MAX, &frame),
             AQ_FRAME_WHOLE);
         assert_true(frame.type == AQ_MSG_ATTACH && aq_read_node_text(frame.payload, &text));
         assert_int_equal(text.node, child->leader);
         aq_write_number(&bytes, AQ_MSG_MEMBER, r);
-        assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame),
+        assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MAX, &frame),
                          AQ_FRAME_WHOLE);
         assert_false(aq_workers_complete(node));
         assert_true(aq_workers_take(node, &node->children[text.node], &frame));
@@ -185,7 +185,7 @@ static void test_hosts(void **state)
 {
     (void)state;
     static char *no_words[] = {(char *)(uintptr_t) "-", NULL};
-    const uint32_t many = 2 * AQ_MEMBERS_MOST + 10, size = many + 4;
+    const uint32_t many = 2 * AQ_MEMBERS_MAX + 10, size = many + 4;
     aq_node_t node;
     aq_node_init(&node, NULL);
     node.spec = (aq_spec_t){.workers = true,
@@ -204,14 +204,14 @@ static void test_hosts(void **state)
     assert_true(aq_workers_number(&node));
     assert_int_equal(node.child_count, 5);
     assert_int_equal(node.spec.host_count, 5);
-    const uint32_t first[] = {0, AQ_MEMBERS_MOST + 1, 2 * AQ_MEMBERS_MOST + 2, many, many + 2};
+    const uint32_t first[] = {0, AQ_MEMBERS_MAX + 1, 2 * AQ_MEMBERS_MAX + 2, many, many + 2};
     for (uint32_t h = 0; h < 5; h++) {
         assert_int_equal(node.children[h].wish, first[h]);
         assert_int_equal(node.spec.host_of_rank[first[h]], h);
         assert_int_equal(node.children[h].low, h);
         assert_int_equal(aq_spec_machine(&node.spec, h), h < 4 ? 0 : 1);
     }
-    assert_int_equal(node.spec.host_of_rank[AQ_MEMBERS_MOST], 0);
+    assert_int_equal(node.spec.host_of_rank[AQ_MEMBERS_MAX], 0);
     assert_int_equal(node.spec.host_of_rank[size - 1], 4);
     for (uint32_t h = 0; h < 5; h++)
         aq_bytes_free(&node.children[h].link.out);

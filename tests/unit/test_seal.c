@@ -149,7 +149,7 @@ static size_t open_in_parts(const aq_bytes_t *wire, size_t first, bool *genuine)
     aq_bytes_t plain = {0};
     size_t used, more;
     *genuine = aq_seal_open(listener, wire->data, first, &used, &plain);
-    assert_true(used <= first && first - used < AQ_SEAL_RECORD_MOST);
+    assert_true(used <= first && first - used < AQ_SEAL_RECORD_MAX);
     if (*genuine)
         *genuine = aq_seal_open(listener, wire->data + used, wire->used - used, &more, &plain);
     expect_records(&plain, (unsigned)(plain.used / BODY));
@@ -242,7 +242,7 @@ static void test_other_keys(void **state)
 static void test_secrecy(void **state)
 {
     (void)state;
-    static uint8_t text[AQ_SEAL_PLAIN_MOST];
+    static uint8_t text[AQ_SEAL_PLAIN_MAX];
     const aq_auth_t auth = made_up_auth();
     aq_seal_t *caller = aq_seal_new(&auth, job_key, true);
     aq_seal_t *listener = aq_seal_new(&auth, job_key, false);
@@ -251,7 +251,7 @@ static void test_secrecy(void **state)
     memset(text, 'x', sizeof text);
     for (int i = 0; i < 2; i++) {
         aq_seal_record(i == 0 ? caller : listener, text, sizeof text, &wire[i]);
-        assert_int_equal(wire[i].used, AQ_SEAL_HEADER + AQ_SEAL_RECORD_MOST);
+        assert_int_equal(wire[i].used, AQ_SEAL_HEADER + AQ_SEAL_RECORD_MAX);
         assert_null(memmem(wire[i].data, wire[i].used, "xxxx", 4));
     }
     assert_memory_not_equal(wire[0].data + AQ_SEAL_HEADER + 4, wire[1].data + AQ_SEAL_HEADER + 4,

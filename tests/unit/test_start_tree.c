@@ -144,7 +144,7 @@ static size_t send_job(start_t *start, aq_node_t *node, aq_child_t *child)
     aq_spec_t got = {0};
     aq_node_send_job(node, child);
     const aq_bytes_t *sent = &child->link.out;
-    assert_int_equal(aq_frame_read(sent->data, sent->used, AQ_FRAME_MOST, &frame), AQ_FRAME_WHOLE);
+    assert_int_equal(aq_frame_read(sent->data, sent->used, AQ_FRAME_MAX, &frame), AQ_FRAME_WHOLE);
     assert_true(aq_read_job(frame.payload, &job));
     assert_true(aq_read_hosts((aq_view_t){.at = job.hosts, .left = job.hosts_bytes}, job.low,
                               job.high, &got));
@@ -191,7 +191,7 @@ static void gather_up(start_t *start, aq_node_t *node, aq_node_t *parent, uint32
     assert_true(aq_gather_complete(&node->gather));
     aq_write_gathered(&sent, AQ_MSG_GATHER, &rows);
     assert_int_equal(sent.used, gather_bytes(hosts));
-    assert_int_equal(aq_frame_read(sent.data, sent.used, AQ_FRAME_MOST, &frame), AQ_FRAME_WHOLE);
+    assert_int_equal(aq_frame_read(sent.data, sent.used, AQ_FRAME_MAX, &frame), AQ_FRAME_WHOLE);
     assert_true(aq_read_gathered(frame.payload, AQ_MSG_GATHER, start->spec.size, &rows));
     assert_true(aq_gather_add(&parent->gather, &rows));
     aq_bytes_free(&sent);

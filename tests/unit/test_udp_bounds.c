@@ -59,10 +59,10 @@ static int open_conduit(void **state)
 // Sends one frame as rank 1 would, and polls until it has arrived.
 static void receive_frame(const uint8_t *frame, size_t bytes, unsigned class, uint64_t number)
 {
-    static uint8_t datagram[UDP_HEADER_MOST + 2 * LARGE];
+    static uint8_t datagram[UDP_HEADER_MAX + 2 * LARGE];
     const udp_header_t header = {.kind = UDP_DATA,
                                  .class = (uint8_t) class,
-                                 .bytes = (uint16_t)(UDP_HEADER_LEAST + bytes),
+                                 .bytes = (uint16_t)(UDP_HEADER_MIN + bytes),
                                  .job = udp->auth.job_tag,
                                  .source = 1,
                                  .packet = number,
@@ -72,7 +72,7 @@ static void receive_frame(const uint8_t *frame, size_t bytes, unsigned class, ui
     const uint64_t received = udp->socket.counts.received;
     udp_header_encode(datagram, &header);
     udp_auth_sign(&udp->auth, datagram, &header, &frames, 1, udp_auth_token(&udp->auth, 1, 0));
-    memcpy(datagram + UDP_HEADER_LEAST, frame, bytes);
+    memcpy(datagram + UDP_HEADER_MIN, frame, bytes);
     int fd = udp_socket_connect(&udp->socket, &udp->socket.here);
     assert_int_equal(send(fd, datagram, header.bytes, 0), header.bytes);
     close(fd);

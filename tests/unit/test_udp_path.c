@@ -26,7 +26,7 @@ enum {
     HEADERS = 28,      // of IPv4 and UDP
     OUR_MTU = 1500,    // of our interface
     PEER_BYTES = 1200, // the longest datagram of the peer
-    SECONDS_MOST = 20, // to wait for a time-out
+    SECONDS_MAX = 20,  // to wait for a time-out
 };
 
 static const uint32_t hosts[] = {0, 1};
@@ -104,14 +104,14 @@ static void expect_full_datagrams(udp_link_t *link, size_t mtu)
 {
     const udp_stats_t before = link->stats;
     const size_t frame = udp_frame_bytes(AQ_AM_MEDIUM, 0, 96);
-    const size_t frames = ((mtu - HEADERS) / 8 * 8 - UDP_HEADER_MOST) / frame;
+    const size_t frames = ((mtu - HEADERS) / 8 * 8 - UDP_HEADER_MAX) / frame;
     assert_int_equal(link->datagram_bytes, (mtu - HEADERS) / 8 * 8);
     for (size_t i = 0; i < 4 * frames; i++)
         send_message(link, 96);
     udp_flush(udp, &(uint64_t){0});
     assert_int_equal(link->stats.datagrams_out - before.datagrams_out, 4);
     assert_int_equal(link->stats.bytes_out - before.bytes_out,
-                     4 * (UDP_HEADER_LEAST + frames * frame));
+                     4 * (UDP_HEADER_MIN + frames * frame));
 }
 
 static void max_medium_fits_the_shortest_datagram(void **state)
@@ -119,7 +119,7 @@ static void max_medium_fits_the_shortest_datagram(void **state)
     (void)state;
     (void)link_or_skip();
     assert_int_equal(conduit->max_medium + udp_frame_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS) +
-                         UDP_HEADER_MOST,
+                         UDP_HEADER_MAX,
                      PEER_BYTES);
 }
 
@@ -131,7 +131,7 @@ static void datagrams_follow_the_path(void **state)
     // The MTU of the path shrinks, and the peer does not answer: the next time-out reads the MTU
     // again.
     assert_int_equal(run_command("ip route change 10.9.0.2/32 dev v0 mtu 1000"), 0);
-    const uint64_t end = aq_clock_ns() + (uint64_t)SECONDS_MOST * 1000000000;
+    const uint64_t end = aq_clock_ns() + (uint64_t)SECONDS_MAX * 1000000000;
     while (!link->sender[UDP_REQUESTS].counts.epochs && aq_clock_ns() < end)
         udp_poll(conduit, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
     assert_int_equal(link->datagram_bytes, (1000 - HEADERS) / 8 * 8);
@@ -160,7 +160,7 @@ static void a_long_frame_goes_by_itself(void **state)
     udp_flush(udp, &(uint64_t){0});
     assert_int_equal(link->stats.datagrams_out - before.datagrams_out, 3);
     assert_true(link->stats.bytes_out - before.bytes_out >
-                link->datagram_bytes + 2 * (size_t)UDP_HEADER_LEAST);
+                link->datagram_bytes + 2 * (size_t)UDP_HEADER_MIN);
     assert_int_equal(udp->socket.counts.too_long, 0);
 }
 

@@ -15,7 +15,7 @@
 
 #include "../../conduits/udp/wire/udp_seal.h"
 
-enum { HEAD = UDP_HEADER_LEAST, MOST = 65504 - HEAD };
+enum { HEAD = UDP_HEADER_MIN, MOST = 65504 - HEAD };
 
 static const uint8_t job_key[AQ_KEY_BYTES] = {'0', '1', '2', '3', '4', '5', '6', '7',
                                               '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};

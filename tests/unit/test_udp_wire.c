@@ -32,7 +32,7 @@ static const udp_header_t example = {
     .wants_ack = true,
     .has_ack = {true, true},
     .selective = true,
-    .bytes = UDP_HEADER_MOST,
+    .bytes = UDP_HEADER_MAX,
     .job = 0x03020100,
     .source = 0x13121110,
     .dest = 0x23222120,
@@ -66,9 +66,9 @@ static const uint8_t places[] = {
 static void the_header_has_its_bytes_in_their_places(void **unused)
 {
     (void)unused;
-    uint8_t bytes[UDP_HEADER_MOST];
-    assert_int_equal(sizeof places, UDP_HEADER_MOST);
-    assert_int_equal(udp_header_bytes(&example), UDP_HEADER_MOST);
+    uint8_t bytes[UDP_HEADER_MAX];
+    assert_int_equal(sizeof places, UDP_HEADER_MAX);
+    assert_int_equal(udp_header_bytes(&example), UDP_HEADER_MAX);
     memset(bytes, 0xee, sizeof bytes);
     udp_header_encode(bytes, &example);
     assert_memory_equal(bytes, places, sizeof places);
@@ -78,7 +78,7 @@ static void the_header_has_its_bytes_in_their_places(void **unused)
 static void a_party_is_a_rank_and_an_endpoint(void **unused)
 {
     (void)unused;
-    uint8_t bytes[UDP_HEADER_MOST];
+    uint8_t bytes[UDP_HEADER_MAX];
     udp_header_t header = example;
     assert_int_equal(udp_party(AQ_JOB_RANKS_MAX - 1, 0), AQ_JOB_RANKS_MAX - 1);
     header.source = udp_party(0xf1110, 0x0302);
@@ -92,21 +92,21 @@ static void a_party_is_a_rank_and_an_endpoint(void **unused)
 static void an_absent_acknowledgement_takes_no_bytes(void **unused)
 {
     (void)unused;
-    const uint8_t *const acks = places + UDP_HEADER_LEAST;
+    const uint8_t *const acks = places + UDP_HEADER_MIN;
     for (unsigned there = 0; there < 3; there++) { // none, requests, replies
-        uint8_t bytes[UDP_HEADER_MOST];
+        uint8_t bytes[UDP_HEADER_MAX];
         udp_header_t header = example;
         const size_t ack = UDP_ACK_BYTES + UDP_SELECTIVE_BYTES;
-        const size_t length = UDP_HEADER_LEAST + (there ? ack : 0);
+        const size_t length = UDP_HEADER_MIN + (there ? ack : 0);
         for (unsigned class = 0; class < UDP_CLASSES; class ++)
             header.has_ack[class] = there == 1 + class;
         memset(bytes, 0xee, sizeof bytes);
         udp_header_encode(bytes, &header);
         assert_int_equal(udp_header_bytes(&header), length);
         assert_int_equal(bytes[17], 0x9b | there << 5);
-        assert_memory_equal(bytes + 18, places + 18, UDP_HEADER_LEAST - 18);
+        assert_memory_equal(bytes + 18, places + 18, UDP_HEADER_MIN - 18);
         if (there)
-            assert_memory_equal(bytes + UDP_HEADER_LEAST, acks + (there - 1) * ack, ack);
+            assert_memory_equal(bytes + UDP_HEADER_MIN, acks + (there - 1) * ack, ack);
         for (size_t i = length; i < sizeof bytes; i++)
             assert_int_equal(bytes[i], 0xee);
     }
@@ -115,9 +115,9 @@ static void an_absent_acknowledgement_takes_no_bytes(void **unused)
 static void without_gaps_an_acknowledgement_is_shorter(void **unused)
 {
     (void)unused;
-    const uint8_t *const acks = places + UDP_HEADER_LEAST;
-    const size_t length = UDP_HEADER_LEAST + 2 * UDP_ACK_BYTES;
-    uint8_t bytes[UDP_HEADER_MOST];
+    const uint8_t *const acks = places + UDP_HEADER_MIN;
+    const size_t length = UDP_HEADER_MIN + 2 * UDP_ACK_BYTES;
+    uint8_t bytes[UDP_HEADER_MAX];
     udp_header_t header = example, got;
     header.selective = false;
     header.bytes = (uint16_t)length;
@@ -125,8 +125,8 @@ static void without_gaps_an_acknowledgement_is_shorter(void **unused)
     udp_header_encode(bytes, &header);
     assert_int_equal(udp_header_bytes(&header), length);
     assert_int_equal(bytes[17], 0xf3);
-    assert_memory_equal(bytes + UDP_HEADER_LEAST, acks, UDP_ACK_BYTES);
-    assert_memory_equal(bytes + UDP_HEADER_LEAST + UDP_ACK_BYTES,
+    assert_memory_equal(bytes + UDP_HEADER_MIN, acks, UDP_ACK_BYTES);
+    assert_memory_equal(bytes + UDP_HEADER_MIN + UDP_ACK_BYTES,
                         acks + UDP_ACK_BYTES + UDP_SELECTIVE_BYTES, UDP_ACK_BYTES);
     for (size_t i = length; i < sizeof bytes; i++)
         assert_int_equal(bytes[i], 0xee);
@@ -138,7 +138,7 @@ static void without_gaps_an_acknowledgement_is_shorter(void **unused)
 
 static void check_reading(unsigned kind, unsigned class, unsigned there)
 {
-    uint8_t datagram[UDP_HEADER_MOST + 16] = {0}, again[UDP_HEADER_MOST] = {0};
+    uint8_t datagram[UDP_HEADER_MAX + 16] = {0}, again[UDP_HEADER_MAX] = {0};
     udp_header_t header = example, got;
     memset(&got, 0, sizeof got);
     header.kind = (uint8_t)kind;
@@ -186,14 +186,14 @@ static udp_fault_t decode_exact(const uint8_t *datagram, size_t bytes)
 static void bad_headers_are_refused_with_the_fault(void **unused)
 {
     (void)unused;
-    uint8_t datagram[UDP_HEADER_MOST + 16] = {0}, wrong[sizeof datagram];
+    uint8_t datagram[UDP_HEADER_MAX + 16] = {0}, wrong[sizeof datagram];
     udp_header_t header = example;
     header.kind = UDP_DATA;
     header.bytes = sizeof datagram;
     udp_header_encode(datagram, &header);
-    for (size_t bytes = 0; bytes < UDP_HEADER_LEAST; bytes++)
+    for (size_t bytes = 0; bytes < UDP_HEADER_MIN; bytes++)
         assert_int_equal(decode_exact(datagram, bytes), UDP_TOO_SHORT);
-    for (size_t bytes = UDP_HEADER_LEAST; bytes < sizeof datagram; bytes++)
+    for (size_t bytes = UDP_HEADER_MIN; bytes < sizeof datagram; bytes++)
         assert_int_equal(decode_exact(datagram, bytes), UDP_WRONG_BYTES);
     assert_int_equal(decode_exact(datagram, sizeof datagram), UDP_FINE);
     for (unsigned value = 0; value < 256; value++) {
@@ -213,14 +213,14 @@ static void bad_headers_are_refused_with_the_fault(void **unused)
 static void data_needs_frames_and_lengths_of_eight(void **unused)
 {
     (void)unused;
-    uint8_t datagram[UDP_HEADER_MOST + 16] = {0};
+    uint8_t datagram[UDP_HEADER_MAX + 16] = {0};
     udp_header_t header = example;
     header.kind = UDP_DATA;
-    for (size_t bytes = UDP_HEADER_MOST; bytes <= sizeof datagram; bytes++) {
+    for (size_t bytes = UDP_HEADER_MAX; bytes <= sizeof datagram; bytes++) {
         header.bytes = (uint16_t)bytes;
         udp_header_encode(datagram, &header);
         assert_int_equal(decode_exact(datagram, bytes),
-                         bytes % 8 == 0 && bytes > UDP_HEADER_MOST ? UDP_FINE : UDP_WRONG_BYTES);
+                         bytes % 8 == 0 && bytes > UDP_HEADER_MAX ? UDP_FINE : UDP_WRONG_BYTES);
     }
 }
 
@@ -243,7 +243,7 @@ static int clear_box(void **unused)
     (void)unused;
     memset(&sent, 0, sizeof sent);
     memset(sent.datagram, 0xee, sizeof sent.datagram);
-    sent.bytes = UDP_HEADER_MOST;
+    sent.bytes = UDP_HEADER_MAX;
     return 0;
 }
 
@@ -367,7 +367,7 @@ static void a_frame_has_its_bytes_in_their_places(void **unused)
                         .reply = true};
     assert_int_equal(udp_frame_bytes(AQ_AM_LONG, 3, 5), sizeof places);
     add_message(&am);
-    assert_memory_equal(sent.datagram + UDP_HEADER_MOST, places, sizeof places);
+    assert_memory_equal(sent.datagram + UDP_HEADER_MAX, places, sizeof places);
 }
 
 static void a_payload_may_be_written_before_or_after(void **unused)
@@ -393,7 +393,7 @@ static void a_payload_may_be_written_before_or_after(void **unused)
 // Returns whether the frames are good with one byte replaced by `value`.
 static bool good_with_byte(size_t at, uint8_t value)
 {
-    uint8_t *byte = sent.datagram + UDP_HEADER_MOST + at, kept = *byte;
+    uint8_t *byte = sent.datagram + UDP_HEADER_MAX + at, kept = *byte;
     *byte = value;
     udp_frames_t frames = frames_of(sent.datagram, sent.bytes, UDP_REQUESTS);
     bool good = udp_frames_scan(frames).good;
@@ -462,7 +462,7 @@ static void puts_and_gets_have_their_bytes_in_their_places(void **unused)
     for (udp_frame_type_t type = UDP_FRAME_PUT; type < UDP_FRAME_TYPES; type++) {
         clear_box(unused);
         const udp_rma_t rma = new_rma(type, 5);
-        const uint8_t *at = sent.datagram + UDP_HEADER_MOST;
+        const uint8_t *at = sent.datagram + UDP_HEADER_MAX;
         add_rma(&rma);
         assert_int_equal(at[0], type);
         assert_int_equal(at[3], type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS);
@@ -470,7 +470,7 @@ static void puts_and_gets_have_their_bytes_in_their_places(void **unused)
         at += 8;
         for (unsigned w = 0; words[type][w]; w++, at += 8)
             assert_memory_equal(at, words[type][w], 8);
-        assert_ptr_equal(at, sent.datagram + UDP_HEADER_MOST + udp_rma_front(type));
+        assert_ptr_equal(at, sent.datagram + UDP_HEADER_MAX + udp_rma_front(type));
         if (type != UDP_FRAME_GET) {
             assert_memory_equal(at, rma.payload, 5);
             assert_memory_equal(at + 5, front, 3);
@@ -526,7 +526,7 @@ static void a_single_put_or_reply_is_recognized_by_its_front(void **unused)
         assert_false(is_alone(head, sent.bytes - 8, class, &frame));
         assert_false(is_alone(head, sent.bytes + 8, class, &frame));
         assert_false(is_alone(head, UDP_ALONE_BYTES - 8, class, &frame));
-        head[UDP_HEADER_MOST] = UDP_FRAME_LONG;
+        head[UDP_HEADER_MAX] = UDP_FRAME_LONG;
         assert_false(is_alone(head, sent.bytes, class, &frame));
         free(head);
     }
@@ -537,8 +537,8 @@ static void a_front_is_all_of_a_frame_but_its_payload(void **unused)
     (void)unused;
     udp_extent_t extent;
     add_message(new_message(AQ_AM_LONG, 3, 100, false));
-    const uint8_t *at = sent.datagram + UDP_HEADER_MOST;
-    const size_t left = sent.bytes - UDP_HEADER_MOST;
+    const uint8_t *at = sent.datagram + UDP_HEADER_MAX;
+    const size_t left = sent.bytes - UDP_HEADER_MAX;
     for (size_t at_hand = 0; at_hand < 32; at_hand++) {
         uint8_t *exact = malloc(at_hand); // a sanitizer detects any read behind it
         assert_true(exact || !at_hand);
@@ -588,13 +588,13 @@ static bool read_copy(const uint8_t *datagram, size_t bytes, unsigned *count)
 static void a_cut_datagram_has_complete_frames_only(void **unused)
 {
     (void)unused;
-    size_t ends[11] = {UDP_HEADER_MOST};
+    size_t ends[11] = {UDP_HEADER_MAX};
     for (unsigned i = 1; i < 11; i++) {
         add_any(false);
         ends[i] = sent.bytes;
     }
     unsigned whole = 0, count;
-    for (size_t bytes = UDP_HEADER_MOST; bytes <= sent.bytes; bytes++) {
+    for (size_t bytes = UDP_HEADER_MAX; bytes <= sent.bytes; bytes++) {
         if (whole < 10 && bytes == ends[whole + 1])
             whole++;
         bool good = read_copy(sent.datagram, bytes, &count);
@@ -611,7 +611,7 @@ static void any_bytes_are_read_without_harm(void **unused)
         while (sent.count < 4)
             add_any(false);
         for (unsigned i = 0; i < 3; i++)
-            sent.datagram[UDP_HEADER_MOST + random_below(sent.bytes - UDP_HEADER_MOST)] =
+            sent.datagram[UDP_HEADER_MAX + random_below(sent.bytes - UDP_HEADER_MAX)] =
                 (uint8_t)random_below(256);
         bad += !read_copy(sent.datagram, sent.bytes, &count);
     }

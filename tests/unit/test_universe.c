@@ -199,7 +199,7 @@ static void daemon_turn(daemon_t *daemon)
     if (aq_link_receive(link) != 0)
         aq_link_close(link);
     while (link->fd >= 0 && link->seal == NULL &&
-           aq_link_next(link, AQ_FIRST_MOST, &frame) == AQ_FRAME_WHOLE)
+           aq_link_next(link, AQ_FIRST_MAX, &frame) == AQ_FRAME_WHOLE)
         take_frame(daemon, &frame);
 }
 

@@ -306,8 +306,8 @@ static void *connector_run(void *pointer)
 {
     aq_ibv_connector_t *connector = pointer;
     const aq_ibv_losses_t *losses = connector->losses;
-    struct pollfd ready[2 + AQ_IBV_RAIL_PORTS_MOST] = {{.fd = connector->fd, .events = POLLIN},
-                                                       {.fd = losses->wake, .events = POLLIN}};
+    struct pollfd ready[2 + AQ_IBV_RAIL_PORTS_MAX] = {{.fd = connector->fd, .events = POLLIN},
+                                                      {.fd = losses->wake, .events = POLLIN}};
     const unsigned sources = 2 + aq_ibv_port_watch_fds(&connector->watch, ready + 2);
     bool busy = false;
     while (!atomic_load(&losses->closing)) {

@@ -199,7 +199,7 @@ static bool on_call_failed(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
         aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
         return true;
     }
-    if (link->conn.tries < AQ_IBV_CALLS_MOST && !(refused && reason[0] == REFUSED_STRANGER)) {
+    if (link->conn.tries < AQ_IBV_CALLS_MAX && !(refused && reason[0] == REFUSED_STRANGER)) {
         aq_ibv_link_set_state(connector, link, AQ_IBV_IDLE); // the thread that waits calls again
         return true;
     }

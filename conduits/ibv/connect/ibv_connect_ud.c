@@ -20,7 +20,7 @@ _Static_assert(sizeof(aq_ibv_datagram_t) <= AQ_IBV_UD_BYTES, "a port carries any
 
 typedef struct aq_ibv_ud {
     unsigned count; // of ports
-    aq_ibv_ud_port_t ports[AQ_IBV_RAIL_PORTS_MOST];
+    aq_ibv_ud_port_t ports[AQ_IBV_RAIL_PORTS_MAX];
     int arrivals;           // an epoll of their channels
     aq_ibv_peer_t *waiting; // links whose handshake has a deadline, linked by conn.next
     aq_ibv_ud_counts_t counts;
@@ -194,7 +194,7 @@ static bool link_pathless(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, in
         return false;
     }
     link->conn.pathless = error ? link->conn.pathless + 1 : 0;
-    if (link->conn.pathless < AQ_IBV_CALLS_MOST)
+    if (link->conn.pathless < AQ_IBV_CALLS_MAX)
         return false;
     snprintf(why, sizeof why, "%s: %s",
              error == ETIMEDOUT ? "nothing answers for that address" : "no path leads there",

@@ -64,12 +64,12 @@ static aq_status_t addresses_fill(aq_ibv_addresses_t *out, const record_t *recor
             continue;
         }
         const bool differs = !last || record_compare(last, record) != 0;
-        if (differs && out->count == AQ_IBV_ADDRESSES_MOST) {
+        if (differs && out->count == AQ_IBV_ADDRESSES_MAX) {
             if (boot->rank == 0)
                 aq_log_error(
                     "conduit ibv reaches ranks at %d addresses at most, and this job has more; "
                     "use conduit udp",
-                    AQ_IBV_ADDRESSES_MOST);
+                    AQ_IBV_ADDRESSES_MAX);
             return AQ_ERR_RESOURCE;
         }
         if (differs)
@@ -167,7 +167,7 @@ unsigned aq_ibv_addresses_ports(const aq_ibv_addresses_t *addresses, uint32_t ra
         return 1;
     for (uint32_t rank = 0; rank < ranks; rank++)
         ports = aq_max(ports, (unsigned)addresses->rows[rank].port);
-    return aq_min(ports, (unsigned)AQ_IBV_RAIL_PORTS_MOST);
+    return aq_min(ports, (unsigned)AQ_IBV_RAIL_PORTS_MAX);
 }
 
 const char *aq_ibv_addresses_text(const aq_ibv_addresses_t *addresses, uint32_t rank,

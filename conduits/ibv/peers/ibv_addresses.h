@@ -22,7 +22,7 @@
 #include "../verbs/ibv_path.h"
 
 enum {
-    AQ_IBV_ADDRESSES_MOST = UINT16_MAX + 1,
+    AQ_IBV_ADDRESSES_MAX = UINT16_MAX + 1,
     AQ_IBV_ADDRESS_BYTES = 20, // of the longest address
     AQ_IBV_DATAGRAMS = 0x7fff, // the family of those that are no IP addresses
 };

@@ -41,6 +41,6 @@ bool aq_ibv_datagram_read(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32
         return false;
     memset(out, 0, sizeof *out);
     memcpy(out, bytes, count);
-    return out->count <= AQ_IBV_PAIRS_MOST && aq_ibv_datagram_bytes(out->count) == count &&
+    return out->count <= AQ_IBV_PAIRS_MAX && aq_ibv_datagram_bytes(out->count) == count &&
            out->peer.rank < size && out->peer.rank != rank && says_valid(out);
 }

@@ -21,7 +21,7 @@
 #include "../verbs/ibv_queue_pair.h"
 
 enum {
-    AQ_IBV_PAIRS_MOST = 16, // queue pairs of a link; a datagram has to fit into every network's MTU
+    AQ_IBV_PAIRS_MAX = 16, // queue pairs of a link; a datagram has to fit into every network's MTU
 };
 
 // What a datagram says, in the byte order of the machine.
@@ -32,7 +32,7 @@ typedef struct aq_ibv_datagram {
     uint32_t srq;                    // number of the shared receive queue; 0: no XRC
     uint32_t rings_key;              // of the rings of the sender, at the port of its queue pair
     uint32_t round;                  // of the handshake
-    aq_ibv_pair_info_t pairs[AQ_IBV_PAIRS_MOST];
+    aq_ibv_pair_info_t pairs[AQ_IBV_PAIRS_MAX];
 } aq_ibv_datagram_t;
 
 _Static_assert(sizeof(aq_ibv_pair_info_t) == 32 && sizeof(aq_ibv_datagram_t) == 72 + 16 * 32,

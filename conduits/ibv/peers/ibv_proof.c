@@ -92,7 +92,7 @@ bool aq_ibv_heard_note(aq_ibv_heard_t *heard, const uint8_t nonce[AQ_IBV_NONCE_B
     for (unsigned i = 0; i < heard->count; i++)
         if (memcmp(heard->nonces[i], nonce, AQ_IBV_NONCE_BYTES) == 0)
             return false;
-    if (heard->count == AQ_IBV_CALLS_MOST)
+    if (heard->count == AQ_IBV_CALLS_MAX)
         return false;
     memcpy(heard->nonces[heard->count++], nonce, AQ_IBV_NONCE_BYTES);
     return true;

@@ -13,7 +13,7 @@
 // - Replay of an accept fails: A is new with each call.
 // - Replay of a request to another process or job fails, since the MAC covers the ranks and depends
 //   on the key. Replay to the same process fails, since it keeps the nonces of all requests that it
-//   received, which are few (AQ_IBV_CALLS_MOST from each peer), and refuses a nonce that it knows.
+//   received, which are few (AQ_IBV_CALLS_MAX from each peer), and refuses a nonce that it knows.
 // - What remains: an attacker on the network who delays a request and delivers a copy of it first.
 //   The attacker is accepted in place of the caller. The caller's own request is then refused, so
 //   the job ends with a message that names the rank. librdmacm has no message from the caller after
@@ -35,7 +35,7 @@
 enum {
     AQ_IBV_PROOF_BYTES = 16,
     AQ_IBV_NONCE_BYTES = 16,
-    AQ_IBV_CALLS_MOST = 5,   // calls to a peer before it counts as unreachable
+    AQ_IBV_CALLS_MAX = 5,    // calls to a peer before it counts as unreachable
     AQ_IBV_ENDPOINTS = 1024, // of a process, as many as the private data can name
 };
 
@@ -82,7 +82,7 @@ bool aq_ibv_datagram_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to, const v
 
 // The nonces of the genuine requests from one peer.
 typedef struct aq_ibv_heard {
-    uint8_t nonces[AQ_IBV_CALLS_MOST][AQ_IBV_NONCE_BYTES];
+    uint8_t nonces[AQ_IBV_CALLS_MAX][AQ_IBV_NONCE_BYTES];
     unsigned count;
 } aq_ibv_heard_t;
 

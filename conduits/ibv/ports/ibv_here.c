@@ -14,7 +14,7 @@
 #include "ibv_place.h"
 #include "../verbs/ibv_profile.h"
 
-enum { NUMBERS_MOST = 256, SUFFIX_BYTES = 512, RANKS_SHOWN = 8 };
+enum { NUMBERS_MAX = 256, SUFFIX_BYTES = 512, RANKS_SHOWN = 8 };
 
 // Where a process is.
 typedef struct seat {
@@ -65,7 +65,7 @@ static size_t seat_numbers(const chooser_t *chooser, const seat_t *seat, uint32_
         return 1;
     default:
         return aq_ibv_near_numbers(chooser->near, chooser->type.object, &seat->place, numbers,
-                                   NUMBERS_MOST);
+                                   NUMBERS_MAX);
     }
 }
 
@@ -75,7 +75,7 @@ static const char *seat_filter(const chooser_t *chooser, const seat_t *seat, cha
                                char *why, size_t why_size)
 {
     const aq_setting_t *row = aq_ibv_setting(IBV_SET_PORTS);
-    uint32_t numbers[NUMBERS_MOST];
+    uint32_t numbers[NUMBERS_MAX];
     const char *filter = aq_setting_text(row);
     *suffix = '\0';
     if (has_members(&chooser->type)) {

@@ -94,7 +94,7 @@ aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_po
     first_find(rails, ports, device, number);
     for (size_t i = 0; i < ports->count && rails->count && status == AQ_OK; i++)
         if (uses[i] == AQ_IBV_USED && !is_first(&ports->list[i], device, number) &&
-            rails->count < AQ_IBV_RAIL_PORTS_MOST)
+            rails->count < AQ_IBV_RAIL_PORTS_MAX)
             status = further_take(rails, &ports->list[i], &uses[i], filter, why, why_size);
     if (rails->count && rails->list[0].link != AQ_IBV_LINK_IWARP)
         rails->queue_pairs = aq_ibv_queue_pairs_wanted(rails->count);

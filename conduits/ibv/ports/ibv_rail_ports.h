@@ -22,7 +22,7 @@
 #include "ibv_ports.h"
 
 enum {
-    AQ_IBV_RAIL_PORTS_MOST = 8,
+    AQ_IBV_RAIL_PORTS_MAX = 8,
     AQ_IBV_RAILS_MAX = 64, // queue pairs of a link
 };
 
@@ -45,7 +45,7 @@ typedef struct aq_ibv_rail_port {
 typedef struct aq_ibv_rail_ports {
     unsigned count;       // 0 or 1: only the first port
     unsigned queue_pairs; // of a link, as far as the peer has as many; 1: there are no rails
-    aq_ibv_rail_port_t list[AQ_IBV_RAIL_PORTS_MOST];
+    aq_ibv_rail_port_t list[AQ_IBV_RAIL_PORTS_MAX];
 } aq_ibv_rail_ports_t;
 
 // Chooses ports from a list, given which of them are to be used (aq_ibv_choose); the first one is

@@ -33,7 +33,7 @@ typedef struct aq_ibv_bond_work {
     struct ibv_sge piece;
     uint64_t id;                    // of the caller
     uint32_t local_key, remote_key; // of port 0
-    uint8_t bytes[AQ_IBV_INLINE_MOST];
+    uint8_t bytes[AQ_IBV_INLINE_MAX];
 } aq_ibv_bond_work_t;
 
 // The letter on the wire: the first message of a way but way 0.
@@ -50,7 +50,7 @@ typedef struct aq_ibv_bond {
     aq_ibv_peer_t *link;
     aq_lock_t lock;
     aq_ibv_renewal_t renewal;
-    struct ibv_qp *ways[AQ_IBV_WAYS_MOST]; // of the device
+    struct ibv_qp *ways[AQ_IBV_WAYS_MAX]; // of the device
     uint32_t rings_key;          // of the peer's rings at the present way's port; 0: that of port 0
     aq_ibv_bond_letter_t letter; // of the peer, the last one
     bool counted;                // in failures
@@ -76,8 +76,8 @@ typedef struct aq_ibv_bonds {
     atomic_uint warned;   // bit k: of port k
     atomic_bool spread;   // some links send by other ports than port 0
     aq_lock_t refilling;
-    unsigned missing[AQ_IBV_RAIL_PORTS_MOST]; // receive buffers, by port; under refilling
-    atomic_ulong moves, repeated;             // links, and work requests posted again
+    unsigned missing[AQ_IBV_RAIL_PORTS_MAX]; // receive buffers, by port; under refilling
+    atomic_ulong moves, repeated;            // links, and work requests posted again
 } aq_ibv_bonds_t;
 
 // The parts that `bonds` names are set. From now on sends, arrivals and srq can be used.

@@ -25,7 +25,7 @@ void aq_ibv_port_watch_open(aq_ibv_port_watch_t *watch)
 }
 
 unsigned aq_ibv_port_watch_fds(const aq_ibv_port_watch_t *watch,
-                               struct pollfd events[AQ_IBV_RAIL_PORTS_MOST])
+                               struct pollfd events[AQ_IBV_RAIL_PORTS_MAX])
 {
     const unsigned count = ports_watched(watch);
     for (unsigned port = 0; port < count; port++)

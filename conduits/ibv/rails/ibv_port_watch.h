@@ -26,9 +26,9 @@ typedef struct aq_ibv_port_watch {
     // it with the second one. Those of libibverbs, except in tests.
     int (*next)(struct ibv_context *verbs, struct ibv_async_event *event);
     void (*acknowledge)(struct ibv_async_event *event);
-    uint64_t down_at_ns[AQ_IBV_RAIL_PORTS_MOST]; // when it counts as down; 0: it is not going down
-    bool down[AQ_IBV_RAIL_PORTS_MOST];           // `changed` was told
-    bool failed[AQ_IBV_RAIL_PORTS_MOST];         // its device
+    uint64_t down_at_ns[AQ_IBV_RAIL_PORTS_MAX]; // when it counts as down; 0: it is not going down
+    bool down[AQ_IBV_RAIL_PORTS_MAX];           // `changed` was told
+    bool failed[AQ_IBV_RAIL_PORTS_MAX];         // its device
 } aq_ibv_port_watch_t;
 
 // Begins to watch; the members up to `context` are set. Events are not waited for any more
@@ -37,7 +37,7 @@ void aq_ibv_port_watch_open(aq_ibv_port_watch_t *watch);
 
 // What to poll for events of the ports; returns how many.
 unsigned aq_ibv_port_watch_fds(const aq_ibv_port_watch_t *watch,
-                               struct pollfd events[AQ_IBV_RAIL_PORTS_MOST]);
+                               struct pollfd events[AQ_IBV_RAIL_PORTS_MAX]);
 
 // Takes all events, and calls `changed`. Does not block. Times are those of aq_clock_ns.
 void aq_ibv_port_watch_turn(aq_ibv_port_watch_t *watch, uint64_t now_ns);

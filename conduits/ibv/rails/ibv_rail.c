@@ -284,7 +284,7 @@ void aq_ibv_rails_arm(aq_ibv_rails_t *rails)
 }
 
 unsigned aq_ibv_rails_events(const aq_ibv_rails_t *rails,
-                             struct pollfd events[AQ_IBV_RAIL_PORTS_MOST])
+                             struct pollfd events[AQ_IBV_RAIL_PORTS_MAX])
 {
     unsigned count = 0;
     if (!atomic_load_explicit(&rails->open, memory_order_acquire))
@@ -302,7 +302,7 @@ void aq_ibv_rails_take_events(aq_ibv_rails_t *rails)
         channel_take_events(rails->queues[port].channel);
 }
 
-unsigned aq_ibv_rails_send_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MOST])
+unsigned aq_ibv_rails_send_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MAX])
 {
     unsigned count = 0;
     if (!atomic_load_explicit(&rails->open, memory_order_acquire))
@@ -322,7 +322,7 @@ void aq_ibv_rails_rearm_sends(aq_ibv_rails_t *rails)
     }
 }
 
-unsigned aq_ibv_rails_arrival_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MOST])
+unsigned aq_ibv_rails_arrival_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MAX])
 {
     unsigned count = 0;
     if (!atomic_load_explicit(&rails->open, memory_order_acquire))

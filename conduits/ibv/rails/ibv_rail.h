@@ -105,7 +105,7 @@ typedef struct aq_ibv_rails {
     atomic_bool open;   // the queues below exist
     bool failed;        // they cannot be made (logged)
     atomic_bool warned; // that a rail was given up
-    aq_ibv_rail_queue_t queues[AQ_IBV_RAIL_PORTS_MOST];
+    aq_ibv_rail_queue_t queues[AQ_IBV_RAIL_PORTS_MAX];
     aq_ibv_rail_work_t *works; // by operation
     aq_ibv_op_t *stranded;     // operations of failed rails, for which the first one has no room
     atomic_uint any_strands;   // how many
@@ -142,17 +142,17 @@ void aq_ibv_rails_leave(aq_ibv_rails_t *rails, const aq_ibv_peers_t *peers, unsi
 // thread; sets what to poll for it, and returns how many; takes such events.
 void aq_ibv_rails_arm(aq_ibv_rails_t *rails);
 unsigned aq_ibv_rails_events(const aq_ibv_rails_t *rails,
-                             struct pollfd events[AQ_IBV_RAIL_PORTS_MOST]);
+                             struct pollfd events[AQ_IBV_RAIL_PORTS_MAX]);
 void aq_ibv_rails_take_events(aq_ibv_rails_t *rails);
 
 // The same for the send thread: takes its events and asks for the next; sets fds that become
 // readable then, and returns how many.
 void aq_ibv_rails_rearm_sends(aq_ibv_rails_t *rails);
-unsigned aq_ibv_rails_send_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MOST]);
+unsigned aq_ibv_rails_send_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MAX]);
 
 // The same for the receive thread, and arrivals on standbys.
 void aq_ibv_rails_rearm_arrivals(aq_ibv_rails_t *rails);
-unsigned aq_ibv_rails_arrival_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MOST]);
+unsigned aq_ibv_rails_arrival_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MAX]);
 
 // ---- ibv_rail_setup.c ----
 

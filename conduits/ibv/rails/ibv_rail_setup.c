@@ -129,7 +129,7 @@ static bool letter_read(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const letter
 static bool letter_valid(const letter_t *letter, size_t bytes)
 {
     return bytes >= sizeof letter->hello && letter->hello.count < AQ_IBV_RAILS_MAX &&
-           letter->hello.ports > 0 && letter->hello.ports <= AQ_IBV_RAIL_PORTS_MOST &&
+           letter->hello.ports > 0 && letter->hello.ports <= AQ_IBV_RAIL_PORTS_MAX &&
            bytes == letter_bytes(letter);
 }
 

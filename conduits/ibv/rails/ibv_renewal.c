@@ -12,7 +12,7 @@ unsigned aq_ibv_renewal_next(const aq_ibv_renewal_t *renewal)
 {
     if (renewal->called > renewal->way)
         return renewal->called;
-    for (unsigned way = renewal->way + 1; way < AQ_IBV_WAYS_MOST; way++)
+    for (unsigned way = renewal->way + 1; way < AQ_IBV_WAYS_MAX; way++)
         if (renewal->usable >> way & 1)
             return way;
     return 0;
@@ -99,7 +99,7 @@ static aq_ibv_arrived_t letter_arrive(aq_ibv_renewal_t *renewal, unsigned way)
 
 aq_ibv_arrived_t aq_ibv_renewal_arrive(aq_ibv_renewal_t *renewal, unsigned way)
 {
-    if (way < renewal->way || way >= AQ_IBV_WAYS_MOST)
+    if (way < renewal->way || way >= AQ_IBV_WAYS_MAX)
         return AQ_IBV_ARRIVED_LATE;
     if (!(renewal->opened >> way & 1))
         return letter_arrive(renewal, way);

@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AQ_IBV_WAYS_MOST = 8 };
+enum { AQ_IBV_WAYS_MAX = 8 };
 
 typedef enum aq_ibv_entry_kind {
     AQ_IBV_ENTRY_SEND,

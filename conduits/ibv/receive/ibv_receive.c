@@ -8,7 +8,7 @@
 #include "../../../other/base/log/log.h"
 
 enum {
-    DELIVER_MOST = 32, // messages that one poll delivers
+    DELIVER_MAX = 32,  // messages that one poll delivers
     RINGS_FIRST = 8,   // polls with messages from rings for each poll of the completion queue
     SENDING_TURNS = 4, // polls of a busy sender for each check for arrivals
     REAPING_TURNS = 4, // polls that complete puts or gets for each that also checks for arrivals
@@ -384,7 +384,7 @@ unsigned aq_ibv_deliver_some(aq_ibv_receiver_t *receiver, unsigned what)
 {
     aq_ibv_buffer_t *buffer;
     unsigned delivered = 0;
-    while (delivered < DELIVER_MOST &&
+    while (delivered < DELIVER_MAX &&
            ((buffer = queue_pop(receiver, &receiver->replies)) != NULL ||
             (what & AQ_POLL_REQUESTS &&
              (buffer = queue_pop(receiver, &receiver->requests)) != NULL))) {

@@ -75,7 +75,7 @@ static aq_status_t receive_thread_start(aq_ibv_sleeper_t *sleeper)
 
 // ---- the send thread ----
 
-_Static_assert(AQ_IBV_THREAD_FDS >= 2 + AQ_IBV_RAIL_PORTS_MOST,
+_Static_assert(AQ_IBV_THREAD_FDS >= 2 + AQ_IBV_RAIL_PORTS_MAX,
                "each thread sleeps on a channel, the nudge, and all rails");
 
 // Whose send thread this is, while it reaps.
@@ -257,7 +257,7 @@ void aq_ibv_sleep(aq_ibv_sleeper_t *sleeper, uint64_t limit_ns)
         aq_clock_sleep_ns(aq_min(limit_ns, UNLINKED_NAP_NS));
         return;
     }
-    struct pollfd ready[2 + AQ_IBV_RAIL_PORTS_MOST] = {
+    struct pollfd ready[2 + AQ_IBV_RAIL_PORTS_MAX] = {
         {.fd = sleeper->queues->completions->fd, .events = POLLIN},
         {.fd = sleeper->bell, .events = POLLIN}};
     const unsigned count = 2 + aq_ibv_rails_events(sleeper->receiver->rails, ready + 2);

@@ -27,7 +27,7 @@ static uint32_t remote_key(const aq_firehose_region_t *region)
 
 // A place that is pinned at several ports.
 typedef struct pins {
-    struct ibv_mr *regions[AQ_IBV_RAIL_PORTS_MOST];
+    struct ibv_mr *regions[AQ_IBV_RAIL_PORTS_MAX];
 } pins_t;
 
 static unsigned ports_of(const aq_ibv_keys_t *keys)

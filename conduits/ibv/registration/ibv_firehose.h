@@ -61,10 +61,10 @@ typedef struct aq_ibv_keys {
     bool stays;            // memory outside of the segment may stay pinned
     uintptr_t start;       // the segment of this process; bytes 0: none
     size_t bytes;
-    aq_ibv_segment_t segment;                               // FAST: its registration
-    aq_ibv_segment_t more_segments[AQ_IBV_RAIL_PORTS_MOST]; // the same at further ports, from 1
-    aq_ibv_segments_t segments;                             // FAST, LARGE: of all ranks
-    aq_ibv_whole_t whole;                                   // all memory, if devices page it
+    aq_ibv_segment_t segment;                              // FAST: its registration
+    aq_ibv_segment_t more_segments[AQ_IBV_RAIL_PORTS_MAX]; // the same at further ports, from 1
+    aq_ibv_segments_t segments;                            // FAST, LARGE: of all ranks
+    aq_ibv_whole_t whole;                                  // all memory, if devices page it
 } aq_ibv_keys_t;
 
 // Bytes of the tables of all ranks, spoken to or not.

@@ -11,7 +11,7 @@
 
 // What each rank tells the others: its keys, by port.
 typedef struct keys {
-    uint32_t of[AQ_IBV_RAIL_PORTS_MOST];
+    uint32_t of[AQ_IBV_RAIL_PORTS_MAX];
 } keys_t;
 
 // ---- here ----
@@ -66,7 +66,7 @@ static void keys_take(aq_ibv_whole_t *whole, const keys_t *all)
     whole->everywhere = true;
     for (uint32_t rank = 0; rank < whole->ranks; rank++) {
         whole->everywhere &= all[rank].of[0] != 0;
-        for (uint32_t port = whole->ports; port < AQ_IBV_RAIL_PORTS_MOST; port++)
+        for (uint32_t port = whole->ports; port < AQ_IBV_RAIL_PORTS_MAX; port++)
             if (all[rank].of[port])
                 whole->ports = port + 1;
     }
@@ -80,7 +80,7 @@ aq_status_t aq_ibv_whole_publish(aq_ibv_whole_t *whole, aq_boot_t *boot)
 {
     keys_t mine = {{0}}, *all = calloc(boot->size, sizeof *all);
     aq_status_t status = AQ_ERR_RESOURCE;
-    for (unsigned i = 0; i < AQ_IBV_RAIL_PORTS_MOST; i++)
+    for (unsigned i = 0; i < AQ_IBV_RAIL_PORTS_MAX; i++)
         mine.of[i] = whole->here[i] ? whole->here[i]->rkey : 0;
     if (all)
         status = boot->ops->exchange(boot, &mine, sizeof mine, all);

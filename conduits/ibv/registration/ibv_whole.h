@@ -19,10 +19,10 @@
 #include "../ports/ibv_rail_ports.h"
 
 typedef struct aq_ibv_whole {
-    struct ibv_mr *here[AQ_IBV_RAIL_PORTS_MOST]; // by port; NULL: none
-    uint32_t *there;                             // NULL: no rank has such a key
-    uint32_t ranks, ports;                       // of the job; of the rank that has most
-    bool everywhere;                             // every rank has such a key, at its first port
+    struct ibv_mr *here[AQ_IBV_RAIL_PORTS_MAX]; // by port; NULL: none
+    uint32_t *there;                            // NULL: no rank has such a key
+    uint32_t ranks, ports;                      // of the job; of the rank that has most
+    bool everywhere;                            // every rank has such a key, at its first port
 } aq_ibv_whole_t;
 
 // Registers all memory at each port whose device can do that and is to (GASNET_USE_ODP); or

@@ -248,7 +248,7 @@ static void post_in_list(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, bool crowd
 {
     aq_lock_take(&queue->list.lock);
     list_add(queue, op);
-    if (queue->list.count == AQ_IBV_LIST_MOST || crowded || list_is_all(queue))
+    if (queue->list.count == AQ_IBV_LIST_MAX || crowded || list_is_all(queue))
         list_post_locked(queue);
     aq_lock_drop(&queue->list.lock);
     if (crowded)

@@ -20,8 +20,8 @@
 #include "../peers/ibv_peer.h"
 
 enum {
-    AQ_IBV_BATCH = 16,     // completions that one call takes out
-    AQ_IBV_LIST_MOST = 16, // operations that are posted together
+    AQ_IBV_BATCH = 16,    // completions that one call takes out
+    AQ_IBV_LIST_MAX = 16, // operations that are posted together
 };
 
 // A work request, and the local memory that it reads or writes; wr.sg_list leads to `piece`.
@@ -52,8 +52,8 @@ typedef struct aq_ibv_list {
     atomic_uint count;
     _Atomic uint64_t last; // when an operation was last posted or listed
     aq_ibv_peer_t *link;
-    aq_ibv_op_t *ops[AQ_IBV_LIST_MOST];
-    uint8_t bytes[AQ_IBV_LIST_MOST][AQ_IBV_INLINE_MOST]; // of those that travel inline
+    aq_ibv_op_t *ops[AQ_IBV_LIST_MAX];
+    uint8_t bytes[AQ_IBV_LIST_MAX][AQ_IBV_INLINE_MAX]; // of those that travel inline
 } aq_ibv_list_t;
 
 // What all send queues of the process share.

@@ -24,7 +24,7 @@ enum {
     WINDOW_BOUNCES = 64,
     WINDOW_LARGE_BOUNCES = 2,
     WINDOW_RINGS = 4,      // and as many receive buffers as they have slots
-    RINGS_MOST = 250,      // one byte of the header names a ring
+    RINGS_MAX = 250,       // one byte of the header names a ring
     ENTRY_BYTES = 64,      // of a send queue entry, beside inline data
     VENDOR_RXE = 0xffffff, // rdma_rxe
     VENDOR_SIW = 0x626d74, // siw
@@ -80,8 +80,8 @@ static void find_ring_settings(aq_ibv_limits_t *limits, bool threads)
     limits->ring_cycle = (unsigned)aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_CYCLE));
     limits->ring_bytes = bytes < longest ? bytes : longest;
     limits->rings = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AMRDMA_MAX_PEERS));
-    if (limits->rings > RINGS_MOST)
-        limits->rings = RINGS_MOST;
+    if (limits->rings > RINGS_MAX)
+        limits->rings = RINGS_MAX;
     if (limits->rings > limits->peers)
         limits->rings = limits->peers;
     // A write into a ring does not wake the receive thread, which sleeps often.

@@ -12,9 +12,9 @@
 #include "../../common/credit.h"
 
 enum {
-    AQ_IBV_RING_SLOTS = 32,   // upper limit of the slots of a ring
-    AQ_IBV_INLINE_MOST = 128, // longer inline data costs each entry of every send queue more memory
-                              // than a copy is worth
+    AQ_IBV_RING_SLOTS = 32,  // upper limit of the slots of a ring
+    AQ_IBV_INLINE_MAX = 128, // longer inline data costs each entry of every send queue more memory
+                             // than a copy is worth
 };
 
 typedef struct aq_ibv_limits {

@@ -13,7 +13,7 @@
 
 enum {
     MEMBER = 0x8000, // of a partition key: the membership, full or limited
-    KEYS_MOST = 1024,
+    KEYS_MAX = 1024,
     SUBNET_BYTES = 8, // of a GID: the prefix that all ports of an InfiniBand subnet share
     HOPS = 64,
 };
@@ -97,7 +97,7 @@ aq_status_t aq_ibv_path_find(struct ibv_context *verbs, uint8_t port, aq_ibv_pat
                              char *why, size_t why_size)
 {
     struct ibv_port_attr attr;
-    uint16_t keys[KEYS_MOST];
+    uint16_t keys[KEYS_MAX];
     const char *device = ibv_get_device_name(verbs->device);
     if (ibv_query_port(verbs, port, &attr) != 0) {
         snprintf(why, why_size, "port %u of verbs device %s does not report its state: %s", port,
@@ -109,7 +109,7 @@ aq_status_t aq_ibv_path_find(struct ibv_context *verbs, uint8_t port, aq_ibv_pat
         .number = port,
         .active = attr.active_mtu,
         .keys = keys,
-        .key_count = keys_read(verbs, port, keys, aq_min(attr.pkey_tbl_len, (unsigned)KEYS_MOST)),
+        .key_count = keys_read(verbs, port, keys, aq_min(attr.pkey_tbl_len, (unsigned)KEYS_MAX)),
         .has_gid = gid_exists(verbs, port),
     };
     const aq_status_t status = aq_ibv_path_choose(&offers, path, why, why_size);

@@ -49,7 +49,7 @@ unsigned aq_ibv_queues_find_inline(const aq_ibv_queues_t *queues, struct ibv_pd 
 {
     int64_t wanted = aq_setting_int(aq_ibv_setting(IBV_SET_INLINESEND_LIMIT));
     unsigned bytes =
-        wanted < 0 || wanted > AQ_IBV_INLINE_MOST ? AQ_IBV_INLINE_MOST : (unsigned)wanted;
+        wanted < 0 || wanted > AQ_IBV_INLINE_MAX ? AQ_IBV_INLINE_MAX : (unsigned)wanted;
     while (bytes && !inline_is_possible(queues, pd, bytes))
         bytes = bytes < 16 ? 0 : bytes / 2;
     return bytes;

@@ -11,7 +11,7 @@
 
 #include "ofi_choice.h"
 
-enum { OFI_NAME_MOST = 128 }; // bytes of the address of an endpoint
+enum { OFI_NAME_MAX = 128 }; // bytes of the address of an endpoint
 
 typedef struct ofi_fabric {
     struct fi_info *info;
@@ -24,7 +24,7 @@ typedef struct ofi_fabric {
     int queue_fd;      // a descriptor to sleep on; -1: there is none
     uint64_t next_key; // of a region, where the conduit chooses
     size_t name_bytes;
-    char name[OFI_NAME_MOST]; // of the endpoint: its address, for peers
+    char name[OFI_NAME_MAX]; // of the endpoint: its address, for peers
 } ofi_fabric_t;
 
 // Logs that a call of libfabric failed. error: as the call returned it, negative. Returns

@@ -11,16 +11,16 @@
 #include "ofi_choice.h"
 
 enum {
-    OFI_REQUESTS_MOST = 256,     // under way from one process
+    OFI_REQUESTS_MAX = 256,      // under way from one process
     OFI_INBOXES_BYTES = 8 << 20, // of all receive buffers, until packets have the least length
     OFI_PACKET_BYTES = 16384,    // the longest packet,
-    OFI_PACKET_LEAST = 1024,     // and that of jobs with so many ranks that all have to be short
+    OFI_PACKET_MIN = 1024,       // and that of jobs with so many ranks that all have to be short
 };
 
 // The receive buffers that a process with so many peers would post.
 static inline size_t ofi_receives_wanted(uint32_t peers)
 {
-    return (size_t)(peers > OFI_REQUESTS_MOST ? peers : OFI_REQUESTS_MOST) + OFI_REQUESTS_MOST;
+    return (size_t)(peers > OFI_REQUESTS_MAX ? peers : OFI_REQUESTS_MAX) + OFI_REQUESTS_MAX;
 }
 
 // Sets the credits of a job. peers: at least 1. wish: requests under way to each peer. False: the

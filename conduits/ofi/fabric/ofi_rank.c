@@ -226,9 +226,9 @@ static bool attributes_unfit(const struct fi_info *info, char *why)
                  endpoint_name(info->ep_attr->type));
     else if (!(info->caps & FI_MSG))
         snprintf(why, OFI_WHY_BYTES, "it sends no messages (FI_MSG)");
-    else if (info->ep_attr->max_msg_size < OFI_MESSAGE_LEAST)
+    else if (info->ep_attr->max_msg_size < OFI_MESSAGE_MIN)
         snprintf(why, OFI_WHY_BYTES, "its messages have at most %zu bytes, and %u are needed",
-                 info->ep_attr->max_msg_size, OFI_MESSAGE_LEAST);
+                 info->ep_attr->max_msg_size, OFI_MESSAGE_MIN);
     else if (mode)
         snprintf(why, OFI_WHY_BYTES, "it demands mode %s, which the conduit does not have", mode);
     else if (mr)

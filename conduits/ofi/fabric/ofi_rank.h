@@ -21,7 +21,7 @@
 
 enum {
     OFI_WHY_BYTES = 200,
-    OFI_MESSAGE_LEAST = 1024, // bytes of a message that a provider has to take
+    OFI_MESSAGE_MIN = 1024, // bytes of a message that a provider has to take
     // Modes of registration that the conduit has.
     OFI_MR_MODES =
         FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT,

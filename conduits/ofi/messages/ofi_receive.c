@@ -8,7 +8,7 @@
 #include "../../../other/base/modules/observed.h"
 #include "../rma/ofi_ondemand.h"
 
-enum { DELIVER_MOST = 8 }; // packets in a poll
+enum { DELIVER_MAX = 8 }; // packets in a poll
 
 // ---- the queues ----
 
@@ -248,7 +248,7 @@ static unsigned packet_deliver(ofi_conduit_t *ofi, ofi_arrived_t *arrived)
 unsigned ofi_deliver(ofi_conduit_t *ofi, unsigned what)
 {
     unsigned done = 0;
-    for (unsigned i = 0; i < DELIVER_MOST; i++) {
+    for (unsigned i = 0; i < DELIVER_MAX; i++) {
         if (!atomic_load_explicit(&ofi->waiting, memory_order_relaxed))
             break;
         aq_lock_take(&ofi->lock);

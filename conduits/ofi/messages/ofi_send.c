@@ -203,8 +203,8 @@ static ofi_batch_t *batch_new(ofi_conduit_t *ofi, ofi_link_t *link, uint32_t *nu
 {
     unsigned i = ofi->next_batch;
     while (ofi->batches[i].link)
-        i = (i + 1) % OFI_REQUESTS_MOST;
-    ofi->next_batch = (i + 1) % OFI_REQUESTS_MOST;
+        i = (i + 1) % OFI_REQUESTS_MAX;
+    ofi->next_batch = (i + 1) % OFI_REQUESTS_MAX;
     ofi->batches[i].link = link;
     ofi->batches_used++;
     ofi->batches[i].count = 0;
@@ -266,7 +266,7 @@ aq_status_t ofi_send_put(ofi_conduit_t *ofi, ofi_link_t *link, aq_rma_t *put)
 
 bool ofi_batch_done(ofi_conduit_t *ofi, const ofi_link_t *link, uint32_t number)
 {
-    if (number - 1 >= OFI_REQUESTS_MOST || ofi->batches[number - 1].link != link)
+    if (number - 1 >= OFI_REQUESTS_MAX || ofi->batches[number - 1].link != link)
         return false;
     ofi_batch_t *batch = &ofi->batches[number - 1];
     for (unsigned i = 0; i < batch->count; i++)

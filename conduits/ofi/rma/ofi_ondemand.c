@@ -27,7 +27,7 @@ typedef struct ofi_fetch {
 } ofi_fetch_t;
 
 enum {
-    TRANSFERS_MOST = OFI_REQUESTS_MOST,
+    TRANSFERS_MAX = OFI_REQUESTS_MAX,
     FIREHOSE_ARGS = sizeof(aq_firehose_message_t) / sizeof(int32_t),
     FETCH_ARGS = sizeof(ofi_fetch_t) / sizeof(int32_t),
 };
@@ -221,7 +221,7 @@ static ofi_transfer_t *transfer_make(ofi_conduit_t *ofi, ofi_link_t *link, const
 
 static aq_status_t transfer_begin(ofi_conduit_t *ofi, ofi_link_t *link, aq_rma_t *rma)
 {
-    if (atomic_load_explicit(&ondemand_of(ofi)->begun, memory_order_relaxed) >= TRANSFERS_MOST)
+    if (atomic_load_explicit(&ondemand_of(ofi)->begun, memory_order_relaxed) >= TRANSFERS_MAX)
         return AQ_AGAIN;
     ofi_transfer_t *transfer = transfer_make(ofi, link, rma);
     const size_t nbytes = transfer->rma.nbytes;

@@ -102,7 +102,7 @@ typedef struct ofi_conduit {
     aq_credit_limits_t limits;
     aq_credit_pool_t pool;
     unsigned sends, sends_most; // requests that the provider has, and may have
-    ofi_batch_t batches[OFI_REQUESTS_MOST];
+    ofi_batch_t batches[OFI_REQUESTS_MAX];
     unsigned next_batch, batches_used;
 
     ofi_queue_t queue[OFI_CLASSES];

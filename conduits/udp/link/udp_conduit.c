@@ -26,7 +26,7 @@ static bool udp_usable(char *why, size_t why_size)
 // The largest payload of a frame that has the maximum number of arguments.
 static size_t largest_payload(size_t datagram_bytes, unsigned category)
 {
-    size_t rest = datagram_bytes - UDP_HEADER_MOST - udp_frame_payload_at(category, AQ_AM_MAX_ARGS);
+    size_t rest = datagram_bytes - UDP_HEADER_MAX - udp_frame_payload_at(category, AQ_AM_MAX_ARGS);
     return rest & ~(size_t)7;
 }
 

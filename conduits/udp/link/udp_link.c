@@ -17,7 +17,7 @@ enum {
     ACK_DELAY_NS = 200000, // an acknowledgement waits this long for a datagram that can carry it
     RTO_FIRST_NS = 5000000,
     RTO_LEAST_NS = 1000000,
-    CONNECTED_MOST = 64, // connected sockets of a process, each of which takes a file descriptor
+    CONNECTED_MAX = 64,  // connected sockets of a process, each of which takes a file descriptor
     LEAST_CREDIT = 4,    // datagrams
     FIRST_DATAGRAMS = 8, // the initial congestion window
 };
@@ -134,7 +134,7 @@ static void link_start_auth(const udp_conduit_t *udp, udp_link_t *link)
 static int connected_socket(udp_conduit_t *udp, const udp_sockaddr_t *to)
 {
     atomic_uint *count = &udp->main->connected;
-    if (atomic_load(count) >= CONNECTED_MOST)
+    if (atomic_load(count) >= CONNECTED_MAX)
         return -1;
     const int fd = udp_socket_connect(&udp->socket, to);
     if (fd >= 0)

@@ -25,7 +25,7 @@ static bool is_long(const udp_path_t *path, size_t bytes)
 {
     const size_t mtu = path->family == AF_INET ? UDP_NARROW_MTU : UDP_SAFE_MTU;
     return path->family &&
-           bytes > udp_interface_datagram(mtu, path->family) + UDP_HEADER_MOST - UDP_HEADER_LEAST;
+           bytes > udp_interface_datagram(mtu, path->family) + UDP_HEADER_MAX - UDP_HEADER_MIN;
 }
 
 bool udp_path_cuts(const udp_path_t *path, size_t bytes, unsigned sends)

@@ -10,8 +10,8 @@
 
 enum {
     SENDING_TURNS = 32, // polls of a busy sender for each receive from the socket
-    DELIVER_MOST = 16,  // most datagrams that one poll delivers
-    IN_PLACE_MOST = 8,  // most datagrams that one poll receives in place
+    DELIVER_MAX = 16,   // most datagrams that one poll delivers
+    IN_PLACE_MAX = 8,   // most datagrams that one poll receives in place
     LARGE = 4096,       // fewest bytes of a datagram that is received in place
     NAMES = 64, // datagrams for which the source address is requested, to name an unknown sender
 };
@@ -367,7 +367,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
 static next_t receive_large(udp_conduit_t *udp)
 {
     next_t next = NEXT_PLACED;
-    for (unsigned i = 0; next == NEXT_PLACED && i < IN_PLACE_MOST; i++)
+    for (unsigned i = 0; next == NEXT_PLACED && i < IN_PLACE_MAX; i++)
         next = receive_in_place(udp);
     return next;
 }
@@ -505,7 +505,7 @@ static unsigned run_queue(udp_conduit_t *udp, unsigned what)
 {
     udp_buffer_t *buffer;
     unsigned done = 0;
-    for (unsigned i = 0; i < DELIVER_MOST && (buffer = queue_pop(udp, what)); i++)
+    for (unsigned i = 0; i < DELIVER_MAX && (buffer = queue_pop(udp, what)); i++)
         if (!datagram_deliver(udp, buffer, &done))
             break;
     return done;

@@ -12,14 +12,14 @@
 #include "../../../other/base/minmax.h"
 
 enum {
-    ALONE_LEAST = 4096,     // from this size on data to an idle peer has a datagram of its own
-    GETTING_MOST = 1 << 18, // most bytes of outstanding gets from one peer
+    ALONE_MIN = 4096,      // from this size on data to an idle peer has a datagram of its own
+    GETTING_MAX = 1 << 18, // most bytes of outstanding gets from one peer
 };
 
 // With the link's lock held: the largest data of one frame of any type.
 static size_t largest_piece(const udp_link_t *link)
 {
-    return (link->datagram_bytes - UDP_HEADER_MOST - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
+    return (link->datagram_bytes - UDP_HEADER_MAX - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
 }
 
 // With the link's lock held: the most bytes that wait for others to share their datagram. While one
@@ -32,7 +32,7 @@ static size_t shared_most(const udp_link_t *link, unsigned class)
 // With the link's lock held: whether the data of a put or of an answer shares a datagram.
 static bool is_shared(const udp_link_t *link, unsigned class, size_t nbytes)
 {
-    return nbytes < aq_min(ALONE_LEAST, largest_piece(link)) || nbytes <= shared_most(link, class);
+    return nbytes < aq_min(ALONE_MIN, largest_piece(link)) || nbytes <= shared_most(link, class);
 }
 
 // With the link's lock held: writes a frame into the open datagram.
@@ -154,9 +154,9 @@ static size_t put_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *pu
 // so that requests share a datagram.
 static bool may_get(udp_link_t *link, size_t nbytes)
 {
-    if (link->getting && link->getting + nbytes > GETTING_MOST)
+    if (link->getting && link->getting + nbytes > GETTING_MAX)
         link->got_enough = true;
-    else if (link->getting <= GETTING_MOST / 2)
+    else if (link->getting <= GETTING_MAX / 2)
         link->got_enough = false;
     return !link->got_enough;
 }

@@ -133,12 +133,12 @@ static aq_status_t datagram_transmit(udp_conduit_t *udp, udp_link_t *link, udp_s
                                      udp_header_t *header, uint64_t now)
 {
     struct iovec pieces[3];
-    const struct iovec frames = {room + UDP_HEADER_MOST, used - UDP_HEADER_MOST};
+    const struct iovec frames = {room + UDP_HEADER_MAX, used - UDP_HEADER_MAX};
     const unsigned count = pieces_of(frames, tail, pieces);
     const unsigned covered = header->kind == UDP_DATA ? count : 0;
     write_acks(udp, link, header, now);
     const size_t head = udp_header_bytes(header);
-    uint8_t *datagram = room + UDP_HEADER_MOST - head;
+    uint8_t *datagram = room + UDP_HEADER_MAX - head;
     header->bytes = (uint16_t)(head + frames.iov_len + udp_round_up(tail->iov_len));
     header->job = udp->auth.job_tag;
     header->source = udp->party;
@@ -164,7 +164,7 @@ static aq_status_t datagram_transmit(udp_conduit_t *udp, udp_link_t *link, udp_s
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
                     uint32_t epoch, uint64_t now)
 {
-    _Alignas(8) uint8_t datagram[UDP_HEADER_MOST];
+    _Alignas(8) uint8_t datagram[UDP_HEADER_MAX];
     udp_header_t header = {.kind = (uint8_t)kind, .class = (uint8_t) class, .epoch = epoch};
     (void)datagram_transmit(udp, link, NULL, datagram, sizeof datagram, &(struct iovec){0}, &header,
                             now);
@@ -265,7 +265,7 @@ static udp_buffer_t *new_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned
 {
     udp_buffer_t *buffer = udp_buffer_take(udp);
     buffer->class = (uint8_t) class;
-    buffer->used = UDP_HEADER_MOST;
+    buffer->used = UDP_HEADER_MAX;
     buffer->frames = buffer->completion_count = 0;
     buffer->wants_ack = false;
     buffer->sends = 0;
@@ -316,7 +316,7 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
 {
     const unsigned class = rma->type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
     const size_t front = udp_rma_front(rma->type), bytes = udp_rma_bytes(rma->type, rma->nbytes);
-    if (!udp_sender_room(&link->sender[class], (uint32_t)(UDP_HEADER_MOST + bytes)))
+    if (!udp_sender_room(&link->sender[class], (uint32_t)(UDP_HEADER_MAX + bytes)))
         return false;
     udp_buffer_t *buffer = new_datagram(udp, link, class);
     udp_rma_t written = *rma;
@@ -324,7 +324,7 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
         buffer->tail = (struct iovec){(void *)(uintptr_t)rma->payload, rma->nbytes};
         written.payload = NULL;
     }
-    udp_rma_write(buffer->bytes + UDP_HEADER_MOST, &written);
+    udp_rma_write(buffer->bytes + UDP_HEADER_MAX, &written);
     buffer->used += (uint32_t)(how.in_place ? front : bytes);
     buffer->frames = 1;
     buffer->wants_ack = how.wants_ack;

@@ -15,8 +15,8 @@
 enum {
     HASH_BYTES = crypto_shorthash_siphash24_BYTES,
     DIGEST_BYTES = crypto_onetimeauth_poly1305_BYTES,
-    FIELDS_MOST = UDP_HEADER_MOST - UDP_PROOF_BYTES,
-    FRONT_MOST = UDP_FRAME_BYTES + AQ_AM_MAX_ARGS * 4 + 8,
+    FIELDS_MAX = UDP_HEADER_MAX - UDP_PROOF_BYTES,
+    FRONT_MAX = UDP_FRAME_BYTES + AQ_AM_MAX_ARGS * 4 + 8,
 };
 
 _Static_assert(HASH_BYTES == sizeof(uint64_t), "a hash is one number");
@@ -149,7 +149,7 @@ static uint32_t checksum_of(const uint8_t *datagram, size_t header, const struct
 
 bool udp_auth_intact(const udp_auth_t *auth, const udp_header_t *header, const uint8_t *datagram)
 {
-    uint8_t copy[UDP_HEADER_MOST];
+    uint8_t copy[UDP_HEADER_MAX];
     const size_t head = udp_header_bytes(header);
     const struct iovec frames = {(void *)(uintptr_t)(datagram + head), header->bytes - head};
     if (!auth->checksum)
@@ -174,7 +174,7 @@ static uint64_t hash_fields(const udp_auth_t *auth, const uint8_t *datagram, siz
 static bool hash_fronts(const udp_auth_t *auth, const udp_header_t *header, const uint8_t *frames,
                         size_t at_hand, uint64_t *hash)
 {
-    uint8_t link[HASH_BYTES + FRONT_MOST];
+    uint8_t link[HASH_BYTES + FRONT_MAX];
     udp_extent_t extent;
     const size_t bytes = header->bytes - udp_header_bytes(header);
     for (size_t at = 0; at < bytes; at += extent.whole) {
@@ -206,7 +206,7 @@ static void digest_frames(const udp_auth_t *auth, const struct iovec *frames, un
 static uint64_t hash_all(const udp_auth_t *auth, const uint8_t *datagram, size_t header,
                          const struct iovec *frames, unsigned count)
 {
-    uint8_t all[FIELDS_MOST + DIGEST_BYTES];
+    uint8_t all[FIELDS_MAX + DIGEST_BYTES];
     uint64_t hash;
     const size_t fields = header - UDP_PROOF_BYTES;
     memcpy(all, datagram + UDP_PROOF_BYTES, fields);

@@ -10,7 +10,7 @@
 #include "udp_seal_bulk.h"
 
 enum {
-    BULK_LEAST = 512, // from this size on OpenSSL is faster than libsodium
+    BULK_MIN = 512, // from this size on OpenSSL is faster than libsodium
     NONCE_BYTES = crypto_aead_aes256gcm_NPUBBYTES,
 };
 
@@ -83,7 +83,7 @@ static udp_seal_key_t *key_new(const udp_seal_t *seal, uint64_t generation, bool
 // The context of OpenSSL for a text of that length; NULL: libsodium processes it.
 static void *key_bulk(udp_seal_key_t *key, size_t length)
 {
-    if (length < BULK_LEAST)
+    if (length < BULK_MIN)
         return NULL;
     if (!key->bulk_sought && bulk_is_loaded())
         key->bulk = udp_bulk_new(key->cipher == UDP_CIPHER_AES, key->raw, key->encrypts);

@@ -29,8 +29,8 @@ enum {
     AT_ACKS = AT_CHECKSUM + 4, // those that are present
 };
 
-_Static_assert((int)AT_ACKS == (int)UDP_HEADER_LEAST, "acknowledgements end the header");
-_Static_assert(UDP_HEADER_LEAST % 8 == 0 && UDP_ACK_BYTES % 8 == 0,
+_Static_assert((int)AT_ACKS == (int)UDP_HEADER_MIN, "acknowledgements end the header");
+_Static_assert(UDP_HEADER_MIN % 8 == 0 && UDP_ACK_BYTES % 8 == 0,
                "frames begin where a payload may");
 
 // ---- numbers ----
@@ -158,7 +158,7 @@ static bool right_bytes(const udp_header_t *header, size_t bytes)
 
 udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_t *header)
 {
-    if (bytes < UDP_HEADER_LEAST)
+    if (bytes < UDP_HEADER_MIN)
         return UDP_TOO_SHORT;
     if (datagram[AT_VERSION] != UDP_VERSION)
         return UDP_WRONG_VERSION;

@@ -50,8 +50,8 @@ enum {
     UDP_PROOF_BYTES = 16, // at the front of the header; written by udp_auth.h
     UDP_ACK_BYTES = 16,
     UDP_SELECTIVE_BYTES = 8, // additional bytes of each acknowledgement, if a datagram is missing
-    UDP_HEADER_LEAST = 56,   // without acknowledgements
-    UDP_HEADER_MOST = UDP_HEADER_LEAST + 2 * (UDP_ACK_BYTES + UDP_SELECTIVE_BYTES),
+    UDP_HEADER_MIN = 56,     // without acknowledgements
+    UDP_HEADER_MAX = UDP_HEADER_MIN + 2 * (UDP_ACK_BYTES + UDP_SELECTIVE_BYTES),
     UDP_FRAME_BYTES = 8,          // the front of a frame
     UDP_LONGEST_DATAGRAM = 65504, // the IPv4 limit (65,507), rounded down to a multiple of 8
 };
@@ -98,7 +98,7 @@ typedef struct udp_header {
 static inline size_t udp_header_bytes(const udp_header_t *header)
 {
     const size_t acks = (size_t)header->has_ack[UDP_REQUESTS] + header->has_ack[UDP_REPLIES];
-    return UDP_HEADER_LEAST +
+    return UDP_HEADER_MIN +
            acks * (UDP_ACK_BYTES + (header->selective ? (size_t)UDP_SELECTIVE_BYTES : 0));
 }
 
@@ -254,7 +254,7 @@ bool udp_frame_measure(const uint8_t *at, size_t at_hand, size_t left, unsigned 
                        udp_extent_t *extent);
 
 // Enough to recognize a frame that is alone in its datagram.
-enum { UDP_ALONE_BYTES = UDP_HEADER_MOST + 2 * 8 };
+enum { UDP_ALONE_BYTES = UDP_HEADER_MAX + 2 * 8 };
 
 // Whether a datagram with this header, of which only the first UDP_ALONE_BYTES are readable, holds
 // one put or get reply and nothing else. If so, *frame is complete except for the payload.

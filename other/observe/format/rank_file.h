@@ -88,7 +88,7 @@ _Static_assert(sizeof(aq_shown_team_t) == 32, "two teams share a line of the cac
 
 // Numbers of operations that an event waits for, 10 bits each, at most 1023: gets, puts, messages,
 // local completions, atomics, others (barriers, collectives).
-enum { AQ_PENDING_KINDS = 6, AQ_PENDING_BITS = 10, AQ_PENDING_MOST = 1023 };
+enum { AQ_PENDING_KINDS = 6, AQ_PENDING_BITS = 10, AQ_PENDING_MAX = 1023 };
 
 typedef struct aq_shown_thread {
     _Alignas(64) _Atomic uint64_t wait; // aq_wait_word

@@ -144,15 +144,15 @@ static aq_watched_job_t *choose_name(aq_watch_t *watch, const char *name, char *
 
 // ---- launchers whose ranks are all on other hosts ----
 
-enum { LAUNCHERS_MOST = 64 };
+enum { LAUNCHERS_MAX = 64 };
 
 // The processes that listen for readers (look_format.h): of this user, of root for all users.
-static unsigned launchers_list(pid_t launchers[LAUNCHERS_MOST])
+static unsigned launchers_list(pid_t launchers[LAUNCHERS_MAX])
 {
     char line[512];
     unsigned count = 0;
     FILE *table = fopen("/proc/net/unix", "re");
-    while (table && count < LAUNCHERS_MOST && fgets(line, sizeof line, table)) {
+    while (table && count < LAUNCHERS_MAX && fgets(line, sizeof line, table)) {
         const char *name = strstr(line, "@" AQ_LOOK_SOCKET);
         const long pid = name ? strtol(name + sizeof "@" AQ_LOOK_SOCKET - 1, NULL, 10) : 0;
         const bool known = count > 0 && launchers[count - 1] == pid;
@@ -171,7 +171,7 @@ static unsigned launchers_list(pid_t launchers[LAUNCHERS_MOST])
 static unsigned launchers_match(aq_watch_t *watch, const char *name, pid_t *found, char *why,
                                 size_t room)
 {
-    pid_t launchers[LAUNCHERS_MOST];
+    pid_t launchers[LAUNCHERS_MAX];
     const unsigned all = launchers_list(launchers);
     unsigned count = 0;
     size_t used = (size_t)snprintf(why, room, "name one of these launchers:");

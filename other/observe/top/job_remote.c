@@ -17,10 +17,10 @@
 
 enum {
     LOOK_MS = 2000,
-    ANSWER_MOST = 256 << 20,
+    ANSWER_MAX = 256 << 20,
     RECEIVE = 1 << 16,
     COUNTS_BYTES = 4 + 8 * AQ_PEER_COUNTS,
-    RANKS_MOST = 1 << 20,
+    RANKS_MAX = 1 << 20,
     PAGE = 4096,
 };
 
@@ -69,7 +69,7 @@ static bool make_room(aq_remote_t *remote)
     if (remote->room - remote->used >= RECEIVE)
         return true;
     const size_t room = 2 * remote->room + RECEIVE;
-    uint8_t *data = room <= 2 * (size_t)ANSWER_MOST ? realloc(remote->data, room) : NULL;
+    uint8_t *data = room <= 2 * (size_t)ANSWER_MAX ? realloc(remote->data, room) : NULL;
     if (!data)
         return false;
     remote->data = data;
@@ -207,7 +207,7 @@ static bool take_frames(aq_remote_t *remote, look_t *look)
     while (remote->used - at >= AQ_LOOK_FRAME_HEAD) {
         const uint8_t *frame = remote->data + at;
         const size_t length = (size_t)number_at(frame + 4, 4);
-        if (length > ANSWER_MOST)
+        if (length > ANSWER_MAX)
             return false;
         if (remote->used - at - AQ_LOOK_FRAME_HEAD < length)
             break;
@@ -295,7 +295,7 @@ int aq_remote_store(const aq_remote_rank_t *rank, int file)
 {
     aq_rank_head_t *head = rank->head;
     const bool is_new = file < 0;
-    if (head->ranks > RANKS_MOST)
+    if (head->ranks > RANKS_MAX)
         return -1;
     if (is_new)
         file = memfd_create("aqueduct-rank-copy", MFD_CLOEXEC);

@@ -12,7 +12,7 @@
 #include "../../base/minmax.h"
 #include "../format/printable.h"
 
-enum { HANDLERS = 256, READ_RECORDS = 256, READ_SHORTS = 4096, SLOTS_MOST = 1 << 16 };
+enum { HANDLERS = 256, READ_RECORDS = 256, READ_SHORTS = 4096, SLOTS_MAX = 1 << 16 };
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
@@ -57,7 +57,7 @@ static void teams_read(const aq_rank_head_t *head, aq_seen_rank_t *seen, int pla
 static void pending_read(uint64_t pending, uint32_t out[AQ_PENDING_KINDS])
 {
     for (unsigned i = 0; i < AQ_PENDING_KINDS; i++)
-        out[i] = (uint32_t)(pending >> AQ_PENDING_BITS * i & AQ_PENDING_MOST);
+        out[i] = (uint32_t)(pending >> AQ_PENDING_BITS * i & AQ_PENDING_MAX);
 }
 
 static void thread_read(const aq_shown_thread_t *shown, const aq_seen_rank_t *of, const int *place,
@@ -125,7 +125,7 @@ static aq_read_result_t head_check(const aq_rank_head_t *head)
         return AQ_READ_VERSION;
     if (head->pid == 0)
         return AQ_READ_NOT_YET;
-    if (head->pid < 0 || head->ranks < 1 || head->ranks > AQ_SEEN_RANKS_MOST ||
+    if (head->pid < 0 || head->ranks < 1 || head->ranks > AQ_SEEN_RANKS_MAX ||
         head->rank >= head->ranks || head->host >= head->ranks)
         return AQ_READ_DAMAGED;
     return AQ_READ_OK;
@@ -251,7 +251,7 @@ static bool slots_fit(int fd, const aq_seen_rank_t *seen)
     const uint64_t least = aq_slot_used(seen->ranks);
     uint64_t all;
     return seen->record_bytes == sizeof(aq_peer_record_t) && seen->first >= AQ_RANK_HEAD_BYTES &&
-           seen->first <= size && seen->slots <= SLOTS_MOST && seen->slot_bytes >= least &&
+           seen->first <= size && seen->slots <= SLOTS_MAX && seen->slot_bytes >= least &&
            seen->slot_bytes <= size &&
            !__builtin_mul_overflow(seen->slots, seen->slot_bytes, &all) &&
            all <= size - seen->first;

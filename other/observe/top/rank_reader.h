@@ -10,7 +10,7 @@
 
 #include "../format/rank_file.h"
 
-enum { AQ_SEEN_RANKS_MOST = 1 << 20, AQ_SEEN_LAST = 8 };
+enum { AQ_SEEN_RANKS_MAX = 1 << 20, AQ_SEEN_LAST = 8 };
 
 typedef struct aq_seen_team {
     uint64_t id;

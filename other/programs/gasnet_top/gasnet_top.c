@@ -237,7 +237,7 @@ static bool parse_rank(const char *text, long *rank)
     char *end;
     errno = 0;
     *rank = strtol(text, &end, 10);
-    return end != text && !*end && !errno && *rank >= 0 && *rank < AQ_SEEN_RANKS_MOST;
+    return end != text && !*end && !errno && *rank >= 0 && *rank < AQ_SEEN_RANKS_MAX;
 }
 
 enum {
