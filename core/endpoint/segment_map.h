@@ -8,7 +8,7 @@
 //
 // A neighbour that gives up a mapping leaves its addresses without access until the endpoint index
 // gets another segment, so an access that comes late faults and hits no other memory. Memory that
-// the client brings is not mapped: the kernel copies (neighbour_copy.h). The segment of an endpoint
+// the client brings is not mapped: the kernel copies (cma_copy.h). The segment of an endpoint
 // with an identity is not, either: puts and gets are messages, as between hosts.
 #ifndef AQ_SEGMENT_MAP_H
 #define AQ_SEGMENT_MAP_H

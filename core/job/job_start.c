@@ -14,10 +14,10 @@
 #include "../ground/fatal.h"
 #include "../state/job.h"
 #include "../state/job_groups.h"
-#include "../memory/neighbour_copy.h"
+#include "../memory/cma_copy.h"
 #include "../publish/observer.h"
 #include "../progress/poll_loop.h"
-#include "../memory/process_read.h"
+#include "../memory/cma_read.h"
 #include "../progress/progress.h"
 #include "registry.h"
 #include "../memory/segment.h"
@@ -188,7 +188,7 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
     if (status != AQ_OK)
         return status;
     aq_process_start();
-    aq_neighbour_copy_start();
+    aq_cma_copy_start();
     aq_progress_start(job->host.size);
     aq_poll_loop_start();
     return AQ_OK;

@@ -11,8 +11,8 @@
 // Bytes.
 #define AQ_SCRATCH_CLAIMS ((size_t)2 << 10)                    // messages/two_sided/msg_share.c
 #define AQ_SCRATCH_HEAP ((size_t)64)                           // core/memory/shared_heap.c
-#define AQ_SCRATCH_PROCESS ((size_t)64)                        // core/memory/process_read.c
-#define AQ_SCRATCH_SEGMENTS (GASNET_MAXEPS * sizeof(uint32_t)) // core/memory/neighbour_copy.c
+#define AQ_SCRATCH_PROCESS ((size_t)64)                        // core/memory/cma_read.c
+#define AQ_SCRATCH_SEGMENTS (GASNET_MAXEPS * sizeof(uint32_t)) // core/memory/cma_copy.c
 #define AQ_SCRATCH_TEAMS                                                                           \
     (AQ_SCRATCH_BYTES - AQ_SCRATCH_CLAIMS - AQ_SCRATCH_HEAP - AQ_SCRATCH_PROCESS -                 \
      AQ_SCRATCH_SEGMENTS)

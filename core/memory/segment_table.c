@@ -7,7 +7,7 @@
 #include "../ground/fatal.h"
 #include "../state/job.h"
 #include "mapped.h"
-#include "neighbour_copy.h"
+#include "cma_copy.h"
 #include "reserved.h"
 #include "segment.h"
 #include "../endpoint/team.h"
@@ -176,7 +176,7 @@ void aq_segment_bind_bounds(gex_EP_Index_t ep, uintptr_t addr, uintptr_t size)
     const bool guarded = made && made->identity;
     aq_lock_take(&bound_lock);
     bound[ep] = (bounds_t){addr, size, guarded};
-    aq_neighbour_copy_open(ep, size && made && !guarded ? made->bound_serial : 0);
+    aq_cma_copy_open(ep, size && made && !guarded ? made->bound_serial : 0);
     aq_lock_drop(&bound_lock);
 }
 

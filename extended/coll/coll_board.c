@@ -134,7 +134,7 @@ const void *aq_board_see(const aq_coll_op_t *op, uint32_t rank, uint64_t address
     if (mapped)
         return mapped;
     const int32_t process = aq_process_of(op->coll->board->member[rank].neighbour);
-    return process > 0 && aq_process_read(process, address, room, nbytes) ? room : NULL;
+    return process > 0 && aq_cma_read(process, address, room, nbytes) ? room : NULL;
 }
 
 void aq_board_count(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)

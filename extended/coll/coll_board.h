@@ -21,7 +21,7 @@
 #ifndef AQ_COLL_BOARD_H
 #define AQ_COLL_BOARD_H
 
-#include "../../core/memory/process_read.h"
+#include "../../core/memory/cma_read.h"
 #include "../../core/record/traffic.h"
 #include "coll.h"
 #include "coll_limits.h"

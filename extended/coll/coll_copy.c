@@ -3,7 +3,7 @@
 //
 // - A rank that has a block for others posts it (coll_board.h), and they copy it: short blocks from
 //   the board, and long ones from memory that is mapped here, or through the kernel
-//   (process_read.h). If the kernel refuses, the rank reports "ready" and gets the block by
+//   (cma_read.h). If the kernel refuses, the rank reports "ready" and gets the block by
 //   messages (coll_flat.c). What is not mapped may also go through the board in chunks, as the
 //   rank that posts it decides (coll_stream.h).
 // - An operation with short blocks is complete when this rank has copied all of those that it

@@ -10,7 +10,7 @@
 #include "../../core/am/am_route.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
-#include "../../core/memory/neighbour_copy.h"
+#include "../../core/memory/cma_copy.h"
 #include "../../core/progress/progress.h"
 #include "../../core/endpoint/team.h"
 #include "../../core/record/trace.h"
@@ -28,7 +28,7 @@ static bool is_get(const aq_rma_op_t *op)
 // The copy comes first, so that windows do not connect for messages that need not be sent.
 static int start_by_best_way(const aq_rma_op_t *op, gex_Event_t part)
 {
-    if (aq_neighbour_copy(&op->access, op->rank, op->route.to))
+    if (aq_cma_copy(&op->access, op->rank, op->route.to))
         return 0;
     const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
     return way.conduit->ops->rma ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);

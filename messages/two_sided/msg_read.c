@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../core/ground/arg64.h"
-#include "../../core/memory/process_read.h"
+#include "../../core/memory/cma_read.h"
 
 void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head)
 {
@@ -77,7 +77,7 @@ bool aq_msg_read(const aq_msg_head_t *offer, uint64_t offset, void *dest, size_t
         memcpy(dest, mapped + offset, nbytes);
     return reach == AQ_MSG_MAPPED ||
            (reach == AQ_MSG_BY_CALLS &&
-            aq_process_read(offer->process, offer->address + offset, dest, nbytes));
+            aq_cma_read(offer->process, offer->address + offset, dest, nbytes));
 }
 
 bool aq_msg_write(const aq_msg_head_t *offer, uint64_t offset, const void *src, size_t nbytes)

@@ -7,7 +7,7 @@
 #include "../../core/record/counters.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
-#include "../../core/memory/process_read.h"
+#include "../../core/memory/cma_read.h"
 #include "../../core/progress/progress.h"
 #include "../../core/record/trace.h"
 #include "../../extended/rma/layer_table.h"

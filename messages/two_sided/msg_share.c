@@ -5,7 +5,7 @@
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
-#include "../../core/memory/process_read.h"
+#include "../../core/memory/cma_read.h"
 #include "../../core/progress/progress.h"
 #include "../../core/memory/scratch.h"
 #include "../../extended/rma/layer_table.h"

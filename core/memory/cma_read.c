@@ -2,7 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "process_read.h"
+#include "cma_read.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -80,7 +80,7 @@ static bool process_copy(copy_call_t *call, int32_t number, uint64_t there, void
     return true;
 }
 
-bool aq_process_read(int32_t number, uint64_t from, void *to, size_t nbytes)
+bool aq_cma_read(int32_t number, uint64_t from, void *to, size_t nbytes)
 {
     return process_copy(process_vm_readv, number, from, to, nbytes);
 }
@@ -94,7 +94,7 @@ bool aq_process_holds(const aq_process_t *process)
 {
     uint64_t found = 0;
     return process->number > 0 && process->proof &&
-           aq_process_read(process->number, process->proof_address, &found, sizeof found) &&
+           aq_cma_read(process->number, process->proof_address, &found, sizeof found) &&
            found == process->proof;
 }
 

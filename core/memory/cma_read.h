@@ -4,8 +4,8 @@
 // A process number may belong to another process: that of a rank in a container means another one
 // here. So each process has a random value at an address, and tells both to others; they believe
 // its number when they have read that value there.
-#ifndef AQ_PROCESS_READ_H
-#define AQ_PROCESS_READ_H
+#ifndef AQ_CMA_READ_H
+#define AQ_CMA_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ int32_t aq_process_of(uint32_t nbrhd_index);
 
 // Copies bytes at an address of a process that has proved its number. False: that is not possible,
 // and `to` may have been written. Any thread; does not block.
-bool aq_process_read(int32_t number, uint64_t from, void *to, size_t nbytes);
+bool aq_cma_read(int32_t number, uint64_t from, void *to, size_t nbytes);
 
 // The same into the memory of that process.
 bool aq_process_write(int32_t number, uint64_t to, const void *from, size_t nbytes);

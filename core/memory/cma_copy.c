@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "neighbour_copy.h"
+#include "cma_copy.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
 #include "../state/job.h"
-#include "process_read.h"
+#include "cma_read.h"
 #include "scratch.h"
 #include "../endpoint/segment_map.h"
 
@@ -22,12 +22,12 @@ static _Atomic uint32_t *open_of(uint32_t nbrhd_index)
     return (_Atomic uint32_t *)(void *)(aq_scratch_of(nbrhd_index) + AQ_SCRATCH_SEGMENTS_AT);
 }
 
-void aq_neighbour_copy_start(void)
+void aq_cma_copy_start(void)
 {
     copies = aq_job.env.nbrhd_size > 1 && aq_settings_bool(AQ_SET_PSHM_COPY);
 }
 
-void aq_neighbour_copy_open(gex_EP_Index_t ep, uint64_t serial)
+void aq_cma_copy_open(gex_EP_Index_t ep, uint64_t serial)
 {
     if (aq_job.env.nbrhd_size > 1)
         atomic_store_explicit(&open_of(aq_job.env.nbrhd_index)[ep], (uint32_t)serial,
@@ -81,7 +81,7 @@ static bool memory_is_open(uint32_t nbrhd_index, const aq_rma_t *rma, uint32_t r
     return open && open == (uint32_t)aq_segment_map_serial(rank, ep, rma->remote, rma->nbytes);
 }
 
-bool aq_neighbour_copy(const aq_rma_t *rma, uint32_t rank, gex_EP_Index_t ep)
+bool aq_cma_copy(const aq_rma_t *rma, uint32_t rank, gex_EP_Index_t ep)
 {
     const uint32_t index = copies ? aq_index_in_nbrhd(&aq_job.env, rank) : UINT32_MAX;
     if (index == UINT32_MAX || !memory_is_open(index, rma, rank, ep))
@@ -90,6 +90,6 @@ bool aq_neighbour_copy(const aq_rma_t *rma, uint32_t rank, gex_EP_Index_t ep)
     if (!process)
         return false;
     const uint64_t remote = (uintptr_t)rma->remote;
-    return rma->kind == AQ_RMA_GET ? aq_process_read(process, remote, rma->local, rma->nbytes)
+    return rma->kind == AQ_RMA_GET ? aq_cma_read(process, remote, rma->local, rma->nbytes)
                                    : aq_process_write(process, remote, rma->local, rma->nbytes);
 }
