@@ -12,7 +12,7 @@
 #include "../aqueduct.h"
 #include "../endpoint/endpoint.h"
 #include "../ground/fatal.h"
-#include "../state/first_note.h"
+#include "../state/init_broadcast.h"
 #include "../state/job.h"
 #include "segment_pages.h"
 #include "segment_pool.h"
@@ -53,7 +53,7 @@ static uint64_t find_local_limit(void)
 }
 
 // At the end of init. Limits are whole pages, so the lowest bit of what a rank tells is free: it
-// says whether the rank has a note for the others (first_note.h).
+// says whether the rank has a note for the others (init_broadcast.h).
 aq_status_t aq_segment_share_limit(void)
 {
     uint64_t *all = malloc(aq_job.size * sizeof *all);
@@ -61,13 +61,13 @@ aq_status_t aq_segment_share_limit(void)
         aq_log_error("out of memory for the segment limits of %u ranks", aq_job.size);
         return AQ_ERR_RESOURCE;
     }
-    const uint64_t mine = local_limit | aq_first_note_told();
+    const uint64_t mine = local_limit | aq_init_broadcast_told();
     aq_status_t status = aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, all);
     global_limit = local_limit;
     for (uint32_t r = 0; status == AQ_OK && r < aq_job_present(); r++)
         global_limit = aq_min(all[r] & ~(uint64_t)1, global_limit);
     if (status == AQ_OK && all[0] & 1)
-        status = aq_first_note_spread();
+        status = aq_init_broadcast_spread();
     free(all);
     return status;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tuning files, and the start of the table of limits: rank 0 reads the file, which may be on its
-// host only, and tells the others (first_note.h).
+// host only, and tells the others (init_broadcast.h).
 #include "coll_tuning.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/state/first_note.h"
+#include "../../core/state/init_broadcast.h"
 #include "../../core/state/job.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
@@ -221,13 +221,13 @@ static bool load_limits(const char *path, char *why, size_t room)
 void aq_coll_tuning_start(void)
 {
     char why[256], quoted[256];
-    aq_first_note(&aq_coll_limits, sizeof aq_coll_limits, limits_are_legal);
+    aq_init_broadcast(&aq_coll_limits, sizeof aq_coll_limits, limits_are_legal);
     if (aq_job.rank != 0 || !aq_settings_given(AQ_SET_COLL_TUNING_FILE))
         return;
     const char *path = aq_settings_text(AQ_SET_COLL_TUNING_FILE);
     aq_settings_quote(path, quoted, sizeof quoted);
     if (load_limits(path, why, sizeof why))
-        aq_first_note_tell();
+        aq_init_broadcast_tell();
     else
         aq_log_warn("GASNET_COLL_TUNING_FILE: '%s' is not used: %s; collectives keep the default "
                     "limits (gasnet_perf --tune writes such a file)",

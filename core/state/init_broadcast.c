@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "first_note.h"
+#include "init_broadcast.h"
 
 #include "../../other/base/log/log.h"
 #include "job.h"
@@ -11,24 +11,24 @@ static struct {
     bool told;
 } note;
 
-void aq_first_note(void *bytes, size_t nbytes, bool (*is_legal)(const void *bytes))
+void aq_init_broadcast(void *bytes, size_t nbytes, bool (*is_legal)(const void *bytes))
 {
     note.bytes = bytes;
     note.nbytes = nbytes;
     note.is_legal = is_legal;
 }
 
-void aq_first_note_tell(void)
+void aq_init_broadcast_tell(void)
 {
     note.told = aq_job.rank == 0;
 }
 
-bool aq_first_note_told(void)
+bool aq_init_broadcast_told(void)
 {
     return note.told;
 }
 
-aq_status_t aq_first_note_spread(void)
+aq_status_t aq_init_broadcast_spread(void)
 {
     aq_status_t status = aq_job.boot->ops->broadcast(aq_job.boot, note.bytes, note.nbytes, 0);
     if (status != AQ_OK || note.is_legal(note.bytes))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What rank 0 tells all other ranks at the end of init, and ranks that join later: bytes that a
 // layer has found out at rank 0 only, for example in a file that is not on all hosts.
-#ifndef AQ_FIRST_NOTE_H
-#define AQ_FIRST_NOTE_H
+#ifndef AQ_INIT_BROADCAST_H
+#define AQ_INIT_BROADCAST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,16 +12,16 @@
 // Registers the bytes, the same at all ranks and until the end of the job. Each rank calls it once
 // at most, when layers start. The bytes of rank 0 replace those of the others if rank 0 tells them.
 // is_legal looks at them when they have arrived.
-void aq_first_note(void *bytes, size_t nbytes, bool (*is_legal)(const void *bytes));
+void aq_init_broadcast(void *bytes, size_t nbytes, bool (*is_legal)(const void *bytes));
 
 // Rank 0: tells the bytes, as they are when ranks start or join. Other ranks: does nothing.
-void aq_first_note_tell(void);
+void aq_init_broadcast_tell(void);
 
 // Whether this rank has something to tell.
-bool aq_first_note_told(void);
+bool aq_init_broadcast_told(void);
 
 // Collective over the job, by the boot: copies the bytes of rank 0 to all others. May block. Logs
 // faults; AQ_ERR_PEER, if the bytes are not legal.
-aq_status_t aq_first_note_spread(void);
+aq_status_t aq_init_broadcast_spread(void);
 
 #endif
