@@ -22,7 +22,7 @@
 #include "layers.h"
 #include "../am/long_push.h"
 #include "../am/loopback.h"
-#include "null_handle.h"
+#include "pre_init_trap.h"
 #include "../progress/progress.h"
 #include "../record/rank_head.h"
 #include "../publish/report.h"
@@ -222,7 +222,7 @@ static void end_failed_start(void)
 {
     aq_job.failed = true;
     aq_job.rank = aq_job.size = 0;
-    aq_null_handle_catch();
+    aq_pre_init_trap_catch();
 }
 
 static int refuse_again(const char *call)
@@ -239,7 +239,7 @@ static int join_job(const char *name, int *argc, char ***argv, gex_Flags_t flags
 {
     if (aq_job_running())
         return refuse_again("gex_Client_Init");
-    aq_null_handle_leave();
+    aq_pre_init_trap_leave();
     aq_boot_begin_start();
     aq_status_t status = init_client(name, argc, argv, flags, build);
     aq_boot_end_start();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "null_handle.h"
+#include "pre_init_trap.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #define NULL_BYTES 4096 // reads through a null handle are in the first page
 
-static void report_null_handle(void)
+static void report_pre_init_trap(void)
 {
     if (aq_job.failed) {
         aq_job_let_first_speak();
@@ -28,7 +28,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
     if ((uintptr_t)info->si_addr < NULL_BYTES && info->si_code > 0)
-        report_null_handle();
+        report_pre_init_trap();
     (void)signal(number, SIG_DFL);
     (void)raise(number);
 }
@@ -42,7 +42,7 @@ static bool is_handled_by(void (*handler)(int, siginfo_t *, void *))
     return handler == NULL ? old.sa_handler == SIG_DFL : old.sa_sigaction == handler;
 }
 
-__attribute__((constructor)) void aq_null_handle_catch(void)
+__attribute__((constructor)) void aq_pre_init_trap_catch(void)
 {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     if (is_handled_by(NULL))
@@ -50,7 +50,7 @@ __attribute__((constructor)) void aq_null_handle_catch(void)
 }
 
 // Also runs when a plug-in that never had a job is unloaded.
-__attribute__((destructor)) void aq_null_handle_leave(void)
+__attribute__((destructor)) void aq_pre_init_trap_leave(void)
 {
     if (is_handled_by(on_fault))
         (void)signal(SIGSEGV, SIG_DFL);
