@@ -20,7 +20,7 @@
 struct aq_token {
     const aq_arrival_t *arrival;
     bool replied;
-    bool deferred;    // the reply is sent by a later poll, as requests; see long_push.h
+    bool deferred;    // the reply is sent by a later poll, as requests; see long_fragment.h
     uint8_t tag;      // aq_tag_t
     aq_route_t route; // of the arrival; the reply takes it in the other direction
 };

@@ -3,7 +3,7 @@
 
 #include "am_carried.h"
 #include "am_send.h"
-#include "long_push.h"
+#include "long_fragment.h"
 #include "../memory/segment.h"
 #include "trace_message.h"
 #include "window_connect.h"
@@ -36,8 +36,8 @@ static __attribute__((noinline)) int send_long_request(aq_route_t route, uint32_
         routed.nbytes = 0;
         return send_wrapped_request(route, jobrank, &routed, flags);
     }
-    if (aq_long_push_needed(jobrank, route, am)) {
-        aq_long_push_request(jobrank, route, am, 0);
+    if (aq_long_fragment_needed(jobrank, route, am)) {
+        aq_long_fragment_request(jobrank, route, am, 0);
         return 0;
     }
     if (route.to)
@@ -62,8 +62,8 @@ static int send_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
     const aq_route_t route = aq_token_reply_route(token);
     int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t routed = *am;
-    if (am->category == AQ_AM_LONG && aq_long_push_needed(token->arrival->source, route, am)) {
-        aq_long_push_reply(token, am, 0);
+    if (am->category == AQ_AM_LONG && aq_long_fragment_needed(token->arrival->source, route, am)) {
+        aq_long_fragment_reply(token, am, 0);
         return 0;
     }
     if (!aq_route_needed(route))
@@ -124,7 +124,7 @@ static bool may_have_number(aq_route_t route, uint32_t jobrank, const aq_am_t *a
 static bool is_pushed(aq_route_t route, uint32_t jobrank, const aq_am_t *am)
 {
     return am->category == AQ_AM_LONG && !is_unwanted(route, jobrank) &&
-           aq_long_push_needed(jobrank, route, am);
+           aq_long_fragment_needed(jobrank, route, am);
 }
 
 static __attribute__((noinline, cold)) int request_traced(aq_route_t route, uint32_t jobrank,
@@ -134,7 +134,7 @@ static __attribute__((noinline, cold)) int request_traced(aq_route_t route, uint
     aq_am_t traced = *am;
     if (is_pushed(route, jobrank, am)) {
         const aq_carried_t carried = aq_carried_begin(route.from, jobrank, am);
-        aq_long_push_request(jobrank, route, am, carried.number);
+        aq_long_fragment_request(jobrank, route, am, carried.number);
         return aq_traced_send_end(carried.opened, 0);
     }
     const bool fits = may_have_number(route, jobrank, am);
@@ -151,7 +151,7 @@ static __attribute__((noinline, cold)) int reply_traced(gex_Token_t token, const
     aq_am_t traced = *am;
     if (is_pushed(route, jobrank, am)) {
         const aq_carried_t carried = aq_carried_begin(route.from, jobrank, am);
-        aq_long_push_reply(token, am, carried.number);
+        aq_long_fragment_reply(token, am, carried.number);
         return aq_traced_send_end(carried.opened, 0);
     }
     const bool fits = may_have_number(route, jobrank, am);

@@ -7,8 +7,8 @@
 //
 // The number is 0 if the sender does not trace the message. If the message needs a route, that
 // stands in front. A message that would have more arguments than conduits take (15 or 16 of the
-// client, from an endpoint with an identity), and a Long that goes in pieces (long_push.h), travel
-// without a number.
+// client, from an endpoint with an identity), and a Long that goes in pieces (long_fragment.h),
+// travel without a number.
 #ifndef AQ_TRACE_MESSAGE_H
 #define AQ_TRACE_MESSAGE_H
 

@@ -20,7 +20,7 @@
 #include "../state/job_groups.h"
 #include "job_start.h"
 #include "layers.h"
-#include "../am/long_push.h"
+#include "../am/long_fragment.h"
 #include "../am/loopback.h"
 #include "pre_init_trap.h"
 #include "../progress/progress.h"
@@ -185,7 +185,7 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     aq_trace_start();
     make_objects(name, flags);
     aq_exit_broadcast_start();
-    aq_long_push_start();
+    aq_long_fragment_start();
     aq_loopback_start();
     aq_window_connect_start();
     aq_trace_clock_register();

@@ -3,7 +3,7 @@
 
 #include "../../core/job/exit_broadcast.h"
 #include "../../core/job/layers.h"
-#include "../../core/am/long_push.h"
+#include "../../core/am/long_fragment.h"
 
 _Static_assert(AQ_HANDLER_STREAM_CONTROL < (int)AQ_HANDLER_LONG_PIECE,
                "the handlers of the layers stand below those of the core");

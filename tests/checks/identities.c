@@ -38,8 +38,8 @@ enum {
     H_NOTICE
 };
 
-// The library's own: core/am/am_route.h, core/am/long_push.h.
-enum { H_ROUTE_TAGGED = 51, H_LONG_PUSHED = 60, H_ROUTE };
+// The library's own: core/am/am_route.h, core/am/long_fragment.h.
+enum { H_ROUTE_TAGGED = 51, H_LONG_FRAGMENTED = 60, H_ROUTE };
 
 static gex_TM_t tm;
 static gex_EP_t primordial, own[3]; // own[1] has an identity, own[2] none
@@ -533,7 +533,7 @@ static void forge(uint64_t dropped[3])
         gex_AM_RequestShort4(tm, 0, H_ROUTE_TAGGED, 0, route | H_REQUEST_SHORT, tag, rand(), 0);
         gex_AM_RequestShort1(tm, 0, H_ROUTE, 0, route | H_REQUEST_SHORT);
         gex_AM_RequestMedium3(tm, 0, H_ROUTE_TAGGED, &pushed, sizeof pushed, GEX_EVENT_NOW, 0,
-                              route | H_LONG_PUSHED, tag, rand());
+                              route | H_LONG_FRAGMENTED, tag, rand());
     }
     if (me == 0)
         dropped[1] += 12;

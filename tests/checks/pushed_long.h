@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The head of a Long that travels in pieces, in the message behind them; see core/am/long_push.c.
-// Tests send it themselves, so it stands here once more: a change there that is not made here
-// fails.
+// The head of a Long that travels in pieces, in the message behind them; see
+// core/am/long_fragment.c. Tests send it themselves, so it stands here once more: a change there
+// that is not made here fails.
 #ifndef AQ_CHECK_PUSHED_LONG_H
 #define AQ_CHECK_PUSHED_LONG_H
 

@@ -417,7 +417,7 @@ static void route_unregistered(void)
 
 static void send_pushed(pushed_t message, size_t nbytes)
 {
-    gex_AM_RequestMedium0(tm, 0, H_LONG_PUSHED, &message, nbytes, GEX_EVENT_NOW, 0);
+    gex_AM_RequestMedium0(tm, 0, H_LONG_FRAGMENTED, &message, nbytes, GEX_EVENT_NOW, 0);
 }
 
 static void pushed_outside(void)

@@ -58,9 +58,9 @@ enum {
     H_MSG_PIECE,
     H_MSG_ROOM,
     H_WINDOW = 57, // core/am/window_connect.h
-    H_LONG_PIECE,  // core/am/long_push.h
+    H_LONG_PIECE,  // core/am/long_fragment.h
     H_LONG_PIECE_DONE,
-    H_LONG_PUSHED,
+    H_LONG_FRAGMENTED,
     H_ROUTE, // core/am/am_route.h
 };
 

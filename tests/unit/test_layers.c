@@ -12,7 +12,7 @@
 
 #include "../../core/job/exit_broadcast.h"
 #include "../../core/job/layers.h"
-#include "../../core/am/long_push.h"
+#include "../../core/am/long_fragment.h"
 #include "../../core/expose/segment_revoke.h"
 #include "../../core/am/window_connect.h"
 

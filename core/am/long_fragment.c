@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "long_push.h"
+#include "long_fragment.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static bool send_message(const push_t *push, gex_Flags_t flags)
 {
     int32_t routed[AQ_AM_MAX_ARGS];
     aq_am_t am = {.category = AQ_AM_MEDIUM,
-                  .handler = AQ_HANDLER_LONG_PUSHED,
+                  .handler = AQ_HANDLER_LONG_FRAGMENTED,
                   .payload = &push->message,
                   .nbytes = sizeof push->message};
     if (push->tagged)
@@ -133,7 +133,7 @@ static bool push_advance(push_t *push, gex_Flags_t flags)
     return !atomic_load_explicit(&push->pieces, memory_order_acquire) && send_message(push, flags);
 }
 
-bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
+bool aq_long_fragment_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
 {
     return aq_route_tagged(route) ||
            (route.to && !am->dest_mapped &&
@@ -145,7 +145,8 @@ static bool push_advance_all(void *push)
     return push_advance(push, 0);
 }
 
-void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am, uint64_t number)
+void aq_long_fragment_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am,
+                              uint64_t number)
 {
     push_t push;
     push_start(&push, jobrank, route, am, number);
@@ -178,7 +179,7 @@ static bool reply_run(aq_later_t *later)
     return true;
 }
 
-void aq_long_push_reply(gex_Token_t token, const aq_am_t *am, uint64_t number)
+void aq_long_fragment_reply(gex_Token_t token, const aq_am_t *am, uint64_t number)
 {
     push_t *push = malloc(sizeof *push + am->nbytes);
     if (!push)
@@ -272,13 +273,13 @@ static void on_pushed(gex_Token_t token, void *payload, size_t nbytes)
     token->replied = aq_am_deliver_numbered(&inner, route, token->tag, message.number);
 }
 
-void aq_long_push_start(void)
+void aq_long_fragment_start(void)
 {
     aq_endpoint_internal(AQ_HANDLER_LONG_PIECE, (gex_AM_Fn_t)on_piece,
                          GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 2, "piece of a Long");
     aq_endpoint_internal(AQ_HANDLER_LONG_PIECE_DONE, (gex_AM_Fn_t)on_piece_done,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, "piece of a Long, done");
-    aq_endpoint_internal(AQ_HANDLER_LONG_PUSHED, (gex_AM_Fn_t)on_pushed,
+    aq_endpoint_internal(AQ_HANDLER_LONG_FRAGMENTED, (gex_AM_Fn_t)on_pushed,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, "Long in pieces");
     aq_endpoint_internal(AQ_HANDLER_LONG_PIECE_TAGGED, (gex_AM_Fn_t)on_tagged_piece,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "tagged piece of a Long");

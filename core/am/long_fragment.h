@@ -11,28 +11,29 @@
 //
 // A request blocks until its pieces are acknowledged. The handler that replies cannot wait for a
 // peer to run handlers, so a reply is copied, and later polls send it.
-#ifndef AQ_LONG_PUSH_H
-#define AQ_LONG_PUSH_H
+#ifndef AQ_LONG_FRAGMENT_H
+#define AQ_LONG_FRAGMENT_H
 
 #include "am.h"
 
 enum {
     AQ_HANDLER_LONG_PIECE = AQ_HANDLER_ROUTE - 3,
     AQ_HANDLER_LONG_PIECE_DONE,
-    AQ_HANDLER_LONG_PUSHED,
+    AQ_HANDLER_LONG_FRAGMENTED,
     AQ_HANDLER_LONG_PIECE_TAGGED = AQ_HANDLER_ROUTE_TAGGED - 1
 };
 
 // Registers the handlers; once, at init.
-void aq_long_push_start(void);
+void aq_long_fragment_start(void);
 
 // Whether the conduit of the job rank cannot carry a Long with this route, or may not.
-bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am);
+bool aq_long_fragment_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am);
 
 // Sends a request, or the reply of a request's handler, with the client's handler and arguments.
 // number: of the message in the trace; 0: none. The payload may be reused when the call returns.
 // Ends the job if memory is out.
-void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am, uint64_t number);
-void aq_long_push_reply(gex_Token_t token, const aq_am_t *am, uint64_t number);
+void aq_long_fragment_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am,
+                              uint64_t number);
+void aq_long_fragment_reply(gex_Token_t token, const aq_am_t *am, uint64_t number);
 
 #endif
