@@ -11,7 +11,7 @@
 #include "../../other/tools/debug_aids.h"
 #include "../../other/mpi/mpi_library.h"
 #include "../../other/base/settings/settings.h"
-#include "../progress/attendant.h"
+#include "../progress/progress_thread.h"
 #include "exit.h"
 #include "exit_broadcast.h"
 #include "../ground/fatal.h"
@@ -195,7 +195,7 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     aq_boot_meanwhile(aq_progress_poll);
     aq_job.boot->leave = aq_exit_returning;
     if (status == AQ_OK)
-        status = aq_attendants_start(); // the handlers of the library are registered
+        status = aq_progress_threads_start(); // the handlers of the library are registered
     if (status == AQ_OK && aq_trace_wants(AQ_TRACE_ALL))
         aq_trace_clock_start();
     return status;

@@ -22,7 +22,7 @@
 #include "../../other/base/log/log.h"
 #include "../../other/base/system/own_process.h"
 #include "../../other/base/settings/settings.h"
-#include "../progress/attendant.h"
+#include "../progress/progress_thread.h"
 #include "exit_broadcast.h"
 #include "../state/job.h"
 #include "../record/rank_head.h"
@@ -137,7 +137,7 @@ static int exit_head(int code)
         return code;
     if (first == gettid())
         exit_tail(code);
-    aq_attendant_retire();
+    aq_progress_thread_retire();
     for (;;)
         pause();
 }
@@ -188,7 +188,7 @@ static int exit_body(int code)
     limit_step("closes its conduits; see that no handler of a signal calls gasnet_exit while MPI "
                "or a lock is "
                "in use");
-    aq_attendants_stop();
+    aq_progress_threads_stop();
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
         aq_job.conduits[i]->ops->close(aq_job.conduits[i]);
     limit_step("takes leave of its launcher; see whether a program that only calls MPI_Init and "

@@ -7,16 +7,16 @@
 // - They serve at the level GASNETX_PROGRESS_THREAD: they run handlers and tasks while the client
 //   computes. A client that sleeps on the descriptor is woken after each step.
 //
-//      stand by:  wait for aq_attendants_watch           serve:  poll until nothing is left
+//      stand by:  wait for aq_progress_threads_watch           serve:  poll until nothing is left
 //                 sleep in the conduit                           announce the sleep, poll once more
 //                 ring the descriptor                            sleep in the conduit; ring
 //
-// A conduit with a receive thread of its own (`attended` in aq_conduit_t) has no attendant that
-// serves: it only stands by. An attendant and a client that poll at the same time take turns by the
-// conduit's own try-locks: neither waits while the other runs a handler. Conduits that are polled
-// where arrivals do not wake: see conduit_sleep.
-#ifndef AQ_ATTENDANT_H
-#define AQ_ATTENDANT_H
+// A conduit with a receive thread of its own (`attended` in aq_conduit_t) has no progress thread
+// that serves: it only stands by. A progress thread and a client that poll at the same time take
+// turns by the conduit's own try-locks: neither waits while the other runs a handler. Conduits that
+// are polled where arrivals do not wake: see conduit_sleep.
+#ifndef AQ_PROGRESS_THREAD_H
+#define AQ_PROGRESS_THREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,27 +25,28 @@
 
 // Starts the threads and lets them serve, if the setting GASNET_RCV_THREAD asks for it and several
 // threads may use the library. AQ_ERR_RESOURCE: a thread cannot be started (logged).
-aq_status_t aq_attendants_start(void);
+aq_status_t aq_progress_threads_start(void);
 
 // Lets the threads serve from now on, or stand by; starts them if need be. Standing by, waits for
 // the handlers that they run. AQ_ERR_RESOURCE: a thread cannot be started (logged). Any thread; not
 // in a handler.
-aq_status_t aq_attendants_serve(bool serve);
+aq_status_t aq_progress_threads_serve(bool serve);
 
 // For a client thread that is about to sleep on the descriptor. arm announces the sleep to the
 // conduits, and starts the threads if need be; on AQ_OK one disarm follows. After it the caller
 // polls once more, and if that finds nothing watch makes the threads sleep in the conduits, for at
 // most limit_ns nanoseconds. Any thread; not in a handler.
-aq_status_t aq_attendants_arm(void);
-void aq_attendants_watch(uint64_t limit_ns);
-void aq_attendants_disarm(void);
+aq_status_t aq_progress_threads_arm(void);
+void aq_progress_threads_watch(uint64_t limit_ns);
+void aq_progress_threads_disarm(void);
 
 // Ends the threads; call before the conduits are closed. Blocks until they have ended, which is
 // after the handlers that they run. Does not wait for the thread that calls (a handler ends the
 // job), and returns at once in a child of fork.
-void aq_attendants_stop(void);
+void aq_progress_threads_stop(void);
 
-// For a thread that waits for the end of the process: aq_attendants_stop does not wait for it.
-void aq_attendant_retire(void);
+// For a thread that waits for the end of the process: aq_progress_threads_stop does not wait for
+// it.
+void aq_progress_thread_retire(void);
 
 #endif

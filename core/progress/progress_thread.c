@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "attendant.h"
+#include "progress_thread.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,34 +26,34 @@ enum {
     NAP_NS = 2500000,
 };
 
-typedef struct attendant {
+typedef struct progress_thread {
     unsigned index; // of its conduit
     uint32_t armed; // what the conduit's arm has returned for the client
     unsigned order; // the last one that it has followed
     bool asleep;    // for the client
     bool retired;
-} attendant_t;
+} progress_thread_t;
 
-// Under the lock, but for the flags that attendants read while they serve.
+// Under the lock, but for the flags that progress threads read while they serve.
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    attendant_t all[AQ_MAX_CONDUITS];
-    unsigned count;   // of attendants
+    progress_thread_t all[AQ_MAX_CONDUITS];
+    unsigned count;   // of progress threads
     unsigned running; // of these: not retired
     unsigned active;  // of these: serve
     unsigned armed;   // threads of the client
-    unsigned orders;  // grows when the attendants are to sleep in their conduits once
+    unsigned orders;  // grows when the progress threads are to sleep in their conduits once
     uint64_t limit_ns;
     pid_t owner;
     atomic_bool serving, ending;
 } crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static _Thread_local attendant_t *self;
+static _Thread_local progress_thread_t *self;
 
-static aq_conduit_t *conduit_of(const attendant_t *attendant)
+static aq_conduit_t *conduit_of(const progress_thread_t *progress_thread)
 {
-    return aq_job.conduits[attendant->index];
+    return aq_job.conduits[progress_thread->index];
 }
 
 static uint32_t conduit_arm(aq_conduit_t *conduit)
@@ -91,73 +91,73 @@ static void conduit_wake(aq_conduit_t *conduit)
 
 // ---- a thread ----
 
-static bool attendant_serves(const attendant_t *attendant)
+static bool progress_thread_serves(const progress_thread_t *progress_thread)
 {
     return atomic_load(&crew.serving) && !atomic_load(&crew.ending) &&
-           !conduit_of(attendant)->attended;
+           !conduit_of(progress_thread)->attended;
 }
 
-static bool attendant_polls(const attendant_t *attendant)
+static bool progress_thread_polls(const progress_thread_t *progress_thread)
 {
-    return attendant_serves(attendant) && aq_progress_serve(attendant->index);
+    return progress_thread_serves(progress_thread) && aq_progress_serve(progress_thread->index);
 }
 
-static void attendant_serve(const attendant_t *attendant)
+static void progress_thread_serve(const progress_thread_t *progress_thread)
 {
-    aq_conduit_t *conduit = conduit_of(attendant);
-    if (attendant_polls(attendant))
+    aq_conduit_t *conduit = conduit_of(progress_thread);
+    if (progress_thread_polls(progress_thread))
         return;
     const uint32_t armed = conduit_arm(conduit);
-    if (!attendant_polls(attendant) && attendant_serves(attendant))
+    if (!progress_thread_polls(progress_thread) && progress_thread_serves(progress_thread))
         conduit_sleep(conduit, armed, SERVE_NS);
     conduit_disarm(conduit);
     aq_wake_fd_ring();
 }
 
 // With the lock, which is not held meanwhile.
-static void attendant_serve_until_told(const attendant_t *attendant)
+static void progress_thread_serve_until_told(const progress_thread_t *progress_thread)
 {
     crew.active++;
     pthread_mutex_unlock(&crew.lock);
-    while (attendant_serves(attendant))
-        attendant_serve(attendant);
+    while (progress_thread_serves(progress_thread))
+        progress_thread_serve(progress_thread);
     pthread_mutex_lock(&crew.lock);
     crew.active--;
     pthread_cond_broadcast(&crew.changed);
 }
 
 // With the lock, which is not held meanwhile.
-static void attendant_follow_order(attendant_t *attendant)
+static void progress_thread_follow_order(progress_thread_t *progress_thread)
 {
-    const uint32_t armed = attendant->armed;
+    const uint32_t armed = progress_thread->armed;
     const uint64_t limit_ns = crew.limit_ns;
-    attendant->order = crew.orders;
-    attendant->asleep = true;
+    progress_thread->order = crew.orders;
+    progress_thread->asleep = true;
     pthread_mutex_unlock(&crew.lock);
-    conduit_sleep(conduit_of(attendant), armed, limit_ns);
+    conduit_sleep(conduit_of(progress_thread), armed, limit_ns);
     pthread_mutex_lock(&crew.lock);
-    attendant->asleep = false;
+    progress_thread->asleep = false;
     pthread_cond_broadcast(&crew.changed);
     aq_wake_fd_ring();
 }
 
-static void *attendant_run(void *arg)
+static void *progress_thread_run(void *arg)
 {
-    attendant_t *attendant = self = arg;
+    progress_thread_t *progress_thread = self = arg;
     pthread_mutex_lock(&crew.lock);
     while (!atomic_load(&crew.ending))
-        if (attendant_serves(attendant))
-            attendant_serve_until_told(attendant);
-        else if (attendant->order != crew.orders)
-            attendant_follow_order(attendant);
+        if (progress_thread_serves(progress_thread))
+            progress_thread_serve_until_told(progress_thread);
+        else if (progress_thread->order != crew.orders)
+            progress_thread_follow_order(progress_thread);
         else
             pthread_cond_wait(&crew.changed, &crew.lock);
     pthread_mutex_unlock(&crew.lock);
-    aq_attendant_retire();
+    aq_progress_thread_retire();
     return NULL;
 }
 
-void aq_attendant_retire(void)
+void aq_progress_thread_retire(void)
 {
     if (!self)
         return;
@@ -170,12 +170,12 @@ void aq_attendant_retire(void)
 
 // ---- all of them; with the lock ----
 
-static aq_status_t attendant_start(unsigned index)
+static aq_status_t progress_thread_start(unsigned index)
 {
     pthread_t thread;
-    attendant_t *attendant = &crew.all[crew.count];
-    *attendant = (attendant_t){.index = index, .order = crew.orders};
-    const int error = aq_quiet_thread_create(&thread, attendant_run, attendant);
+    progress_thread_t *progress_thread = &crew.all[crew.count];
+    *progress_thread = (progress_thread_t){.index = index, .order = crew.orders};
+    const int error = aq_quiet_thread_create(&thread, progress_thread_run, progress_thread);
     if (error) {
         aq_log_error("a thread of the library cannot be started (%s); raise the limit on processes "
                      "(ulimit -u)",
@@ -196,7 +196,7 @@ static aq_status_t crew_start(void)
     aq_status_t status = AQ_OK;
     crew.owner = getpid();
     while (status == AQ_OK && first + crew.count < aq_job.conduit_count)
-        status = attendant_start(first + crew.count);
+        status = progress_thread_start(first + crew.count);
     return status;
 }
 
@@ -209,7 +209,7 @@ static void crew_wake(void)
 
 // ---- the calls ----
 
-aq_status_t aq_attendants_serve(bool serve)
+aq_status_t aq_progress_threads_serve(bool serve)
 {
     pthread_mutex_lock(&crew.lock);
     const aq_status_t status = serve ? crew_start() : AQ_OK;
@@ -221,12 +221,13 @@ aq_status_t aq_attendants_serve(bool serve)
     return status;
 }
 
-aq_status_t aq_attendants_start(void)
+aq_status_t aq_progress_threads_start(void)
 {
-    return aq_settings_bool(AQ_SET_RCV_THREAD) && aq_threads ? aq_attendants_serve(true) : AQ_OK;
+    return aq_settings_bool(AQ_SET_RCV_THREAD) && aq_threads ? aq_progress_threads_serve(true)
+                                                             : AQ_OK;
 }
 
-// An attendant that still sleeps for an earlier order does not know the timers of today.
+// A progress thread that still sleeps for an earlier order does not know the timers of today.
 static void crew_await_awake(void)
 {
     for (unsigned i = 0; i < crew.count; i++)
@@ -234,9 +235,9 @@ static void crew_await_awake(void)
             pthread_cond_wait(&crew.changed, &crew.lock);
 }
 
-// The conduits are armed once for all threads of the client: each arrival then wakes an attendant,
-// whose ring wakes all these threads.
-aq_status_t aq_attendants_arm(void)
+// The conduits are armed once for all threads of the client: each arrival then wakes an
+// progress thread, whose ring wakes all these threads.
+aq_status_t aq_progress_threads_arm(void)
 {
     pthread_mutex_lock(&crew.lock);
     const aq_status_t status = crew_start();
@@ -249,7 +250,7 @@ aq_status_t aq_attendants_arm(void)
     return status;
 }
 
-void aq_attendants_watch(uint64_t limit_ns)
+void aq_progress_threads_watch(uint64_t limit_ns)
 {
     pthread_mutex_lock(&crew.lock);
     crew.orders++;
@@ -258,30 +259,30 @@ void aq_attendants_watch(uint64_t limit_ns)
     pthread_mutex_unlock(&crew.lock);
 }
 
-// Calls an attendant back from its order.
-static void attendant_disarm(attendant_t *attendant)
+// Calls a progress thread back from its order.
+static void progress_thread_disarm(progress_thread_t *progress_thread)
 {
-    aq_conduit_t *conduit = conduit_of(attendant);
-    attendant->order = crew.orders;
-    if (attendant->asleep && conduit->ops->wake)
+    aq_conduit_t *conduit = conduit_of(progress_thread);
+    progress_thread->order = crew.orders;
+    if (progress_thread->asleep && conduit->ops->wake)
         conduit->ops->wake(conduit, false);
     conduit_disarm(conduit);
 }
 
-void aq_attendants_disarm(void)
+void aq_progress_threads_disarm(void)
 {
     pthread_mutex_lock(&crew.lock);
     if (--crew.armed == 0)
         for (unsigned i = 0; i < crew.count; i++)
-            attendant_disarm(&crew.all[i]);
+            progress_thread_disarm(&crew.all[i]);
     pthread_mutex_unlock(&crew.lock);
 }
 
-void aq_attendants_stop(void)
+void aq_progress_threads_stop(void)
 {
     if (crew.owner != getpid())
         return;
-    aq_attendant_retire();
+    aq_progress_thread_retire();
     pthread_mutex_lock(&crew.lock);
     atomic_store(&crew.ending, true);
     crew_wake();

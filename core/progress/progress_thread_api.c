@@ -8,7 +8,7 @@
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"
 #include "../aqueduct.h"
-#include "attendant.h"
+#include "progress_thread.h"
 #include "../ground/fatal.h"
 #include "progress.h"
 #include "../thread/thread.h"
@@ -60,7 +60,7 @@ static unsigned poll_thoroughly(void)
 static void sleep_end(void)
 {
     sleeper.armed = false;
-    aq_attendants_disarm();
+    aq_progress_threads_disarm();
     if (aq_threads)
         aq_sleepers_leave();
     aq_wake_fd_leave();
@@ -70,7 +70,7 @@ static void sleep_end(void)
 // caller looks for the last time.
 static aq_status_t sleep_begin(void)
 {
-    const aq_status_t status = aq_attendants_arm();
+    const aq_status_t status = aq_progress_threads_arm();
     if (status != AQ_OK)
         return status;
     aq_wake_fd_enter();
@@ -110,7 +110,7 @@ int gasnetx_Wait_Arm(void)
                            "processes (ulimit -n, -u)");
     if (poll_thoroughly() || aq_wake_fd_has_rung())
         return sleep_refuse();
-    aq_attendants_watch(sleep_limit_ms() * NS_PER_MS);
+    aq_progress_threads_watch(sleep_limit_ms() * NS_PER_MS);
     return GASNET_OK;
 }
 
@@ -136,7 +136,7 @@ int gasnetx_Progress_Level(unsigned wanted, unsigned *granted)
         return call_refuse(call, GASNET_ERR_BAD_ARG,
                            "the level is neither GASNETX_PROGRESS_POLLING nor _THREAD");
     const bool serve = aq_threads && (wanted || aq_settings_bool(AQ_SET_RCV_THREAD));
-    if (aq_attendants_serve(serve) != AQ_OK)
+    if (aq_progress_threads_serve(serve) != AQ_OK)
         return call_refuse(call, GASNET_ERR_RESOURCE, "there is no thread for it");
     *granted = serve ? GASNETX_PROGRESS_THREAD : GASNETX_PROGRESS_POLLING;
     return GASNET_OK;
