@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "am_routed.h"
 
-#include "am_carried.h"
+#include "am_encapsulated.h"
 #include "am_send.h"
 #include "long_fragment.h"
 #include "../memory/segment.h"

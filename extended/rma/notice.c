@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../../core/memory/access.h"
-#include "../../core/am/am_carried.h"
+#include "../../core/am/am_encapsulated.h"
 #include "../../core/am/am_routed.h"
 #include "../../core/aqueduct.h"
 #include "../../core/ground/arg64.h"

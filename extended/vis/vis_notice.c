@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../core/memory/access.h"
-#include "../../core/am/am_carried.h"
+#include "../../core/am/am_encapsulated.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/ground/bounds.h"
 #include "../../core/endpoint/endpoint.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "am_carried.h"
+#include "am_encapsulated.h"
 
 #include "trace_message.h"
 
