@@ -9,8 +9,8 @@
 // - All changes of a counter are atomic operations, so that each passes on what those before it
 //   have released: the test that reads the last one acquires the results of all operations.
 // - Whoever frees a record has tested it, and stores `uses` with release. So a fence of another
-//   thread that loads a new `uses` with acquire (begun.c) knows that the operation is over, and
-//   sees its result, as if it had read the counter at 0.
+//   thread that loads a new `uses` with acquire (outstanding.c) knows that the operation is over,
+//   and sees its result, as if it had read the counter at 0.
 #include "event.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "begun.h"
+#include "outstanding.h"
 #include "event.h"
 #include "../ground/lock.h"
 #include "srcdesc.h"
@@ -32,7 +32,7 @@ typedef struct aq_thread {
     aq_event_t *region;       // those of the open access region, or NULL
     aq_srcdesc_t *prepared;   // between Prepare and Commit: the descriptor in use
     aq_srcdesc_t *descriptor; // memory for prepared, reused
-    aq_begun_t *begun;        // operations that fences wait for
+    aq_outstanding_t *begun;  // operations that fences wait for
 } aq_thread_t;
 
 aq_thread_t *aq_thread_self(void);

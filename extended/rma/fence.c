@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fences: wait for the operations that core/thread/begun.c has noted. Every operation is
+// Fences: wait for the operations that core/thread/outstanding.c has noted. Every operation is
 // acknowledged by its target in any case, so a fence sends nothing: it looks at the counters of
 // what is outstanding.
 //
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 #include "../../core/aqueduct.h"
-#include "../../core/thread/begun.h"
+#include "../../core/thread/outstanding.h"
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
@@ -29,32 +29,32 @@
 
 // Lists what is outstanding. Operations on mapped memory are complete except that stores of this
 // processor may not be visible yet.
-static void fence_list(const char *call, gex_TM_t tm, bool local, aq_begun_list_t *list)
+static void fence_list(const char *call, gex_TM_t tm, bool local, aq_outstanding_list_t *list)
 {
     aq_job_need(call);
     if (AQ_CHECKS)
         aq_thread_check_context(call, "");
     atomic_thread_fence(memory_order_seq_cst);
     if (tm == GEX_TM_INVALID)
-        aq_begun_of_thread(aq_thread_self()->begun, local, list);
+        aq_outstanding_of_thread(aq_thread_self()->begun, local, list);
     else
-        aq_begun_of_endpoint(aq_team_of(tm)->route.from, local, list);
+        aq_outstanding_of_endpoint(aq_team_of(tm)->route.from, local, list);
 }
 
 static bool list_is_done(void *list)
 {
-    return aq_begun_list_done(list);
+    return aq_outstanding_list_done(list);
 }
 
 static void fence_wait(const char *call, gex_TM_t tm, bool local)
 {
-    aq_begun_list_t list = {0};
+    aq_outstanding_list_t list = {0};
     fence_list(call, tm, local, &list);
     if (!list.count)
         return;
     aq_progress_wait_until(list_is_done, &list, aq_wait_word(AQ_WAIT_EVENT, 0),
                            aq_event_part(list.ops[0].event, AQ_PART_ROOT));
-    aq_begun_list_free(&list);
+    aq_outstanding_list_free(&list);
 }
 
 void gasnetx_Fence_Local(gex_TM_t tm, gex_Flags_t flags)
@@ -73,27 +73,27 @@ void gasnetx_Fence_Global(gex_TM_t tm, gex_Flags_t flags)
 
 typedef struct fence {
     aq_later_t later;
-    aq_begun_list_t list;
+    aq_outstanding_list_t list;
     gex_Event_t part; // counts the fence
 } fence_t;
 
 static bool fence_ready(aq_later_t *later)
 {
-    return aq_begun_list_done(&((fence_t *)later)->list);
+    return aq_outstanding_list_done(&((fence_t *)later)->list);
 }
 
 static bool fence_end(aq_later_t *later)
 {
     fence_t *fence = (fence_t *)later;
     aq_event_end(fence->part);
-    aq_begun_list_free(&fence->list);
+    aq_outstanding_list_free(&fence->list);
     free(fence);
     return true;
 }
 
 static gex_Event_t fence_start(const char *call, gex_TM_t tm, bool local)
 {
-    aq_begun_list_t list = {0};
+    aq_outstanding_list_t list = {0};
     fence_list(call, tm, local, &list);
     if (!list.count)
         return GEX_EVENT_INVALID;

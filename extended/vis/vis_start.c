@@ -168,7 +168,8 @@ gex_Event_t aq_vis_start_nb(const aq_vis_t *vis)
         return GEX_EVENT_NO_OP;
     }
     vis_trace(vis, &start, event);
-    aq_begun_add(aq_thread_self()->begun, event, aq_team_of(vis->tm)->route.from, local_parts(vis));
+    aq_outstanding_add(aq_thread_self()->begun, event, aq_team_of(vis->tm)->route.from,
+                       local_parts(vis));
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
@@ -187,7 +188,8 @@ int aq_vis_start_nbi(const aq_vis_t *vis)
     const outcome_t outcome = start_near(vis, &start);
     if (outcome == DONE)
         return 0;
-    aq_begun_implicit(aq_thread_self()->begun, aq_team_of(vis->tm)->route.from, local_parts(vis));
+    aq_outstanding_implicit(aq_thread_self()->begun, aq_team_of(vis->tm)->route.from,
+                            local_parts(vis));
     aq_event_t *event = aq_thread_nbi();
     if (start_rest(vis, &start, outcome, aq_event_part(event, part_of(vis))))
         return 1;

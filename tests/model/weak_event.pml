@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The completion of operations that an event counts (core/thread/event.h), and of a fence that another
- * thread has begun (core/thread/begun.c), on processors that reorder accesses: see weak_memory.pml.
+ * thread has begun (core/thread/outstanding.c), on processors that reorder accesses: see weak_memory.pml.
  *
  * A thread begins a get and a put, which one record counts; two other threads handle the answers,
  * and the first waits, and frees the record and uses it again. A fence of a fourth thread waits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "begun.h"
+#include "outstanding.h"
 
 #include <stdlib.h>
 
@@ -7,27 +7,27 @@
 #include "../gasnetex_core.h"
 #include "../ground/lock.h"
 
-enum { ROOM_FIRST = 64, SCOPE_BITS = 8, NO_EP = AQ_BEGUN_ANY_EP - 1 };
+enum { ROOM_FIRST = 64, SCOPE_BITS = 8, NO_EP = AQ_OUTSTANDING_ANY_EP - 1 };
 
 _Static_assert(GASNET_MAXEPS < NO_EP, "no endpoint has the index NO_EP");
 
-struct aq_begun {
-    aq_begun_t *next;
-    aq_lock_t lock;       // guards what follows but `scope`
-    aq_begun_list_t list; // explicit operations
-    aq_event_t *implicit; // NULL after the thread has ended
-    atomic_uint scope;    // of implicit operations: endpoint << SCOPE_BITS | local parts
+struct aq_outstanding {
+    aq_outstanding_t *next;
+    aq_lock_t lock;             // guards what follows but `scope`
+    aq_outstanding_list_t list; // explicit operations
+    aq_event_t *implicit;       // NULL after the thread has ended
+    atomic_uint scope;          // of implicit operations: endpoint << SCOPE_BITS | local parts
 };
 
-static _Atomic(aq_begun_t *) all_begun;
+static _Atomic(aq_outstanding_t *) all_begun;
 static aq_lock_t all_lock; // held to add to the list, and to take the state of an ended thread
 
 // ---- lists ----
 
-static void list_grow(aq_begun_list_t *list)
+static void list_grow(aq_outstanding_list_t *list)
 {
     const uint32_t room = list->room ? 2 * list->room : ROOM_FIRST;
-    aq_begun_op_t *ops = realloc(list->ops, room * sizeof *ops);
+    aq_outstanding_op_t *ops = realloc(list->ops, room * sizeof *ops);
     if (!ops)
         aq_fatal("out of memory for the list of outstanding operations (%zu bytes)",
                  room * sizeof *ops);
@@ -35,32 +35,32 @@ static void list_grow(aq_begun_list_t *list)
     list->room = room;
 }
 
-static void list_append(aq_begun_list_t *list, aq_begun_op_t op)
+static void list_append(aq_outstanding_list_t *list, aq_outstanding_op_t op)
 {
     if (list->count == list->room)
         list_grow(list);
     list->ops[list->count++] = op;
 }
 
-void aq_begun_list_free(aq_begun_list_t *list)
+void aq_outstanding_list_free(aq_outstanding_list_t *list)
 {
     free(list->ops);
-    *list = (aq_begun_list_t){NULL, 0, 0};
+    *list = (aq_outstanding_list_t){NULL, 0, 0};
 }
 
-static bool op_is_freed(const aq_begun_op_t *op)
+static bool op_is_freed(const aq_outstanding_op_t *op)
 {
     return aq_event_uses(op->event) != op->uses;
 }
 
-static bool op_is_outstanding(const aq_begun_op_t *op, unsigned parts)
+static bool op_is_outstanding(const aq_outstanding_op_t *op, unsigned parts)
 {
     return parts && !op_is_freed(op) && !aq_event_finished(op->event, parts);
 }
 
 // Drops each part on its own: implicit operations of one kind may begin without end while those of
 // another kind complete.
-static bool op_advance(aq_begun_op_t *op)
+static bool op_advance(aq_outstanding_op_t *op)
 {
     for (unsigned p = 0; p < AQ_PART_COUNT; p++)
         if (op->parts & (1u << p) && !op_is_outstanding(op, 1u << p))
@@ -68,7 +68,7 @@ static bool op_advance(aq_begun_op_t *op)
     return !op->parts;
 }
 
-bool aq_begun_list_done(aq_begun_list_t *list)
+bool aq_outstanding_list_done(aq_outstanding_list_t *list)
 {
     for (uint32_t i = 0; i < list->count;) {
         if (op_advance(&list->ops[i]))
@@ -81,26 +81,26 @@ bool aq_begun_list_done(aq_begun_list_t *list)
 
 // ---- the state of a thread ----
 
-static aq_begun_op_t op_of(aq_event_t *event, gex_EP_Index_t ep, unsigned local)
+static aq_outstanding_op_t op_of(aq_event_t *event, gex_EP_Index_t ep, unsigned local)
 {
-    return (aq_begun_op_t){.event = event,
-                           .uses = aq_event_uses(event),
-                           .ep = ep,
-                           .parts = AQ_BEGUN_PARTS,
-                           .local = (uint8_t)(local & AQ_BEGUN_PARTS)};
+    return (aq_outstanding_op_t){.event = event,
+                                 .uses = aq_event_uses(event),
+                                 .ep = ep,
+                                 .parts = AQ_OUTSTANDING_PARTS,
+                                 .local = (uint8_t)(local & AQ_OUTSTANDING_PARTS)};
 }
 
-static aq_begun_t *begun_of_ended_thread(void)
+static aq_outstanding_t *begun_of_ended_thread(void)
 {
-    aq_begun_t *begun = atomic_load_explicit(&all_begun, memory_order_relaxed);
+    aq_outstanding_t *begun = atomic_load_explicit(&all_begun, memory_order_relaxed);
     while (begun && begun->implicit)
         begun = begun->next;
     return begun;
 }
 
-static aq_begun_t *begun_new(void)
+static aq_outstanding_t *begun_new(void)
 {
-    aq_begun_t *begun = calloc(1, sizeof *begun);
+    aq_outstanding_t *begun = calloc(1, sizeof *begun);
     if (!begun)
         aq_fatal("out of memory for the outstanding operations of a thread (%zu bytes)",
                  sizeof *begun);
@@ -108,10 +108,10 @@ static aq_begun_t *begun_new(void)
     return begun;
 }
 
-aq_begun_t *aq_begun_take(aq_event_t *implicit)
+aq_outstanding_t *aq_outstanding_take(aq_event_t *implicit)
 {
     aq_lock_take(&all_lock);
-    aq_begun_t *begun = begun_of_ended_thread();
+    aq_outstanding_t *begun = begun_of_ended_thread();
     const bool fresh = !begun;
     if (fresh)
         begun = begun_new();
@@ -125,12 +125,12 @@ aq_begun_t *aq_begun_take(aq_event_t *implicit)
     return begun;
 }
 
-void aq_begun_leave(aq_begun_t *begun)
+void aq_outstanding_leave(aq_outstanding_t *begun)
 {
     const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);
     aq_lock_take(&all_lock);
     aq_lock_take(&begun->lock);
-    if (!aq_event_finished(begun->implicit, AQ_BEGUN_PARTS))
+    if (!aq_event_finished(begun->implicit, AQ_OUTSTANDING_PARTS))
         list_append(&begun->list,
                     op_of(begun->implicit, (gex_EP_Index_t)(scope >> SCOPE_BITS), scope));
     begun->implicit = NULL;
@@ -142,20 +142,20 @@ void aq_begun_leave(aq_begun_t *begun)
 
 // Drops the operations that are over, and keeps regions that are not synchronized: operations may
 // be added to them.
-static void begun_sweep(aq_begun_list_t *list)
+static void begun_sweep(aq_outstanding_list_t *list)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        const aq_begun_op_t *op = &list->ops[i];
+        const aq_outstanding_op_t *op = &list->ops[i];
         if (op->region ? !op_is_freed(op) : op_is_outstanding(op, op->parts))
             list->ops[kept++] = *op;
     }
     list->count = kept;
 }
 
-static void begun_append(aq_begun_t *begun, aq_begun_op_t op)
+static void begun_append(aq_outstanding_t *begun, aq_outstanding_op_t op)
 {
-    aq_begun_list_t *list = &begun->list;
+    aq_outstanding_list_t *list = &begun->list;
     aq_lock_take(&begun->lock);
     if (__builtin_expect(list->count == list->room, 0)) {
         begun_sweep(list);
@@ -171,7 +171,7 @@ static unsigned pending_in(aq_event_t *event, aq_part_t part)
     return atomic_load_explicit(&event->part[part].pending, memory_order_acquire);
 }
 
-// As aq_event_finished for AQ_BEGUN_PARTS, without a loop: each explicit operation asks.
+// As aq_event_finished for AQ_OUTSTANDING_PARTS, without a loop: each explicit operation asks.
 static bool is_complete(aq_event_t *event)
 {
     return !((pending_in(event, AQ_PART_GET) | pending_in(event, AQ_PART_PUT) |
@@ -179,46 +179,47 @@ static bool is_complete(aq_event_t *event)
              ~AQ_EVENT_FAILED);
 }
 
-void aq_begun_add(aq_begun_t *begun, aq_event_t *event, gex_EP_Index_t ep, unsigned local)
+void aq_outstanding_add(aq_outstanding_t *begun, aq_event_t *event, gex_EP_Index_t ep,
+                        unsigned local)
 {
     if (!is_complete(event))
         begun_append(begun, op_of(event, ep, local));
 }
 
-void aq_begun_add_region(aq_begun_t *begun, aq_event_t *region)
+void aq_outstanding_add_region(aq_outstanding_t *begun, aq_event_t *region)
 {
-    aq_begun_op_t op = op_of(region, AQ_BEGUN_ANY_EP, AQ_BEGUN_PARTS);
+    aq_outstanding_op_t op = op_of(region, AQ_OUTSTANDING_ANY_EP, AQ_OUTSTANDING_PARTS);
     op.region = true;
     begun_append(begun, op);
 }
 
 // The scope grows until nothing is outstanding.
-static void begun_widen(aq_begun_t *begun, gex_EP_Index_t ep, unsigned local)
+static void begun_widen(aq_outstanding_t *begun, gex_EP_Index_t ep, unsigned local)
 {
     const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);
     unsigned wide = ep;
-    if (!aq_event_finished(begun->implicit, AQ_BEGUN_PARTS)) {
-        wide = scope >> SCOPE_BITS == ep ? ep : AQ_BEGUN_ANY_EP;
+    if (!aq_event_finished(begun->implicit, AQ_OUTSTANDING_PARTS)) {
+        wide = scope >> SCOPE_BITS == ep ? ep : AQ_OUTSTANDING_ANY_EP;
         local |= scope & ((1u << SCOPE_BITS) - 1);
     }
     atomic_store_explicit(&begun->scope, wide << SCOPE_BITS | local, memory_order_relaxed);
 }
 
-void aq_begun_implicit(aq_begun_t *begun, gex_EP_Index_t ep, unsigned local)
+void aq_outstanding_implicit(aq_outstanding_t *begun, gex_EP_Index_t ep, unsigned local)
 {
     const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);
     if (__builtin_expect(scope >> SCOPE_BITS != ep || local & ~scope, 0))
         begun_widen(begun, ep, local);
 }
 
-uint32_t aq_begun_room(const aq_begun_t *begun)
+uint32_t aq_outstanding_room(const aq_outstanding_t *begun)
 {
     return begun->list.room;
 }
 
 // ---- what a fence waits for ----
 
-static void list_watch(aq_begun_list_t *list, aq_begun_op_t op, bool local)
+static void list_watch(aq_outstanding_list_t *list, aq_outstanding_op_t op, bool local)
 {
     if (local)
         op.parts = op.local;
@@ -228,10 +229,11 @@ static void list_watch(aq_begun_list_t *list, aq_begun_op_t op, bool local)
 
 static bool is_wanted(unsigned ep, unsigned wanted)
 {
-    return ep == wanted || ep == AQ_BEGUN_ANY_EP || wanted == AQ_BEGUN_ANY_EP;
+    return ep == wanted || ep == AQ_OUTSTANDING_ANY_EP || wanted == AQ_OUTSTANDING_ANY_EP;
 }
 
-static void begun_watch(aq_begun_t *begun, gex_EP_Index_t ep, bool local, aq_begun_list_t *list)
+static void begun_watch(aq_outstanding_t *begun, gex_EP_Index_t ep, bool local,
+                        aq_outstanding_list_t *list)
 {
     const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);
     aq_lock_take(&begun->lock);
@@ -243,19 +245,19 @@ static void begun_watch(aq_begun_t *begun, gex_EP_Index_t ep, bool local, aq_beg
     aq_lock_drop(&begun->lock);
 }
 
-void aq_begun_of_thread(aq_begun_t *begun, bool local, aq_begun_list_t *list)
+void aq_outstanding_of_thread(aq_outstanding_t *begun, bool local, aq_outstanding_list_t *list)
 {
-    begun_watch(begun, AQ_BEGUN_ANY_EP, local, list);
+    begun_watch(begun, AQ_OUTSTANDING_ANY_EP, local, list);
     aq_lock_take(&begun->lock);
     begun_sweep(&begun->list);
     aq_lock_drop(&begun->lock);
-    if (aq_event_finished(begun->implicit, AQ_BEGUN_PARTS))
+    if (aq_event_finished(begun->implicit, AQ_OUTSTANDING_PARTS))
         atomic_store_explicit(&begun->scope, (unsigned)NO_EP << SCOPE_BITS, memory_order_relaxed);
 }
 
-void aq_begun_of_endpoint(gex_EP_Index_t ep, bool local, aq_begun_list_t *list)
+void aq_outstanding_of_endpoint(gex_EP_Index_t ep, bool local, aq_outstanding_list_t *list)
 {
-    aq_begun_t *begun = atomic_load_explicit(&all_begun, memory_order_acquire);
+    aq_outstanding_t *begun = atomic_load_explicit(&all_begun, memory_order_acquire);
     for (; begun; begun = begun->next)
         begun_watch(begun, ep, local, list);
 }
