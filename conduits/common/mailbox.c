@@ -92,7 +92,7 @@ void aq_mail_link(const aq_mail_t *mail, aq_mailbox_t *peer, aq_mail_link_t *lin
 // fence.
 static inline void frame_left(aq_mail_t *mail, const aq_mail_link_t *link)
 {
-    if (__builtin_expect(mail->light_alone, 1)) {
+    if (__builtin_expect(mail->single_threaded, 1)) {
         atomic_signal_fence(memory_order_seq_cst);
         aq_mail_ring_sleepers(link);
         aq_cell_add(&mail->sent, 1);

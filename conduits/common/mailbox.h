@@ -51,13 +51,13 @@ typedef struct aq_mail {
     aq_ring_in_t in[2];
     aq_doorbell_t *doorbell;
     _Atomic uint32_t *asleep; // of the group
-    bool light_senders; // senders need no fence: sleepers run it on all processors (membarrier)
-    bool light_alone;   // the same, in a process with one thread
+    bool light_senders;   // senders need no fence: sleepers run it on all processors (membarrier)
+    bool single_threaded; // the same, in a process with one thread
 
     aq_mail_areas_t areas;
     size_t ring_slots;
     uint64_t key;
-    _Atomic uint64_t sent;          // frames, if light_alone; else the core counts them
+    _Atomic uint64_t sent;          // frames, if single_threaded; else the core counts them
     aq_watched_t watch[AQ_WATCHES]; // two of each ring
 } aq_mail_t;
 

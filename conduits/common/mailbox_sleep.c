@@ -36,7 +36,7 @@ static bool have_membarrier(void)
 void aq_mail_sleep_start(aq_mail_t *mail)
 {
     mail->light_senders = have_membarrier();
-    mail->light_alone = mail->light_senders && !mail->base.env->threads;
+    mail->single_threaded = mail->light_senders && !mail->base.env->threads;
 }
 
 uint32_t aq_mail_arm(aq_conduit_t *conduit)
