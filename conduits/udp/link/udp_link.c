@@ -241,15 +241,15 @@ static bool ack_is_urgent(const udp_conduit_t *udp, const udp_link_t *link)
 
 static uint64_t serve_ack(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 {
-    if (!link->owed_since)
+    if (!link->ack_pending_since)
         return UDP_NEVER;
     // Send it later in this poll if no reply carries it.
     if (link->ack_wanted && link->ack_can_ride) {
         link->ack_can_ride = false;
         return now;
     }
-    if (now < link->owed_since + ACK_DELAY_NS && !ack_is_urgent(udp, link))
-        return link->owed_since + ACK_DELAY_NS;
+    if (now < link->ack_pending_since + ACK_DELAY_NS && !ack_is_urgent(udp, link))
+        return link->ack_pending_since + ACK_DELAY_NS;
     udp_send_plain(udp, link, UDP_ACK, UDP_REQUESTS, 0, now);
     return UDP_NEVER;
 }

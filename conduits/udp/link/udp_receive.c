@@ -182,8 +182,8 @@ static udp_drop_t datagram_take(udp_conduit_t *udp, udp_link_t *link, arrival_t 
 // reply may carry it.
 static void owe_ack(udp_link_t *link, const arrival_t *in)
 {
-    if (!link->owed_since)
-        link->owed_since = in->now;
+    if (!link->ack_pending_since)
+        link->ack_pending_since = in->now;
     link->owed_bytes += in->length;
     link->ack_wanted |= in->header->wants_ack;
     link->ack_can_ride = in->contents.calls;

@@ -19,7 +19,7 @@ static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *heade
         header->acks[c].held_us = (uint32_t)((now - link->came[c]) / 1000);
         header->selective |= header->acks[c].selective;
     }
-    link->owed_since = 0;
+    link->ack_pending_since = 0;
     link->owed_bytes = 0;
     link->ack_wanted = false;
 }

@@ -109,7 +109,7 @@ typedef struct udp_link {
     bool dirty;                      // in the list of links with open datagrams
     struct udp_link *next_dirty;
     uint64_t came[UDP_CLASSES]; // time of the last new datagram
-    uint64_t owed_since;        // time of the first datagram not yet acknowledged; 0: none
+    uint64_t ack_pending_since; // time of the first datagram not yet acknowledged; 0: none
     uint64_t owed_bytes;
     uint64_t getting;  // bytes of outstanding gets
     bool got_enough;   // do not request more for now
