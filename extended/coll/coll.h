@@ -218,7 +218,7 @@ typedef struct aq_coll_op {
     bool streams;                  // this rank's bytes go through its board (coll_stream.h)
     bool copied;                   // the blocks of all ranks are here
     uint8_t step, shows;           // of coll_combine.c
-    uint16_t vain;                 // looks for the next chunk of a stream
+    uint16_t empty_polls;          // looks for the next chunk of a stream
     uint32_t seen;                 // ranks, in this step
     uint32_t combiners;            // ranks that combine a share
     uint32_t answered;             // of `ready`

@@ -451,7 +451,7 @@ static void chunks_combine(aq_coll_op_t *op)
 static bool is_vain(aq_coll_op_t *op)
 {
     return !is_to_all(op) && gets_result(op) && !aq_stream_is_taken(op) &&
-           ++op->vain == AQ_STREAM_PATIENCE && aq_board_reads_all(op->coll->board);
+           ++op->empty_polls == AQ_STREAM_PATIENCE && aq_board_reads_all(op->coll->board);
 }
 
 // Combines the rest of sources that the kernel reads.

@@ -217,7 +217,7 @@ static bool take_chunks(aq_coll_op_t *op)
         if (op->streams)
             aq_stream_write(op);
     }
-    if (!aq_stream_is_taken(op) && ++op->vain == AQ_STREAM_PATIENCE)
+    if (!aq_stream_is_taken(op) && ++op->empty_polls == AQ_STREAM_PATIENCE)
         rest_take(op);
     return aq_stream_is_taken(op);
 }

@@ -158,7 +158,7 @@ const char *aq_stream_next(const aq_coll_op_t *op, uint32_t rank)
 static void took_set(aq_coll_op_t *op, uint32_t chunks)
 {
     op->took = chunks;
-    op->vain = 0;
+    op->empty_polls = 0;
     word_set(&aq_board_area(op, op->coll->board->rank)->took, tell(op, op->took));
 }
 
