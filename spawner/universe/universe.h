@@ -51,7 +51,7 @@ typedef struct aq_peer {
 typedef struct aq_daemon {
     uint8_t key[AQ_KEY_BYTES];
     uint32_t self;
-    uint32_t silence_ms; // of the charter
+    uint32_t silence_ms; // of the config
     aq_table_t table;
     bool keeper;
     bool over; // leave the loop
@@ -81,8 +81,8 @@ typedef struct aq_daemon {
 
 // universe_daemon.c
 //
-// Runs a daemon: gasnetrun --daemon, started by a remote shell, with a CHARTER on standard input.
-// Returns in the process that was started, with its exit code.
+// Runs a daemon: gasnetrun --daemon, started by a remote shell, with a JOIN_CONFIG on standard
+// input. Returns in the process that was started, with its exit code.
 int aq_daemon_main(void);
 // Forks the helper of a job, which goes on with the caller's link.
 void aq_daemon_fork_helper(aq_daemon_t *daemon, aq_link_t *link);

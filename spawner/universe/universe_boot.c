@@ -12,25 +12,24 @@
 
 typedef struct boot {
     const aq_hosts_t *hosts;
-    aq_charter_t charter; // member.number: of the first host
+    aq_join_config_t config; // member.number: of the first host
 } boot_t;
 
 // The numbers follow the list of hosts.
-static void write_charter(const aq_host_t *row, void *item, aq_bytes_t *out)
+static void write_join_config(const aq_host_t *row, void *item, aq_bytes_t *out)
 {
     const boot_t *boot = item;
-    aq_charter_t charter = boot->charter;
-    charter.member =
-        (aq_row_t){.number = charter.member.number + (uint32_t)(row - boot->hosts->rows),
-                   .name = row->name,
-                   .user = row->user != NULL ? row->user : "",
-                   .prefix = row->prefix != NULL ? row->prefix : "",
-                   .addresses = "",
-                   .slots = row->slots,
-                   .cpus = row->cpus,
-                   .idle = row->idle};
-    aq_write_charter(out, &charter);
-    explicit_bzero(charter.key, sizeof charter.key);
+    aq_join_config_t config = boot->config;
+    config.member = (aq_row_t){.number = config.member.number + (uint32_t)(row - boot->hosts->rows),
+                               .name = row->name,
+                               .user = row->user != NULL ? row->user : "",
+                               .prefix = row->prefix != NULL ? row->prefix : "",
+                               .addresses = "",
+                               .slots = row->slots,
+                               .cpus = row->cpus,
+                               .idle = row->idle};
+    aq_write_join_config(out, &config);
+    explicit_bzero(config.key, sizeof config.key);
 }
 
 // Only a remote shell fails in ways that a remedy for it helps.
@@ -42,10 +41,10 @@ static void log_failure(const aq_probe_host_t *host)
         aq_log_error("host %s: %s; %s", host->row->name, host->why, aq_probe_remedy(host->why));
 }
 
-size_t aq_universe_start(const aq_hosts_t *hosts, const aq_charter_t *charter)
+size_t aq_universe_start(const aq_hosts_t *hosts, const aq_join_config_t *config)
 {
-    boot_t boot = {hosts, *charter};
-    const aq_probe_task_t task = {AQ_DAEMON_OPTION, write_charter, &boot};
+    boot_t boot = {hosts, *config};
+    const aq_probe_task_t task = {AQ_DAEMON_OPTION, write_join_config, &boot};
     size_t failed = 0;
     (void)signal(SIGPIPE, SIG_IGN);
     aq_probe_host_t *table = aq_probe_hosts(hosts, &task);
@@ -61,16 +60,16 @@ size_t aq_universe_start(const aq_hosts_t *hosts, const aq_charter_t *charter)
     return failed;
 }
 
-aq_charter_t aq_universe_charter(const uint8_t key[AQ_KEY_BYTES], const aq_table_t *table)
+aq_join_config_t aq_universe_join_config(const uint8_t key[AQ_KEY_BYTES], const aq_table_t *table)
 {
     const aq_row_t *keeper = aq_table_keeper(table);
-    aq_charter_t charter = {.universe = aq_settings_text(AQ_SET_UNIVERSE),
-                            .ports = aq_settings_text(AQ_SET_SPAWN_PORTS),
-                            .addresses = keeper != NULL ? keeper->addresses : "",
-                            .port = keeper != NULL ? keeper->port : 0,
-                            .keeper = keeper != NULL ? keeper->number : 0,
-                            .silence_ms = aq_link_chosen_silence(),
-                            .member.number = table->next};
-    memcpy(charter.key, key, sizeof charter.key);
-    return charter;
+    aq_join_config_t config = {.universe = aq_settings_text(AQ_SET_UNIVERSE),
+                               .ports = aq_settings_text(AQ_SET_SPAWN_PORTS),
+                               .addresses = keeper != NULL ? keeper->addresses : "",
+                               .port = keeper != NULL ? keeper->port : 0,
+                               .keeper = keeper != NULL ? keeper->number : 0,
+                               .silence_ms = aq_link_chosen_silence(),
+                               .member.number = table->next};
+    memcpy(config.key, key, sizeof config.key);
+    return config;
 }

@@ -7,11 +7,11 @@
 #include "universe_table.h"
 
 // Starts a daemon on each host, up to 32 at a time, and blocks until all have joined or failed.
-// charter: what all of them have in common, with the number of the first one. Logs each failure
+// config: what all of them have in common, with the number of the first one. Logs each failure
 // with its remedy. Returns how many have failed. Ignores SIGPIPE from here on.
-size_t aq_universe_start(const aq_hosts_t *hosts, const aq_charter_t *charter);
+size_t aq_universe_start(const aq_hosts_t *hosts, const aq_join_config_t *config);
 
-// The charter of a daemon that joins the universe with that key and table.
-aq_charter_t aq_universe_charter(const uint8_t key[AQ_KEY_BYTES], const aq_table_t *table);
+// The config of a daemon that joins the universe with that key and table.
+aq_join_config_t aq_universe_join_config(const uint8_t key[AQ_KEY_BYTES], const aq_table_t *table);
 
 #endif

@@ -21,22 +21,22 @@
 #include "../supervise/supervisor.h"
 #include "universe.h"
 
-#define CHARTER_MS 8000
+#define JOIN_CONFIG_MS 8000
 #define JOIN_NS UINT64_C(10000000000)
 #define IDLE_MS 1000
 #define BUSY_MS 20                  // while something is due
 #define END_NS UINT64_C(5000000000) // for helpers to end their ranks
-#define CHARTER_MAX 65536u
+#define JOIN_CONFIG_MAX 65536u
 #define EXIT_FAILED 1
 
 // ---- the start ----
 
-// The texts of the charter point into bytes.
-static bool read_charter(aq_bytes_t *bytes, aq_charter_t *charter)
+// The texts of the config point into bytes.
+static bool read_join_config(aq_bytes_t *bytes, aq_join_config_t *config)
 {
     aq_frame_t frame;
-    if (aq_link_read_first(STDIN_FILENO, CHARTER_MAX, CHARTER_MS, bytes, &frame) &&
-        frame.type == AQ_MSG_CHARTER && aq_read_charter(frame.payload, charter))
+    if (aq_link_read_first(STDIN_FILENO, JOIN_CONFIG_MAX, JOIN_CONFIG_MS, bytes, &frame) &&
+        frame.type == AQ_MSG_JOIN_CONFIG && aq_read_join_config(frame.payload, config))
         return true;
     aq_log_error("this program is started by gasnet_boot on other hosts; start gasnet_boot itself");
     return false;
@@ -107,10 +107,10 @@ static bool take_number(aq_daemon_t *daemon, const aq_frame_t *frame)
     return false;
 }
 
-static bool join_universe(aq_daemon_t *daemon, const aq_charter_t *charter)
+static bool join_universe(aq_daemon_t *daemon, const aq_join_config_t *config)
 {
     aq_frame_t frame;
-    aq_dial_begin(&daemon->dial, charter->addresses, (uint16_t)charter->port, charter->keeper);
+    aq_dial_begin(&daemon->dial, config->addresses, (uint16_t)config->port, config->keeper);
     if (aq_dial_wait(&daemon->dial, daemon->key) != AQ_OK) {
         aq_log_error("it cannot reach the keeper of the universe: %s; open ports in the firewall "
                      "(GASNET_SPAWN_PORTS)",
@@ -120,7 +120,7 @@ static bool join_universe(aq_daemon_t *daemon, const aq_charter_t *charter)
     daemon->up = daemon->dial.link;
     daemon->dial.link = (aq_link_t){.fd = -1};
     aq_link_bear(&daemon->up, daemon->silence_ms);
-    aq_write_join(&daemon->up.out, &(aq_join_t){false, charter->member});
+    aq_write_join(&daemon->up.out, &(aq_join_t){false, config->member});
     if (!await_frame(&daemon->up, &frame)) {
         aq_log_error("the keeper of the universe does not answer");
         return false;
@@ -128,32 +128,32 @@ static bool join_universe(aq_daemon_t *daemon, const aq_charter_t *charter)
     return take_number(daemon, &frame);
 }
 
-static bool found_universe(aq_daemon_t *daemon, const aq_charter_t *charter)
+static bool found_universe(aq_daemon_t *daemon, const aq_join_config_t *config)
 {
-    const aq_row_t *row = aq_table_add(&daemon->table, &charter->member);
+    const aq_row_t *row = aq_table_add(&daemon->table, &config->member);
     daemon->keeper = true;
     daemon->self = 0;
     return row != NULL;
 }
 
-static bool enter_universe(aq_daemon_t *daemon, aq_charter_t *charter)
+static bool enter_universe(aq_daemon_t *daemon, aq_join_config_t *config)
 {
     char addresses[AQ_REMOTE_TEXT], why[AQ_UNIVERSE_TEXT];
-    memcpy(daemon->key, charter->key, AQ_KEY_BYTES);
-    daemon->silence_ms = charter->silence_ms;
-    daemon->local = aq_universe_listen(charter->universe, why, sizeof why);
+    memcpy(daemon->key, config->key, AQ_KEY_BYTES);
+    daemon->silence_ms = config->silence_ms;
+    daemon->local = aq_universe_listen(config->universe, why, sizeof why);
     if (daemon->local < 0) {
         aq_log_error("%s", why);
         return false;
     }
-    if (!listen_calls(daemon, charter->ports))
+    if (!listen_calls(daemon, config->ports))
         return false;
     list_addresses(addresses, sizeof addresses);
-    charter->member.addresses = addresses;
-    charter->member.port = daemon->tcp.port;
-    charter->member.processors = aq_size_processors();
-    return charter->addresses[0] != '\0' ? join_universe(daemon, charter)
-                                         : found_universe(daemon, charter);
+    config->member.addresses = addresses;
+    config->member.port = daemon->tcp.port;
+    config->member.processors = aq_size_processors();
+    return config->addresses[0] != '\0' ? join_universe(daemon, config)
+                                        : found_universe(daemon, config);
 }
 
 static void daemon_init(aq_daemon_t *daemon)
@@ -408,14 +408,14 @@ int aq_daemon_main(void)
 {
     static aq_daemon_t daemon;
     aq_bytes_t bytes = {0};
-    aq_charter_t charter;
+    aq_join_config_t config;
     aq_log_program("gasnet_boot");
     daemon_init(&daemon);
     printf("\n" AQ_REMOTE_ANSWER "%s\n", PACKAGE_VERSION);
-    if (fflush(stdout) != 0 || aq_auth_init() != AQ_OK || !read_charter(&bytes, &charter))
+    if (fflush(stdout) != 0 || aq_auth_init() != AQ_OK || !read_join_config(&bytes, &config))
         return EXIT_FAILED;
-    bool ok = enter_universe(&daemon, &charter);
-    explicit_bzero(charter.key, sizeof charter.key);
+    bool ok = enter_universe(&daemon, &config);
+    explicit_bzero(config.key, sizeof config.key);
     explicit_bzero(bytes.data, bytes.used);
     aq_bytes_free(&bytes);
     const int code = ok && open_signals(&daemon) ? fork_daemon(&daemon) : EXIT_FAILED;

@@ -257,21 +257,21 @@ bool aq_read_join(aq_view_t view, aq_join_t *out)
     return get_member(&view, &out->member) && aq_view_done(&view) && out->member.port > 0;
 }
 
-void aq_write_charter(aq_bytes_t *bytes, const aq_charter_t *charter)
+void aq_write_join_config(aq_bytes_t *bytes, const aq_join_config_t *config)
 {
-    size_t begin = aq_frame_begin(bytes, AQ_MSG_CHARTER);
-    aq_put_raw(bytes, charter->key, AQ_KEY_BYTES);
-    aq_put_text(bytes, charter->universe);
-    aq_put_text(bytes, charter->ports);
-    aq_put_text(bytes, charter->addresses);
-    aq_put_u32(bytes, charter->port);
-    aq_put_u32(bytes, charter->keeper);
-    aq_put_u32(bytes, charter->silence_ms);
-    put_member(bytes, &charter->member);
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_JOIN_CONFIG);
+    aq_put_raw(bytes, config->key, AQ_KEY_BYTES);
+    aq_put_text(bytes, config->universe);
+    aq_put_text(bytes, config->ports);
+    aq_put_text(bytes, config->addresses);
+    aq_put_u32(bytes, config->port);
+    aq_put_u32(bytes, config->keeper);
+    aq_put_u32(bytes, config->silence_ms);
+    put_member(bytes, &config->member);
     aq_frame_end(bytes, begin);
 }
 
-bool aq_read_charter(aq_view_t view, aq_charter_t *out)
+bool aq_read_join_config(aq_view_t view, aq_join_config_t *out)
 {
     (void)aq_get_bytes(&view, out->key, AQ_KEY_BYTES);
     out->universe = aq_get_text(&view);

@@ -62,8 +62,8 @@ typedef struct aq_join {
 void aq_write_join(aq_bytes_t *bytes, const aq_join_t *join);
 bool aq_read_join(aq_view_t view, aq_join_t *out);
 
-// CHARTER: what a new daemon needs to know. Texts point into the payload.
-typedef struct aq_charter {
+// JOIN_CONFIG: what a new daemon needs to know. Texts point into the payload.
+typedef struct aq_join_config {
     uint8_t key[AQ_KEY_BYTES];
     const char *universe;  // its name (GASNET_UNIVERSE)
     const char *ports;     // GASNET_SPAWN_PORTS
@@ -71,9 +71,9 @@ typedef struct aq_charter {
     uint32_t port, keeper; // of the keeper
     uint32_t silence_ms;   // that links between daemons survive: aq_link_bear
     aq_row_t member;       // the new daemon, as far as the list of hosts knows it
-} aq_charter_t;
-void aq_write_charter(aq_bytes_t *bytes, const aq_charter_t *charter);
-bool aq_read_charter(aq_view_t view, aq_charter_t *out);
+} aq_join_config_t;
+void aq_write_join_config(aq_bytes_t *bytes, const aq_join_config_t *config);
+bool aq_read_join_config(aq_view_t view, aq_join_config_t *out);
 
 // KEY: to a process of the same user on the same host.
 void aq_write_key(aq_bytes_t *bytes, const uint8_t key[AQ_KEY_BYTES]);

@@ -111,7 +111,7 @@ static void read_running(const aq_frame_t *frame)
 static void read_universe(const aq_frame_t *frame)
 {
     aq_table_t table = {0};
-    aq_charter_t charter;
+    aq_join_config_t config;
     aq_join_t join;
     uint8_t key[AQ_KEY_BYTES];
     const char *version;
@@ -121,8 +121,8 @@ static void read_universe(const aq_frame_t *frame)
             require(table.rows[i].number < table.next && table.rows[i].name[0] != '-' &&
                     (i == 0 || table.rows[i - 1].number < table.rows[i].number));
     aq_table_free(&table);
-    if (aq_read_charter(frame->payload, &charter))
-        require(charter.port <= UINT16_MAX && strlen(charter.universe) < frame->payload.left);
+    if (aq_read_join_config(frame->payload, &config))
+        require(config.port <= UINT16_MAX && strlen(config.universe) < frame->payload.left);
     if (aq_read_join(frame->payload, &join))
         require(join.member.port > 0 && join.member.name[0] != '\0');
     if (aq_read_version(frame->payload, &version))

@@ -127,22 +127,22 @@ static void test_other_messages(void **state)
 {
     (void)state;
     aq_bytes_t bytes = {0};
-    aq_charter_t charter = {.universe = "default", .ports = "", .addresses = "10.0.0.1"};
-    charter.port = 4711;
-    charter.silence_ms = 9;
-    charter.member = member("a", 7);
-    memcpy(charter.key, key, sizeof key);
-    aq_write_charter(&bytes, &charter);
-    aq_charter_t read;
-    assert_true(aq_read_charter(only_frame(&bytes, AQ_MSG_CHARTER).payload, &read));
+    aq_join_config_t config = {.universe = "default", .ports = "", .addresses = "10.0.0.1"};
+    config.port = 4711;
+    config.silence_ms = 9;
+    config.member = member("a", 7);
+    memcpy(config.key, key, sizeof key);
+    aq_write_join_config(&bytes, &config);
+    aq_join_config_t read;
+    assert_true(aq_read_join_config(only_frame(&bytes, AQ_MSG_JOIN_CONFIG).payload, &read));
     assert_int_equal(read.silence_ms, 9);
     assert_memory_equal(read.key, key, sizeof key);
     assert_string_equal(read.addresses, "10.0.0.1");
     assert_int_equal(read.member.number, 7);
-    charter.port = 0; // a keeper without a port
+    config.port = 0; // a keeper without a port
     bytes.used = 0;
-    aq_write_charter(&bytes, &charter);
-    assert_false(aq_read_charter(only_frame(&bytes, AQ_MSG_CHARTER).payload, &read));
+    aq_write_join_config(&bytes, &config);
+    assert_false(aq_read_join_config(only_frame(&bytes, AQ_MSG_JOIN_CONFIG).payload, &read));
     aq_join_t join = {true, member("a", 3)}, got;
     bytes.used = 0;
     aq_write_join(&bytes, &join);

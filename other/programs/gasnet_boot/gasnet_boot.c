@@ -55,8 +55,8 @@ static int boot_others(const aq_hosts_t *others)
         aq_log_error("%s; if the daemon of this host runs, gasnet_halt ends it", why);
         return 1;
     }
-    const aq_charter_t charter = aq_universe_charter(universe.key, &universe.table);
-    size_t failed = others->count > 0 ? aq_universe_start(others, &charter) : 0;
+    const aq_join_config_t config = aq_universe_join_config(universe.key, &universe.table);
+    size_t failed = others->count > 0 ? aq_universe_start(others, &config) : 0;
     if (failed > 0) {
         aq_log_error("%zu of %zu hosts could not be started, so there is no universe", failed,
                      others->count + 1);
@@ -76,8 +76,8 @@ static int boot_universe(const aq_hosts_t *all)
     int code = 1;
     if (aq_auth_init() == AQ_OK && divide_hosts(all, &here, &others)) {
         aq_auth_random(key, sizeof key);
-        const aq_charter_t charter = aq_universe_charter(key, &nobody);
-        if (aq_universe_start(&here, &charter) == 0)
+        const aq_join_config_t config = aq_universe_join_config(key, &nobody);
+        if (aq_universe_start(&here, &config) == 0)
             code = boot_others(&others);
         explicit_bzero(key, sizeof key);
     }

@@ -111,8 +111,8 @@ static void take_back(aq_universe_t *universe, const aq_hosts_t *hosts)
 
 static int grow(aq_universe_t *universe, const aq_hosts_t *hosts)
 {
-    const aq_charter_t charter = aq_universe_charter(universe->key, &universe->table);
-    size_t failed = aq_universe_start(hosts, &charter);
+    const aq_join_config_t config = aq_universe_join_config(universe->key, &universe->table);
+    size_t failed = aq_universe_start(hosts, &config);
     if (failed == 0)
         return 0;
     take_back(universe, hosts);
