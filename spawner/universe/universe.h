@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A universe: daemons that stay on the hosts of a user, and start jobs without remote shells.
 //
-//       keeper (daemon 0)                    gasnet_boot starts one daemon on each host, by the
-//        /      |      \      sealed         user's remote shell; each has one link to the keeper,
-//   daemon 1  daemon 2  daemon 4   TCP       which has the table, and tells it to all.
+//       coordinator (daemon 0)               gasnet_boot starts one daemon on each host, by the
+//        /      |      \      sealed         user's remote shell; each has one link to the
+//   daemon 1  daemon 2  daemon 4   TCP       coordinator, which has the table, and tells it to all.
 //      |
 //   a socket in the file system, for programs of the same user on that host:
 //   gasnetrun, gasnet_grow, gasnet_shrink, gasnet_recon, gasnet_halt
@@ -18,17 +18,17 @@
 //     | == JOB, GO ... =============================================> |
 //     | <============================================ STARTED, OUTPUT ... DONE
 //
-// Always true: a number is given to one daemon in the life of a universe. The keeper is the daemon
-// of the lowest number that lives. If it ends, each daemon calls the next one, which becomes the
-// keeper when its own link is broken too; a daemon that finds no keeper in time ends, and so does
-// one that cannot tell whether others are dead or only cut off, unless most have called it. A
-// helper ends with the daemon that forked it: it holds one end of a pipe whose other end only the
-// daemon has. The daemon never blocks, and does not use its environment.
+// Always true: a number is given to one daemon in the life of a universe. The coordinator is the
+// daemon of the lowest number that lives. If it ends, each daemon calls the next one, which becomes
+// the coordinator when its own link is broken too; a daemon that finds no coordinator in time ends,
+// and so does one that cannot tell whether others are dead or only cut off, unless most have called
+// it. A helper ends with the daemon that forked it: it holds one end of a pipe whose other end only
+// the daemon has. The daemon never blocks, and does not use its environment.
 //
 // universe_table.c: the table, messages; universe_local.c: the socket; universe_daemon.c: start,
 // loop and end of a daemon; universe_calls.c: its callers, and what they ask for;
-// universe_keeper.c: members, and the election of a keeper; universe_boot.c: starting daemons;
-// start_universe.c: the spawner.
+// universe_coordinator.c: members, and the election of a coordinator; universe_boot.c: starting
+// daemons; start_universe.c: the spawner.
 #ifndef AQ_UNIVERSE_H
 #define AQ_UNIVERSE_H
 
@@ -41,7 +41,7 @@
 
 #define AQ_DAEMON_OPTION "--daemon" // word for gasnetrun that makes it a daemon
 
-// An authenticated connection: of another daemon to the keeper, or of a program on this host.
+// An authenticated connection: of another daemon to the coordinator, or of a program on this host.
 typedef struct aq_peer {
     aq_link_t link;  // fd -1: ended
     uint32_t number; // of the daemon; AQ_NO_NUMBER: a program
@@ -53,13 +53,13 @@ typedef struct aq_daemon {
     uint32_t self;
     uint32_t silence_ms; // of the config
     aq_table_t table;
-    bool keeper;
+    bool coordinator;
     bool over; // leave the loop
 
-    aq_link_t up;           // to the keeper; fd -1: this is the keeper, or there is none now
-    aq_dial_t dial;         // the call to the next keeper, if dialing
-    bool dialing;           //
-    uint64_t next_call;     // time of the next attempt; 0: none
+    aq_link_t up;       // to the coordinator; fd -1: this is the coordinator, or there is none now
+    aq_dial_t dial;     // the call to the next coordinator, if dialing
+    bool dialing;       //
+    uint64_t next_call; // time of the next attempt; 0: none
     uint64_t election_ends; // time by which the daemons have to meet again; 0: no election
     uint32_t electorate;    // daemons before the election, with this one
     bool unsure;            // some of them may live where this one cannot reach them
@@ -100,7 +100,7 @@ void aq_daemon_serve_peer(aq_daemon_t *daemon, aq_peer_t *peer);
 // Closes callers that are late, and forgets connections that have ended.
 void aq_daemon_check_calls(aq_daemon_t *daemon);
 
-// universe_keeper.c: members
+// universe_coordinator.c: members
 //
 // A daemon calls to become or to stay a member. Takes over its link.
 void aq_daemon_take_join(aq_daemon_t *daemon, aq_link_t *link, const aq_frame_t *frame);
@@ -108,7 +108,7 @@ void aq_daemon_take_join(aq_daemon_t *daemon, aq_link_t *link, const aq_frame_t 
 void aq_daemon_lose_member(aq_daemon_t *daemon, uint32_t number);
 // Frames that a member or a program sends. False: not legal.
 bool aq_daemon_take_request(aq_daemon_t *daemon, aq_peer_t *peer, const aq_frame_t *frame);
-void aq_daemon_serve_keeper(aq_daemon_t *daemon);
+void aq_daemon_serve_coordinator(aq_daemon_t *daemon);
 void aq_daemon_serve_dial(aq_daemon_t *daemon);
 // The number of jobs here has changed.
 void aq_daemon_tell_jobs(aq_daemon_t *daemon);

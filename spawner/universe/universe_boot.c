@@ -62,12 +62,12 @@ size_t aq_universe_start(const aq_hosts_t *hosts, const aq_join_config_t *config
 
 aq_join_config_t aq_universe_join_config(const uint8_t key[AQ_KEY_BYTES], const aq_table_t *table)
 {
-    const aq_row_t *keeper = aq_table_keeper(table);
+    const aq_row_t *coordinator = aq_table_coordinator(table);
     aq_join_config_t config = {.universe = aq_settings_text(AQ_SET_UNIVERSE),
                                .ports = aq_settings_text(AQ_SET_SPAWN_PORTS),
-                               .addresses = keeper != NULL ? keeper->addresses : "",
-                               .port = keeper != NULL ? keeper->port : 0,
-                               .keeper = keeper != NULL ? keeper->number : 0,
+                               .addresses = coordinator != NULL ? coordinator->addresses : "",
+                               .port = coordinator != NULL ? coordinator->port : 0,
+                               .coordinator = coordinator != NULL ? coordinator->number : 0,
                                .silence_ms = aq_link_chosen_silence(),
                                .member.number = table->next};
     memcpy(config.key, key, sizeof config.key);

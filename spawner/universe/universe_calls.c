@@ -112,7 +112,7 @@ bool aq_daemon_has_room(const aq_daemon_t *daemon)
     return count_programs(daemon) < PROGRAMS;
 }
 
-// The program learns the key, and the table once the keeper has told it.
+// The program learns the key, and the table once the coordinator has told it.
 static void greet_program(aq_daemon_t *daemon, int fd)
 {
     aq_link_t link;

@@ -82,7 +82,7 @@ static void list_addresses(char *text, size_t room)
         snprintf(text, room, "127.0.0.1");
 }
 
-// Reads one frame of the keeper. False: none came in time.
+// Reads one frame of the coordinator. False: none came in time.
 static bool await_frame(aq_link_t *link, aq_frame_t *frame)
 {
     uint64_t deadline = aq_clock_ns() + JOIN_NS;
@@ -102,19 +102,21 @@ static bool take_number(aq_daemon_t *daemon, const aq_frame_t *frame)
     if (frame->type == AQ_MSG_TABLE)
         return aq_read_table(frame->payload, &daemon->table, &daemon->self);
     if (frame->type == AQ_MSG_FAILED && aq_read_failed(frame->payload, &failed))
-        aq_log_error("%s", failed.why[0] != '\0' ? failed.why
-                                                 : "the keeper of the universe is gone; try again");
+        aq_log_error("%s", failed.why[0] != '\0'
+                               ? failed.why
+                               : "the coordinator of the universe is gone; try again");
     return false;
 }
 
 static bool join_universe(aq_daemon_t *daemon, const aq_join_config_t *config)
 {
     aq_frame_t frame;
-    aq_dial_begin(&daemon->dial, config->addresses, (uint16_t)config->port, config->keeper);
+    aq_dial_begin(&daemon->dial, config->addresses, (uint16_t)config->port, config->coordinator);
     if (aq_dial_wait(&daemon->dial, daemon->key) != AQ_OK) {
-        aq_log_error("it cannot reach the keeper of the universe: %s; open ports in the firewall "
-                     "(GASNET_SPAWN_PORTS)",
-                     daemon->dial.why);
+        aq_log_error(
+            "it cannot reach the coordinator of the universe: %s; open ports in the firewall "
+            "(GASNET_SPAWN_PORTS)",
+            daemon->dial.why);
         return false;
     }
     daemon->up = daemon->dial.link;
@@ -122,7 +124,7 @@ static bool join_universe(aq_daemon_t *daemon, const aq_join_config_t *config)
     aq_link_bear(&daemon->up, daemon->silence_ms);
     aq_write_join(&daemon->up.out, &(aq_join_t){false, config->member});
     if (!await_frame(&daemon->up, &frame)) {
-        aq_log_error("the keeper of the universe does not answer");
+        aq_log_error("the coordinator of the universe does not answer");
         return false;
     }
     return take_number(daemon, &frame);
@@ -131,7 +133,7 @@ static bool join_universe(aq_daemon_t *daemon, const aq_join_config_t *config)
 static bool found_universe(aq_daemon_t *daemon, const aq_join_config_t *config)
 {
     const aq_row_t *row = aq_table_add(&daemon->table, &config->member);
-    daemon->keeper = true;
+    daemon->coordinator = true;
     daemon->self = 0;
     return row != NULL;
 }
@@ -287,7 +289,7 @@ static void serve_ready(aq_daemon_t *daemon, const struct pollfd *polls, uint32_
         if (is_ready(&polls[WATCH_PEERS + i]) && daemon->peers[i].link.fd >= 0)
             aq_daemon_serve_peer(daemon, &daemon->peers[i]);
     if (daemon->up.fd >= 0 && is_ready(&polls[WATCH_UP]))
-        aq_daemon_serve_keeper(daemon);
+        aq_daemon_serve_coordinator(daemon);
     if (is_ready(&polls[WATCH_TCP]))
         aq_daemon_accept_calls(daemon);
     if (is_ready(&polls[WATCH_LOCAL]))
@@ -339,7 +341,7 @@ static bool open_signals(aq_daemon_t *daemon)
     return false;
 }
 
-// The keeper has a link to each daemon.
+// The coordinator has a link to each daemon.
 static void raise_files(aq_daemon_t *daemon)
 {
     (void)getrlimit(RLIMIT_NOFILE, &daemon->old_files);

@@ -26,8 +26,8 @@ typedef struct aq_universe {
 // Whether a daemon of the universe that GASNET_UNIVERSE names is here, even one that is stopped.
 // Does not block.
 bool aq_universe_exists(void);
-// Connects, and reads key and table. Blocks until the keeper has answered, for at most 20 s. False:
-// why has one sentence.
+// Connects, and reads key and table. Blocks until the coordinator has answered, for at most 20 s.
+// False: why has one sentence.
 bool aq_universe_open(aq_universe_t *universe, char *why, size_t room);
 // Reads the next table. Blocks for at most that time; negative: without limit. False: no table
 // came, or the daemon has ended (link.fd is then -1).

@@ -61,7 +61,7 @@ aq_row_t *aq_table_named(const aq_table_t *table, const char *name, const char *
     return NULL;
 }
 
-aq_row_t *aq_table_keeper(const aq_table_t *table)
+aq_row_t *aq_table_coordinator(const aq_table_t *table)
 {
     for (uint32_t i = 0; i < table->count; i++)
         if (table->rows[i].state != AQ_ROW_LOST)
@@ -265,7 +265,7 @@ void aq_write_join_config(aq_bytes_t *bytes, const aq_join_config_t *config)
     aq_put_text(bytes, config->ports);
     aq_put_text(bytes, config->addresses);
     aq_put_u32(bytes, config->port);
-    aq_put_u32(bytes, config->keeper);
+    aq_put_u32(bytes, config->coordinator);
     aq_put_u32(bytes, config->silence_ms);
     put_member(bytes, &config->member);
     aq_frame_end(bytes, begin);
@@ -278,7 +278,7 @@ bool aq_read_join_config(aq_view_t view, aq_join_config_t *out)
     out->ports = aq_get_text(&view);
     out->addresses = aq_get_text(&view);
     out->port = aq_get_u32(&view);
-    out->keeper = aq_get_u32(&view);
+    out->coordinator = aq_get_u32(&view);
     out->silence_ms = aq_get_u32(&view);
     return get_member(&view, &out->member) && aq_view_done(&view) && out->port <= UINT16_MAX &&
            (out->port > 0) == (out->addresses[0] != '\0');

@@ -56,14 +56,15 @@ typedef enum aq_message {
     AQ_MSG_LOST,   // up: the connection of a helper to a member broke; down: that to the master
     // Of a universe (universe.h, universe_table.h); VERSION and all behind JOIN_CONFIG: its
     // daemons.
-    AQ_MSG_JOIN_CONFIG, // to a daemon, through the remote shell: the key, and where the keeper is
+    AQ_MSG_JOIN_CONFIG, // to a daemon, through the remote shell: the key, and where the coordinator
+                        // is
     AQ_MSG_VERSION,     // the first frame of a daemon to all that call it, before HELLO
     AQ_MSG_HELPER,      // after AUTH: fork a helper, to which JOB and the rest go; no payload
-    AQ_MSG_JOIN,        // after AUTH, to the keeper: a daemon, which keeps this link
+    AQ_MSG_JOIN,        // after AUTH, to the coordinator: a daemon, which keeps this link
     AQ_MSG_TABLE,       // all daemons
     AQ_MSG_KEY,         // to a program on the daemon's host: the key of the universe
     AQ_MSG_SEE,         // asks for TABLE; no payload
-    AQ_MSG_JOBS,        // to the keeper: how many jobs the daemon has
+    AQ_MSG_JOBS,        // to the coordinator: how many jobs the daemon has
     AQ_MSG_SHRINK,      // the daemon of that number is to leave
     AQ_MSG_HALT,        // the universe ends; no payload
     // At the end, because daemons of other versions know the numbers above.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of a universe: numbers, names, the keeper; its messages are read back as they were
+// The table of a universe: numbers, names, the coordinator; its messages are read back as they were
 // written, and truncated or forged ones are refused. The call to a daemon, against one that is
 // played.
 #include <setjmp.h>
@@ -68,16 +68,16 @@ static void test_names(void **state)
 {
     (void)state;
     aq_table_t table = {0};
-    assert_null(aq_table_keeper(&table));
+    assert_null(aq_table_coordinator(&table));
     (void)add(&table, "a", AQ_NO_NUMBER);
     (void)add(&table, "b", AQ_NO_NUMBER);
     assert_int_equal(aq_table_named(&table, "b", "")->number, 1);
     assert_null(aq_table_named(&table, "b", "ann"));
     aq_table_find(&table, 0)->state = AQ_ROW_LOST;
     assert_null(aq_table_named(&table, "a", ""));
-    assert_int_equal(aq_table_keeper(&table)->number, 1);
+    assert_int_equal(aq_table_coordinator(&table)->number, 1);
     aq_table_find(&table, 1)->state = AQ_ROW_LEAVING;
-    assert_int_equal(aq_table_keeper(&table)->number, 1);
+    assert_int_equal(aq_table_coordinator(&table)->number, 1);
     // A host that comes back takes the place of its lost row.
     assert_int_equal(add(&table, "a", AQ_NO_NUMBER), 2);
     assert_int_equal(table.count, 2);
@@ -139,7 +139,7 @@ static void test_other_messages(void **state)
     assert_memory_equal(read.key, key, sizeof key);
     assert_string_equal(read.addresses, "10.0.0.1");
     assert_int_equal(read.member.number, 7);
-    config.port = 0; // a keeper without a port
+    config.port = 0; // a coordinator without a port
     bytes.used = 0;
     aq_write_join_config(&bytes, &config);
     assert_false(aq_read_join_config(only_frame(&bytes, AQ_MSG_JOIN_CONFIG).payload, &read));

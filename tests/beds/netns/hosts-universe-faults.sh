@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Faults in a universe of four hosts: daemons that hang, strangers, a lost network, another version,
-# another user, the death of the keeper, and processes that are killed at random: universe-faults
+# another user, the death of the coordinator, and processes that are killed at random: universe-faults
 # [KILLS], 6 without a number.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
@@ -74,14 +74,14 @@ await_table "0 front idle" "1 n1 ready" "2 n2 ready" "3 n3 ready" "4 n4 lost"
 expect 0 "$run" -n 3 -H n1,n2,n3 "$hello"
 on_host n4 ip link set eth0 up
 on_host n4 ip addr show eth0 | grep -q 10.77.0.4 || on_host n4 ip addr add 10.77.0.4/24 dev eth0
-# It finds no keeper that knows it, and ends.
+# It finds no coordinator that knows it, and ends.
 for _ in $(seq 400); do
     [ -n "$(find_on n4 gasnet-daemon)" ] || break
     sleep 0.05
 done
 expect 0 "$grow" n4
 
-# The keeper dies: the next one takes over, jobs go on, numbers too.
+# The coordinator dies: the next one takes over, jobs go on, numbers too.
 at n3 "$run" -n 2 -H n1,n2 sh -c "echo ready; exec cat $work/hold" >"$work/out" 2>"$work/err" </dev/null &
 sup=$!
 mkfifo "$work/hold"
@@ -98,14 +98,14 @@ at_table()
         [ "$(cat "$work/rows")" = "$(printf '%s\n' "$@")" ] && return
         sleep 0.05
     done
-    fail "after the death of the keeper: $(cat "$work/rows")"
+    fail "after the death of the coordinator: $(cat "$work/rows")"
 }
 at_table "0 front lost" "1 n1 ready" "2 n2 ready" "3 n3 ready" "5 n4 ready"
 : >"$work/hold"
-wait "$sup" || fail "a job ends with the keeper: $?"
+wait "$sup" || fail "a job ends with the coordinator: $?"
 sup=
 expect 0 on_host n3 env GASNET_UNIVERSE="$GASNET_UNIVERSE" "$run" -n 3 -H n1,n2,n4 "$hello"
-# The next keeper, and the one after it, die together; n3 is the last but one.
+# The next coordinator, and the one after it, die together; n3 is the last but one.
 kill -KILL "$(find_on n1 gasnet-daemon)" "$(find_on n2 gasnet-daemon)"
 at_table "0 front lost" "1 n1 lost" "2 n2 lost" "3 n3 ready" "5 n4 ready"
 expect 0 on_host n4 env GASNET_UNIVERSE="$GASNET_UNIVERSE" "$run" -n 2 -H n3,n4 "$hello"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The members of a universe: what the keeper does, and how the daemons find a keeper again.
+// The members of a universe: what the coordinator does, and how the daemons find a coordinator
+// again.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +8,9 @@
 #include "../../other/base/clock.h"
 #include "universe.h"
 
-#define MOMENT_NS UINT64_C(20000000)     // changes within this time are told together
-#define RETRY_NS UINT64_C(50000000)      // between two calls to a daemon that is not yet keeper
-#define ELECTION_NS UINT64_C(5000000000) // until all daemons have found the new keeper
+#define MOMENT_NS UINT64_C(20000000) // changes within this time are told together
+#define RETRY_NS UINT64_C(50000000)  // between two calls to a daemon that is not yet coordinator
+#define ELECTION_NS UINT64_C(5000000000) // until all daemons have found the new coordinator
 #define HALT_NS UINT64_C(8000000000)     // until all other daemons are gone
 
 // ---- telling the table ----
@@ -65,7 +66,7 @@ static bool is_connected(const aq_daemon_t *daemon, uint32_t number)
 static aq_row_t *find_row(aq_daemon_t *daemon, const aq_join_t *join, const char **why)
 {
     *why = "";
-    if (!daemon->keeper)
+    if (!daemon->coordinator)
         return NULL;
     *why = "the universe is being halted";
     if (daemon->halt_ends != 0)
@@ -80,7 +81,7 @@ static aq_row_t *find_row(aq_daemon_t *daemon, const aq_join_t *join, const char
     *why = "a host of that name is in the universe already";
     if (aq_table_named(&daemon->table, caller->name, caller->user) != NULL)
         return NULL;
-    *why = "the keeper of the universe has no memory";
+    *why = "the coordinator of the universe has no memory";
     return aq_table_add(&daemon->table, caller);
 }
 
@@ -158,7 +159,7 @@ static void note_jobs(aq_daemon_t *daemon, uint32_t number, uint32_t jobs)
         note_change(daemon);
 }
 
-static bool keeper_takes(aq_daemon_t *daemon, aq_peer_t *peer, const aq_frame_t *frame)
+static bool coordinator_takes(aq_daemon_t *daemon, aq_peer_t *peer, const aq_frame_t *frame)
 {
     uint32_t number = 0;
     if (frame->type == AQ_MSG_SEE) {
@@ -178,8 +179,8 @@ static bool keeper_takes(aq_daemon_t *daemon, aq_peer_t *peer, const aq_frame_t 
     return true;
 }
 
-// Without a keeper the request is lost; a program that waits for the table gets it with the next
-// keeper.
+// Without a coordinator the request is lost; a program that waits for the table gets it with the
+// next coordinator.
 static bool daemon_passes(aq_daemon_t *daemon, aq_peer_t *peer, const aq_frame_t *frame)
 {
     bool see = frame->type == AQ_MSG_SEE;
@@ -195,12 +196,13 @@ static bool daemon_passes(aq_daemon_t *daemon, aq_peer_t *peer, const aq_frame_t
 
 bool aq_daemon_take_request(aq_daemon_t *daemon, aq_peer_t *peer, const aq_frame_t *frame)
 {
-    return daemon->keeper ? keeper_takes(daemon, peer, frame) : daemon_passes(daemon, peer, frame);
+    return daemon->coordinator ? coordinator_takes(daemon, peer, frame)
+                               : daemon_passes(daemon, peer, frame);
 }
 
 void aq_daemon_tell_jobs(aq_daemon_t *daemon)
 {
-    if (daemon->keeper)
+    if (daemon->coordinator)
         note_jobs(daemon, daemon->self, daemon->guard_count);
     else if (daemon->up.fd >= 0)
         aq_write_number(&daemon->up.out, AQ_MSG_JOBS, daemon->guard_count);
@@ -208,24 +210,24 @@ void aq_daemon_tell_jobs(aq_daemon_t *daemon)
 
 // ---- the election ----
 
-static void become_keeper(aq_daemon_t *daemon)
+static void become_coordinator(aq_daemon_t *daemon)
 {
-    daemon->keeper = true;
+    daemon->coordinator = true;
     daemon->dialing = false;
     daemon->next_call = 0;
     aq_daemon_tell_jobs(daemon);
     note_change(daemon);
 }
 
-// Calls the daemon that is to be the keeper, unless it is this one.
-static void call_keeper(aq_daemon_t *daemon)
+// Calls the daemon that is to be the coordinator, unless it is this one.
+static void call_coordinator(aq_daemon_t *daemon)
 {
-    const aq_row_t *row = aq_table_keeper(&daemon->table);
+    const aq_row_t *row = aq_table_coordinator(&daemon->table);
     daemon->next_call = 0;
     if (row == NULL || aq_clock_ns() >= daemon->election_ends) {
         daemon->over = true;
     } else if (row->number == daemon->self) {
-        become_keeper(daemon);
+        become_coordinator(daemon);
     } else {
         daemon->dialing = true;
         aq_dial_begin(&daemon->dial, row->addresses, (uint16_t)row->port, row->number);
@@ -248,16 +250,16 @@ static void begin_election(aq_daemon_t *daemon)
 }
 
 // dead: its process is known to have ended.
-static void lose_keeper(aq_daemon_t *daemon, bool dead)
+static void lose_coordinator(aq_daemon_t *daemon, bool dead)
 {
-    const aq_row_t *row = aq_table_keeper(&daemon->table);
+    const aq_row_t *row = aq_table_coordinator(&daemon->table);
     aq_link_close(&daemon->up);
     if (daemon->election_ends == 0)
         begin_election(daemon);
     daemon->unsure = daemon->unsure || !dead;
     if (row != NULL)
         end_row(daemon, row->number);
-    call_keeper(daemon);
+    call_coordinator(daemon);
 }
 
 // The link is that of a member from here on; the answer is TABLE, or FAILED.
@@ -283,11 +285,11 @@ void aq_daemon_serve_dial(aq_daemon_t *daemon)
         join_again(daemon);
     } else if (status != AQ_AGAIN) {
         daemon->dialing = false;
-        lose_keeper(daemon, daemon->dial.answered); // that one does not live either
+        lose_coordinator(daemon, daemon->dial.answered); // that one does not live either
     }
 }
 
-// ---- frames of the keeper ----
+// ---- frames of the coordinator ----
 
 static bool take_table(aq_daemon_t *daemon, const aq_frame_t *frame)
 {
@@ -299,7 +301,7 @@ static bool take_table(aq_daemon_t *daemon, const aq_frame_t *frame)
     return true;
 }
 
-// "": that daemon is not the keeper yet.
+// "": that daemon is not the coordinator yet.
 static bool take_refusal(aq_daemon_t *daemon, const aq_frame_t *frame)
 {
     aq_failed_t failed;
@@ -321,7 +323,7 @@ static bool take_frame(aq_daemon_t *daemon, const aq_frame_t *frame)
     return daemon->over;
 }
 
-void aq_daemon_serve_keeper(aq_daemon_t *daemon)
+void aq_daemon_serve_coordinator(aq_daemon_t *daemon)
 {
     aq_frame_t frame;
     aq_framing_t framing = AQ_FRAME_PART;
@@ -333,12 +335,12 @@ void aq_daemon_serve_keeper(aq_daemon_t *daemon)
             break;
         }
     if (daemon->up.fd >= 0 && (error != 0 || framing == AQ_FRAME_BAD))
-        lose_keeper(daemon, error == ENOTCONN || error == ECONNRESET);
+        lose_coordinator(daemon, error == ENOTCONN || error == ECONNRESET);
 }
 
 // ---- what is due ----
 
-// Daemons that have not called the new keeper in time are lost, or this one is.
+// Daemons that have not called the new coordinator in time are lost, or this one is.
 static void end_election(aq_daemon_t *daemon)
 {
     daemon->election_ends = 0;
@@ -365,12 +367,12 @@ void aq_daemon_check_members(aq_daemon_t *daemon)
 {
     uint64_t now = aq_clock_ns();
     if (daemon->next_call != 0 && now >= daemon->next_call)
-        call_keeper(daemon);
-    if (daemon->keeper && daemon->election_ends != 0 && now >= daemon->election_ends)
+        call_coordinator(daemon);
+    if (daemon->coordinator && daemon->election_ends != 0 && now >= daemon->election_ends)
         end_election(daemon);
     if (daemon->broadcast_due != 0 && now >= daemon->broadcast_due) {
         daemon->broadcast_due = 0;
-        if (daemon->keeper)
+        if (daemon->coordinator)
             tell_table(daemon, false);
     }
     if (daemon->halt_ends != 0 && (count_members(daemon) == 0 || now >= daemon->halt_ends))
