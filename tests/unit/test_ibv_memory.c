@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/registration/ibv_whole.h"
+#include "../../conduits/ibv/registration/ibv_implicit_odp.h"
 #include "../../other/base/settings/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
@@ -108,15 +108,15 @@ static void test_whole(void **state)
     assert_int_equal(aq_ibv_memory_try(&memory, NULL, SIZE_MAX, AQ_IBV_WRITE, &region),
                      AQ_FIREHOSE_DEVICE);
     for (unsigned for_peers = 0; for_peers < 2; for_peers++) {
-        aq_ibv_whole_t whole;
-        aq_ibv_whole_register(&whole, &memory, NULL, for_peers);
-        assert_int_not_equal(aq_ibv_whole_key(&whole, 0), 0);
+        aq_ibv_implicit_odp_t whole;
+        aq_ibv_implicit_odp_register(&whole, &memory, NULL, for_peers);
+        assert_int_not_equal(aq_ibv_implicit_odp_key(&whole, 0), 0);
         assert_int_equal(fake_verbs.access,
                          for_peers ? HERE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE
                                    : HERE);
         assert_int_equal(memory.bytes, 0);
         assert_int_equal(memory.regions, 1);
-        aq_ibv_whole_release(&whole, &memory, NULL);
+        aq_ibv_implicit_odp_release(&whole, &memory, NULL);
         assert_int_equal(memory.bytes, 0);
         assert_int_equal(memory.regions, 0);
     }

@@ -9,7 +9,7 @@
 //      LARGE            firehose, or a copy             firehose, or a message; in its segment
 //      EVERYTHING       firehose, or a copy             firehose, or a message; anywhere
 //
-// Where a device pages all memory (ibv_whole.h), its one key takes the place of firehose.
+// Where a device pages all memory (ibv_implicit_odp.h), its one key takes the place of firehose.
 //
 // What is always true:
 // - A key is valid for the first `bytes` (at least one) of what was asked for, until the hold is
@@ -27,7 +27,7 @@
 #include "../verbs/ibv_memory.h"
 #include "../ports/ibv_rail_ports.h"
 #include "ibv_segments.h"
-#include "ibv_whole.h"
+#include "ibv_implicit_odp.h"
 
 // The right to use memory with a key.
 typedef struct aq_ibv_hold {
@@ -64,7 +64,7 @@ typedef struct aq_ibv_keys {
     aq_ibv_segment_t segment;                              // FAST: its registration
     aq_ibv_segment_t more_segments[AQ_IBV_RAIL_PORTS_MAX]; // the same at further ports, from 1
     aq_ibv_segments_t segments;                            // FAST, LARGE: of all ranks
-    aq_ibv_whole_t whole;                                  // all memory, if devices page it
+    aq_ibv_implicit_odp_t whole;                           // all memory, if devices page it
 } aq_ibv_keys_t;
 
 // Bytes of the tables of all ranks, spoken to or not.

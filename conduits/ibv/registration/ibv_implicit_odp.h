@@ -10,49 +10,49 @@
 // - The device decides at each access whether there is such memory: an operation at an address that
 //   is not mapped fails.
 // - In mode FAST the region is for this process only: peers have the keys of its segment.
-// - Nothing changes after aq_ibv_whole_publish, so readers take no lock.
-#ifndef AQ_IBV_WHOLE_H
-#define AQ_IBV_WHOLE_H
+// - Nothing changes after aq_ibv_implicit_odp_publish, so readers take no lock.
+#ifndef AQ_IBV_IMPLICIT_ODP_H
+#define AQ_IBV_IMPLICIT_ODP_H
 
 #include "../../../spawner/boot/boot.h"
 #include "../verbs/ibv_memory.h"
 #include "../ports/ibv_rail_ports.h"
 
-typedef struct aq_ibv_whole {
+typedef struct aq_ibv_implicit_odp {
     struct ibv_mr *here[AQ_IBV_RAIL_PORTS_MAX]; // by port; NULL: none
     uint32_t *there;                            // NULL: no rank has such a key
     uint32_t ranks, ports;                      // of the job; of the rank that has most
     bool everywhere;                            // every rank has such a key, at its first port
-} aq_ibv_whole_t;
+} aq_ibv_implicit_odp_t;
 
 // Registers all memory at each port whose device can do that and is to (GASNET_USE_ODP); or
 // nothing, if that is not so at the first one. memory: of the first port; rails: see
 // aq_ibv_keys_setup_t. Warns if a device refuses.
-void aq_ibv_whole_register(aq_ibv_whole_t *whole, aq_ibv_memory_t *memory,
-                           const aq_ibv_rail_ports_t *rails, bool for_peers);
-void aq_ibv_whole_release(aq_ibv_whole_t *whole, aq_ibv_memory_t *memory,
-                          const aq_ibv_rail_ports_t *rails);
+void aq_ibv_implicit_odp_register(aq_ibv_implicit_odp_t *whole, aq_ibv_memory_t *memory,
+                                  const aq_ibv_rail_ports_t *rails, bool for_peers);
+void aq_ibv_implicit_odp_release(aq_ibv_implicit_odp_t *whole, aq_ibv_memory_t *memory,
+                                 const aq_ibv_rail_ports_t *rails);
 
 // Collective over the job: tells all ranks the keys for peers, and learns theirs. Logs faults.
-aq_status_t aq_ibv_whole_publish(aq_ibv_whole_t *whole, aq_boot_t *boot);
-void aq_ibv_whole_free(aq_ibv_whole_t *whole);
+aq_status_t aq_ibv_implicit_odp_publish(aq_ibv_implicit_odp_t *whole, aq_boot_t *boot);
+void aq_ibv_implicit_odp_free(aq_ibv_implicit_odp_t *whole);
 
 // The key here at a port; 0: none.
-static inline uint32_t aq_ibv_whole_key(const aq_ibv_whole_t *whole, unsigned port)
+static inline uint32_t aq_ibv_implicit_odp_key(const aq_ibv_implicit_odp_t *whole, unsigned port)
 {
     return whole->here[port] ? whole->here[port]->lkey : 0;
 }
 
 // The key of all memory of a rank, at one of its ports; 0: none.
-static inline uint32_t aq_ibv_whole_key_of(const aq_ibv_whole_t *whole, uint32_t rank,
-                                           unsigned port)
+static inline uint32_t aq_ibv_implicit_odp_key_of(const aq_ibv_implicit_odp_t *whole, uint32_t rank,
+                                                  unsigned port)
 {
     return whole->there && port < whole->ports ? whole->there[(size_t)rank * whole->ports + port]
                                                : 0;
 }
 
 // Bytes of the keys of all ranks.
-static inline size_t aq_ibv_whole_table_bytes(const aq_ibv_whole_t *whole)
+static inline size_t aq_ibv_implicit_odp_table_bytes(const aq_ibv_implicit_odp_t *whole)
 {
     return whole->there ? (size_t)whole->ranks * whole->ports * sizeof *whole->there : 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ibv_whole.h"
+#include "ibv_implicit_odp.h"
 #include "../verbs/ibv_profile.h"
 
 #include <stdlib.h>
@@ -40,17 +40,17 @@ static struct ibv_mr *all_register(aq_ibv_memory_t *memory, aq_ibv_access_t acce
     return NULL;
 }
 
-void aq_ibv_whole_register(aq_ibv_whole_t *whole, aq_ibv_memory_t *memory,
-                           const aq_ibv_rail_ports_t *rails, bool for_peers)
+void aq_ibv_implicit_odp_register(aq_ibv_implicit_odp_t *whole, aq_ibv_memory_t *memory,
+                                  const aq_ibv_rail_ports_t *rails, bool for_peers)
 {
     const aq_ibv_access_t access = for_peers ? AQ_IBV_ALL : AQ_IBV_ALL_HERE;
-    *whole = (aq_ibv_whole_t){.here = {all_register(memory, access)}};
+    *whole = (aq_ibv_implicit_odp_t){.here = {all_register(memory, access)}};
     for (unsigned i = 1; whole->here[0] && i < ports_of(rails); i++)
         whole->here[i] = all_register(memory_at(memory, rails, i), access);
 }
 
-void aq_ibv_whole_release(aq_ibv_whole_t *whole, aq_ibv_memory_t *memory,
-                          const aq_ibv_rail_ports_t *rails)
+void aq_ibv_implicit_odp_release(aq_ibv_implicit_odp_t *whole, aq_ibv_memory_t *memory,
+                                 const aq_ibv_rail_ports_t *rails)
 {
     for (unsigned i = 0; i < ports_of(rails); i++)
         if (whole->here[i])
@@ -61,7 +61,7 @@ void aq_ibv_whole_release(aq_ibv_whole_t *whole, aq_ibv_memory_t *memory,
 // ---- there ----
 
 // Keeps of each rank the ports that any rank has.
-static void keys_take(aq_ibv_whole_t *whole, const keys_t *all)
+static void keys_take(aq_ibv_implicit_odp_t *whole, const keys_t *all)
 {
     whole->everywhere = true;
     for (uint32_t rank = 0; rank < whole->ranks; rank++) {
@@ -76,7 +76,7 @@ static void keys_take(aq_ibv_whole_t *whole, const keys_t *all)
                whole->ports * sizeof *whole->there);
 }
 
-aq_status_t aq_ibv_whole_publish(aq_ibv_whole_t *whole, aq_boot_t *boot)
+aq_status_t aq_ibv_implicit_odp_publish(aq_ibv_implicit_odp_t *whole, aq_boot_t *boot)
 {
     keys_t mine = {{0}}, *all = calloc(boot->size, sizeof *all);
     aq_status_t status = AQ_ERR_RESOURCE;
@@ -95,7 +95,7 @@ aq_status_t aq_ibv_whole_publish(aq_ibv_whole_t *whole, aq_boot_t *boot)
     return status;
 }
 
-void aq_ibv_whole_free(aq_ibv_whole_t *whole)
+void aq_ibv_implicit_odp_free(aq_ibv_implicit_odp_t *whole)
 {
     free(whole->there);
     whole->there = NULL;
