@@ -36,7 +36,7 @@
 //      lost         peers that are lost                  queues     queues of an endpoint
 //      peer         links and credits                    proof      the key of the job
 //      queue_pair   queue pairs without librdmacm        datagram   how their ends are told
-//      renewal      how a link moves to another queue pair
+//      replay       how a link moves to another queue pair
 //      port_watch   ports that go down and come up
 //      xrc          queue pairs that links share
 //      buffer       registered buffers                   firehose   keys of memory

@@ -68,7 +68,7 @@ static uint32_t local_key(const aq_ibv_bond_t *bond, const aq_ibv_bond_work_t *w
                           const aq_ibv_hold_t *hold)
 {
     const aq_ibv_rails_t *rails = bond->bonds->rails;
-    const unsigned port = way_port(bond, bond->renewal.way);
+    const unsigned port = way_port(bond, bond->replay.way);
     if (!port || work->wr.send_flags & IBV_SEND_INLINE)
         return work->local_key;
     if (is_in_slab(rails->buffers, work->piece.addr))
@@ -80,7 +80,7 @@ static uint32_t remote_key(const aq_ibv_bond_t *bond, const aq_ibv_bond_work_t *
                            const aq_ibv_hold_t *there)
 {
     const aq_ibv_rails_t *rails = bond->bonds->rails;
-    const unsigned port = way_port(bond, bond->renewal.way);
+    const unsigned port = way_port(bond, bond->replay.way);
     if (work->remote_key == bond->link->out.key)
         return bond->rings_key ? bond->rings_key : work->remote_key;
     if (!port)
@@ -96,7 +96,7 @@ static bool work_aim(const aq_ibv_bond_t *bond, aq_ibv_bond_work_t *work)
     static const aq_ibv_hold_t none;
     const aq_ibv_op_t *op = aq_ibv_op_of_id(work->id);
     struct ibv_send_wr *wr = &work->wr;
-    if (!wr->num_sge || (!bond->renewal.way && !bond->link->first_port))
+    if (!wr->num_sge || (!bond->replay.way && !bond->link->first_port))
         return true;
     work->piece.lkey = local_key(bond, work, op ? &op->hold : &none);
     if (wr->opcode != IBV_WR_SEND)
@@ -108,18 +108,18 @@ static bool work_aim(const aq_ibv_bond_t *bond, aq_ibv_bond_work_t *work)
 // Posts the last `count` work requests of the journal. Returns an errno, or 0.
 static int works_post(aq_ibv_bond_t *bond, unsigned count)
 {
-    const aq_ibv_renewal_t *renewal = &bond->renewal;
-    const unsigned from = renewal->first + renewal->count - count;
+    const aq_ibv_replay_t *replay = &bond->replay;
+    const unsigned from = replay->first + replay->count - count;
     struct ibv_send_wr *bad;
     for (unsigned i = 0; i < count; i++) {
-        aq_ibv_bond_work_t *work = &bond->works[(from + i) % renewal->depth];
+        aq_ibv_bond_work_t *work = &bond->works[(from + i) % replay->depth];
         if (!work_aim(bond, work))
             return ENXIO;
-        work->wr.next = i + 1 < count ? &bond->works[(from + i + 1) % renewal->depth].wr : NULL;
+        work->wr.next = i + 1 < count ? &bond->works[(from + i + 1) % replay->depth].wr : NULL;
     }
-    return count ? ibv_post_send(bond->ways[renewal->way], &bond->works[from % renewal->depth].wr,
-                                 &bad)
-                 : 0;
+    return count
+               ? ibv_post_send(bond->ways[replay->way], &bond->works[from % replay->depth].wr, &bad)
+               : 0;
 }
 
 static aq_ibv_entry_kind_t kind_of(const aq_ibv_bond_t *bond, const struct ibv_send_wr *wr)
@@ -146,8 +146,8 @@ static uint32_t position_of(const struct ibv_send_wr *wr)
 static bool work_record(aq_ibv_bond_t *bond, const struct ibv_send_wr *wr)
 {
     const aq_ibv_entry_kind_t kind = kind_of(bond, wr);
-    const int index = aq_ibv_renewal_post(&bond->renewal, kind, wr->send_flags & IBV_SEND_SIGNALED,
-                                          kind == AQ_IBV_ENTRY_RING ? position_of(wr) : 0);
+    const int index = aq_ibv_replay_post(&bond->replay, kind, wr->send_flags & IBV_SEND_SIGNALED,
+                                         kind == AQ_IBV_ENTRY_RING ? position_of(wr) : 0);
     if (index < 0)
         return false;
     aq_ibv_bond_work_t *work = &bond->works[index];
@@ -173,7 +173,7 @@ static const aq_ibv_rail_port_t *port_of(const aq_ibv_bond_t *bond, unsigned way
     return &bond->bonds->rails->ports->list[way_port(bond, way)];
 }
 
-// Whether the bond is to move: the flag of the renewal, counted for arrivals_poll.
+// Whether the bond is to move: the flag of the replay, counted for arrivals_poll.
 static void failed_set(aq_ibv_bond_t *bond, bool failed)
 {
     if (failed && !bond->counted)
@@ -185,7 +185,7 @@ static void failed_set(aq_ibv_bond_t *bond, bool failed)
 
 static void bond_lose(aq_ibv_bond_t *bond, const char *why)
 {
-    const aq_ibv_rail_port_t *port = port_of(bond, bond->renewal.way);
+    const aq_ibv_rail_port_t *port = port_of(bond, bond->replay.way);
     char name[96];
     bond->lost = true;
     failed_set(bond, false);
@@ -197,9 +197,9 @@ static void bond_lose(aq_ibv_bond_t *bond, const char *why)
 static void move_warn(const aq_ibv_bond_t *bond, const char *why)
 {
     aq_ibv_bonds_t *bonds = bond->bonds;
-    const unsigned port = way_port(bond, bond->renewal.way);
-    const aq_ibv_rail_port_t *from = port_of(bond, bond->renewal.way);
-    const aq_ibv_rail_port_t *to = port_of(bond, aq_ibv_renewal_next(&bond->renewal));
+    const unsigned port = way_port(bond, bond->replay.way);
+    const aq_ibv_rail_port_t *from = port_of(bond, bond->replay.way);
+    const aq_ibv_rail_port_t *to = port_of(bond, aq_ibv_replay_next(&bond->replay));
     if (aq_boot_ended(bonds->rails->env->boot) ||
         atomic_fetch_or(&bonds->warned, 1u << port) >> port & 1)
         return;
@@ -213,9 +213,9 @@ static void move_warn(const aq_ibv_bond_t *bond, const char *why)
 static void bond_fail(aq_ibv_bond_t *bond, const char *why)
 {
     const aq_ibv_rails_t *rails = bond->bonds->rails;
-    if (bond->lost || bond->renewal.failed)
+    if (bond->lost || bond->replay.failed)
         return;
-    if (!aq_ibv_renewal_fail(&bond->renewal, bond->renewal.way)) {
+    if (!aq_ibv_replay_fail(&bond->replay, bond->replay.way)) {
         bond_lose(bond, why);
         return;
     }
@@ -224,20 +224,20 @@ static void bond_fail(aq_ibv_bond_t *bond, const char *why)
     move_warn(bond, why);
 }
 
-static void letter_post(aq_ibv_bond_t *bond)
+static void resync_post(aq_ibv_bond_t *bond)
 {
     aq_ibv_bonds_t *bonds = bond->bonds;
-    const aq_ibv_bond_letter_t letter = {
+    const aq_ibv_bond_resync_t resync = {
         .source = bond->link->number_there,
-        .rings_key = slab_key(bonds, way_port(bond, bond->renewal.way), true),
-        .renewal = {bond->renewal.received, aq_ibv_ring_complete(bonds->rings, bond->link)}};
-    struct ibv_sge piece = {.addr = (uintptr_t)&letter, .length = sizeof letter};
+        .rings_key = slab_key(bonds, way_port(bond, bond->replay.way), true),
+        .replay = {bond->replay.received, aq_ibv_ring_complete(bonds->rings, bond->link)}};
+    struct ibv_sge piece = {.addr = (uintptr_t)&resync, .length = sizeof resync};
     struct ibv_send_wr *bad, wr = {.wr_id = (uintptr_t)bond,
                                    .sg_list = &piece,
                                    .num_sge = 1,
                                    .opcode = IBV_WR_SEND,
                                    .send_flags = IBV_SEND_INLINE};
-    const int error = ibv_post_send(bond->ways[bond->renewal.way], &wr, &bad);
+    const int error = ibv_post_send(bond->ways[bond->replay.way], &wr, &bad);
     if (error)
         bond_fail(bond, strerror(error));
 }
@@ -245,36 +245,36 @@ static void letter_post(aq_ibv_bond_t *bond)
 // What is done becomes an empty write, whose completion stands for it.
 static void journal_post(aq_ibv_bond_t *bond)
 {
-    aq_ibv_renewal_t *renewal = &bond->renewal;
-    for (unsigned i = 0; i < renewal->count; i++) {
-        const unsigned index = (renewal->first + i) % renewal->depth;
+    aq_ibv_replay_t *replay = &bond->replay;
+    for (unsigned i = 0; i < replay->count; i++) {
+        const unsigned index = (replay->first + i) % replay->depth;
         struct ibv_send_wr *wr = &bond->works[index].wr;
-        if (!renewal->entries[index].done)
+        if (!replay->entries[index].done)
             continue;
         wr->opcode = IBV_WR_RDMA_WRITE;
         wr->num_sge = 0;
         wr->send_flags &= ~(unsigned)IBV_SEND_INLINE;
     }
-    atomic_fetch_add(&bond->bonds->repeated, renewal->count);
-    const int error = works_post(bond, renewal->count);
+    atomic_fetch_add(&bond->bonds->repeated, replay->count);
+    const int error = works_post(bond, replay->count);
     if (error == ENXIO)
         bond_lose(bond, "some memory is not registered at the port");
     else if (error)
         bond_fail(bond, strerror(error));
 }
 
-static void letter_hear(aq_ibv_bond_t *bond)
+static void resync_hear(aq_ibv_bond_t *bond)
 {
-    bond->rings_key = bond->letter.rings_key;
-    switch (aq_ibv_renewal_hear(&bond->renewal, &bond->letter.renewal)) {
-    case AQ_IBV_LETTER_ATOMIC:
+    bond->rings_key = bond->resync.rings_key;
+    switch (aq_ibv_replay_hear(&bond->replay, &bond->resync.replay)) {
+    case AQ_IBV_RESYNC_ATOMIC:
         bond_lose(bond, "an atomic may or may not be done; see GASNET_IBV_ATOMICS");
         break;
-    case AQ_IBV_LETTER_GAP:
+    case AQ_IBV_RESYNC_GAP:
         bond_lose(bond, "a message may have got lost with the port before");
         break;
-    case AQ_IBV_LETTER_GOOD:
-        if (aq_ibv_renewal_carries(&bond->renewal))
+    case AQ_IBV_RESYNC_GOOD:
+        if (aq_ibv_replay_carries(&bond->replay))
             journal_post(bond);
     }
 }
@@ -285,11 +285,11 @@ static void bond_move(aq_ibv_bond_t *bond, unsigned way)
     bond->closed = false;
     atomic_fetch_add(&bond->bonds->moves, 1);
     atomic_store(&bond->bonds->spread, true);
-    atomic_store(&bond->bonds->rails->queue->letters, true);
-    aq_ibv_renewal_move(&bond->renewal, way);
-    letter_post(bond);
-    if (bond->renewal.called == way)
-        letter_hear(bond);
+    atomic_store(&bond->bonds->rails->queue->resyncs, true);
+    aq_ibv_replay_move(&bond->replay, way);
+    resync_post(bond);
+    if (bond->replay.called == way)
+        resync_hear(bond);
 }
 
 // Closes the ways that have failed. From then on nothing arrives on them.
@@ -300,8 +300,8 @@ static void bonds_close_ways(aq_ibv_bonds_t *bonds)
         return;
     for (aq_ibv_bond_t *bond = atomic_load(&bonds->first); bond; bond = bond->next) {
         aq_lock_take(&bond->lock);
-        if (bond->renewal.failed && !bond->closed && !bond->lost) {
-            aq_ibv_pair_stop(bond->ways[bond->renewal.way]);
+        if (bond->replay.failed && !bond->closed && !bond->lost) {
+            aq_ibv_pair_stop(bond->ways[bond->replay.way]);
             any = bond->closed = true;
         }
         aq_lock_drop(&bond->lock);
@@ -312,10 +312,10 @@ static void bonds_close_ways(aq_ibv_bonds_t *bonds)
 
 static bool bond_may_move(const aq_ibv_bond_t *bond, uint32_t empty)
 {
-    const aq_ibv_renewal_t *renewal = &bond->renewal;
-    return renewal->failed && bond->closed && !bond->lost &&
-           empty >> way_port(bond, renewal->way) & 1 &&
-           renewal->usable >> aq_ibv_renewal_next(renewal) & 1;
+    const aq_ibv_replay_t *replay = &bond->replay;
+    return replay->failed && bond->closed && !bond->lost &&
+           empty >> way_port(bond, replay->way) & 1 &&
+           replay->usable >> aq_ibv_replay_next(replay) & 1;
 }
 
 // empty: bits of the ports on which everything that had arrived was taken after bonds_close_ways.
@@ -326,16 +326,16 @@ static void bonds_move(aq_ibv_bonds_t *bonds, uint32_t empty)
     for (aq_ibv_bond_t *bond = atomic_load(&bonds->first); bond; bond = bond->next) {
         aq_lock_take(&bond->lock);
         if (bond_may_move(bond, empty))
-            bond_move(bond, aq_ibv_renewal_next(&bond->renewal));
+            bond_move(bond, aq_ibv_replay_next(&bond->replay));
         aq_lock_drop(&bond->lock);
     }
 }
 
-static void letter_take(aq_ibv_bond_t *bond, unsigned way, const void *bytes)
+static void resync_take(aq_ibv_bond_t *bond, unsigned way, const void *bytes)
 {
-    memcpy(&bond->letter, bytes, sizeof bond->letter);
-    if (bond->renewal.way == way)
-        letter_hear(bond);
+    memcpy(&bond->resync, bytes, sizeof bond->resync);
+    if (bond->replay.way == way)
+        resync_hear(bond);
     else
         failed_set(bond, true);
 }
@@ -351,7 +351,7 @@ static int bond_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
     aq_lock_take(&bond->lock);
     for (; wr && !error; wr = wr->next, count++)
         error = work_record(bond, wr) ? 0 : ENOMEM;
-    if (!error && aq_ibv_renewal_carries(&bond->renewal))
+    if (!error && aq_ibv_replay_carries(&bond->replay))
         error = works_post(bond, count);
     if (error && error != ENOMEM && error != ENXIO) {
         bond_fail(bond, strerror(error));
@@ -364,9 +364,9 @@ static int bond_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 // Whether a completion on a port is one that the send queue waits for.
 static bool send_counts(aq_ibv_bond_t *bond, unsigned port, struct ibv_wc *wc)
 {
-    const aq_ibv_renewal_t *renewal = &bond->renewal;
+    const aq_ibv_replay_t *replay = &bond->replay;
     const unsigned way = port_way(bond, port);
-    if (way != renewal->way || wc->qp_num != bond->ways[way]->qp_num || bond->lost)
+    if (way != replay->way || wc->qp_num != bond->ways[way]->qp_num || bond->lost)
         return false;
     if (wc->status == IBV_WC_RNR_RETRY_EXC_ERR) {
         bond->lost = true;
@@ -374,7 +374,7 @@ static bool send_counts(aq_ibv_bond_t *bond, unsigned port, struct ibv_wc *wc)
     } else if (wc->status != IBV_WC_SUCCESS) {
         bond_fail(bond, ibv_wc_status_str(wc->status));
     }
-    const int index = wc->status == IBV_WC_SUCCESS ? aq_ibv_renewal_complete(&bond->renewal) : -1;
+    const int index = wc->status == IBV_WC_SUCCESS ? aq_ibv_replay_complete(&bond->replay) : -1;
     if (index >= 0)
         wc->wr_id = bond->works[index].id;
     return index >= 0;
@@ -473,7 +473,7 @@ static aq_ibv_bond_t *bond_of_message(const aq_ibv_bonds_t *bonds, const aq_ibv_
 }
 
 // The number of the queue pair of a way, also if it has been made but is not known to be connected:
-// the peer's letter may come before the connector's thread says so.
+// the peer's resync may come before the connector's thread says so.
 static uint32_t way_number(const aq_ibv_bond_t *bond, unsigned way)
 {
     const aq_ibv_rail_set_t *set =
@@ -490,11 +490,11 @@ static bool message_take(aq_ibv_bond_t *bond, unsigned port, const aq_ibv_buffer
     const unsigned way = port_way(bond, port);
     if (bond->lost || way_number(bond, way) != wc->qp_num)
         return false;
-    const aq_ibv_arrived_t what = aq_ibv_renewal_arrive(&bond->renewal, way);
-    if (what == AQ_IBV_ARRIVED_LETTER && wc->byte_len == sizeof(aq_ibv_bond_letter_t))
-        letter_take(bond, way, buffer->bytes);
-    else if (what == AQ_IBV_ARRIVED_LETTER)
-        bond_lose(bond, "its letter has another length");
+    const aq_ibv_arrived_t what = aq_ibv_replay_arrive(&bond->replay, way);
+    if (what == AQ_IBV_ARRIVED_RESYNC && wc->byte_len == sizeof(aq_ibv_bond_resync_t))
+        resync_take(bond, way, buffer->bytes);
+    else if (what == AQ_IBV_ARRIVED_RESYNC)
+        bond_lose(bond, "its resync has another length");
     return what == AQ_IBV_ARRIVED_MESSAGE;
 }
 
@@ -584,7 +584,7 @@ void aq_ibv_bonds_close(aq_ibv_bonds_t *bonds)
     aq_ibv_bond_t *bond = atomic_load(&bonds->first), *next;
     for (; bond; bond = next) {
         next = bond->next;
-        free(bond->renewal.entries);
+        free(bond->replay.entries);
         free(bond);
     }
 }
@@ -599,7 +599,7 @@ static aq_ibv_bond_t *bond_allocate(aq_ibv_bonds_t *bonds, aq_ibv_peer_t *link)
         free(entries);
         return NULL;
     }
-    aq_ibv_renewal_init(&bond->renewal, entries, depth);
+    aq_ibv_replay_init(&bond->replay, entries, depth);
     bond->qp.context = &bonds->context;
     bond->bonds = bonds;
     bond->link = link;
@@ -654,7 +654,7 @@ void aq_ibv_bond_stand_by(void *context, aq_ibv_peer_t *link, unsigned way, stru
         return;
     aq_lock_take(&bond->lock);
     bond->ways[way] = pair;
-    bond->renewal.usable |= UINT32_C(1) << way;
+    bond->replay.usable |= UINT32_C(1) << way;
     aq_lock_drop(&bond->lock);
 }
 
@@ -662,8 +662,8 @@ void aq_ibv_bond_stand_by(void *context, aq_ibv_peer_t *link, unsigned way, stru
 
 static void bond_leave(aq_ibv_bond_t *bond, unsigned way)
 {
-    bond->renewal.usable &= ~(UINT32_C(1) << way);
-    if (bond->renewal.way == way && aq_ibv_renewal_next(&bond->renewal))
+    bond->replay.usable &= ~(UINT32_C(1) << way);
+    if (bond->replay.way == way && aq_ibv_replay_next(&bond->replay))
         bond_fail(bond, "the port has gone down");
 }
 
@@ -675,7 +675,7 @@ void aq_ibv_bonds_port(aq_ibv_bonds_t *bonds, unsigned port, bool up)
         if (!up)
             bond_leave(bond, way);
         else if (bond->ways[way])
-            bond->renewal.usable |= UINT32_C(1) << way;
+            bond->replay.usable |= UINT32_C(1) << way;
         aq_lock_drop(&bond->lock);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Bonds: links of a process with several ports whose messages survive the failure of a port. The
 // send queue and the receiver use queues of ours in place of the device's, whose operations do the
-// following (ibv_renewal.h says what):
+// following (ibv_replay.h says what):
 //
 //      send_queue  --> queue pair of a bond --> journal --> queue pair of the present way
 //      send_queue  <-- completions <------------------------ of the present way only
@@ -16,7 +16,7 @@
 //   of ranks a and b at port (a + b - 1) mod ports, if both have as many, or a later one if that
 //   one is down when they connect. Others begin at port 0.
 // - Keys in the journal are those of port 0; posting on another way translates them.
-// - Bonds move while arrivals are polled: under the receiver's lock, since the letter says what is
+// - Bonds move while arrivals are polled: under the receiver's lock, since the resync says what is
 //   in the ring of the peer. The lock of a bond guards its journal.
 // - If no way is left, or something cannot be repeated, the peer is lost (ibv_lost.h).
 #ifndef AQ_IBV_BOND_H
@@ -24,7 +24,7 @@
 
 #include "../verbs/ibv_queues.h"
 #include "ibv_rail.h"
-#include "ibv_renewal.h"
+#include "ibv_replay.h"
 #include "../send/ibv_ring.h"
 
 // A work request in the journal.
@@ -36,12 +36,12 @@ typedef struct aq_ibv_bond_work {
     uint8_t bytes[AQ_IBV_INLINE_MAX];
 } aq_ibv_bond_work_t;
 
-// The letter on the wire: the first message of a way but way 0.
-typedef struct aq_ibv_bond_letter {
+// The resync on the wire: the first message of a way but way 0.
+typedef struct aq_ibv_bond_resync {
     uint32_t source; // number of the sender at the receiver, as in aq_ibv_head_t
     uint32_t rings_key;
-    aq_ibv_renewal_letter_t renewal;
-} aq_ibv_bond_letter_t;
+    aq_ibv_replay_resync_t replay;
+} aq_ibv_bond_resync_t;
 
 typedef struct aq_ibv_bond {
     struct ibv_qp qp; // first: what the send queue posts to
@@ -49,10 +49,10 @@ typedef struct aq_ibv_bond {
     struct aq_ibv_bonds *bonds;
     aq_ibv_peer_t *link;
     aq_lock_t lock;
-    aq_ibv_renewal_t renewal;
+    aq_ibv_replay_t replay;
     struct ibv_qp *ways[AQ_IBV_WAYS_MAX]; // of the device
     uint32_t rings_key;          // of the peer's rings at the present way's port; 0: that of port 0
-    aq_ibv_bond_letter_t letter; // of the peer, the last one
+    aq_ibv_bond_resync_t resync; // of the peer, the last one
     bool counted;                // in failures
     bool closed;                 // the present way, which has failed
     bool lost;

@@ -38,7 +38,7 @@ static struct ibv_qp_init_attr rail_attr(const aq_ibv_rails_t *rails, unsigned p
     };
 }
 
-// As the first queue pair of a link, with an entry more for a letter, which travels inline.
+// As the first queue pair of a link, with an entry more for a resync, which travels inline.
 static struct ibv_qp_init_attr standby_attr(const aq_ibv_rails_t *rails, unsigned port)
 {
     const aq_ibv_rail_queue_t *queue = &rails->queues[port];

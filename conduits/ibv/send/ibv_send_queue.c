@@ -331,7 +331,7 @@ aq_ibv_op_t *aq_ibv_op_take_or_reap(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *l
 static bool reap_is_due(aq_ibv_send_queue_t *queue)
 {
     if (atomic_load_explicit(&queue->ops_used, memory_order_relaxed) ||
-        atomic_load_explicit(&queue->letters, memory_order_relaxed))
+        atomic_load_explicit(&queue->resyncs, memory_order_relaxed))
         return true;
     if (!atomic_load_explicit(&queue->unsignaled, memory_order_relaxed))
         return false;

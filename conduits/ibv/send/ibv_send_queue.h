@@ -65,7 +65,7 @@ typedef struct aq_ibv_send_queue {
     aq_ibv_op_t *free_ops, *ops;
     atomic_uint ops_used;
     atomic_uint unsignaled; // entries of all links that are posted without an operation
-    atomic_bool letters;    // of links that have moved: they have no operation, and may fail
+    atomic_bool resyncs;    // of links that have moved: they have no operation, and may fail
     atomic_uint idle_reaps;
     atomic_bool transferred; // puts, gets or atomics have completed; for polls, which reset it
     aq_lock_t reaping;       // only tried by threads of the client

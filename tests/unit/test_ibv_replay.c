@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The renewal of a link of conduit ibv: two sides with several ways between them, which lose what
+// The replay of a link of conduit ibv: two sides with several ways between them, which lose what
 // is under way when they are cut, by random schedules. Each side learns of a cut on its own, late,
 // and further ways are cut meanwhile. AQ_SCHEDULES says how many schedules to run.
 #include <setjmp.h>
@@ -11,17 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/ibv/rails/ibv_renewal.h"
+#include "../../conduits/ibv/rails/ibv_replay.h"
 #include "random_below.h"
 
-enum { WAYS = 4, DEPTH = 8, FLIGHT = 64, SCHEDULES = 5000, STEPS = 400, LETTER = 100 };
+enum { WAYS = 4, DEPTH = 8, FLIGHT = 64, SCHEDULES = 5000, STEPS = 400, RESYNC = 100 };
 
 // A work request under way.
 typedef struct packet {
-    int kind; // aq_ibv_entry_kind_t or LETTER; -1: an empty write
+    int kind; // aq_ibv_entry_kind_t or RESYNC; -1: an empty write
     uint32_t what;
     bool signaled;
-    aq_ibv_renewal_letter_t letter;
+    aq_ibv_replay_resync_t resync;
 } packet_t;
 
 // One direction of a way. [0, delivered) has reached the device of the peer, [0, completed) is
@@ -32,7 +32,7 @@ typedef struct wire {
 } wire_t;
 
 typedef struct side {
-    aq_ibv_renewal_t renewal;
+    aq_ibv_replay_t replay;
     aq_ibv_entry_t entries[DEPTH];
     uint32_t ids[DEPTH]; // by index of the journal: the order of posts
     uint32_t next_id, completed;
@@ -41,7 +41,7 @@ typedef struct side {
     uint32_t messages_before[4 * STEPS];  // by id: messages that were posted ahead of it
     wire_t wires[WAYS];
     bool closed[WAYS]; // its queue pair
-    aq_ibv_renewal_letter_t letter;
+    aq_ibv_replay_resync_t resync;
     bool lost;
 } side_t;
 
@@ -54,9 +54,9 @@ static void sides_start(unsigned ways)
     memset(sides, 0, sizeof sides);
     memset(cut, 0, sizeof cut);
     for (unsigned i = 0; i < 2; i++) {
-        aq_ibv_renewal_init(&sides[i].renewal, sides[i].entries, DEPTH);
+        aq_ibv_replay_init(&sides[i].replay, sides[i].entries, DEPTH);
         for (unsigned way = 1; way < ways; way++)
-            sides[i].renewal.usable |= 1u << way;
+            sides[i].replay.usable |= 1u << way;
     }
 }
 
@@ -64,7 +64,7 @@ static void sides_start(unsigned ways)
 
 static void packet_post(side_t *side, packet_t packet)
 {
-    wire_t *wire = &side->wires[side->renewal.way];
+    wire_t *wire = &side->wires[side->replay.way];
     assert_true(wire->posted < FLIGHT);
     wire->packets[wire->posted++] = packet;
 }
@@ -83,47 +83,47 @@ static void entry_post(side_t *side, unsigned index)
 static void work_post(side_t *side)
 {
     const aq_ibv_entry_kind_t kind = random_below(&random_state, AQ_IBV_ENTRY_ATOMIC);
-    const bool signaled = random_below(&random_state, 2) || side->renewal.count == DEPTH - 1;
-    if (side->renewal.count == DEPTH || side->next_id == 4 * STEPS)
+    const bool signaled = random_below(&random_state, 2) || side->replay.count == DEPTH - 1;
+    if (side->replay.count == DEPTH || side->next_id == 4 * STEPS)
         return;
-    const int index = aq_ibv_renewal_post(&side->renewal, kind, signaled, side->next_position + 1);
+    const int index = aq_ibv_replay_post(&side->replay, kind, signaled, side->next_position + 1);
     assert_true(index >= 0);
     side->next_position += kind == AQ_IBV_ENTRY_RING;
     side->messages_before[side->next_id] = side->next_message;
     side->next_message += kind == AQ_IBV_ENTRY_SEND;
     side->ids[index] = side->next_id++;
-    if (aq_ibv_renewal_carries(&side->renewal))
+    if (aq_ibv_replay_carries(&side->replay))
         entry_post(side, (unsigned)index);
 }
 
 static void journal_post(side_t *side)
 {
-    for (unsigned i = 0; i < side->renewal.count; i++)
-        entry_post(side, (side->renewal.first + i) % DEPTH);
+    for (unsigned i = 0; i < side->replay.count; i++)
+        entry_post(side, (side->replay.first + i) % DEPTH);
 }
 
 // ---- moving ----
 
-static void letter_hear(side_t *side)
+static void resync_hear(side_t *side)
 {
-    assert_int_equal(aq_ibv_renewal_hear(&side->renewal, &side->letter), AQ_IBV_LETTER_GOOD);
-    if (aq_ibv_renewal_carries(&side->renewal))
+    assert_int_equal(aq_ibv_replay_hear(&side->replay, &side->resync), AQ_IBV_RESYNC_GOOD);
+    if (aq_ibv_replay_carries(&side->replay))
         journal_post(side);
 }
 
 static void side_move(side_t *side)
 {
-    const unsigned way = aq_ibv_renewal_next(&side->renewal);
-    aq_ibv_renewal_move(&side->renewal, way);
+    const unsigned way = aq_ibv_replay_next(&side->replay);
+    aq_ibv_replay_move(&side->replay, way);
     packet_post(side,
-                (packet_t){.kind = LETTER, .letter = {side->renewal.received, side->positions}});
-    if (side->renewal.called == way)
-        letter_hear(side);
+                (packet_t){.kind = RESYNC, .resync = {side->replay.received, side->positions}});
+    if (side->replay.called == way)
+        resync_hear(side);
 }
 
 static void side_fail(side_t *side, unsigned way)
 {
-    if (!aq_ibv_renewal_fail(&side->renewal, way))
+    if (!aq_ibv_replay_fail(&side->replay, way))
         side->lost = true;
 }
 
@@ -131,14 +131,14 @@ static void side_fail(side_t *side, unsigned way)
 
 static void buffer_take(side_t *side, unsigned way, const packet_t *packet)
 {
-    const aq_ibv_arrived_t verdict = aq_ibv_renewal_arrive(&side->renewal, way);
+    const aq_ibv_arrived_t verdict = aq_ibv_replay_arrive(&side->replay, way);
     if (verdict == AQ_IBV_ARRIVED_LATE)
         return;
-    assert_int_equal(verdict == AQ_IBV_ARRIVED_LETTER, packet->kind == LETTER);
-    if (verdict == AQ_IBV_ARRIVED_LETTER) {
-        side->letter = packet->letter;
-        if (way == side->renewal.way)
-            letter_hear(side);
+    assert_int_equal(verdict == AQ_IBV_ARRIVED_RESYNC, packet->kind == RESYNC);
+    if (verdict == AQ_IBV_ARRIVED_RESYNC) {
+        side->resync = packet->resync;
+        if (way == side->replay.way)
+            resync_hear(side);
         return;
     }
     assert_int_equal(packet->what, side->messages + 1); // none is lost, none comes twice
@@ -147,7 +147,7 @@ static void buffer_take(side_t *side, unsigned way, const packet_t *packet)
 
 static bool is_in_buffer(const packet_t *packet)
 {
-    return packet->kind == AQ_IBV_ENTRY_SEND || packet->kind == LETTER;
+    return packet->kind == AQ_IBV_ENTRY_SEND || packet->kind == RESYNC;
 }
 
 // Takes the next message out of the completion queue of a way. False: there is none.
@@ -168,8 +168,8 @@ static bool wire_take(unsigned to, unsigned way)
 static void side_turn(unsigned self)
 {
     side_t *side = &sides[self];
-    const unsigned way = side->renewal.way;
-    if (!side->renewal.failed || side->lost)
+    const unsigned way = side->replay.way;
+    if (!side->replay.failed || side->lost)
         return;
     if (!side->closed[way])
         side->closed[way] = true;
@@ -205,13 +205,13 @@ static void wire_acknowledge(unsigned self, unsigned way)
     wire_t *wire = &side->wires[way];
     if (side->lost)
         return;
-    if (side->closed[way] && way != side->renewal.way) { // an error that was there before
-        const bool failed = side->renewal.failed;
-        assert_true(aq_ibv_renewal_fail(&side->renewal, way));
-        assert_int_equal(side->renewal.failed, failed);
+    if (side->closed[way] && way != side->replay.way) { // an error that was there before
+        const bool failed = side->replay.failed;
+        assert_true(aq_ibv_replay_fail(&side->replay, way));
+        assert_int_equal(side->replay.failed, failed);
         return;
     }
-    if (way != side->renewal.way)
+    if (way != side->replay.way)
         return;
     if (wire->completed == wire->delivered) {
         if ((cut[way] || sides[!self].closed[way]) && wire->completed < wire->posted)
@@ -221,7 +221,7 @@ static void wire_acknowledge(unsigned self, unsigned way)
     const packet_t *packet = &wire->packets[wire->completed++];
     if (!packet->signaled)
         return;
-    const int index = aq_ibv_renewal_complete(&side->renewal);
+    const int index = aq_ibv_replay_complete(&side->replay);
     assert_true(index >= 0);
     assert_true(side->ids[index] >= side->completed);
     side->completed = side->ids[index] + 1;
@@ -263,7 +263,7 @@ static void step(unsigned ways, unsigned cuts)
 
 static bool side_is_done(const side_t *side)
 {
-    return !side->renewal.count && !side->renewal.moving;
+    return !side->replay.count && !side->replay.moving;
 }
 
 // Lets everything arrive.
@@ -285,10 +285,10 @@ static void finish(unsigned ways)
     settle(ways);
     for (unsigned self = 0; self < 2; self++) { // an operation that shows whether a way is whole
         side_t *side = &sides[self];
-        if (side->renewal.count < DEPTH) {
-            const int index = aq_ibv_renewal_post(&side->renewal, AQ_IBV_ENTRY_READ, true, 0);
+        if (side->replay.count < DEPTH) {
+            const int index = aq_ibv_replay_post(&side->replay, AQ_IBV_ENTRY_READ, true, 0);
             side->ids[index] = side->next_id++;
-            if (aq_ibv_renewal_carries(&side->renewal))
+            if (aq_ibv_replay_carries(&side->replay))
                 entry_post(side, (unsigned)index);
         }
     }
@@ -321,13 +321,13 @@ static void test_whole(void **state)
             assert_int_equal(sides[self].positions, sides[!self].next_position);
             assert_int_equal(sides[self].completed, sides[self].next_id);
         }
-        moved += sides[0].renewal.way > 0;
+        moved += sides[0].replay.way > 0;
     }
     assert_true(moved > schedules / 2);
 }
 
 // All ways are cut: one side at least learns that the peer is lost, which ends the job. The other
-// one may wait for a letter.
+// one may wait for a resync.
 static void test_lost(void **state)
 {
     const unsigned schedules = schedules_wanted();
@@ -341,7 +341,7 @@ static void test_lost(void **state)
         finish(2);
         assert_true(sides[0].lost || sides[1].lost);
         for (unsigned self = 0; self < 2; self++)
-            assert_true(sides[self].lost || sides[self].renewal.moving);
+            assert_true(sides[self].lost || sides[self].replay.moving);
     }
 }
 
@@ -350,13 +350,13 @@ static void test_wrap(void **state)
 {
     (void)state;
     sides_start(2);
-    aq_ibv_renewal_t *renewal = &sides[0].renewal;
-    renewal->sent = UINT32_MAX - 1;
+    aq_ibv_replay_t *replay = &sides[0].replay;
+    replay->sent = UINT32_MAX - 1;
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(aq_ibv_renewal_post(renewal, AQ_IBV_ENTRY_SEND, true, 0), i);
-    aq_ibv_renewal_move(renewal, 1);
-    const aq_ibv_renewal_letter_t two = {.received = 0};
-    assert_int_equal(aq_ibv_renewal_hear(renewal, &two), AQ_IBV_LETTER_GOOD);
+        assert_int_equal(aq_ibv_replay_post(replay, AQ_IBV_ENTRY_SEND, true, 0), i);
+    aq_ibv_replay_move(replay, 1);
+    const aq_ibv_replay_resync_t two = {.received = 0};
+    assert_int_equal(aq_ibv_replay_hear(replay, &two), AQ_IBV_RESYNC_GOOD);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(sides[0].entries[i].done, i < 2);
 }
@@ -364,37 +364,37 @@ static void test_wrap(void **state)
 // An atomic that may or may not be done cannot be repeated; a read is, whatever was done behind it.
 static void test_kinds(void **state)
 {
-    const aq_ibv_renewal_letter_t all = {.received = 1};
+    const aq_ibv_replay_resync_t all = {.received = 1};
     (void)state;
     sides_start(2);
-    aq_ibv_renewal_t *renewal = &sides[0].renewal;
-    assert_int_equal(aq_ibv_renewal_post(renewal, AQ_IBV_ENTRY_READ, true, 0), 0);
-    assert_int_equal(aq_ibv_renewal_post(renewal, AQ_IBV_ENTRY_SEND, true, 0), 1);
-    aq_ibv_renewal_move(renewal, 1);
-    assert_int_equal(aq_ibv_renewal_hear(renewal, &all), AQ_IBV_LETTER_GOOD);
+    aq_ibv_replay_t *replay = &sides[0].replay;
+    assert_int_equal(aq_ibv_replay_post(replay, AQ_IBV_ENTRY_READ, true, 0), 0);
+    assert_int_equal(aq_ibv_replay_post(replay, AQ_IBV_ENTRY_SEND, true, 0), 1);
+    aq_ibv_replay_move(replay, 1);
+    assert_int_equal(aq_ibv_replay_hear(replay, &all), AQ_IBV_RESYNC_GOOD);
     assert_false(sides[0].entries[0].done);
     assert_true(sides[0].entries[1].done);
-    assert_int_equal(aq_ibv_renewal_post(renewal, AQ_IBV_ENTRY_ATOMIC, true, 0), 2);
-    assert_int_equal(aq_ibv_renewal_hear(renewal, &all), AQ_IBV_LETTER_ATOMIC);
+    assert_int_equal(aq_ibv_replay_post(replay, AQ_IBV_ENTRY_ATOMIC, true, 0), 2);
+    assert_int_equal(aq_ibv_replay_hear(replay, &all), AQ_IBV_RESYNC_ATOMIC);
 }
 
-// A letter that knows fewer messages than the peer's device has acknowledged, or more than were
+// A resync that knows fewer messages than the peer's device has acknowledged, or more than were
 // sent.
 static void test_gap(void **state)
 {
-    static const aq_ibv_letter_verdict_t heard[] = {AQ_IBV_LETTER_GAP, AQ_IBV_LETTER_GOOD,
-                                                    AQ_IBV_LETTER_GOOD, AQ_IBV_LETTER_GOOD,
-                                                    AQ_IBV_LETTER_GAP};
+    static const aq_ibv_resync_verdict_t heard[] = {AQ_IBV_RESYNC_GAP, AQ_IBV_RESYNC_GOOD,
+                                                    AQ_IBV_RESYNC_GOOD, AQ_IBV_RESYNC_GOOD,
+                                                    AQ_IBV_RESYNC_GAP};
     (void)state;
     for (uint32_t received = 0; received < 5; received++) {
         sides_start(2);
-        aq_ibv_renewal_t *renewal = &sides[0].renewal;
+        aq_ibv_replay_t *replay = &sides[0].replay;
         for (unsigned i = 0; i < 3; i++)
-            assert_int_equal(aq_ibv_renewal_post(renewal, AQ_IBV_ENTRY_SEND, true, 0), i);
-        assert_int_equal(aq_ibv_renewal_complete(renewal), 0);
-        aq_ibv_renewal_move(renewal, 1);
-        const aq_ibv_renewal_letter_t letter = {.received = received};
-        assert_int_equal(aq_ibv_renewal_hear(renewal, &letter), heard[received]);
+            assert_int_equal(aq_ibv_replay_post(replay, AQ_IBV_ENTRY_SEND, true, 0), i);
+        assert_int_equal(aq_ibv_replay_complete(replay), 0);
+        aq_ibv_replay_move(replay, 1);
+        const aq_ibv_replay_resync_t resync = {.received = received};
+        assert_int_equal(aq_ibv_replay_hear(replay, &resync), heard[received]);
     }
 }
 
