@@ -90,7 +90,7 @@ unmapped()
 
 too_long()
 {
-    [ "$(wc -l <"$AQ_SRC/docs/ARCHITECTURE.md")" -le 200 ] || echo "docs/ARCHITECTURE.md has more than 200 lines."
+    [ "$(wc -l <"$AQ_SRC/docs/ARCHITECTURE.md")" -le 240 ] || echo "docs/ARCHITECTURE.md has more than 240 lines."
     (cd "$AQ_SRC" && grep -nE '^[^|].{100}' /dev/null $(grep '\.md$' <<<"$documents"))
 }
 
