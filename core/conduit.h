@@ -315,10 +315,10 @@ typedef struct aq_conduit_ops {
 
     // ---- mandatory ----
 
-    // Whether this conduit runs on this machine. If not, writes the reason and the remedy to why,
-    // in a few words; if so, the device that it would use, or nothing. Called before open, by one
-    // thread; does not log; may block for a moment.
-    bool (*usable)(char *why, size_t why_size);
+    // Whether this conduit runs on this machine. If not, writes the reason and the remedy to
+    // errbuf, in a few words; if so, the device that it would use, or nothing. Called before open,
+    // by one thread; does not log; may block for a moment.
+    bool (*usable)(char *errbuf, size_t errbuf_size);
 
     // Collective over the job: may exchange through env->boot, and may block. env stays valid until
     // close. On AQ_OK *out is the conduit, which the core passes to close. On an error the conduit

@@ -17,11 +17,11 @@
 
 static mpi_conduit_t *opened; // the only one in a process
 
-static bool mpi_usable(char *why, size_t why_size)
+static bool mpi_usable(char *errbuf, size_t errbuf_size)
 {
     if (aq_mpilib_has_mpi())
         return true;
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "this installation has no module for an MPI; install the package libopenmpi-dev or "
              "libmpich-dev, and configure it again");
     return false;

@@ -24,12 +24,12 @@
 
 // The conduit needs nothing but anonymous shared memory, so it creates a file to see whether it
 // can.
-static bool smp_usable(char *why, size_t why_size)
+static bool smp_usable(char *errbuf, size_t errbuf_size)
 {
     int fd = memfd_create("gasnet-probe", MFD_CLOEXEC);
     if (fd < 0) {
-        snprintf(why, why_size, "the kernel refuses anonymous shared memory (memfd_create): %s",
-                 strerror(errno));
+        snprintf(errbuf, errbuf_size,
+                 "the kernel refuses anonymous shared memory (memfd_create): %s", strerror(errno));
         return false;
     }
     close(fd);

@@ -40,10 +40,10 @@ static contract_version_t version_of_abi(uint32_t abi)
                : (contract_version_t){abi / AQ_CONDUIT_MAJOR, abi % AQ_CONDUIT_MAJOR};
 }
 
-static void explain_abi(const char *path, uint32_t abi, char *why, size_t why_size)
+static void explain_abi(const char *path, uint32_t abi, char *errbuf, size_t errbuf_size)
 {
     const contract_version_t module = version_of_abi(abi), ours = version_of_abi(AQ_CONDUIT_ABI);
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "%s was built for version %u.%u of the conduit contract, and this library needs "
              "version %u.%u: install the module that belongs to this library",
              path, module.major, module.minor, ours.major, ours.minor);
@@ -51,38 +51,39 @@ static void explain_abi(const char *path, uint32_t abi, char *why, size_t why_si
 
 // Gives the library's services to a module, and adds the settings of the module. If this fails,
 // returns false with the reason in why.
-static bool module_welcome(const aq_conduit_ops_t *ops, const char *path, char *why,
-                           size_t why_size)
+static bool module_welcome(const aq_conduit_ops_t *ops, const char *path, char *errbuf,
+                           size_t errbuf_size)
 {
-    const aq_host_t **host =
-        (const aq_host_t **)(uintptr_t)aq_module_open(path, AQ_MODULE_HOST_SYMBOL, why, why_size);
+    const aq_host_t **host = (const aq_host_t **)(uintptr_t)aq_module_open(
+        path, AQ_MODULE_HOST_SYMBOL, errbuf, errbuf_size);
     if (host != NULL)
         *host = &aq_host;
-    return ops->profile == NULL || aq_profile_add(ops->profile, why, why_size) == AQ_OK;
+    return ops->profile == NULL || aq_profile_add(ops->profile, errbuf, errbuf_size) == AQ_OK;
 }
 
 // A module is a shared object that exports its table under AQ_CONDUIT_MODULE_SYMBOL.
-static const aq_conduit_ops_t *open_module(const char *path, char *why, size_t why_size)
+static const aq_conduit_ops_t *open_module(const char *path, char *errbuf, size_t errbuf_size)
 {
-    const aq_conduit_ops_t *ops = aq_module_open(path, AQ_CONDUIT_MODULE_SYMBOL, why, why_size);
+    const aq_conduit_ops_t *ops =
+        aq_module_open(path, AQ_CONDUIT_MODULE_SYMBOL, errbuf, errbuf_size);
     if (ops && ops->abi == AQ_CONDUIT_ABI)
-        return module_welcome(ops, path, why, why_size) ? ops : NULL;
+        return module_welcome(ops, path, errbuf, errbuf_size) ? ops : NULL;
     if (ops)
-        explain_abi(path, ops->abi, why, why_size);
-    else if (*why == '\0')
-        snprintf(why, why_size,
+        explain_abi(path, ops->abi, errbuf, errbuf_size);
+    else if (*errbuf == '\0')
+        snprintf(errbuf, errbuf_size,
                  "%s is no conduit, because it does not export " AQ_CONDUIT_MODULE_SYMBOL
                  ": replace or remove it",
                  path);
     return NULL;
 }
 
-static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t why_size)
+static const aq_conduit_ops_t *find_module(const char *name, char *errbuf, size_t errbuf_size)
 {
     char path[1024];
     if (aq_module_find_conduit(name, path, sizeof path))
-        return open_module(path, why, why_size);
-    snprintf(why, why_size,
+        return open_module(path, errbuf, errbuf_size);
+    snprintf(errbuf, errbuf_size,
              "this installation has no conduit '%s' (built in:%s; no module in %s); choose one "
              "that gasnet_info lists",
              name, AQ_EACH_CONDUIT(NAME), aq_module_folder());
@@ -107,14 +108,14 @@ static bool is_complete(const aq_conduit_ops_t *ops)
     return all && prepare && sleep && (!aq_profile_find(ops->name)->one_host || serves_host(ops));
 }
 
-const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size)
+const aq_conduit_ops_t *aq_registry_find(const char *name, char *errbuf, size_t errbuf_size)
 {
     const aq_conduit_ops_t *ops = find_built_in(name);
     if (!ops)
-        ops = find_module(name, why, why_size);
+        ops = find_module(name, errbuf, errbuf_size);
     if (!ops || is_complete(ops))
         return ops;
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "its table lacks a mandatory operation, or has one of a set without the others "
              "(core/conduit.h): the conduit is to be mended");
     return NULL;

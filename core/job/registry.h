@@ -9,7 +9,7 @@
 // Returns the table of a conduit by name: built in, or from a module in GASNET_MODULE_PATH or
 // $libdir/gasnet. If there is none, returns NULL, with reason and remedy in why. Does not log. The
 // table stays valid until the process ends.
-const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size);
+const aq_conduit_ops_t *aq_registry_find(const char *name, char *errbuf, size_t errbuf_size);
 
 typedef struct aq_conduit_report {
     char name[AQ_MODULE_NAME_MAX];

@@ -148,7 +148,7 @@ static void list_chosen(search_t *search)
 // ---- why there is none ----
 
 // The first rank that has no room at all. Returns false if all ranks have.
-static bool explain_lack(const search_t *search, char *why, size_t why_size)
+static bool explain_lack(const search_t *search, char *errbuf, size_t errbuf_size)
 {
     uint32_t r = 0;
     const uint32_t ranks = aq_boot_present(search->boot);
@@ -158,35 +158,35 @@ static bool explain_lack(const search_t *search, char *why, size_t why_size)
         return false;
     const offer_t *offer = &search->offers[r];
     if (offer->size == AQ_RANGE_IMPOSSIBLE)
-        snprintf(why, why_size, "rank %u has no memory for the table of its pages; reserve less",
-                 r);
+        snprintf(errbuf, errbuf_size,
+                 "rank %u has no memory for the table of its pages; reserve less", r);
     else if (offer->limit != RLIM_INFINITY)
-        snprintf(why, why_size,
+        snprintf(errbuf, errbuf_size,
                  "rank %u has no room for %llu bytes: its address space is limited to %llu bytes; "
                  "raise that limit (ulimit -v), or reserve less",
                  r, (unsigned long long)offer->size, (unsigned long long)offer->limit);
     else
-        snprintf(why, why_size,
+        snprintf(errbuf, errbuf_size,
                  "rank %u has no %llu bytes of free addresses one after the other, in an address "
                  "space of %lu; reserve less, or map less there",
                  r, (unsigned long long)offer->size, 1ul << 47);
     return true;
 }
 
-static void explain(const search_t *search, char *why, size_t why_size)
+static void explain(const search_t *search, char *errbuf, size_t errbuf_size)
 {
     uint32_t r = 0;
-    if (explain_lack(search, why, why_size))
+    if (explain_lack(search, errbuf, errbuf_size))
         return;
     while (r + 1 < aq_boot_present(search->boot) && common_places(search, r + 1))
         r++;
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "rank %u has memory or libraries mapped in every range of %llu bytes that is free at "
              "the ranks below it; reserve less, or map less there",
              r, (unsigned long long)search->offers[r].size);
 }
 
-static aq_status_t range_search(search_t *search, char *why, size_t why_size)
+static aq_status_t range_search(search_t *search, char *errbuf, size_t errbuf_size)
 {
     bool found;
     list_usual(search);
@@ -197,18 +197,19 @@ static aq_status_t range_search(search_t *search, char *why, size_t why_size)
     }
     if (status != AQ_OK || found)
         return status;
-    explain(search, why, why_size);
+    explain(search, errbuf, errbuf_size);
     return AQ_ERR_ABSENT;
 }
 
-aq_status_t aq_range_agree(aq_boot_t *boot, size_t size, void **base, char *why, size_t why_size)
+aq_status_t aq_range_agree(aq_boot_t *boot, size_t size, void **base, char *errbuf,
+                           size_t errbuf_size)
 {
     search_t search = {.boot = boot, .size = size};
     search.offers = malloc(boot->size * sizeof *search.offers);
     search.done = malloc(boot->size);
     aq_status_t status = AQ_ERR_RESOURCE;
     if (search.offers && search.done)
-        status = range_search(&search, why, why_size);
+        status = range_search(&search, errbuf, errbuf_size);
     else
         aq_log_error("out of memory for the address ranges of %u ranks", boot->size);
     *base = search.base;

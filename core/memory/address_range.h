@@ -16,8 +16,9 @@
 // address at all ranks. Sizes may differ. The range, with AQ_SEGMENT_GUARD bytes on both
 // sides, is mapped without access and takes no memory; the caller owns it. Collective over the job;
 // may block. Returns the same at all ranks: AQ_OK; AQ_ERR_ABSENT if there is no common range: then
-// nothing is reserved, and why says which rank prevents it and what to do, without a final point,
-// also the same at all ranks; or another status after a logged fault.
-aq_status_t aq_range_agree(aq_boot_t *boot, size_t size, void **base, char *why, size_t why_size);
+// nothing is reserved, and errbuf says which rank prevents it and what to do, without a final
+// point, also the same at all ranks; or another status after a logged fault.
+aq_status_t aq_range_agree(aq_boot_t *boot, size_t size, void **base, char *errbuf,
+                           size_t errbuf_size);
 
 #endif

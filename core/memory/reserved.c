@@ -107,17 +107,17 @@ static _Atomic uint64_t *table_map(uintptr_t size)
 }
 
 // Checks the sizes of all ranks, which gives the same answer at each of them.
-static int check_sizes(const uintptr_t *sizes, char *why, size_t why_size)
+static int check_sizes(const uintptr_t *sizes, char *errbuf, size_t errbuf_size)
 {
     for (uint32_t r = 0; r < aq_job.size; r++) {
         if (sizes[r] != sizes[0]) {
-            snprintf(why, why_size,
+            snprintf(errbuf, errbuf_size,
                      "rank %u asks for %lu bytes and rank 0 for %lu; the size has to be the same",
                      r, sizes[r], sizes[0]);
             return GASNET_ERR_BAD_ARG;
         }
         if (!sizes[r] || sizes[r] % PAGE || sizes[r] >= AQ_ADDRESS_SPACE) {
-            snprintf(why, why_size,
+            snprintf(errbuf, errbuf_size,
                      "rank %u asks for %lu bytes; the size has to be a multiple of "
                      "GASNET_PAGESIZE (%d), not 0, and smaller than the address space of a process "
                      "(%lu)",
@@ -129,12 +129,12 @@ static int check_sizes(const uintptr_t *sizes, char *why, size_t why_size)
 }
 
 // Reserves the range and maps the table, at all ranks or at none.
-static aq_status_t reserve_range(uintptr_t size, char *why, size_t why_size)
+static aq_status_t reserve_range(uintptr_t size, char *errbuf, size_t errbuf_size)
 {
     void *base;
     _Atomic uint64_t *table = table_map(size);
     aq_status_t status =
-        aq_range_agree(aq_job.boot, table ? size : AQ_RANGE_IMPOSSIBLE, &base, why, why_size);
+        aq_range_agree(aq_job.boot, table ? size : AQ_RANGE_IMPOSSIBLE, &base, errbuf, errbuf_size);
     if (status == AQ_OK)
         aq_reserved = (aq_reserved_t){(uintptr_t)base, size, table};
     else if (table)

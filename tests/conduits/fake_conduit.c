@@ -94,11 +94,12 @@ static fake_conduit_t *fake_of(aq_conduit_t *conduit)
 
 // ---- open and connect ----
 
-static bool fake_usable(char *why, size_t why_size)
+static bool fake_usable(char *errbuf, size_t errbuf_size)
 {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
-        snprintf(why, why_size, "the kernel refuses a local datagram socket: %s", strerror(errno));
+        snprintf(errbuf, errbuf_size, "the kernel refuses a local datagram socket: %s",
+                 strerror(errno));
         return false;
     }
     close(fd);

@@ -184,11 +184,11 @@ static void set(const char *name, const char *value)
 
 // ---- tests ----
 
-static aq_status_t choose(const aq_ibv_ports_t *ports, char *why, size_t why_size)
+static aq_status_t choose(const aq_ibv_ports_t *ports, char *errbuf, size_t errbuf_size)
 {
     aq_ibv_use_t uses[2];
     const char *filter;
-    return aq_ibv_choose_here(&env, ports, 1, uses, &filter, why, why_size);
+    return aq_ibv_choose_here(&env, ports, 1, uses, &filter, errbuf, errbuf_size);
 }
 
 // With type Auto the processes exchange what is near to them: one that cannot read its ports, or

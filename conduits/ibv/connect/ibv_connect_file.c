@@ -110,8 +110,8 @@ static bool line_read(reader_t *reader, const char *line)
     return peers_read(reader, number, line + 1 + strspn(line + 1, " \t\r\n"));
 }
 
-static aq_status_t file_read(reader_t *reader, FILE *file, const char *name, char *why,
-                             size_t why_size)
+static aq_status_t file_read(reader_t *reader, FILE *file, const char *name, char *errbuf,
+                             size_t errbuf_size)
 {
     char *line = NULL;
     size_t room = 0;
@@ -119,7 +119,7 @@ static aq_status_t file_read(reader_t *reader, FILE *file, const char *name, cha
     for (unsigned number = 1; status == AQ_OK && getline(&line, &room, file) >= 0; number++)
         if (!line_read(reader, line)) {
             status = AQ_ERR_CONFIG;
-            snprintf(why, why_size,
+            snprintf(errbuf, errbuf_size,
                      "line %u of the connect file %s (GASNET_CONNECTFILE_IN) is not \"size: %u\", "
                      "\"base: 2\" to \"base: 36\", or \"rank: rank rank-rank ...\" with ranks "
                      "below %u: correct it, or unset the variable",
@@ -130,16 +130,16 @@ static aq_status_t file_read(reader_t *reader, FILE *file, const char *name, cha
 }
 
 aq_status_t aq_ibv_connect_file_read(const char *pattern, uint32_t rank, uint32_t size, bool *peers,
-                                     char *why, size_t why_size)
+                                     char *errbuf, size_t errbuf_size)
 {
     reader_t reader = {.rank = rank, .size = size, .base = DEFAULT_BASE, .peers = peers};
     char *name = name_for(pattern, rank);
     FILE *file = name ? fopen(name, "re") : NULL;
     aq_status_t status = AQ_ERR_CONFIG;
     if (file)
-        status = file_read(&reader, file, name, why, why_size);
+        status = file_read(&reader, file, name, errbuf, errbuf_size);
     else
-        snprintf(why, why_size,
+        snprintf(errbuf, errbuf_size,
                  "the connect file %s (GASNET_CONNECTFILE_IN) cannot be read: %s; unset the "
                  "variable, or name a file that exists on every host",
                  name ? name : pattern, strerror(errno));

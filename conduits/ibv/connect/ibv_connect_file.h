@@ -21,7 +21,7 @@
 // others. AQ_ERR_CONFIG: there is no such file, or a line is wrong; `why` says which, and what to
 // do. Does not log.
 aq_status_t aq_ibv_connect_file_read(const char *name, uint32_t rank, uint32_t size, bool *peers,
-                                     char *why, size_t why_size);
+                                     char *errbuf, size_t errbuf_size);
 
 // At the start of a job: empties the file, which may be one for all ranks, so that
 // aq_ibv_connect_file_add can be called by any rank at any time. False: it cannot be written

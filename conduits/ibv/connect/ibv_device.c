@@ -46,43 +46,43 @@ static chosen_t chosen_of(const aq_ibv_port_t *port)
 }
 
 static aq_status_t chosen_find(const aq_ibv_ports_t *ports, aq_ibv_use_t *uses, const char *filter,
-                               aq_ibv_rail_ports_t *rails, chosen_t *chosen, char *why,
-                               size_t why_size)
+                               aq_ibv_rail_ports_t *rails, chosen_t *chosen, char *errbuf,
+                               size_t errbuf_size)
 {
     for (size_t i = 0; i < ports->count && !chosen->port; i++)
         if (uses[i] == AQ_IBV_USED)
             *chosen = chosen_of(&ports->list[i]);
-    return aq_ibv_rail_ports_choose(rails, ports, uses, filter, chosen->device, chosen->port, why,
-                                    why_size);
+    return aq_ibv_rail_ports_choose(rails, ports, uses, filter, chosen->device, chosen->port,
+                                    errbuf, errbuf_size);
 }
 
 // Reads the ports of this host, and makes room for the choice.
-static aq_status_t ports_read(aq_ibv_ports_t *ports, aq_ibv_use_t **uses, char *why,
-                              size_t why_size)
+static aq_status_t ports_read(aq_ibv_ports_t *ports, aq_ibv_use_t **uses, char *errbuf,
+                              size_t errbuf_size)
 {
     *uses = NULL;
     if (aq_ibv_ports_read(ports) == AQ_OK)
         *uses = calloc(ports->count + 1, sizeof **uses);
     if (*uses)
         return AQ_OK;
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "there is no memory for a list of the verbs devices; free some on this host");
     return AQ_ERR_RESOURCE;
 }
 
 // Chooses the first port, and those that are used beside it.
 static aq_status_t port_choose(const aq_conduit_env_t *env, aq_ibv_rail_ports_t *rails,
-                               chosen_t *chosen, char *why, size_t why_size)
+                               chosen_t *chosen, char *errbuf, size_t errbuf_size)
 {
     aq_ibv_ports_t ports;
     aq_ibv_use_t *uses;
     const char *filter = NULL;
     *chosen = (chosen_t){0};
-    const bool read = ports_read(&ports, &uses, why, why_size) == AQ_OK;
+    const bool read = ports_read(&ports, &uses, errbuf, errbuf_size) == AQ_OK;
     aq_status_t status = aq_ibv_choose_here(env, read ? &ports : NULL, aq_ibv_ports_wanted(), uses,
-                                            &filter, why, why_size);
+                                            &filter, errbuf, errbuf_size);
     if (status == AQ_OK)
-        status = chosen_find(&ports, uses, filter, rails, chosen, why, why_size);
+        status = chosen_find(&ports, uses, filter, rails, chosen, errbuf, errbuf_size);
     free(uses);
     aq_ibv_ports_free(&ports);
     return status;
@@ -140,11 +140,11 @@ aq_ibv_connect_choice_t aq_ibv_connect_choice(void)
                                          : AQ_IBV_CONNECT_AUTO;
 }
 
-static void explain_no_address(const chosen_t *chosen, char *why, size_t why_size)
+static void explain_no_address(const chosen_t *chosen, char *errbuf, size_t errbuf_size)
 {
     const bool wants_rdmacm = aq_ibv_connect_choice() == AQ_IBV_CONNECT_RDMACM;
     snprintf(
-        why, why_size,
+        errbuf, errbuf_size,
         "port %u of verbs device %s has no network interface that is up with an IP address, by "
         "which its peers could call it: give it one, or choose another port with "
         "GASNET_IBV_PORTS%s",
@@ -152,12 +152,12 @@ static void explain_no_address(const chosen_t *chosen, char *why, size_t why_siz
 }
 
 // Listens with librdmacm. AQ_ERR_ABSENT: that is not possible on this port.
-static aq_status_t device_listen(aq_ibv_device_t *device, const chosen_t *chosen, char *why,
-                                 size_t why_size)
+static aq_status_t device_listen(aq_ibv_device_t *device, const chosen_t *chosen, char *errbuf,
+                                 size_t errbuf_size)
 {
     device->channel = rdma_create_event_channel();
     if (!device->channel) {
-        snprintf(why, why_size,
+        snprintf(errbuf, errbuf_size,
                  "librdmacm cannot be used (%s): load the kernel module rdma_ucm, or use conduit "
                  "udp",
                  strerror(errno));
@@ -165,7 +165,7 @@ static aq_status_t device_listen(aq_ibv_device_t *device, const chosen_t *chosen
     }
     device->listener = find_listener(device->channel, chosen);
     if (!device->listener) {
-        explain_no_address(chosen, why, why_size);
+        explain_no_address(chosen, errbuf, errbuf_size);
         return AQ_ERR_ABSENT;
     }
     device->verbs = device->listener->verbs;
@@ -173,7 +173,7 @@ static aq_status_t device_listen(aq_ibv_device_t *device, const chosen_t *chosen
         memcpy(&device->here, rdma_get_local_addr(device->listener), sizeof(struct sockaddr_in6));
         return AQ_OK;
     }
-    snprintf(why, why_size, "librdmacm refuses to listen on device %s: %s",
+    snprintf(errbuf, errbuf_size, "librdmacm refuses to listen on device %s: %s",
              ibv_get_device_name(device->verbs->device), strerror(errno));
     return AQ_ERR_RESOURCE;
 }
@@ -208,11 +208,11 @@ static bool gid_works(const chosen_t *chosen)
 }
 
 // Opens the device without librdmacm. AQ_ERR_ABSENT: its port cannot carry datagrams.
-static aq_status_t device_open_itself(aq_ibv_device_t *device, const chosen_t *chosen, char *why,
-                                      size_t why_size)
+static aq_status_t device_open_itself(aq_ibv_device_t *device, const chosen_t *chosen, char *errbuf,
+                                      size_t errbuf_size)
 {
     if (!gid_works(chosen)) {
-        explain_no_address(chosen, why, why_size);
+        explain_no_address(chosen, errbuf, errbuf_size);
         return AQ_ERR_ABSENT;
     }
     struct ibv_device **all = ibv_get_device_list(NULL);
@@ -224,39 +224,39 @@ static aq_status_t device_open_itself(aq_ibv_device_t *device, const chosen_t *c
     device->datagrams_only = device->verbs;
     if (device->verbs)
         return AQ_OK;
-    snprintf(why, why_size, "verbs device %s cannot be opened: %s", chosen->device,
+    snprintf(errbuf, errbuf_size, "verbs device %s cannot be opened: %s", chosen->device,
              strerror(errno));
     return AQ_ERR_RESOURCE;
 }
 
 // Opens the device as GASNET_IBV_CONNECT says. iWARP has no datagrams.
-static aq_status_t device_begin(aq_ibv_device_t *device, const chosen_t *chosen, char *why,
-                                size_t why_size)
+static aq_status_t device_begin(aq_ibv_device_t *device, const chosen_t *chosen, char *errbuf,
+                                size_t errbuf_size)
 {
     const aq_ibv_connect_choice_t choice = aq_ibv_connect_choice();
     if (choice == AQ_IBV_CONNECT_UD && chosen->link == AQ_IBV_LINK_IWARP) {
-        snprintf(why, why_size,
+        snprintf(errbuf, errbuf_size,
                  "GASNET_IBV_CONNECT=ud needs datagrams, which device %s (iWARP) does not have; "
                  "unset the variable",
                  chosen->device);
         return AQ_ERR_CONFIG;
     }
     if (choice != AQ_IBV_CONNECT_UD) {
-        aq_status_t status = device_listen(device, chosen, why, why_size);
+        aq_status_t status = device_listen(device, chosen, errbuf, errbuf_size);
         if (status != AQ_ERR_ABSENT || choice == AQ_IBV_CONNECT_RDMACM ||
             chosen->link == AQ_IBV_LINK_IWARP)
             return status;
     }
-    return device_open_itself(device, chosen, why, why_size);
+    return device_open_itself(device, chosen, errbuf, errbuf_size);
 }
 
-static aq_status_t find_port(aq_ibv_device_t *device, const aq_conduit_env_t *env, char *why,
-                             size_t why_size)
+static aq_status_t find_port(aq_ibv_device_t *device, const aq_conduit_env_t *env, char *errbuf,
+                             size_t errbuf_size)
 {
     chosen_t chosen;
-    aq_status_t status = port_choose(env, &device->rails, &chosen, why, why_size);
+    aq_status_t status = port_choose(env, &device->rails, &chosen, errbuf, errbuf_size);
     if (status == AQ_OK && !chosen.port) {
-        (void)aq_ibv_usable(why, why_size);
+        (void)aq_ibv_usable(errbuf, errbuf_size);
         status = AQ_ERR_ABSENT;
     }
     if (status != AQ_OK)
@@ -265,7 +265,7 @@ static aq_status_t find_port(aq_ibv_device_t *device, const aq_conduit_env_t *en
     device->address = chosen.address;
     device->gid_index = (uint8_t)chosen.gid_index;
     device->ethernet = chosen.link == AQ_IBV_LINK_ROCE;
-    return device_begin(device, &chosen, why, why_size);
+    return device_begin(device, &chosen, errbuf, errbuf_size);
 }
 
 // ---- open and close ----
@@ -296,11 +296,11 @@ static aq_ibv_memory_t memory_of(const aq_ibv_device_t *device, const aq_ibv_lim
 
 // Whether the port is still active; it was, when it was chosen.
 static aq_status_t port_check(const aq_ibv_device_t *device, const struct ibv_port_attr *port,
-                              char *why, size_t why_size)
+                              char *errbuf, size_t errbuf_size)
 {
     if (port->state == IBV_PORT_ACTIVE)
         return AQ_OK;
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "port %u of verbs device %s has gone down since it was chosen: see that its cable and "
              "its network interface are up, or choose another port with GASNET_IBV_PORTS",
              device->port, ibv_get_device_name(device->verbs->device));
@@ -309,17 +309,18 @@ static aq_status_t port_check(const aq_ibv_device_t *device, const struct ibv_po
 
 // Finds out what the device supports, and checks that it is enough for the settings.
 static aq_status_t device_query(const aq_ibv_device_t *device, uint32_t peers,
-                                struct ibv_device_attr *can, struct ibv_port_attr *port, char *why,
-                                size_t why_size)
+                                struct ibv_device_attr *can, struct ibv_port_attr *port,
+                                char *errbuf, size_t errbuf_size)
 {
     const char *name = ibv_get_device_name(device->verbs->device);
     if (ibv_query_device(device->verbs, can) != 0 ||
         ibv_query_port(device->verbs, device->port, port) != 0) {
-        snprintf(why, why_size, "device %s does not report its limits: %s", name, strerror(errno));
+        snprintf(errbuf, errbuf_size, "device %s does not report its limits: %s", name,
+                 strerror(errno));
         return AQ_ERR_RESOURCE;
     }
-    const aq_status_t status = port_check(device, port, why, why_size);
-    return status == AQ_OK ? aq_ibv_settings_fit(name, can, peers ? peers : 1, why, why_size)
+    const aq_status_t status = port_check(device, port, errbuf, errbuf_size);
+    return status == AQ_OK ? aq_ibv_settings_fit(name, can, peers ? peers : 1, errbuf, errbuf_size)
                            : status;
 }
 
@@ -359,7 +360,7 @@ static bool xrc_find(const aq_ibv_device_t *device, const struct ibv_device_attr
 // Collective. Whether this process can reach rank 0, as far as the kinds of networks and the
 // subnets show. The job uses XRC if rank 0 can.
 static aq_status_t network_check(aq_boot_t *boot, aq_ibv_device_t *device, aq_status_t status,
-                                 char *why, size_t why_size)
+                                 char *errbuf, size_t errbuf_size)
 {
     aq_ibv_network_t mine = {.port = 0}, first;
     if (status == AQ_OK)
@@ -369,8 +370,8 @@ static aq_status_t network_check(aq_boot_t *boot, aq_ibv_device_t *device, aq_st
     if (told != AQ_OK || status != AQ_OK || first.port == 0)
         return told != AQ_OK ? told : status;
     device->xrc = first.xrc;
-    return aq_ibv_networks_meet(&mine, boot->rank, &first, 0, why, why_size) ? AQ_OK
-                                                                             : AQ_ERR_CONFIG;
+    return aq_ibv_networks_meet(&mine, boot->rank, &first, 0, errbuf, errbuf_size) ? AQ_OK
+                                                                                   : AQ_ERR_CONFIG;
 }
 
 aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *env, uint32_t peers,

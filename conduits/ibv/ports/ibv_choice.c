@@ -255,19 +255,19 @@ static void explain_ports(const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses,
 }
 
 void aq_ibv_explain(const aq_ibv_ports_t *ports, const char *filter, const aq_ibv_use_t *uses,
-                    char *why, size_t why_size)
+                    char *errbuf, size_t errbuf_size)
 {
     bool filtered = true;
     for (size_t i = 0; i < ports->count; i++)
         filtered = filtered && was_filtered(uses[i]);
     if (ports->count == 0)
         snprintf(
-            why, why_size,
+            errbuf, errbuf_size,
             "no verbs device was found, and one with an active port is needed; load the driver "
             "of the network card (for Ethernet without one: rdma link add rxe0 type rxe netdev "
             "NAME), or choose conduit udp");
     else if (filtered)
-        explain_filter(ports, filter, why, why_size);
+        explain_filter(ports, filter, errbuf, errbuf_size);
     else
-        explain_ports(ports, uses, why, why_size);
+        explain_ports(ports, uses, errbuf, errbuf_size);
 }

@@ -35,19 +35,19 @@ static bool has_members(const aq_ibv_place_type_t *type)
            aq_setting_has_members(aq_ibv_setting(IBV_SET_PORTS)->name);
 }
 
-static aq_status_t chooser_open(chooser_t *chooser, char *why, size_t why_size)
+static aq_status_t chooser_open(chooser_t *chooser, char *errbuf, size_t errbuf_size)
 {
     const char *text = aq_setting_text(aq_ibv_setting(IBV_SET_PORTS_TYPE));
     *chooser = (chooser_t){0};
-    if (!aq_ibv_place_type_read(text, &chooser->type, why, why_size))
+    if (!aq_ibv_place_type_read(text, &chooser->type, errbuf, errbuf_size))
         return AQ_ERR_CONFIG;
     if (chooser->type.kind == AQ_IBV_PLACE_AUTO) {
-        chooser->near = aq_ibv_near_open(NULL, why, why_size); // without it, ports go in turn
+        chooser->near = aq_ibv_near_open(NULL, errbuf, errbuf_size); // without it, ports go in turn
         return AQ_OK;
     }
     if (chooser->type.kind != AQ_IBV_PLACE_OBJECT || !has_members(&chooser->type))
         return AQ_OK;
-    chooser->near = aq_ibv_near_open(NULL, why, why_size);
+    chooser->near = aq_ibv_near_open(NULL, errbuf, errbuf_size);
     return chooser->near ? AQ_OK : AQ_ERR_CONFIG;
 }
 
@@ -69,10 +69,10 @@ static size_t seat_numbers(const chooser_t *chooser, const seat_t *seat, uint32_
     }
 }
 
-// The filter of a process, and in `suffix` the end of the name of its variable. NULL: why says what
-// is wrong.
+// The filter of a process, and in `suffix` the end of the name of its variable. NULL: errbuf says
+// what is wrong.
 static const char *seat_filter(const chooser_t *chooser, const seat_t *seat, char *suffix,
-                               char *why, size_t why_size)
+                               char *errbuf, size_t errbuf_size)
 {
     const aq_setting_t *row = aq_ibv_setting(IBV_SET_PORTS);
     uint32_t numbers[NUMBERS_MAX];
@@ -81,7 +81,7 @@ static const char *seat_filter(const chooser_t *chooser, const seat_t *seat, cha
     if (has_members(&chooser->type)) {
         const size_t count = seat_numbers(chooser, seat, numbers);
         if (count == 0) {
-            snprintf(why, why_size,
+            snprintf(errbuf, errbuf_size,
                      "GASNET_IBV_PORTS_TYPE: this host has no object that hwloc calls '%s'; use "
                      "one that lstopo shows, for example Socket",
                      chooser->type.object);
@@ -92,7 +92,7 @@ static const char *seat_filter(const chooser_t *chooser, const seat_t *seat, cha
             filter = member ? member : filter;
         }
     }
-    return aq_ibv_filter_check(filter, why, why_size) ? filter : NULL;
+    return aq_ibv_filter_check(filter, errbuf, errbuf_size) ? filter : NULL;
 }
 
 // ---- type Auto ----
@@ -124,7 +124,7 @@ static void uses_keep(aq_ibv_use_t *uses, size_t count, uint8_t taken)
 
 // The port of this process, from the distances of all processes of its host.
 static aq_status_t port_share(const aq_conduit_env_t *env, const aq_ibv_place_row_t *mine,
-                              uint8_t *port, char *why, size_t why_size)
+                              uint8_t *port, char *errbuf, size_t errbuf_size)
 {
     aq_boot_t *boot = env->boot;
     aq_ibv_place_row_t *rows = calloc(boot->size, sizeof *rows);
@@ -133,7 +133,8 @@ static aq_status_t port_share(const aq_conduit_env_t *env, const aq_ibv_place_ro
     if (rows && taken)
         status = boot->ops->exchange(boot, mine, sizeof *mine, rows);
     else
-        snprintf(why, why_size, "there is no memory for the places of %u processes", boot->size);
+        snprintf(errbuf, errbuf_size, "there is no memory for the places of %u processes",
+                 boot->size);
     size_t here = 0, me = 0;
     for (uint32_t r = 0; status == AQ_OK && r < boot->size; r++) {
         if (boot->host_of_rank[r] != boot->host_of_rank[boot->rank])
@@ -167,12 +168,12 @@ static seat_t seat_of(const aq_conduit_env_t *env, const chooser_t *chooser)
 // The choice of this process, without the other ones of its host.
 static aq_status_t choose_alone(const chooser_t *chooser, const aq_conduit_env_t *env,
                                 const aq_ibv_ports_t *ports, size_t rails, aq_ibv_use_t *uses,
-                                const char **filter, char *why, size_t why_size)
+                                const char **filter, char *errbuf, size_t errbuf_size)
 {
     const bool automatic = chooser->type.kind == AQ_IBV_PLACE_AUTO;
     const seat_t seat = seat_of(env, chooser);
     char suffix[SUFFIX_BYTES];
-    *filter = seat_filter(chooser, &seat, suffix, why, why_size);
+    *filter = seat_filter(chooser, &seat, suffix, errbuf, errbuf_size);
     if (!*filter)
         return AQ_ERR_CONFIG;
     aq_ibv_choose(ports, *filter, automatic ? SIZE_MAX : rails, uses);
@@ -183,7 +184,7 @@ static aq_status_t choose_alone(const chooser_t *chooser, const aq_conduit_env_t
 // takes part without a port, since the others wait for it.
 static aq_status_t choose_together(const chooser_t *chooser, const aq_conduit_env_t *env,
                                    const aq_ibv_ports_t *ports, aq_ibv_use_t *uses,
-                                   aq_status_t status, char *why, size_t why_size)
+                                   aq_status_t status, char *errbuf, size_t errbuf_size)
 {
     aq_ibv_place_row_t row;
     uint8_t port = AQ_IBV_PLACE_FAR;
@@ -192,24 +193,24 @@ static aq_status_t choose_together(const chooser_t *chooser, const aq_conduit_en
         const seat_t seat = seat_of(env, chooser);
         row = seat_distances(chooser, &seat, ports, uses);
     }
-    const aq_status_t shared = port_share(env, &row, &port, why, why_size);
+    const aq_status_t shared = port_share(env, &row, &port, errbuf, errbuf_size);
     if (status == AQ_OK && shared == AQ_OK)
         uses_keep(uses, ports->count, port);
     return status != AQ_OK ? status : shared;
 }
 
 aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, const aq_ibv_ports_t *ports,
-                               size_t rails, aq_ibv_use_t *uses, const char **filter, char *why,
-                               size_t why_size)
+                               size_t rails, aq_ibv_use_t *uses, const char **filter, char *errbuf,
+                               size_t errbuf_size)
 {
     chooser_t chooser;
-    aq_status_t status = chooser_open(&chooser, why, why_size);
+    aq_status_t status = chooser_open(&chooser, errbuf, errbuf_size);
     if (status == AQ_OK && ports)
-        status = choose_alone(&chooser, env, ports, rails, uses, filter, why, why_size);
+        status = choose_alone(&chooser, env, ports, rails, uses, filter, errbuf, errbuf_size);
     else if (status == AQ_OK)
         status = AQ_ERR_RESOURCE;
     if (chooser.type.kind == AQ_IBV_PLACE_AUTO)
-        status = choose_together(&chooser, env, ports, uses, status, why, why_size);
+        status = choose_together(&chooser, env, ports, uses, status, errbuf, errbuf_size);
     aq_ibv_near_close(chooser.near);
     return status;
 }
@@ -365,15 +366,15 @@ static bool subnets_meet(const aq_ibv_network_t *mine, const aq_ibv_network_t *f
 }
 
 bool aq_ibv_networks_meet(const aq_ibv_network_t *mine, uint32_t rank,
-                          const aq_ibv_network_t *first, uint32_t first_rank, char *why,
-                          size_t why_size)
+                          const aq_ibv_network_t *first, uint32_t first_rank, char *errbuf,
+                          size_t errbuf_size)
 {
     char here[64], there[64];
     const bool meet = mine->link == first->link && subnets_meet(mine, first);
     if (meet && (mine->xrc || !first->xrc))
         return true;
     if (meet) {
-        snprintf(why, why_size,
+        snprintf(errbuf, errbuf_size,
                  "rank %u on host %s does not use extended reliable connections (XRC) with port %u "
                  "of %s, and rank %u on host %s does; unset GASNET_USE_XRC, or set it and "
                  "GASNET_IBV_CONNECT=ud on all hosts if all devices have XRC",
@@ -381,7 +382,7 @@ bool aq_ibv_networks_meet(const aq_ibv_network_t *mine, uint32_t rank,
         return false;
     }
     snprintf(
-        why, why_size,
+        errbuf, errbuf_size,
         "rank %u on host %s uses port %u of %s (%s), and rank %u on host %s uses port %u of %s "
         "(%s), which are different networks; name ports of one network for both with "
         "GASNET_IBV_PORTS",

@@ -9,11 +9,11 @@
 // As aq_ibv_choose, with the filter that GASNET_IBV_PORTS_TYPE gives to this process, which *filter
 // is then (owned by the environment); with type Auto, one port. Collective with type Auto, which is
 // therefore the same at all ranks: a process that could not read its ports calls with NULL. Blocks.
-// AQ_ERR_CONFIG: the type or a filter is wrong, and why says so, unlogged. AQ_ERR_RESOURCE: no
-// memory, and why says so, or no ports. Other errors: those of the exchange, logged.
+// AQ_ERR_CONFIG: the type or a filter is wrong, and errbuf says so, unlogged. AQ_ERR_RESOURCE: no
+// memory, and errbuf says so, or no ports. Other errors: those of the exchange, logged.
 aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, const aq_ibv_ports_t *ports,
-                               size_t rails, aq_ibv_use_t *uses, const char **filter, char *why,
-                               size_t why_size);
+                               size_t rails, aq_ibv_use_t *uses, const char **filter, char *errbuf,
+                               size_t errbuf_size);
 
 // Prints which rank of a host would take which port, and why, for as many ranks as this host has
 // processors, at most 8.
@@ -32,10 +32,10 @@ typedef struct aq_ibv_network {
 // Whether two processes can reach each other, as far as that is known before packets are sent:
 // their ports are of the same kind of network; on InfiniBand also of the same subnet, unless
 // librdmacm, which knows routers, can connect them. No address of RoCE says which others it
-// reaches. If the first uses XRC, the other one has to. False: why names the ranks, hosts and
+// reaches. If the first uses XRC, the other one has to. False: errbuf names the ranks, hosts and
 // ports, and the remedy.
 bool aq_ibv_networks_meet(const aq_ibv_network_t *mine, uint32_t rank,
-                          const aq_ibv_network_t *first, uint32_t first_rank, char *why,
-                          size_t why_size);
+                          const aq_ibv_network_t *first, uint32_t first_rank, char *errbuf,
+                          size_t errbuf_size);
 
 #endif

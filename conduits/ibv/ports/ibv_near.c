@@ -32,7 +32,7 @@ struct aq_ibv_near {
     hwloc_topology_t topology;
 };
 
-aq_ibv_near_t *aq_ibv_near_open(const char *synthetic, char *why, size_t why_size)
+aq_ibv_near_t *aq_ibv_near_open(const char *synthetic, char *errbuf, size_t errbuf_size)
 {
     aq_ibv_near_t *near = calloc(1, sizeof *near);
     if (near && hwloc_topology_init(&near->topology) != 0) {
@@ -43,7 +43,7 @@ aq_ibv_near_t *aq_ibv_near_open(const char *synthetic, char *why, size_t why_siz
         hwloc_topology_load(near->topology) == 0)
         return near;
     aq_ibv_near_close(near);
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "hwloc cannot read the layout of this host; check that /sys and /proc are mounted");
     return NULL;
 }
@@ -159,10 +159,10 @@ size_t aq_ibv_near_numbers(const aq_ibv_near_t *near, const char *kind,
     return count;
 }
 #else
-aq_ibv_near_t *aq_ibv_near_open(const char *synthetic, char *why, size_t why_size)
+aq_ibv_near_t *aq_ibv_near_open(const char *synthetic, char *errbuf, size_t errbuf_size)
 {
     (void)synthetic;
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "this version was built without hwloc; install libhwloc-dev and build again");
     return NULL;
 }

@@ -21,9 +21,9 @@ typedef struct aq_ibv_near_place {
 } aq_ibv_near_place_t;
 
 // Reads the layout of this host, or that of a text for hwloc_topology_set_synthetic. Takes some
-// milliseconds. NULL: this version was built without hwloc, or the layout cannot be read; why says
-// which. The caller closes it.
-aq_ibv_near_t *aq_ibv_near_open(const char *synthetic, char *why, size_t why_size);
+// milliseconds. NULL: this version was built without hwloc, or the layout cannot be read; errbuf
+// says which. The caller closes it.
+aq_ibv_near_t *aq_ibv_near_open(const char *synthetic, char *errbuf, size_t errbuf_size);
 void aq_ibv_near_close(aq_ibv_near_t *near); // NULL: nothing happens
 
 // Where the calling thread runs, or its process as a whole (GASNET_HWLOC_QUERY). All of the host if

@@ -154,13 +154,13 @@ const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use);
 
 // A message about a list of which no port is used: what was found, what was wanted, the remedy.
 void aq_ibv_explain(const aq_ibv_ports_t *ports, const char *filter, const aq_ibv_use_t *uses,
-                    char *why, size_t why_size);
+                    char *errbuf, size_t errbuf_size);
 
 // ---- for the conduit's table ----
 
-// Whether this host has a port to use, by its devices and GASNET_IBV_PORTS. Writes into why which
-// port it is, or what aq_ibv_explain or aq_ibv_filter_check says. Does not log.
-bool aq_ibv_usable(char *why, size_t why_size);
+// Whether this host has a port to use, by its devices and GASNET_IBV_PORTS. Writes into errbuf
+// which port it is, or what aq_ibv_explain or aq_ibv_filter_check says. Does not log.
+bool aq_ibv_usable(char *errbuf, size_t errbuf_size);
 
 // Lists all devices, ports, addresses and limits, and why a port is not used; calls `print` for
 // each line.

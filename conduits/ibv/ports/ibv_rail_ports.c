@@ -48,9 +48,10 @@ static bool is_alike(const aq_ibv_rail_port_t *first, const aq_ibv_rail_port_t *
 }
 
 static aq_status_t difference_explain(const aq_ibv_rail_port_t *first,
-                                      const aq_ibv_rail_port_t *other, char *why, size_t why_size)
+                                      const aq_ibv_rail_port_t *other, char *errbuf,
+                                      size_t errbuf_size)
 {
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "port %u of %s (%s, MTU %u) and port %u of %s (%s, MTU %u) cannot be used together: "
              "give them the same MTU, or name only ports of one network in GASNET_IBV_PORTS",
              first->number, first->device, aq_ibv_link_name(first->link),
@@ -70,12 +71,13 @@ static void first_find(aq_ibv_rail_ports_t *rails, const aq_ibv_ports_t *ports, 
 // Takes a further port if it can be used beside the first one. AQ_ERR_CONFIG: the user named it,
 // and it cannot.
 static aq_status_t further_take(aq_ibv_rail_ports_t *rails, const aq_ibv_port_t *port,
-                                aq_ibv_use_t *use, const char *filter, char *why, size_t why_size)
+                                aq_ibv_use_t *use, const char *filter, char *errbuf,
+                                size_t errbuf_size)
 {
     const aq_ibv_rail_port_t rail = rail_port_of(port), *first = &rails->list[0];
     if (!is_alike(first, &rail)) {
         *use = AQ_IBV_UNLIKE;
-        return *filter ? difference_explain(first, &rail, why, why_size) : AQ_OK;
+        return *filter ? difference_explain(first, &rail, errbuf, errbuf_size) : AQ_OK;
     }
     // The queue pairs of rails are connected without librdmacm, which iWARP does not allow.
     if (rail.link == AQ_IBV_LINK_IWARP)
@@ -87,7 +89,7 @@ static aq_status_t further_take(aq_ibv_rail_ports_t *rails, const aq_ibv_port_t 
 
 aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_ports_t *ports,
                                      aq_ibv_use_t *uses, const char *filter, const char *device,
-                                     unsigned number, char *why, size_t why_size)
+                                     unsigned number, char *errbuf, size_t errbuf_size)
 {
     aq_status_t status = AQ_OK;
     *rails = (aq_ibv_rail_ports_t){.queue_pairs = 1};
@@ -95,7 +97,7 @@ aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_po
     for (size_t i = 0; i < ports->count && rails->count && status == AQ_OK; i++)
         if (uses[i] == AQ_IBV_USED && !is_first(&ports->list[i], device, number) &&
             rails->count < AQ_IBV_RAIL_PORTS_MAX)
-            status = further_take(rails, &ports->list[i], &uses[i], filter, why, why_size);
+            status = further_take(rails, &ports->list[i], &uses[i], filter, errbuf, errbuf_size);
     if (rails->count && rails->list[0].link != AQ_IBV_LINK_IWARP)
         rails->queue_pairs = aq_ibv_queue_pairs_wanted(rails->count);
     return status;

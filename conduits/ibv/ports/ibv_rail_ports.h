@@ -50,10 +50,11 @@ typedef struct aq_ibv_rail_ports {
 
 // Chooses ports from a list, given which of them are to be used (aq_ibv_choose); the first one is
 // `device`, port `number`. uses then says why the others are not used beside it. AQ_ERR_CONFIG: the
-// filter, if not empty, names ports that are not alike; why has the message, and nothing is logged.
+// filter, if not empty, names ports that are not alike; errbuf has the message, and nothing is
+// logged.
 aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_ports_t *ports,
                                      aq_ibv_use_t *uses, const char *filter, const char *device,
-                                     unsigned number, char *why, size_t why_size);
+                                     unsigned number, char *errbuf, size_t errbuf_size);
 
 // Where the paths from a port of this process begin.
 aq_ibv_path_source_t aq_ibv_rail_source(const aq_ibv_rail_port_t *port);

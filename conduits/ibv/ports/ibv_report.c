@@ -46,17 +46,18 @@ static void survey_rails(survey_t *survey, const char *filter)
                                    port->number, why, sizeof why);
 }
 
-// False: why says what is wrong with the filter, or that memory ran out.
-static bool survey_begin(survey_t *survey, char *why, size_t why_size)
+// False: errbuf says what is wrong with the filter, or that memory ran out.
+static bool survey_begin(survey_t *survey, char *errbuf, size_t errbuf_size)
 {
     const char *filter = aq_setting_text(aq_ibv_setting(IBV_SET_PORTS));
     *survey = (survey_t){0};
-    if (!aq_ibv_filter_check(filter, why, why_size))
+    if (!aq_ibv_filter_check(filter, errbuf, errbuf_size))
         return false;
     if (aq_ibv_ports_read(&survey->ports) == AQ_OK)
         survey->uses = calloc(survey->ports.count + 1, sizeof *survey->uses);
     if (survey->uses == NULL) {
-        snprintf(why, why_size, "there is no memory to list the devices; free some on this host");
+        snprintf(errbuf, errbuf_size,
+                 "there is no memory to list the devices; free some on this host");
         survey_end(survey);
         return false;
     }
@@ -77,17 +78,17 @@ static void used_name(const survey_t *survey, char *text, size_t room)
     }
 }
 
-bool aq_ibv_usable(char *why, size_t why_size)
+bool aq_ibv_usable(char *errbuf, size_t errbuf_size)
 {
     survey_t survey;
-    if (!survey_begin(&survey, why, why_size))
+    if (!survey_begin(&survey, errbuf, errbuf_size))
         return false;
     size_t used = survey.used;
     if (used == 0)
         aq_ibv_explain(&survey.ports, aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), survey.uses,
-                       why, why_size);
+                       errbuf, errbuf_size);
     else
-        used_name(&survey, why, why_size);
+        used_name(&survey, errbuf, errbuf_size);
     survey_end(&survey);
     return used > 0;
 }

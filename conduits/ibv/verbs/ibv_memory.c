@@ -112,7 +112,7 @@ aq_firehose_pinned_t aq_ibv_memory_try(aq_ibv_memory_t *memory, const void *star
 
 // Writes what was wanted, what was found, and the remedy.
 static void refusal_explain(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes,
-                            aq_firehose_pinned_t outcome, char *why, size_t why_size)
+                            aq_firehose_pinned_t outcome, char *errbuf, size_t errbuf_size)
 {
     char found[96] = "";
     struct rlimit limit;
@@ -127,7 +127,7 @@ static void refusal_explain(const aq_ibv_memory_t *memory, const char *what, uin
             "a region of this device (max_mr_size of ibv_devinfo -v) cannot be that long; make "
             "it smaller";
     }
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "%s (%llu bytes) cannot be registered with device %s, where this process has %llu "
              "bytes in %u regions%s: %s",
              what, (unsigned long long)bytes, memory->device, (unsigned long long)memory->bytes,
@@ -136,12 +136,12 @@ static void refusal_explain(const aq_ibv_memory_t *memory, const char *what, uin
 
 // As memory_fits(); if there is no room, writes the message into why.
 static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes,
-                     aq_ibv_access_t access, char *why, size_t why_size)
+                     aq_ibv_access_t access, char *errbuf, size_t errbuf_size)
 {
     if (memory_fits(memory, bytes, access))
         return true;
     snprintf(
-        why, why_size,
+        errbuf, errbuf_size,
         "%s (%llu bytes) cannot be registered with device %s: this process may have %llu "
         "bytes, and has %llu already; raise GASNET_PHYSMEM_MAX, and the limit on locked memory "
         "(ulimit -l) if that is less",
@@ -152,14 +152,14 @@ static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t b
 
 aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const char *what, const void *start,
                                    size_t bytes, aq_ibv_access_t access, struct ibv_mr **region,
-                                   char *why, size_t why_size)
+                                   char *errbuf, size_t errbuf_size)
 {
-    if (!has_room(memory, what, bytes, access, why, why_size))
+    if (!has_room(memory, what, bytes, access, errbuf, errbuf_size))
         return AQ_ERR_RESOURCE;
     aq_firehose_pinned_t outcome = aq_ibv_memory_try(memory, start, bytes, access, region);
     if (outcome == AQ_FIREHOSE_PINNED)
         return AQ_OK;
-    refusal_explain(memory, what, bytes, outcome, why, why_size);
+    refusal_explain(memory, what, bytes, outcome, errbuf, errbuf_size);
     return outcome == AQ_FIREHOSE_NO_ACCESS ? AQ_ERR_ARG : AQ_ERR_RESOURCE;
 }
 
@@ -175,24 +175,24 @@ void aq_ibv_memory_release(aq_ibv_memory_t *memory, struct ibv_mr *region, aq_ib
 
 size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const char *what, void *start,
                                    size_t unit, size_t most, size_t least, struct ibv_mr **region,
-                                   char *why, size_t why_size)
+                                   char *errbuf, size_t errbuf_size)
 {
     size_t count = most;
     char first[512] = ""; // the message about the full size
     while (count >= least) {
-        char *sentence = count == most ? first : why;
-        size_t room = count == most ? sizeof first : why_size;
+        char *sentence = count == most ? first : errbuf;
+        size_t room = count == most ? sizeof first : errbuf_size;
         if (aq_ibv_memory_register(memory, what, start, count * unit, AQ_IBV_BUFFER, region,
                                    sentence, room) == AQ_OK) {
             if (count < most)
-                snprintf(why, why_size, "%s; continuing with %zu of %zu", first, count, most);
+                snprintf(errbuf, errbuf_size, "%s; continuing with %zu of %zu", first, count, most);
             return count;
         }
         if (count == least)
             break;
         count = count / 2 > least ? count / 2 : least;
     }
-    snprintf(why, why_size, "%s", first);
+    snprintf(errbuf, errbuf_size, "%s", first);
     return 0;
 }
 
@@ -263,16 +263,16 @@ aq_ibv_cut_t aq_ibv_segment_cut(const aq_ibv_memory_t *memory, size_t bytes)
 }
 
 aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t bytes,
-                                    aq_ibv_cut_t cut, aq_ibv_segment_t *segment, char *why,
-                                    size_t why_size)
+                                    aq_ibv_cut_t cut, aq_ibv_segment_t *segment, char *errbuf,
+                                    size_t errbuf_size)
 {
     const uint32_t count = aq_ibv_segment_pieces(cut, bytes);
     *segment = (aq_ibv_segment_t){.start = (uintptr_t)start, .bytes = bytes, .cut = cut};
-    if (!has_room(memory, "the segment", bytes, AQ_IBV_WRITE, why, why_size))
+    if (!has_room(memory, "the segment", bytes, AQ_IBV_WRITE, errbuf, errbuf_size))
         return AQ_ERR_RESOURCE;
     segment->pieces = calloc(count, sizeof(struct ibv_mr *));
     if (segment->pieces == NULL) {
-        snprintf(why, why_size, "there is no memory for the keys of the segment; free some");
+        snprintf(errbuf, errbuf_size, "there is no memory for the keys of the segment; free some");
         return AQ_ERR_RESOURCE;
     }
     for (; segment->count < count; segment->count++) {
@@ -282,7 +282,7 @@ aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t
             memory, (char *)start + at, left, AQ_IBV_WRITE, &segment->pieces[segment->count]);
         if (outcome == AQ_FIREHOSE_PINNED)
             continue;
-        refusal_explain(memory, "the segment", bytes, outcome, why, why_size);
+        refusal_explain(memory, "the segment", bytes, outcome, errbuf, errbuf_size);
         aq_ibv_segment_release(memory, segment);
         return outcome == AQ_FIREHOSE_NO_ACCESS ? AQ_ERR_ARG : AQ_ERR_RESOURCE;
     }
@@ -299,14 +299,14 @@ void aq_ibv_segment_release(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment)
 
 // ---- children ----
 
-aq_status_t aq_ibv_memory_fork_safe(const aq_ibv_calls_t *calls, char *why, size_t why_size)
+aq_status_t aq_ibv_memory_fork_safe(const aq_ibv_calls_t *calls, char *errbuf, size_t errbuf_size)
 {
     if (calls->is_fork_initialized() != IBV_FORK_DISABLED)
         return AQ_OK;
     int error = calls->fork_init();
     if (error == 0)
         return AQ_OK;
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "a child that this process forks may spoil memory that the network device uses: "
              "libibverbs cannot protect it (%s); fork before the job starts, or use Linux 5.12 or "
              "newer",

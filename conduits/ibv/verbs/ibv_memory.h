@@ -90,11 +90,11 @@ aq_firehose_pinned_t aq_ibv_memory_try(aq_ibv_memory_t *memory, const void *star
                                        aq_ibv_access_t access, struct ibv_mr **region);
 
 // Registers memory without which the job cannot go on. AQ_ERR_RESOURCE: a limit refused it;
-// AQ_ERR_ARG: there is no such memory. Then why has a message that begins with `what` ("the message
-// buffers").
+// AQ_ERR_ARG: there is no such memory. Then errbuf has a message that begins with `what` ("the
+// message buffers").
 aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const char *what, const void *start,
                                    size_t bytes, aq_ibv_access_t access, struct ibv_mr **region,
-                                   char *why, size_t why_size);
+                                   char *errbuf, size_t errbuf_size);
 
 // access: whether it was AQ_IBV_BUFFER when the region was registered.
 void aq_ibv_memory_release(aq_ibv_memory_t *memory, struct ibv_mr *region, aq_ibv_access_t access);
@@ -103,10 +103,10 @@ void aq_ibv_memory_release(aq_ibv_memory_t *memory, struct ibv_mr *region, aq_ib
 
 // Registers, for writing, the first of `most` units of some bytes each, as many as the limits
 // allow and at least `least` (1 or more): a pool of buffers that may be smaller. Returns how many.
-// Fewer than `most`: why has the message. 0: not even `least`; nothing is registered.
+// Fewer than `most`: errbuf has the message. 0: not even `least`; nothing is registered.
 size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const char *what, void *start,
                                    size_t unit, size_t most, size_t least, struct ibv_mr **region,
-                                   char *why, size_t why_size);
+                                   char *errbuf, size_t errbuf_size);
 
 // Finds out by trial how much more can be registered, up to memory->most. That may take seconds,
 // and needs the memory meanwhile. GASNET_PHYSMEM_PROBE=1 asks for it.
@@ -141,8 +141,8 @@ typedef struct aq_ibv_segment {
 
 // Registers the whole segment for writing, or nothing; see aq_ibv_memory_register.
 aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t bytes,
-                                    aq_ibv_cut_t cut, aq_ibv_segment_t *segment, char *why,
-                                    size_t why_size);
+                                    aq_ibv_cut_t cut, aq_ibv_segment_t *segment, char *errbuf,
+                                    size_t errbuf_size);
 void aq_ibv_segment_release(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment);
 
 // The number of the piece that has the first of `bytes` at an offset in a segment of `length`
@@ -161,7 +161,7 @@ static inline uint32_t aq_ibv_segment_piece(size_t length, aq_ibv_cut_t cut, siz
 
 // Makes registered memory safe from children of fork: the kernel copies it for the child, or if the
 // kernel does not, libibverbs keeps registered pages from the child. Call it before anything is
-// registered. AQ_ERR_RESOURCE: neither is possible; why has the message.
-aq_status_t aq_ibv_memory_fork_safe(const aq_ibv_calls_t *calls, char *why, size_t why_size);
+// registered. AQ_ERR_RESOURCE: neither is possible; errbuf has the message.
+aq_status_t aq_ibv_memory_fork_safe(const aq_ibv_calls_t *calls, char *errbuf, size_t errbuf_size);
 
 #endif

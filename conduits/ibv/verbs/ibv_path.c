@@ -33,8 +33,8 @@ static enum ibv_mtu mtu_of(enum ibv_mtu active)
     return mtu;
 }
 
-static aq_status_t partition_find(const aq_ibv_path_port_t *port, aq_ibv_path_t *path, char *why,
-                                  size_t why_size)
+static aq_status_t partition_find(const aq_ibv_path_port_t *port, aq_ibv_path_t *path, char *errbuf,
+                                  size_t errbuf_size)
 {
     const unsigned wanted = number_of(IBV_SET_PKEY) & ~(unsigned)MEMBER;
     if (!wanted)
@@ -44,7 +44,7 @@ static aq_status_t partition_find(const aq_ibv_path_port_t *port, aq_ibv_path_t 
             path->pkey_index = (uint16_t)i;
             return AQ_OK;
         }
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "port %u of verbs device %s is in no partition 0x%x: set GASNET_IBV_PKEY to one of "
              "the keys in the folder pkeys of the port below /sys/class/infiniband, or ask the "
              "administrator of the network",
@@ -52,8 +52,8 @@ static aq_status_t partition_find(const aq_ibv_path_port_t *port, aq_ibv_path_t 
     return AQ_ERR_CONFIG;
 }
 
-aq_status_t aq_ibv_path_choose(const aq_ibv_path_port_t *port, aq_ibv_path_t *path, char *why,
-                               size_t why_size)
+aq_status_t aq_ibv_path_choose(const aq_ibv_path_port_t *port, aq_ibv_path_t *path, char *errbuf,
+                               size_t errbuf_size)
 {
     *path = (aq_ibv_path_t){
         .mtu = mtu_of(port->active),
@@ -61,12 +61,12 @@ aq_status_t aq_ibv_path_choose(const aq_ibv_path_port_t *port, aq_ibv_path_t *pa
         .service_level = (uint8_t)number_of(IBV_SET_SERVICE_LEVEL),
         .traffic_class = (uint8_t)number_of(IBV_SET_TRAFFIC_CLASS),
     };
-    aq_status_t status = partition_find(port, path, why, why_size);
+    aq_status_t status = partition_find(port, path, errbuf, errbuf_size);
     path->chosen = (port->active && path->mtu != port->active) || path->pkey_index ||
                    path->service_level || path->traffic_class;
     if (status != AQ_OK || port->has_gid)
         return status;
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "port %u of verbs device %s has no GID with index %d: set GASNET_IBV_GID_INDEX to "
              "one that gasnet_info lists, or unset it",
              port->number, port->device, path->gid_index);
@@ -94,14 +94,14 @@ static bool gid_exists(struct ibv_context *verbs, uint8_t port)
 }
 
 aq_status_t aq_ibv_path_find(struct ibv_context *verbs, uint8_t port, aq_ibv_path_t *path,
-                             char *why, size_t why_size)
+                             char *errbuf, size_t errbuf_size)
 {
     struct ibv_port_attr attr;
     uint16_t keys[KEYS_MAX];
     const char *device = ibv_get_device_name(verbs->device);
     if (ibv_query_port(verbs, port, &attr) != 0) {
-        snprintf(why, why_size, "port %u of verbs device %s does not report its state: %s", port,
-                 device, strerror(errno));
+        snprintf(errbuf, errbuf_size, "port %u of verbs device %s does not report its state: %s",
+                 port, device, strerror(errno));
         return AQ_ERR_RESOURCE;
     }
     const aq_ibv_path_port_t offers = {
@@ -112,7 +112,7 @@ aq_status_t aq_ibv_path_find(struct ibv_context *verbs, uint8_t port, aq_ibv_pat
         .key_count = keys_read(verbs, port, keys, aq_min(attr.pkey_tbl_len, (unsigned)KEYS_MAX)),
         .has_gid = gid_exists(verbs, port),
     };
-    const aq_status_t status = aq_ibv_path_choose(&offers, path, why, why_size);
+    const aq_status_t status = aq_ibv_path_choose(&offers, path, errbuf, errbuf_size);
     if (verbs->device->transport_type == IBV_TRANSPORT_IWARP)
         path->chosen = false; // TCP and IP decide
     return status;

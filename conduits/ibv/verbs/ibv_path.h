@@ -66,12 +66,12 @@ typedef struct aq_ibv_path_port {
 
 // Decides from the settings. AQ_ERR_CONFIG: the port does not have what a setting names; `why` says
 // what, in one sentence. Does not log.
-aq_status_t aq_ibv_path_choose(const aq_ibv_path_port_t *port, aq_ibv_path_t *path, char *why,
-                               size_t why_size);
+aq_status_t aq_ibv_path_choose(const aq_ibv_path_port_t *port, aq_ibv_path_t *path, char *errbuf,
+                               size_t errbuf_size);
 
 // The same for a port of an open device. AQ_ERR_RESOURCE: the device does not report its state.
 aq_status_t aq_ibv_path_find(struct ibv_context *verbs, uint8_t port, aq_ibv_path_t *path,
-                             char *why, size_t why_size);
+                             char *errbuf, size_t errbuf_size);
 
 // Changes the attributes of a queue pair, as far as the mask contains them, to those of the path:
 // the partition when it goes to INIT; the MTU, service level and traffic class when it goes to RTR.

@@ -47,7 +47,7 @@ static void warn_of_xrc(void)
                     "variable");
 }
 
-aq_status_t aq_ibv_settings_check(char *why, size_t why_size)
+aq_status_t aq_ibv_settings_check(char *errbuf, size_t errbuf_size)
 {
     if (aq_log_is_first()) {
         warn_of_old(aq_ibv_setting(IBV_SET_HCA_ID));
@@ -57,7 +57,7 @@ aq_status_t aq_ibv_settings_check(char *why, size_t why_size)
     if (aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_STATIC)) ||
         aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_DYNAMIC)))
         return AQ_OK;
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "GASNET_CONNECT_DYNAMIC is no, and GASNET_CONNECT_STATIC is not yes, so that no "
              "process would ever be connected; unset the one, or set the other to 1");
     return AQ_ERR_CONFIG;
@@ -65,7 +65,7 @@ aq_status_t aq_ibv_settings_check(char *why, size_t why_size)
 
 // Variables that are not set, or 0, adapt to the device.
 aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr *can,
-                                uint64_t peers, char *why, size_t why_size)
+                                uint64_t peers, char *errbuf, size_t errbuf_size)
 {
     const uint64_t to_all =
         peers * (uint64_t)aq_setting_int(aq_ibv_setting(IBV_SET_NETWORKDEPTH_PP));
@@ -93,7 +93,7 @@ aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr
         if (!aq_setting_given(row) ||
             aq_min((uint64_t)value, limits[i].used) <= (uint64_t)limits[i].most)
             continue;
-        snprintf(why, why_size,
+        snprintf(errbuf, errbuf_size,
                  "%s=%lld is more than verbs device %s can do: it has at most %d %s; set it to "
                  "that or less",
                  row->name, (long long)value, device, limits[i].most, limits[i].of);

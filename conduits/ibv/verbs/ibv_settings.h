@@ -12,13 +12,13 @@
 #include "../../../other/base/log/status.h"
 
 // The first rank warns of variables that are set and no longer have a meaning. AQ_ERR_CONFIG: two
-// variables contradict each other; why has the message, and nothing is logged.
-aq_status_t aq_ibv_settings_check(char *why, size_t why_size);
+// variables contradict each other; errbuf has the message, and nothing is logged.
+aq_status_t aq_ibv_settings_check(char *errbuf, size_t errbuf_size);
 
 // AQ_ERR_CONFIG: a variable that is set asks for more than this device supports, with so many peers
-// (1 or more); why has the message, and nothing is logged.
+// (1 or more); errbuf has the message, and nothing is logged.
 aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr *can,
-                                uint64_t peers, char *why, size_t why_size);
+                                uint64_t peers, char *errbuf, size_t errbuf_size);
 
 // Whether links are to share queue pairs (ibv_xrc.h) if the device can: GASNET_USE_XRC, with
 // connections by datagrams.

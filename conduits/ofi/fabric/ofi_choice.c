@@ -45,15 +45,15 @@ static struct fi_info *list_take(void)
     return list;
 }
 
-static void choice_explain(const struct fi_info *usable, const ofi_wish_t *wish, char *why,
-                           size_t why_size)
+static void choice_explain(const struct fi_info *usable, const ofi_wish_t *wish, char *errbuf,
+                           size_t errbuf_size)
 {
     ofi_ranking_t ranking;
     const char *filter = getenv("FI_PROVIDER");
     struct fi_info *all = ofi_query_all();
-    snprintf(why, why_size, "there is no memory for the list of providers");
+    snprintf(errbuf, errbuf_size, "there is no memory for the list of providers");
     if (ofi_ranking_make(&ranking, usable, all, wish)) {
-        ofi_explain(&ranking, wish, filter && *filter ? filter : NULL, why, why_size);
+        ofi_explain(&ranking, wish, filter && *filter ? filter : NULL, errbuf, errbuf_size);
         ofi_ranking_free(&ranking);
     }
     fi_freeinfo(all);
@@ -72,22 +72,23 @@ static const struct fi_info *choice_best(const struct fi_info *list, const ofi_w
     return best;
 }
 
-aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *why, size_t why_size)
+aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *errbuf,
+                            size_t errbuf_size)
 {
     const ofi_wish_t wish = ofi_wish_of(job);
     struct fi_info *list = list_take();
     const struct fi_info *best = choice_best(list, &wish);
     *out = best ? ofi_query_capable(best, job->receives) : NULL;
     if (best && !*out)
-        snprintf(why, why_size, "there is no memory for the provider");
+        snprintf(errbuf, errbuf_size, "there is no memory for the provider");
     else if (!best)
-        choice_explain(list, &wish, why, why_size);
+        choice_explain(list, &wish, errbuf, errbuf_size);
     fi_freeinfo(list);
     return *out ? AQ_OK : AQ_ERR_ABSENT;
 }
 
 // A provider for several hosts is named rather than one for this host only.
-bool ofi_usable(char *why, size_t why_size)
+bool ofi_usable(char *errbuf, size_t errbuf_size)
 {
     const ofi_wish_t here = ofi_wish_of(&(ofi_job_t){true, "", 0});
     const ofi_wish_t wide = ofi_wish_of(&(ofi_job_t){false, "", 0});
@@ -96,10 +97,10 @@ bool ofi_usable(char *why, size_t why_size)
     if (!best)
         best = choice_best(list, &here);
     if (best)
-        snprintf(why, why_size, "%s on %s", best->fabric_attr->prov_name,
+        snprintf(errbuf, errbuf_size, "%s on %s", best->fabric_attr->prov_name,
                  best->domain_attr->name ? best->domain_attr->name : "?");
     else
-        choice_explain(list, &here, why, why_size);
+        choice_explain(list, &here, errbuf, errbuf_size);
     choice_kept = list;
     return best != NULL;
 }

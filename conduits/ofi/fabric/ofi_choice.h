@@ -45,11 +45,12 @@ typedef struct ofi_job {
 // Finds the provider for a job. On AQ_OK *out is an fi_info that the caller frees with fi_freeinfo.
 // AQ_ERR_ABSENT: none will do; `why` says what was found, and the remedy. May block for a moment;
 // logs nothing. One thread at a time.
-aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *why, size_t why_size);
+aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *errbuf,
+                            size_t errbuf_size);
 
 // Usable of aq_conduit_ops_t: whether there is a provider for some job. What libfabric has found is
 // kept for ofi_choice_make.
-bool ofi_usable(char *why, size_t why_size);
+bool ofi_usable(char *errbuf, size_t errbuf_size);
 
 // Print_info of aq_conduit_ops_t (ofi_info.c).
 void ofi_info_print(void (*print)(void *arg, const char *label, const char *text), void *arg);

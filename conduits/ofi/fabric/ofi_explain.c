@@ -67,62 +67,62 @@ static const ofi_entry_t *entry_in_domain(const ofi_ranking_t *ranking, const ch
     return NULL;
 }
 
-static void explain_provider(const ofi_ranking_t *ranking, const ofi_wish_t *wish, char *why,
-                             size_t why_size)
+static void explain_provider(const ofi_ranking_t *ranking, const ofi_wish_t *wish, char *errbuf,
+                             size_t errbuf_size)
 {
     ofi_names_t names;
     names_collect(ranking, NULL, &names);
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "GASNET_OFI_PROVIDER: libfabric finds no provider '%.80s' on this host; name one of "
              "%s, or install the package or the driver that brings it",
              wish->provider, names.used ? names.text : "(none)");
 }
 
-static void explain_domain(const ofi_ranking_t *ranking, const ofi_wish_t *wish, char *why,
-                           size_t why_size)
+static void explain_domain(const ofi_ranking_t *ranking, const ofi_wish_t *wish, char *errbuf,
+                           size_t errbuf_size)
 {
     ofi_names_t names;
     const char *provider = *wish->provider       ? wish->provider
                            : ranking->count != 0 ? ranking->entries[0].info->fabric_attr->prov_name
                                                  : "";
     names_collect(ranking, provider, &names);
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "GASNET_OFI_DOMAIN: there is no domain '%.80s' on this host; provider %.80s has %s",
              wish->domain, provider, names.used ? names.text : "none");
 }
 
-static void explain_entry(const ofi_entry_t *entry, char *why, size_t why_size)
+static void explain_entry(const ofi_entry_t *entry, char *errbuf, size_t errbuf_size)
 {
-    snprintf(why, why_size,
+    snprintf(errbuf, errbuf_size,
              "provider %.80s on %.80s cannot be used: %s; unset GASNET_OFI_PROVIDER and "
              "GASNET_OFI_DOMAIN, or see gasnet_info for others",
              entry->info->fabric_attr->prov_name,
              entry->info->domain_attr->name ? entry->info->domain_attr->name : "?", entry->why);
 }
 
-static void explain_nothing(const char *filter, char *why, size_t why_size)
+static void explain_nothing(const char *filter, char *errbuf, size_t errbuf_size)
 {
     if (filter)
-        snprintf(why, why_size,
+        snprintf(errbuf, errbuf_size,
                  "FI_PROVIDER=%.80s hides all providers from libfabric: unset it, or name one that "
                  "fi_info lists without it",
                  filter);
     else
-        snprintf(why, why_size,
+        snprintf(errbuf, errbuf_size,
                  "libfabric finds no provider on this host: see what fi_info prints, and install "
                  "the package or the driver of the network");
 }
 
-static void explain_filter(const char *filter, char *why, size_t why_size)
+static void explain_filter(const char *filter, char *errbuf, size_t errbuf_size)
 {
-    const size_t used = strlen(why);
-    if (filter && used < why_size)
-        snprintf(why + used, why_size - used,
+    const size_t used = strlen(errbuf);
+    if (filter && used < errbuf_size)
+        snprintf(errbuf + used, errbuf_size - used,
                  "; FI_PROVIDER=%.80s hides all other providers from libfabric", filter);
 }
 
 void ofi_explain(const ofi_ranking_t *ranking, const ofi_wish_t *wish, const char *filter,
-                 char *why, size_t why_size)
+                 char *errbuf, size_t errbuf_size)
 {
     const ofi_entry_t *named = entry_named(ranking, wish->provider, wish->domain);
     if (*wish->provider == '\0')
@@ -130,13 +130,13 @@ void ofi_explain(const ofi_ranking_t *ranking, const ofi_wish_t *wish, const cha
                 : ranking->count ? &ranking->entries[0]
                                  : NULL;
     if (ranking->count == 0)
-        explain_nothing(filter, why, why_size);
+        explain_nothing(filter, errbuf, errbuf_size);
     else if (named)
-        explain_entry(named, why, why_size);
+        explain_entry(named, errbuf, errbuf_size);
     else if (*wish->provider && !entry_named(ranking, wish->provider, ""))
-        explain_provider(ranking, wish, why, why_size);
+        explain_provider(ranking, wish, errbuf, errbuf_size);
     else
-        explain_domain(ranking, wish, why, why_size);
+        explain_domain(ranking, wish, errbuf, errbuf_size);
     if (ranking->count != 0)
-        explain_filter(filter, why, why_size);
+        explain_filter(filter, errbuf, errbuf_size);
 }

@@ -17,9 +17,9 @@
 
 enum { LOOK_PAUSE_NS = 10000 }; // the longest interval between receives in a run of polls
 
-static bool udp_usable(char *why, size_t why_size)
+static bool udp_usable(char *errbuf, size_t errbuf_size)
 {
-    (void)why, (void)why_size;
+    (void)errbuf, (void)errbuf_size;
     return true;
 }
 
