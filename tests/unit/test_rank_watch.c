@@ -87,12 +87,12 @@ static void rank_run(uint32_t rank, const rank_end_t *end, int joined, int go)
     _exit(end->code);
 }
 
-// Until a process is in that state: S, it sleeps; Z, it has ended.
-static void wait_for_state(pid_t pid, char wanted)
+// Until the launcher has taken all events so far, which is when it sleeps.
+static void wait_for_sleep(pid_t launcher)
 {
     char path[32], state = 0;
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    while (state != wanted) {
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)launcher);
+    while (state != 'S') {
         FILE *file = fopen(path, "re");
         if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
             _exit(99);
@@ -100,11 +100,9 @@ static void wait_for_state(pid_t pid, char wanted)
     }
 }
 
-// The ranks end one after the other, while the launcher is stopped, which has taken all events
-// before it sleeps: it learns of all at once.
-static void mpirun_run(const rank_end_t plan[RANKS], int code, int self)
+// The ranks end one after the other, while the launcher is stopped: it learns of all at once.
+static void mpirun_run(const rank_end_t plan[RANKS], int code)
 {
-    const pid_t pid = getpid();
     int joined[2], go[RANKS][2];
     pid_t rank[RANKS];
     siginfo_t info;
@@ -115,25 +113,26 @@ static void mpirun_run(const rank_end_t plan[RANKS], int code, int self)
             rank_run(r, &plan[r], joined[1], go[r][0]);
         wait_for(joined[0]);
     }
-    wait_for_state(getppid(), 'S');
+    wait_for_sleep(getppid());
     kill(getppid(), SIGSTOP);
     for (unsigned r = 0; r < RANKS; r++) {
         (void)!write(go[r][1], "", 1);
         waitid(P_PID, (id_t)rank[r], &info, WEXITED | WNOWAIT);
     }
-    (void)!write(self, &pid, sizeof pid);
+    kill(getppid(), SIGCONT);
+    wait_for_sleep(getppid()); // it has looked at the ranks, while they are zombies here
     _exit(code);
 }
 
-// Takes over the ranks from mpirun as zombies, so that their fates are known on every kernel.
-static void launcher_run(const rank_end_t plan[RANKS], int code, int mpirun_pid)
+// Takes over the ranks from mpirun as zombies, should it look for their fates late.
+static void launcher_run(const rank_end_t plan[RANKS], int code)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (!aq_rank_watch_open())
         _exit(99);
     const pid_t mpirun = fork();
     if (mpirun == 0)
-        mpirun_run(plan, code, mpirun_pid);
+        mpirun_run(plan, code);
     aq_rank_watch_run(mpirun, NULL);
     _exit(aq_rank_watch_code(code, 0));
 }
@@ -141,17 +140,10 @@ static void launcher_run(const rank_end_t plan[RANKS], int code, int mpirun_pid)
 static int code_of_job(rank_end_t first, rank_end_t second, int code)
 {
     const rank_end_t plan[RANKS] = {first, second};
-    int status, mpirun_pid[2];
-    pid_t mpirun;
-    assert_int_equal(pipe(mpirun_pid), 0);
+    int status;
     const pid_t launcher = fork();
     if (launcher == 0)
-        launcher_run(plan, code, mpirun_pid[1]);
-    close(mpirun_pid[1]);
-    assert_int_equal(read(mpirun_pid[0], &mpirun, sizeof mpirun), sizeof mpirun);
-    close(mpirun_pid[0]);
-    wait_for_state(mpirun, 'Z'); // from now on the ranks are children of the launcher
-    kill(launcher, SIGCONT);
+        launcher_run(plan, code);
     assert_int_equal(waitpid(launcher, &status, 0), launcher);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
