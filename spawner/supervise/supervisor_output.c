@@ -88,6 +88,12 @@ static ssize_t write_some(const aq_sink_t *sink)
     return write(sink->fd, bytes, aq_min(sink->used, PIPE_BUF));
 }
 
+static void note_behind(aq_sink_t *sink)
+{
+    if (sink->stuck)
+        sink->behind_until = aq_clock_ns();
+}
+
 bool aq_sink_flush(aq_sink_t *sink)
 {
     while (sink->used > 0) {
@@ -97,6 +103,7 @@ bool aq_sink_flush(aq_sink_t *sink)
             sink->start += (size_t)n;
             sink->used -= (size_t)n;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            sink->stuck = true;
             return false;
         } else if (errno != EINTR) {
             sink->fault = errno;
@@ -104,6 +111,8 @@ bool aq_sink_flush(aq_sink_t *sink)
         }
     }
     sink->start = 0;
+    note_behind(sink);
+    sink->stuck = false;
     return true;
 }
 
@@ -258,7 +267,7 @@ uint64_t aq_stream_due(const aq_stream_t *stream)
 {
     if (stream->used == 0 || (!may_pass(stream) && whole_lines(stream->partial, stream->used) == 0))
         return 0;
-    return stream->since + wait_ns();
+    return aq_max(stream->since, stream->sink->behind_until) + wait_ns();
 }
 
 static void pass_due(aq_stream_t *stream, uint64_t now)
@@ -283,7 +292,10 @@ void aq_streams_pass_due(aq_stream_t *streams, size_t count, aq_sink_t sinks[2],
     if ((*due == 0 || now < *due) && !is_freed(&sinks[0]) && !is_freed(&sinks[1]))
         return;
     *due = 0;
-    sinks[0].awaited = sinks[1].awaited = false;
+    for (int i = 0; i < 2; i++) {
+        note_behind(&sinks[i]);
+        sinks[i].awaited = false;
+    }
     for (size_t i = 0; i < count; i++)
         if (streams[i].used > 0)
             pass_due(&streams[i], now);

@@ -5,8 +5,10 @@
 //   stderr
 //
 // A partial line, such as a prompt, is passed on after GASNET_LINE_WAIT, or at once to a terminal
-// as long as one rank writes. From then on the line belongs to its stream: lines of others are kept
-// until it is complete, or for that time again, and then begin on a line of their own.
+// as long as one rank writes. That time begins anew when a slow reader has caught up, because until
+// then the rest of the line may wait unread. From then on the line belongs to its stream: lines of
+// others are kept until it is complete, or for that time again, and then begin on a line of their
+// own.
 //
 // Always true: nothing here blocks. While a sink is blocked, its pipes are not read, so a slow
 // reader slows the ranks down and costs neither memory nor lines.
@@ -32,6 +34,8 @@ typedef struct aq_sink {
     char *bytes; // waiting bytes: [start, start + used)
     size_t start, used, room;
     uint64_t passed;                // bytes that the reader has accepted
+    bool stuck;                     // bytes wait for the reader
+    uint64_t behind_until;          // the last time known at which bytes did so; 0: none
     bool line_open;                 // the last byte was not a newline
     const struct aq_stream *writer; // which goes on with that line; NULL: none
     bool awaited;                   // a stream keeps lines because of that
@@ -65,7 +69,8 @@ bool aq_stream_copy(aq_stream_t *stream);
 // Forwards the partial line and closes the stream.
 void aq_stream_end(aq_stream_t *stream);
 
-// The time at which the stream has something to pass on; 0: none.
+// The time at which the stream has something to pass on, if the reader does not fall behind; 0:
+// none.
 uint64_t aq_stream_due(const aq_stream_t *stream);
 // Passes on what is due in these streams, if *due says so or a line is complete for which some
 // wait, and sets *due to the time when this is to be called again; 0: when more bytes come. To be
