@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "../../other/base/clock.h"
 #include "../../other/base/settings/exit_timeout.h"
 #include "../../other/base/system/local_socket.h"
+#include "../../other/base/system/open_files.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
 #include "../wire/auth.h"
@@ -304,15 +304,6 @@ static int limit_mpirun(pid_t mpirun)
     return milliseconds_to(kill_at ? kill_at : term_at);
 }
 
-static void raise_files(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return;
-    files.rlim_cur = files.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &files);
-}
-
 bool aq_rank_watch_signal(int sig)
 {
     if (job.joined == 0 || job.joined < job.size || job.stop_at != 0)
@@ -329,7 +320,8 @@ void aq_rank_watch_run(pid_t mpirun, const sigset_t *open_mask)
 {
     const int pidfd = (int)syscall(SYS_pidfd_open, mpirun, 0);
     job.open_mask = open_mask;
-    raise_files(); // mpirun has been started with the limit of the user
+    struct rlimit before; // mpirun has it already
+    (void)aq_open_files_raise(RLIM_INFINITY, &before);
     if (!add_to_poll(pidfd, OF_MPIRUN))
         return;
     while (!job.mpirun_ended)

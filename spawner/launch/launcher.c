@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,6 +29,7 @@
 #include "../supervise/supervisor.h"
 #include "../tree/workers.h"
 #include "../../other/base/minmax.h"
+#include "../../other/base/system/open_files.h"
 
 #define END_GRACE (3 * AQ_SECOND) // in addition to the time that hosts give their ranks
 #define INPUT_CREDIT ((uint32_t)64 * 1024)
@@ -760,12 +760,8 @@ static bool open_signals(aq_launcher_t *launcher)
 // This process needs a link for each child, and three pipes while the child starts.
 static void raise_files(uint32_t children)
 {
-    struct rlimit files;
-    rlim_t need = 4 * (rlim_t)children + AQ_CALLERS + 64;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
-        return;
-    files.rlim_cur = aq_min(need, files.rlim_max);
-    (void)setrlimit(RLIMIT_NOFILE, &files);
+    struct rlimit before;
+    (void)aq_open_files_raise(4 * (rlim_t)children + AQ_CALLERS + 64, &before);
 }
 
 static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)

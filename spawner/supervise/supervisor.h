@@ -55,10 +55,9 @@ typedef struct aq_supervised {
     sigset_t old_mask;          // of the caller; restored for ranks
     struct sigaction old_child; // disposition of SIGCHLD; restored for ranks
     struct rlimit old_files;    // restored for ranks
-    bool files_raised;
-    bool keeps_files;     // there is room for a memory file of each rank
-    bool only_ranks;      // this process had no children before
-    aq_binding_t binding; // has an entry for each place
+    bool keeps_files;           // there is room for a memory file of each rank
+    bool only_ranks;            // this process had no children before
+    aq_binding_t binding;       // has an entry for each place
     bool bound_unasked;
 
     aq_supervised_phase_t phase;

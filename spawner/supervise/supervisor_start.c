@@ -18,6 +18,7 @@
 
 #include "../../other/base/log/log.h"
 #include "../../other/base/size.h"
+#include "../../other/base/system/open_files.h"
 
 // Least memory of a rank: its process, rings and stack. Up to FREE_RANKS ranks need no check.
 #define RANK_BYTES ((uint64_t)6 << 20)
@@ -51,17 +52,11 @@ static bool raise_files(aq_supervised_t *job, uint32_t size)
     if (lowest >= 0)
         (void)close(lowest);
     rlim_t need = (rlim_t)(lowest < 0 ? 0 : lowest) + 2 * (rlim_t)size + 16;
-    const bool known = getrlimit(RLIMIT_NOFILE, &job->old_files) == 0;
-    job->keeps_files = known && job->old_files.rlim_max >= need + size;
-    need += job->keeps_files ? size : 0;
-    if (!known || job->old_files.rlim_cur >= need)
+    struct rlimit raised;
+    const bool enough = aq_open_files_raise(need, &job->old_files);
+    job->keeps_files = enough && aq_open_files_raise(need + size, &raised);
+    if (enough)
         return true;
-    struct rlimit raised = job->old_files;
-    raised.rlim_cur = need;
-    if (need <= raised.rlim_max && setrlimit(RLIMIT_NOFILE, &raised) == 0) {
-        job->files_raised = true;
-        return true;
-    }
     aq_log_error("%" PRIu32 " ranks need %" PRIu64 " open files, but the limit is %" PRIu64
                  "; raise it (ulimit -Hn) or start fewer ranks",
                  size, (uint64_t)need, (uint64_t)job->old_files.rlim_max);
@@ -248,8 +243,7 @@ static bool become_rank(const launch_t *launch)
         return false;
     if (aq_supervised_rank(job, launch->rank) > 0 && dup2(job->null_input, STDIN_FILENO) < 0)
         return false;
-    if (job->files_raised)
-        (void)setrlimit(RLIMIT_NOFILE, &job->old_files);
+    aq_open_files_restore(&job->old_files);
     if (job->binding.of != NULL)
         (void)sched_setaffinity(0, sizeof *job->binding.of, &job->binding.of[launch->rank]);
     (void)sigaction(SIGCHLD, &job->old_child, NULL);

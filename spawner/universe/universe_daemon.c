@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../../other/base/system/await.h"
+#include "../../other/base/system/open_files.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/size.h"
@@ -178,7 +179,7 @@ static bool shed_daemon(const aq_daemon_t *daemon, aq_link_t *link)
         return false;
     (void)close_range(5, UINT_MAX, 0);
     link->fd = 3;
-    (void)setrlimit(RLIMIT_NOFILE, &daemon->old_files);
+    aq_open_files_restore(&daemon->old_files);
     return setsid() >= 0;
 }
 
@@ -341,15 +342,6 @@ static bool open_signals(aq_daemon_t *daemon)
     return false;
 }
 
-// The coordinator has a link to each daemon.
-static void raise_files(aq_daemon_t *daemon)
-{
-    (void)getrlimit(RLIMIT_NOFILE, &daemon->old_files);
-    struct rlimit files = daemon->old_files;
-    files.rlim_cur = files.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &files);
-}
-
 static bool leave_starter(void)
 {
     int null = open("/dev/null", O_RDWR);
@@ -379,7 +371,8 @@ __attribute__((noreturn)) static void run_daemon(aq_daemon_t *daemon)
 {
     bool ok = leave_starter();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    raise_files(daemon);
+    // The coordinator has a link to each daemon.
+    (void)aq_open_files_raise(RLIM_INFINITY, &daemon->old_files);
     while (ok && !daemon->over)
         ok = daemon_turn(daemon);
     aq_universe_unlink();

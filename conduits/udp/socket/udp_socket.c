@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/select.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "../../../other/base/log/log.h"
 #include "../../../other/base/settings/settings.h"
 #include "../../../other/base/settings/settings_lists.h"
+#include "../../../other/base/system/open_files.h"
 #include "udp_faults.h"
 #include "../profile/udp_profile.h"
 
@@ -222,17 +222,10 @@ static int move_up(int fd)
 // than it allows. As our sockets have large numbers, the client has as many small ones as before.
 static int new_window_socket(const udp_socket_t *out)
 {
-    struct rlimit before, raised;
-    const bool known = getrlimit(RLIMIT_NOFILE, &before) == 0;
-    raised = before;
-    raised.rlim_cur = before.rlim_max;
-    const bool raises =
-        known && before.rlim_cur < before.rlim_max && setrlimit(RLIMIT_NOFILE, &raised) == 0;
+    struct rlimit before;
+    (void)aq_open_files_raise(RLIM_INFINITY, &before);
     const int fd = move_up(new_socket(out));
-    const int error = errno;
-    if (raises)
-        setrlimit(RLIMIT_NOFILE, &before);
-    errno = error;
+    aq_open_files_restore(&before);
     return fd;
 }
 

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../../base/clock.h"
+#include "../../base/system/open_files.h"
 #include "../../base/system/own_file.h"
 #include "../../base/system/standard_streams.h"
 #include "../../observe/top/diagnose.h"
@@ -183,16 +183,6 @@ static int job_run(const request_t *request, aq_watched_job_t *job)
     return 0;
 }
 
-// A file of each rank of this host stays open. Returns how many files may be open.
-static rlim_t raise_files(void)
-{
-    struct rlimit files = {0};
-    (void)getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = files.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &files);
-    return files.rlim_max;
-}
-
 static void complain_part(rlim_t files)
 {
     fprintf(stderr,
@@ -203,7 +193,8 @@ static void complain_part(rlim_t files)
 
 static int run(const request_t *request)
 {
-    const rlim_t files = raise_files();
+    struct rlimit files; // a file of each rank of this host stays open
+    (void)aq_open_files_raise(RLIM_INFINITY, &files);
     char why[WHY];
     aq_watch_t watch;
     aq_watched_job_t *job = NULL;
@@ -212,7 +203,7 @@ static int run(const request_t *request)
     else
         snprintf(why, sizeof why, "out of memory for the jobs of this host");
     if (watch.is_part)
-        complain_part(files);
+        complain_part(files.rlim_max);
     if (!job)
         complain(why);
     const int code = job ? job_run(request, job) : EXIT_WRONG;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The limit of open files. Most users have a low one that they may raise up to a second, hard
+// limit.
+#ifndef AQ_OPEN_FILES_H
+#define AQ_OPEN_FILES_H
+
+#include <stdbool.h>
+#include <sys/resource.h>
+
+// Raises the limit of this process to `need` files, or as far as the hard limit allows
+// (RLIM_INFINITY: always that far), and stores the limits of before, which aq_open_files_restore or
+// a child takes. A limit that is high enough stays. True: `need` files may be open. Does not block.
+bool aq_open_files_raise(rlim_t need, struct rlimit *before);
+
+// Puts a limit back. Async-signal-safe; leaves errno alone.
+void aq_open_files_restore(const struct rlimit *before);
+
+#endif
