@@ -26,9 +26,9 @@
 // - Statuses: AQ_OK; AQ_AGAIN and AQ_ERR_ABSENT where the operation allows them, unlogged. On any
 //   other status the conduit has logged the fault, once, and the core ends the job.
 //
-//      client -> am_api.c -> ops->send .... wire .... ops->poll -> env->deliver -> handler
+//      client -> am_api.c -> am.send .... wire .... am.poll -> env->deliver -> handler
 //                                                                                    |
-//      handler <- env->deliver <- ops->poll .... wire .... ops->send <- am_api.c <- reply
+//      handler <- env->deliver <- am.poll .... wire .... am.send <- am_api.c <- reply
 //
 // To write a new conduit, read conduits/smp first, which is the smallest.
 #ifndef AQ_CONDUIT_H
@@ -49,7 +49,7 @@
 // Version of this contract: major * AQ_CONDUIT_MAJOR + minor. A module works with the library that
 // has the same number only. Modules of version 1 have numbers below AQ_CONDUIT_MAJOR.
 #define AQ_CONDUIT_MAJOR 256u
-#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 11)
+#define AQ_CONDUIT_ABI (3 * AQ_CONDUIT_MAJOR)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 // Arguments of a message: three more than a client's, for the route and the tag of a message
 // between further endpoints (core/am/am_route.h).
@@ -89,7 +89,7 @@ typedef struct aq_am {
     union {
         void *dest_mapped; // of a Long: the same place in this process, where it is mapped; else
                            // NULL, and the payload travels in the message
-        aq_am_gather_t *gather; // of a Medium without payload, for conduits with takes_gather;
+        aq_am_gather_t *gather; // of a Medium without payload, for conduits with AQ_CAN_GATHER;
                                 // called once, when send accepts the message
     };
     uint64_t cookie;  // of a reply: the cookie of the request's return path; else 0
@@ -208,12 +208,29 @@ typedef struct aq_watched {
 } aq_watched_t;
 enum { AQ_WATCHES = 4 };
 
+// What an open conduit can do, or needs of the core: bits of aq_conduit_t.capabilities.
+enum {
+    // A request that arrives at endpoint 0 without a path must be answered between the receive
+    // sides of endpoint 0, even if the windows of the two endpoints have connected meanwhile.
+    AQ_NEEDS_SAME_PATH = 1u << 0,
+    // A thread of the library may call arm, sleep, disarm and wake while the client's only thread
+    // is in other operations (env->threads is not set). Otherwise the core does not sleep in the
+    // conduit then, but at intervals.
+    AQ_CAN_SLEEP_BESIDE = 1u << 1,
+    // A thread of the conduit delivers what arrives, and wakes sleepers.
+    AQ_CAN_DELIVER = 1u << 2,
+    // Peers wait for polls of this process, also for those that find nothing: a thread that waits
+    // gives up its processor for moments only.
+    AQ_NEEDS_POLLS = 1u << 3,
+    // send takes Mediums with a gather, as it copies payloads.
+    AQ_CAN_GATHER = 1u << 4,
+};
+
 struct aq_conduit {
     const struct aq_conduit_ops *ops;
     const aq_conduit_env_t *env;
-    uint16_t endpoint; // index of the endpoint of this process that receives here
-    // A thread of the conduit delivers what arrives, and wakes sleepers. Constant after open.
-    bool attended;
+    uint16_t endpoint;     // index of the endpoint of this process that receives here
+    uint32_t capabilities; // constant after open
     // Payload limits in bytes for any number of arguments. Constant after open, except that attach
     // may lower the limits of Longs, at all ranks alike.
     size_t max_medium;
@@ -227,15 +244,16 @@ struct aq_conduit {
     // more whose source the client wants back at once, the core passes AQ_RMA_STABLE, and the
     // client's call returns when the put is complete. 0: no put is too long.
     size_t put_waits_from;
-    // Peers wait for polls of this process, also for those that find nothing: a thread that waits
-    // gives up its processor for moments only. Constant after open.
-    bool polled;
-    // send takes Mediums with a gather, as it copies payloads. Constant after open.
-    bool takes_gather;
     // AQ_WATCHES of them: while none has its awaited value, most polls of a client need not call
     // poll. NULL: the conduit has none. Constant after open.
     const aq_watched_t *watch;
 };
+
+// Whether an open conduit has this capability.
+static inline bool aq_conduit_can(const aq_conduit_t *conduit, uint32_t capability)
+{
+    return (conduit->capabilities & capability) != 0;
+}
 
 // What to poll for.
 #define AQ_POLL_REPLIES 1u
@@ -298,6 +316,144 @@ typedef struct aq_atomic {
     bool exclusive_ops;
 } aq_atomic_t;
 
+// Sending and receiving. send and poll are mandatory.
+typedef struct aq_conduit_am_ops {
+    // Sends a message. Any thread; does not block and runs no handlers. On AQ_OK the message will
+    // be delivered, and args and payload may be reused at once. AQ_AGAIN: there is no room now, and
+    // nothing was done; the core polls and calls again. Room for replies does not depend on
+    // requests that wait to be received.
+    aq_status_t (*send)(aq_conduit_t *conduit, void *link, const aq_am_t *am);
+
+    // Delivers arrived messages of the classes in `what` (AQ_POLL_...), a bounded number, and
+    // advances the conduit's own work. Returns the number of messages and steps, 0 if nothing was
+    // done. Any thread, also inside a handler for AQ_POLL_REPLIES. Does not block: returns if
+    // another thread is receiving.
+    unsigned (*poll)(aq_conduit_t *conduit, unsigned what);
+
+    // prepare reserves room for a Medium with am->nargs arguments and a payload of at least `least`
+    // and at best `most` bytes, which the caller writes in place. AQ_AGAIN as with send. Exactly
+    // one of commit and cancel follows, from the same thread and with the same link; am->payload is
+    // the reservation's then. commit sends the message, and cancel returns the room; neither fails.
+    // All three: any thread, do not block, run no handlers. A conduit has all of them, or none.
+    // Default: a buffer of the core, which commit sends with send.
+    aq_status_t (*prepare)(aq_conduit_t *conduit, void *link, const aq_am_t *am, size_t least,
+                           size_t most, aq_reservation_t *out);
+    void (*commit)(aq_conduit_t *conduit, void *link, const aq_am_t *am,
+                   const aq_reservation_t *room);
+    void (*cancel)(aq_conduit_t *conduit, void *link, const aq_am_t *am,
+                   const aq_reservation_t *room);
+
+    // Whether all requests for this peer that send had accepted when *mark was set have left this
+    // process; the call that finds 0 in *mark sets *mark. Any thread; does not block. Default:
+    // true, since no accepted request waits for a later poll.
+    bool (*requests_flushed)(aq_conduit_t *conduit, void *link, uint64_t *mark);
+} aq_conduit_am_ops_t;
+
+// Waiting: all of these, or none. Default: the core sleeps for short, limited times.
+typedef struct aq_conduit_wait_ops {
+    // Between arm and disarm every arrival wakes sleepers. sleep returns when something has arrived
+    // since the arm that returned `armed`, or after limit_ns nanoseconds; only sleep blocks. Any
+    // thread; pairs of arm and disarm do not nest.
+    uint32_t (*arm)(aq_conduit_t *conduit);
+    void (*sleep)(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
+    void (*disarm)(aq_conduit_t *conduit);
+    // Wakes the sleepers of this process, or of all processes of the neighbourhood, that wait for
+    // something other than a message. Any thread; does not block.
+    void (*wake)(aq_conduit_t *conduit, bool neighbourhood);
+} aq_conduit_wait_ops_t;
+
+// Segments, and other memory of this process that peers reach. Each has a default.
+typedef struct aq_conduit_memory_ops {
+    // Allocates this rank's segment and maps the segments of all ranks that can be mapped, at least
+    // those of the neighbourhood. Element r of sizes (in bytes) and of here (out; NULL on entry,
+    // and if nothing is mapped) belongs to rank r. The conduit owns the memory, which stays mapped
+    // until the process ends. Called by all ranks, at most once; may block. The core synchronizes
+    // the ranks before the memory is used. A network is asked before smp; AQ_ERR_ABSENT, unlogged,
+    // at all ranks alike leaves the segments to the next conduit.
+    aq_status_t (*share_segments)(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
+    // Where the segment of this rank from share_segments is, so that neighbours that join later can
+    // map it: a file that stays open, and the offset in it. False: nowhere. Any thread; does not
+    // block. Default: false.
+    bool (*segment_file)(aq_conduit_t *conduit, aq_memfile_ticket_t *file, uint64_t *offset);
+    // Collective over the job, at most once: this rank's segment is in place. The conduit prepares
+    // the memory for the network, and may exchange through env->boot. No rank accesses a segment
+    // of another before all ranks have returned. May block.
+    aq_status_t (*attach)(aq_conduit_t *conduit, void *segment, size_t size);
+    // Whether attach gives every page of the segment its memory, as it registers all of it. Then
+    // the core does that before, by all processors of the rank. Default: false.
+    bool (*fills_segment)(aq_conduit_t *conduit, size_t size);
+    // Returns memory that all processes of the neighbourhood share: AQ_SCRATCH_BYTES * nbrhd_size
+    // bytes, zero at first, aligned to 64, valid until the process ends (core/memory/scratch.h).
+    // Any thread; does not block.
+    void *(*shared_scratch)(aq_conduit_t *conduit);
+
+    // Reads of memory of any kind, also outside of segments, while its owner exposes it.
+    // - expose makes the first bytes of memory readable for peers, with a key that the core sends
+    //   to one of them. AQ_AGAIN: all that may be exposed is in use. AQ_ERR_ABSENT, AQ_ERR_ARG:
+    //   this memory cannot be exposed. None of these is logged; the core uses active messages.
+    // - conceal ends an exposure: no reads with its key are under way. The conduit may keep the
+    //   memory registered for its next use.
+    // - get_exposed of aq_conduit_rma_ops_t begins a get of memory that a peer has exposed with
+    // this key, all of it within
+    //   the exposed bytes. AQ_OK, AQ_AGAIN, *rma and *pending are as with rma.
+    // Any thread, also in a handler; do not block. A conduit has all of them, or none, the same at
+    // all ranks. Default: active messages.
+    aq_status_t (*expose)(aq_conduit_t *conduit, const void *memory, size_t nbytes,
+                          aq_exposure_t *out);
+    void (*conceal)(aq_conduit_t *conduit, const aq_exposure_t *exposure);
+} aq_conduit_memory_ops_t;
+
+// One-sided operations on memory of peers. Each has a default.
+typedef struct aq_conduit_rma_ops {
+    // Begins a put or get between any local address and memory in the peer's segment, which with
+    // AQ_SEGMENT_EVERYTHING is all memory of the peer. Any thread; does not block, runs no
+    // handlers.
+    // - AQ_OK: the front, at least one byte, has begun and is removed from *rma (aq_rma_advance);
+    //   the core calls again for the rest. *pending has grown by one for each piece, and shrinks
+    //   (release) when the piece is complete: at the target (put) or here (get). Local memory stays
+    //   in use until then for a get and for AQ_RMA_STABLE; *pending stays valid until then.
+    // - AQ_AGAIN: there is no room now, and nothing was done.
+    // - AQ_ERR_ABSENT, unlogged: the conduit cannot reach this memory of the peer, and nothing was
+    //   done; the core uses active messages.
+    // Default: active messages.
+    aq_status_t (*begin)(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
+
+    // Reads exposed memory: see expose in aq_conduit_memory_ops_t.
+    aq_status_t (*get_exposed)(aq_conduit_t *conduit, void *link, aq_rma_t *rma, uint64_t key);
+
+    // Begins a remote atomic; memory, statuses and *pending are as with rma. result, if not NULL,
+    // stays in use until the operation is complete. Any thread; does not block. Other ranks may
+    // access the same memory with atomics of the processor, and operations of other kinds do (see
+    // exclusive_ops): if the conduit's operation is not atomic with respect to those, the conduit
+    // returns AQ_ERR_ABSENT. Default: active messages.
+    aq_status_t (*atomic)(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
+                          atomic_uint *pending);
+} aq_conduit_rma_ops_t;
+
+// What users see of a conduit. Each has a default: nothing is shown.
+typedef struct aq_conduit_report_ops {
+    // Bytes that this process holds for messages (rings, buffers). Any thread; does not block.
+    size_t (*memory_bytes)(aq_conduit_t *conduit);
+    // Describes for gasnet_info the devices of this host that the conduit could use, and why it
+    // could not use others: calls print for each line; a line with the label "" continues the
+    // previous line. Works without open; may block for a moment.
+    void (*print_info)(void (*print)(void *arg, const char *label, const char *text), void *arg);
+    // Adds what this receive side and its links have counted so far to *sum: the fields about the
+    // network, and what the conduit has dropped. Any thread, also in a handler; may take locks of
+    // the conduit for a short time.
+    void (*counters)(aq_conduit_t *conduit, struct gasnetx_counters *sum);
+    // Adds the current costs of peers to *sum. Any thread; does not block.
+    void (*peer_costs)(aq_conduit_t *conduit, aq_peer_costs_t *sum);
+    // Prints queues and counters on standard error. Called in a handler of a signal: takes no
+    // locks, and may read state that another thread is changing.
+    void (*dump_state)(aq_conduit_t *conduit);
+    // Writes which network it uses, in a few words for those who watch the job: the device, the
+    // address or the provider. After open; does not block.
+    void (*network)(aq_conduit_t *conduit, char *text, size_t room);
+} aq_conduit_report_ops_t;
+
+// The table of a conduit. A sub-table without functions is absent, and the core does that work by
+// active messages or by sleeping for short times.
 typedef struct aq_conduit_ops {
     const char *name;
     uint32_t abi; // AQ_CONDUIT_ABI
@@ -305,13 +461,6 @@ typedef struct aq_conduit_ops {
     uint32_t description_bytes;
     // Of a module: its settings, and how its jobs start; or NULL.
     const aq_conduit_profile_t *profile;
-    // A request that arrives at endpoint 0 without a path must be answered between the receive
-    // sides of endpoint 0, even if the windows of the two endpoints have connected meanwhile.
-    bool replies_keep_way;
-    // A thread of the library may call arm, sleep, disarm and wake while the client's only thread
-    // is in other operations (env->threads is not set). Otherwise the core does not sleep in the
-    // conduit then, but at intervals.
-    bool sleeps_beside;
 
     // ---- mandatory ----
 
@@ -339,111 +488,11 @@ typedef struct aq_conduit_ops {
     // any thread.
     aq_status_t (*connect)(aq_conduit_t *conduit, const aq_peer_t *peer, void **link);
 
-    // Sends a message. Any thread; does not block and runs no handlers. On AQ_OK the message will
-    // be delivered, and args and payload may be reused at once. AQ_AGAIN: there is no room now, and
-    // nothing was done; the core polls and calls again. Room for replies does not depend on
-    // requests that wait to be received.
-    aq_status_t (*send)(aq_conduit_t *conduit, void *link, const aq_am_t *am);
-
-    // Delivers arrived messages of the classes in `what` (AQ_POLL_...), a bounded number, and
-    // advances the conduit's own work. Returns the number of messages and steps, 0 if nothing was
-    // done. Any thread, also inside a handler for AQ_POLL_REPLIES. Does not block: returns if
-    // another thread is receiving.
-    unsigned (*poll)(aq_conduit_t *conduit, unsigned what);
-
     // Ends the conduit. Not collective: peers may be gone already, and other threads may still be
     // inside operations. By one thread; may block for a bounded time.
     void (*close)(aq_conduit_t *conduit);
 
     // ---- optional: NULL means the default of the core ----
-
-    // prepare reserves room for a Medium with am->nargs arguments and a payload of at least `least`
-    // and at best `most` bytes, which the caller writes in place. AQ_AGAIN as with send. Exactly
-    // one of commit and cancel follows, from the same thread and with the same link; am->payload is
-    // the reservation's then. commit sends the message, and cancel returns the room; neither fails.
-    // All three: any thread, do not block, run no handlers. A conduit has all of them or none.
-    // Default: a buffer of the core, which commit sends with send.
-    aq_status_t (*prepare)(aq_conduit_t *conduit, void *link, const aq_am_t *am, size_t least,
-                           size_t most, aq_reservation_t *out);
-    void (*commit)(aq_conduit_t *conduit, void *link, const aq_am_t *am,
-                   const aq_reservation_t *room);
-    void (*cancel)(aq_conduit_t *conduit, void *link, const aq_am_t *am,
-                   const aq_reservation_t *room);
-
-    // Whether all requests for this peer that send had accepted when *mark was set have left this
-    // process; the call that finds 0 in *mark sets *mark. Any thread; does not block. Default:
-    // true, since no accepted request waits for a later poll.
-    bool (*requests_flushed)(aq_conduit_t *conduit, void *link, uint64_t *mark);
-
-    // Waiting. Between arm and disarm every arrival wakes sleepers. sleep returns when something
-    // has arrived since the arm that returned `armed`, or after limit_ns nanoseconds; only sleep
-    // blocks. Any thread; pairs of arm and disarm do not nest. A conduit has all three or none.
-    // Default: the core sleeps for short, limited times.
-    uint32_t (*arm)(aq_conduit_t *conduit);
-    void (*sleep)(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
-    void (*disarm)(aq_conduit_t *conduit);
-    // Wakes the sleepers of this process, or of all processes of the neighbourhood, that wait for
-    // something other than a message. Any thread; does not block.
-    void (*wake)(aq_conduit_t *conduit, bool neighbourhood);
-
-    // Allocates this rank's segment and maps the segments of all ranks that can be mapped, at least
-    // those of the neighbourhood. Element r of sizes (in bytes) and of here (out; NULL on entry,
-    // and if nothing is mapped) belongs to rank r. The conduit owns the memory, which stays mapped
-    // until the process ends. Called by all ranks, at most once; may block. The core synchronizes
-    // the ranks before the memory is used. A network is asked before smp; AQ_ERR_ABSENT, unlogged,
-    // at all ranks alike leaves the segments to the next conduit.
-    aq_status_t (*share_segments)(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
-    // Where the segment of this rank from share_segments is, so that neighbours that join later can
-    // map it: a file that stays open, and the offset in it. False: nowhere. Any thread; does not
-    // block. Default: false.
-    bool (*segment_file)(aq_conduit_t *conduit, aq_memfile_ticket_t *file, uint64_t *offset);
-    // Collective over the job, at most once: this rank's segment is in place. The conduit prepares
-    // the memory for the network, and may exchange through env->boot. No rank accesses a segment
-    // of another before all ranks have returned. May block.
-    aq_status_t (*attach)(aq_conduit_t *conduit, void *segment, size_t size);
-    // Whether attach gives every page of the segment its memory, as it registers all of it. Then
-    // the core does that before, by all processors of the rank. Default: false.
-    bool (*fills_segment)(aq_conduit_t *conduit, size_t size);
-    // Returns memory that all processes of the neighbourhood share: AQ_SCRATCH_BYTES * nbrhd_size
-    // bytes, zero at first, aligned to 64, valid until the process ends (core/memory/scratch.h).
-    // Any thread; does not block.
-    void *(*shared_scratch)(aq_conduit_t *conduit);
-
-    // Begins a put or get between any local address and memory in the peer's segment, which with
-    // AQ_SEGMENT_EVERYTHING is all memory of the peer. Any thread; does not block, runs no
-    // handlers.
-    // - AQ_OK: the front, at least one byte, has begun and is removed from *rma (aq_rma_advance);
-    //   the core calls again for the rest. *pending has grown by one for each piece, and shrinks
-    //   (release) when the piece is complete: at the target (put) or here (get). Local memory stays
-    //   in use until then for a get and for AQ_RMA_STABLE; *pending stays valid until then.
-    // - AQ_AGAIN: there is no room now, and nothing was done.
-    // - AQ_ERR_ABSENT, unlogged: the conduit cannot reach this memory of the peer, and nothing was
-    //   done; the core uses active messages.
-    // Default: active messages.
-    aq_status_t (*rma)(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
-
-    // Reads of memory of any kind, also outside of segments, while its owner exposes it.
-    // - expose makes the first bytes of memory readable for peers, with a key that the core sends
-    //   to one of them. AQ_AGAIN: all that may be exposed is in use. AQ_ERR_ABSENT, AQ_ERR_ARG:
-    //   this memory cannot be exposed. None of these is logged; the core uses active messages.
-    // - conceal ends an exposure: no reads with its key are under way. The conduit may keep the
-    //   memory registered for its next use.
-    // - get_exposed begins a get of memory that a peer has exposed with this key, all of it within
-    //   the exposed bytes. AQ_OK, AQ_AGAIN, *rma and *pending are as with rma.
-    // Any thread, also in a handler; do not block. A conduit has all of them or none, the same at
-    // all ranks. Default: active messages.
-    aq_status_t (*expose)(aq_conduit_t *conduit, const void *memory, size_t nbytes,
-                          aq_exposure_t *out);
-    void (*conceal)(aq_conduit_t *conduit, const aq_exposure_t *exposure);
-    aq_status_t (*get_exposed)(aq_conduit_t *conduit, void *link, aq_rma_t *rma, uint64_t key);
-
-    // Begins a remote atomic; memory, statuses and *pending are as with rma. result, if not NULL,
-    // stays in use until the operation is complete. Any thread; does not block. Other ranks may
-    // access the same memory with atomics of the processor, and operations of other kinds do (see
-    // exclusive_ops): if the conduit's operation is not atomic with respect to those, the conduit
-    // returns AQ_ERR_ABSENT. Default: active messages.
-    aq_status_t (*atomic)(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
-                          atomic_uint *pending);
 
     // Opens the receive side of endpoint number `endpoint` (1 or more) of this process, at most
     // once for each number. Threads that use different windows must share nothing that is written.
@@ -467,24 +516,11 @@ typedef struct aq_conduit_ops {
     // Default: jobs with a reserve are refused at the start.
     aq_status_t (*admit)(aq_conduit_t *conduit, uint32_t joined);
 
-    // Bytes that this process holds for messages (rings, buffers). Any thread; does not block.
-    size_t (*memory_bytes)(aq_conduit_t *conduit);
-    // Describes for gasnet_info the devices of this host that the conduit could use, and why it
-    // could not use others: calls print for each line; a line with the label "" continues the
-    // previous line. Works without open; may block for a moment.
-    void (*print_info)(void (*print)(void *arg, const char *label, const char *text), void *arg);
-    // Adds what this receive side and its links have counted so far to *sum: the fields about the
-    // network, and what the conduit has dropped. Any thread, also in a handler; may take locks of
-    // the conduit for a short time.
-    void (*counters)(aq_conduit_t *conduit, struct gasnetx_counters *sum);
-    // Adds the current costs of peers to *sum. Any thread; does not block.
-    void (*peer_costs)(aq_conduit_t *conduit, aq_peer_costs_t *sum);
-    // Prints queues and counters on standard error. Called in a handler of a signal: takes no
-    // locks, and may read state that another thread is changing.
-    void (*dump_state)(aq_conduit_t *conduit);
-    // Writes which network it uses, in a few words for those who watch the job: the device, the
-    // address or the provider. After open; does not block.
-    void (*network)(aq_conduit_t *conduit, char *text, size_t room);
+    aq_conduit_am_ops_t am; // mandatory
+    aq_conduit_wait_ops_t wait;
+    aq_conduit_memory_ops_t memory;
+    aq_conduit_rma_ops_t rma;
+    aq_conduit_report_ops_t report;
 } aq_conduit_ops_t;
 
 #define AQ_SCRATCH_BYTES ((size_t)2 << 20)

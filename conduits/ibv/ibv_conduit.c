@@ -410,7 +410,8 @@ static aq_status_t device_open(aq_ibv_conduit_t *ibv)
     const aq_conduit_env_t *env = ibv->base.env;
     aq_ibv_device_t *device = &ibv->shared->device;
     aq_ibv_sleeper_choose_threads(&ibv->sleeper, env->threads);
-    ibv->base.attended = ibv->sleeper.receive.wanted;
+    if (ibv->sleeper.receive.wanted)
+        ibv->base.capabilities |= AQ_CAN_DELIVER;
     aq_status_t status = aq_ibv_device_open(device, env, env->size - env->nbrhd_size, &ibv->limits,
                                             &ibv->shared->memory);
     if (status == AQ_OK)

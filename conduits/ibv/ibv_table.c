@@ -34,11 +34,11 @@ static void ops_choose(aq_ibv_conduit_t *ibv)
     if (ibv->ondemand.begin == aq_ibv_rma_begin)
         return;
     ops_beside = aq_conduit_module;
-    ops_beside.rma = rma_as_chosen;
+    ops_beside.rma.begin = rma_as_chosen;
     if (ibv->rma.rails) {
-        ops_beside.poll = poll_over_rails;
+        ops_beside.am.poll = poll_over_rails;
         // An exposure has one key, and ports have keys of their own.
-        ops_beside.expose = NULL;
+        ops_beside.memory.expose = NULL;
     }
     ibv->base.ops = &ops_beside;
 }
@@ -282,29 +282,44 @@ const aq_conduit_ops_t aq_conduit_module = {
     .profile = &aq_ibv_profile,
     .description_bytes = 0,
     .usable = aq_ibv_usable,
-    .print_info = aq_ibv_report,
     .open = ibv_open,
     .describe = ibv_describe,
     .match = ibv_match,
     .connect = ibv_connect,
-    .send = ibv_send,
-    .poll = ibv_poll,
     .close = ibv_close,
-    .counters = ibv_counters,
-    .dump_state = ibv_dump_state,
-    .network = ibv_network,
-    .arm = ibv_arm,
-    .sleep = ibv_sleep,
-    .disarm = ibv_disarm,
-    .wake = ibv_wake,
-    .attach = ibv_attach,
-    .fills_segment = ibv_fills_segment,
     .open_window = ibv_open_window,
-    .rma = ibv_rma,
-    .expose = ibv_expose,
-    .conceal = ibv_conceal,
-    .get_exposed = ibv_get_exposed,
-    .atomic = ibv_atomic,
-    .memory_bytes = ibv_memory_bytes,
-    .peer_costs = ibv_peer_costs,
+    .am =
+        {
+            .send = ibv_send,
+            .poll = ibv_poll,
+        },
+    .wait =
+        {
+            .arm = ibv_arm,
+            .sleep = ibv_sleep,
+            .disarm = ibv_disarm,
+            .wake = ibv_wake,
+        },
+    .memory =
+        {
+            .attach = ibv_attach,
+            .fills_segment = ibv_fills_segment,
+            .expose = ibv_expose,
+            .conceal = ibv_conceal,
+        },
+    .rma =
+        {
+            .begin = ibv_rma,
+            .get_exposed = ibv_get_exposed,
+            .atomic = ibv_atomic,
+        },
+    .report =
+        {
+            .print_info = aq_ibv_report,
+            .counters = ibv_counters,
+            .dump_state = ibv_dump_state,
+            .network = ibv_network,
+            .memory_bytes = ibv_memory_bytes,
+            .peer_costs = ibv_peer_costs,
+        },
 };

@@ -179,6 +179,8 @@ static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     mpi->links = links;
     mpi->mail.base = (aq_conduit_t){.ops = &aq_mpi_conduit,
                                     .env = env,
+                                    // a request by mailbox takes no credit of a window
+                                    .capabilities = AQ_NEEDS_SAME_PATH | AQ_CAN_SLEEP_BESIDE,
                                     .max_medium = largest_payload(AQ_AM_MEDIUM),
                                     .max_long = largest_payload(AQ_AM_LONG),
                                     .max_long_unmapped = largest_payload(AQ_AM_LONG)};
@@ -304,26 +306,39 @@ static void mpi_network(aq_conduit_t *conduit, char *text, size_t room)
 const aq_conduit_ops_t aq_mpi_conduit = {
     .name = "mpi",
     .abi = AQ_CONDUIT_ABI,
-    .replies_keep_way = true,
-    .sleeps_beside = true,
     .usable = mpi_usable,
     .open = mpi_open,
     .describe = mpi_describe,
     .match = mpi_match,
     .connect = mpi_connect,
-    .send = mpi_conduit_send,
-    .share_segments = mpi_share_segments,
-    .attach = mpi_rma_attach,
-    .rma = mpi_rma,
     .open_window = mpi_window_open,
-    .poll = mpi_conduit_poll,
     .close = mpi_close,
-    .arm = aq_mail_arm,
-    .sleep = mpi_conduit_sleep,
-    .disarm = aq_mail_disarm,
-    .wake = aq_mail_wake,
-    .memory_bytes = mpi_memory_bytes,
-    .counters = mpi_counters,
-    .dump_state = mpi_dump_state,
-    .network = mpi_network,
+    .am =
+        {
+            .send = mpi_conduit_send,
+            .poll = mpi_conduit_poll,
+        },
+    .wait =
+        {
+            .arm = aq_mail_arm,
+            .sleep = mpi_conduit_sleep,
+            .disarm = aq_mail_disarm,
+            .wake = aq_mail_wake,
+        },
+    .memory =
+        {
+            .share_segments = mpi_share_segments,
+            .attach = mpi_rma_attach,
+        },
+    .rma =
+        {
+            .begin = mpi_rma,
+        },
+    .report =
+        {
+            .memory_bytes = mpi_memory_bytes,
+            .counters = mpi_counters,
+            .dump_state = mpi_dump_state,
+            .network = mpi_network,
+        },
 };

@@ -145,7 +145,8 @@ static aq_status_t provider_open_quietly(ofi_conduit_t *ofi)
     aq_dispositions_keep(&kept);
     aq_status_t status = provider_open(ofi);
     aq_dispositions_restore(&kept);
-    ofi->base.polled = ofi->wait == OFI_WAIT_SPIN;
+    if (ofi->wait == OFI_WAIT_SPIN)
+        ofi->base.capabilities |= AQ_NEEDS_POLLS;
     if (status == AQ_OK && ofi->fabric.traits.in_software &&
         ofi->fabric.info->domain_attr->mr_key_size >= sizeof ofi->first_key)
         ofi->fabric.next_key = ofi->first_key;
@@ -303,20 +304,35 @@ const aq_conduit_ops_t aq_conduit_module = {
     .describe = ofi_describe,
     .match = ofi_match,
     .connect = ofi_connect,
-    .send = ofi_send,
-    .poll = ofi_poll,
     .close = ofi_close,
-    .requests_flushed = ofi_requests_flushed,
-    .arm = ofi_arm,
-    .sleep = ofi_sleep,
-    .disarm = ofi_disarm,
-    .wake = ofi_wake,
-    .attach = ofi_attach,
-    .rma = ofi_rma,
-    .atomic = ofi_atomic,
-    .memory_bytes = ofi_memory_bytes,
-    .print_info = ofi_info_print,
-    .counters = ofi_counters,
-    .dump_state = ofi_dump_state,
-    .network = ofi_network,
+    .am =
+        {
+            .send = ofi_send,
+            .poll = ofi_poll,
+            .requests_flushed = ofi_requests_flushed,
+        },
+    .wait =
+        {
+            .arm = ofi_arm,
+            .sleep = ofi_sleep,
+            .disarm = ofi_disarm,
+            .wake = ofi_wake,
+        },
+    .memory =
+        {
+            .attach = ofi_attach,
+        },
+    .rma =
+        {
+            .begin = ofi_rma,
+            .atomic = ofi_atomic,
+        },
+    .report =
+        {
+            .memory_bytes = ofi_memory_bytes,
+            .print_info = ofi_info_print,
+            .counters = ofi_counters,
+            .dump_state = ofi_dump_state,
+            .network = ofi_network,
+        },
 };

@@ -48,6 +48,7 @@ static aq_status_t smp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     smp->mail.base = (aq_conduit_t){
         .ops = &aq_smp_conduit,
         .env = env,
+        .capabilities = AQ_CAN_SLEEP_BESIDE,
         .max_medium = AQ_RING_MAX_MEDIUM,
         .max_long = (size_t)1 << 30,
         .max_long_unmapped = AQ_RING_MAX_MEDIUM,
@@ -118,7 +119,6 @@ static void *smp_shared_scratch(aq_conduit_t *conduit)
 const aq_conduit_ops_t aq_smp_conduit = {
     .name = "smp",
     .abi = AQ_CONDUIT_ABI,
-    .sleeps_beside = true,
     .profile = &aq_smp_profile,
     .description_bytes = 0,
     .usable = smp_usable,
@@ -126,22 +126,34 @@ const aq_conduit_ops_t aq_smp_conduit = {
     .describe = smp_describe,
     .match = smp_match,
     .connect = smp_connect,
-    .send = aq_mail_send,
-    .poll = aq_mail_poll,
     .close = smp_close,
-    .prepare = aq_mail_prepare,
-    .commit = aq_mail_commit,
-    .cancel = aq_mail_cancel,
-    .arm = aq_mail_arm,
-    .sleep = aq_mail_sleep,
-    .disarm = aq_mail_disarm,
-    .wake = aq_mail_wake,
-    .share_segments = smp_memory_share_segments,
-    .shared_scratch = smp_shared_scratch,
-    .segment_file = smp_memory_segment_file,
     .admit = smp_memory_admit,
     .open_window = smp_window_open,
-    .memory_bytes = smp_memory_bytes,
-    .counters = aq_mail_counters,
-    .dump_state = aq_mail_dump_state,
+    .am =
+        {
+            .send = aq_mail_send,
+            .poll = aq_mail_poll,
+            .prepare = aq_mail_prepare,
+            .commit = aq_mail_commit,
+            .cancel = aq_mail_cancel,
+        },
+    .wait =
+        {
+            .arm = aq_mail_arm,
+            .sleep = aq_mail_sleep,
+            .disarm = aq_mail_disarm,
+            .wake = aq_mail_wake,
+        },
+    .memory =
+        {
+            .share_segments = smp_memory_share_segments,
+            .shared_scratch = smp_shared_scratch,
+            .segment_file = smp_memory_segment_file,
+        },
+    .report =
+        {
+            .memory_bytes = smp_memory_bytes,
+            .counters = aq_mail_counters,
+            .dump_state = aq_mail_dump_state,
+        },
 };

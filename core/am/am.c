@@ -99,8 +99,8 @@ bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark)
 {
     const uintptr_t link = aq_job_link(jobrank);
     aq_conduit_t *conduit = aq_link_conduit(link);
-    return !conduit->ops->requests_flushed ||
-           conduit->ops->requests_flushed(conduit, aq_link_pointer(link), mark);
+    return !conduit->ops->am.requests_flushed ||
+           conduit->ops->am.requests_flushed(conduit, aq_link_pointer(link), mark);
 }
 
 // ---- delivery ----

@@ -74,8 +74,8 @@ static aq_status_t reserve_attempt(void *context)
     const reserve_attempt_t *attempt = context;
     struct aq_srcdesc *sd = attempt->sd;
     const aq_am_t am = message_of_conduit(sd);
-    return sd->conduit->ops->prepare(sd->conduit, sd->link, &am, attempt->least, attempt->most,
-                                     &sd->reservation);
+    return sd->conduit->ops->am.prepare(sd->conduit, sd->link, &am, attempt->least, attempt->most,
+                                        &sd->reservation);
 }
 
 // Reserves room in a message of the conduit. Returns false if there is no room now.
@@ -112,7 +112,7 @@ static bool conduit_reserves(struct aq_srcdesc *sd)
                                     : aq_window_request_route(sd->route, sd->jobrank);
     sd->conduit = route.conduit;
     sd->link = route.link;
-    return route.conduit->ops->prepare;
+    return route.conduit->ops->am.prepare;
 }
 
 // Finds room for the payload. Returns false if IMMEDIATE was given and there is no room now.
@@ -310,7 +310,7 @@ static void commit_in_conduit(gex_AM_SrcDesc_t sd)
         opened = aq_traced_send_begin(sd->route, sd->jobrank, &am, true, numbered);
     if (aq_route_needed(sd->route))
         aq_route_wrap(sd->route, sd->jobrank, &am, args);
-    sd->conduit->ops->commit(sd->conduit, sd->link, &am, &sd->reservation);
+    sd->conduit->ops->am.commit(sd->conduit, sd->link, &am, &sd->reservation);
     if (__builtin_expect(opened != UINT64_MAX, 0))
         (void)aq_traced_send_end(opened, 0);
     if (sd->token)
@@ -349,7 +349,7 @@ static int cancel_prepared(gex_AM_SrcDesc_t sd, unsigned kind)
         check_descriptor(cancel_names, sd, kind);
     const aq_am_t am = message_of_conduit(sd);
     if (sd->room == AQ_ROOM_CONDUIT)
-        sd->conduit->ops->cancel(sd->conduit, sd->link, &am, &sd->reservation);
+        sd->conduit->ops->am.cancel(sd->conduit, sd->link, &am, &sd->reservation);
     aq_thread_self()->prepared = NULL;
     put_back(sd);
     return GASNET_OK;

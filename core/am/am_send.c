@@ -17,8 +17,8 @@ typedef struct send_attempt {
 static aq_status_t send_attempt(void *context)
 {
     const send_attempt_t *attempt = context;
-    return attempt->route.conduit->ops->send(attempt->route.conduit, attempt->route.link,
-                                             attempt->am);
+    return attempt->route.conduit->ops->am.send(attempt->route.conduit, attempt->route.link,
+                                                attempt->am);
 }
 
 // A reply waits without running requests, because the handler that sends the reply may not be

@@ -22,7 +22,7 @@ int aq_am_again_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am, gex
 static inline int aq_am_request_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am,
                                    gex_Flags_t flags)
 {
-    const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
+    const aq_status_t status = route.conduit->ops->am.send(route.conduit, route.link, am);
     if (__builtin_expect(status != AQ_OK, 0))
         return status == AQ_HANDLED ? 0 : aq_am_again_by(route, jobrank, am, flags, status);
     if (!(flags & GEX_FLAG_IMMEDIATE))
@@ -32,7 +32,7 @@ static inline int aq_am_request_by(aq_am_route_t route, uint32_t jobrank, const 
 static inline int aq_am_reply_by(aq_am_route_t route, gex_Token_t token, const aq_am_t *am,
                                  gex_Flags_t flags)
 {
-    const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
+    const aq_status_t status = route.conduit->ops->am.send(route.conduit, route.link, am);
     if (__builtin_expect(status != AQ_OK, 0) &&
         aq_am_again_by(route, token->arrival->source, am, flags, status))
         return 1;
@@ -44,7 +44,7 @@ static inline int aq_am_reply_by(aq_am_route_t route, gex_Token_t token, const a
 static inline int aq_am_send_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
 {
     const aq_am_route_t route = aq_am_request_route(jobrank);
-    const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
+    const aq_status_t status = route.conduit->ops->am.send(route.conduit, route.link, am);
     if (__builtin_expect(status != AQ_OK, 0))
         return status == AQ_HANDLED ? 0 : aq_am_request_again(jobrank, am, flags, status);
     if (!(flags & GEX_FLAG_IMMEDIATE))
@@ -57,7 +57,7 @@ static inline int aq_am_send_reply_to(const aq_arrival_t *request, uint32_t sour
                                       gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
     const aq_am_route_t route = aq_am_reply_route_to(request->path, source, am);
-    const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
+    const aq_status_t status = route.conduit->ops->am.send(route.conduit, route.link, am);
     if (__builtin_expect(status != AQ_OK, 0) &&
         aq_am_reply_again(token->arrival, am, flags, status))
         return 1;

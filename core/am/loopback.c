@@ -112,7 +112,13 @@ static aq_status_t loopback_send(aq_conduit_t *conduit, void *link, const aq_am_
 
 void aq_loopback_start(void)
 {
-    static const aq_conduit_ops_t ops = {.name = "loopback", .send = loopback_send};
+    static const aq_conduit_ops_t ops = {
+        .name = "loopback",
+        .am =
+            {
+                .send = loopback_send,
+            },
+    };
     static aq_conduit_t loopback = {
         .ops = &ops, .max_medium = SIZE_MAX, .max_long = SIZE_MAX, .max_long_unmapped = SIZE_MAX};
     loopback.env = &aq_job.env;

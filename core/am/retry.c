@@ -48,7 +48,7 @@ typedef struct rma_attempt {
 static aq_status_t rma_attempt_piece(void *context)
 {
     const rma_attempt_t *attempt = context;
-    return attempt->conduit->ops->rma(attempt->conduit, attempt->link, attempt->rest);
+    return attempt->conduit->ops->rma.begin(attempt->conduit, attempt->link, attempt->rest);
 }
 
 static __attribute__((noreturn, cold)) void rma_failed(uint32_t jobrank, const aq_rma_t *rma,

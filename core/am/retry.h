@@ -54,7 +54,7 @@ aq_status_t aq_native_rma_rest(aq_conduit_t *conduit, void *link, uint32_t jobra
 static inline aq_status_t aq_native_rma(aq_conduit_t *conduit, void *link, uint32_t jobrank,
                                         aq_rma_t *rma, aq_retry_mode_t mode)
 {
-    const aq_status_t status = rma->nbytes ? conduit->ops->rma(conduit, link, rma) : AQ_OK;
+    const aq_status_t status = rma->nbytes ? conduit->ops->rma.begin(conduit, link, rma) : AQ_OK;
     return __builtin_expect(status == AQ_OK && !rma->nbytes, 1)
                ? AQ_OK
                : aq_native_rma_rest(conduit, link, jobrank, rma, mode, status);

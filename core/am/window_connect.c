@@ -73,7 +73,7 @@ static uintptr_t window_connect(aq_window_t *window, const hello_t *hello, uint3
     if (!link && conduit->ops->connect(conduit, &peer, &pointer) == AQ_OK) {
         link = (uintptr_t)pointer | hello->conduit;
         atomic_store_explicit(&between->connected, link, memory_order_release);
-        if (!conduit->ops->replies_keep_way)
+        if (!aq_conduit_can(conduit, AQ_NEEDS_SAME_PATH))
             atomic_store_explicit(&between->replies, link, memory_order_release);
     }
     aq_lock_drop(&connect_lock);

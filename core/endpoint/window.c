@@ -92,7 +92,7 @@ unsigned aq_window_poll(const aq_window_t *window, unsigned what)
     for (unsigned i = 0; i < AQ_MAX_CONDUITS; i++) {
         aq_conduit_t *conduit = window->conduits[i];
         if (conduit)
-            done += conduit->ops->poll(conduit, what);
+            done += conduit->ops->am.poll(conduit, what);
     }
     return done;
 }
@@ -124,7 +124,7 @@ unsigned aq_window_poll_conduit(unsigned index, unsigned what)
     for (unsigned i = 0; i < count; i++) {
         aq_conduit_t *conduit = opened[i]->conduits[index];
         if (conduit)
-            done += conduit->ops->poll(conduit, what);
+            done += conduit->ops->am.poll(conduit, what);
     }
     return done;
 }
@@ -147,8 +147,8 @@ size_t aq_window_memory_bytes(void)
     size_t sum = 0;
     for (unsigned i = 0; i < count * AQ_MAX_CONDUITS; i++) {
         aq_conduit_t *conduit = opened[i / AQ_MAX_CONDUITS]->conduits[i % AQ_MAX_CONDUITS];
-        if (conduit && conduit->ops->memory_bytes)
-            sum += conduit->ops->memory_bytes(conduit);
+        if (conduit && conduit->ops->report.memory_bytes)
+            sum += conduit->ops->report.memory_bytes(conduit);
     }
     return sum;
 }
@@ -158,9 +158,9 @@ void aq_window_dump_state(void)
     const unsigned count = atomic_load_explicit(&opened_count, memory_order_acquire);
     for (unsigned i = 0; i < count * AQ_MAX_CONDUITS; i++) {
         aq_conduit_t *conduit = opened[i / AQ_MAX_CONDUITS]->conduits[i % AQ_MAX_CONDUITS];
-        if (!conduit || !conduit->ops->dump_state)
+        if (!conduit || !conduit->ops->report.dump_state)
             continue;
         aq_log_notice("report: window of endpoint %u:", conduit->endpoint);
-        conduit->ops->dump_state(conduit);
+        conduit->ops->report.dump_state(conduit);
     }
 }

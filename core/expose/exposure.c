@@ -6,19 +6,20 @@
 
 bool aq_exposure_possible(uint32_t jobrank)
 {
-    return aq_am_request_route(jobrank).conduit->ops->expose;
+    return aq_am_request_route(jobrank).conduit->ops->memory.expose;
 }
 
 bool aq_exposure_begin(uint32_t jobrank, const void *memory, size_t nbytes, aq_exposure_t *out)
 {
     aq_conduit_t *conduit = aq_am_request_route(jobrank).conduit;
-    return conduit->ops->expose && conduit->ops->expose(conduit, memory, nbytes, out) == AQ_OK;
+    return conduit->ops->memory.expose &&
+           conduit->ops->memory.expose(conduit, memory, nbytes, out) == AQ_OK;
 }
 
 void aq_exposure_end(uint32_t jobrank, const aq_exposure_t *exposure)
 {
     aq_conduit_t *conduit = aq_am_request_route(jobrank).conduit;
-    conduit->ops->conceal(conduit, exposure);
+    conduit->ops->memory.conceal(conduit, exposure);
 }
 
 void aq_exposure_read(uint32_t jobrank, aq_rma_t *get, uint64_t key)
@@ -26,7 +27,7 @@ void aq_exposure_read(uint32_t jobrank, aq_rma_t *get, uint64_t key)
     const aq_am_route_t way = aq_am_request_route(jobrank);
     aq_status_t status = AQ_OK;
     while (status == AQ_OK && get->nbytes)
-        status = way.conduit->ops->get_exposed(way.conduit, way.link, get, key);
+        status = way.conduit->ops->rma.get_exposed(way.conduit, way.link, get, key);
     if (status != AQ_OK && status != AQ_AGAIN)
         aq_fatal("reading the memory of rank %u failed: %s", jobrank, aq_status_name(status));
 }

@@ -94,18 +94,43 @@ static const aq_conduit_ops_t *find_module(const char *name, char *errbuf, size_
 // and lets a thread sleep until a message arrives.
 static bool serves_host(const aq_conduit_ops_t *ops)
 {
-    return ops->share_segments && ops->shared_scratch && ops->arm;
+    return ops->memory.share_segments && ops->memory.shared_scratch && ops->wait.arm;
 }
 
-// Checks that a table has the mandatory operations, and optional ones in complete sets.
-static bool is_complete(const aq_conduit_ops_t *ops)
+static const char *lacks_mandatory(const aq_conduit_ops_t *ops)
 {
-    bool all = ops->name && ops->usable && ops->open && ops->describe && ops->match &&
-               ops->connect && ops->send && ops->poll && ops->close &&
-               ops->description_bytes <= AQ_DESCRIPTION_BYTES;
-    bool prepare = !ops->prepare == !ops->commit && !ops->prepare == !ops->cancel;
-    bool sleep = !ops->arm == !ops->sleep && !ops->arm == !ops->disarm;
-    return all && prepare && sleep && (!aq_profile_find(ops->name)->one_host || serves_host(ops));
+    return !ops->name                       ? "name"
+           : !ops->usable                   ? "usable"
+           : !ops->open || !ops->close      ? "open or close"
+           : !ops->describe || !ops->match  ? "describe or match"
+           : !ops->connect                  ? "connect"
+           : !ops->am.send || !ops->am.poll ? "am.send or am.poll"
+                                            : NULL;
+}
+
+static const char *lacks_part(const aq_conduit_am_ops_t *am, const aq_conduit_wait_ops_t *wait,
+                              const aq_conduit_memory_ops_t *memory,
+                              const aq_conduit_rma_ops_t *rma)
+{
+    const int reserve = !am->prepare + !am->commit + !am->cancel;
+    const int waits = !wait->arm + !wait->sleep + !wait->disarm + !wait->wake;
+    const int exposes = !memory->expose + !memory->conceal + !rma->get_exposed;
+    return reserve % 3 != 0   ? "am.prepare, am.commit or am.cancel"
+           : waits % 4 != 0   ? "a part of wait"
+           : exposes % 3 != 0 ? "memory.expose, memory.conceal or rma.get_exposed"
+                              : NULL;
+}
+
+// The operation that a table lacks: a mandatory one, or one of a set of which it has others. NULL:
+// the table is complete.
+static const char *lacks(const aq_conduit_ops_t *ops)
+{
+    const char *name = lacks_mandatory(ops);
+    if (name == NULL)
+        name = lacks_part(&ops->am, &ops->wait, &ops->memory, &ops->rma);
+    if (name == NULL && aq_profile_find(ops->name)->one_host && !serves_host(ops))
+        name = "memory.share_segments, memory.shared_scratch or wait";
+    return name;
 }
 
 const aq_conduit_ops_t *aq_registry_find(const char *name, char *errbuf, size_t errbuf_size)
@@ -113,11 +138,20 @@ const aq_conduit_ops_t *aq_registry_find(const char *name, char *errbuf, size_t 
     const aq_conduit_ops_t *ops = find_built_in(name);
     if (!ops)
         ops = find_module(name, errbuf, errbuf_size);
-    if (!ops || is_complete(ops))
+    if (!ops)
+        return NULL;
+    if (ops->description_bytes > AQ_DESCRIPTION_BYTES) {
+        snprintf(
+            errbuf, errbuf_size,
+            "its description is longer than %d bytes (core/conduit.h): the conduit is to be mended",
+            AQ_DESCRIPTION_BYTES);
+        return NULL;
+    }
+    const char *lacking = lacks(ops);
+    if (lacking == NULL)
         return ops;
     snprintf(errbuf, errbuf_size,
-             "its table lacks a mandatory operation, or has one of a set without the others "
-             "(core/conduit.h): the conduit is to be mended");
+             "its table lacks %s (core/conduit.h): the conduit is to be mended", lacking);
     return NULL;
 }
 

@@ -27,7 +27,8 @@
 static inline char *aq_scratch_of(uint32_t nbrhd_index)
 {
     aq_conduit_t *conduit = aq_job.conduits[0];
-    return (char *)conduit->ops->shared_scratch(conduit) + (size_t)nbrhd_index * AQ_SCRATCH_BYTES;
+    return (char *)conduit->ops->memory.shared_scratch(conduit) +
+           (size_t)nbrhd_index * AQ_SCRATCH_BYTES;
 }
 
 #endif

@@ -153,9 +153,9 @@ static aq_status_t share_segments(void **here)
 {
     aq_status_t status = AQ_ERR_ABSENT;
     for (unsigned i = aq_job.conduit_count; status == AQ_ERR_ABSENT && i-- > 0;)
-        if (aq_job.conduits[i]->ops->share_segments)
-            status = aq_job.conduits[i]->ops->share_segments(aq_job.conduits[i],
-                                                             aq_job.segment_size, here);
+        if (aq_job.conduits[i]->ops->memory.share_segments)
+            status = aq_job.conduits[i]->ops->memory.share_segments(aq_job.conduits[i],
+                                                                    aq_job.segment_size, here);
     return status;
 }
 
@@ -168,8 +168,8 @@ static aq_status_t tell_conduits(void)
         gasnet_client_attach_hook(segment.addr, size);
     aq_status_t status = aq_segment_give_pages(segment.addr, size);
     for (unsigned i = 0; status == AQ_OK && i < aq_job.conduit_count; i++)
-        if (aq_job.conduits[i]->ops->attach)
-            status = aq_job.conduits[i]->ops->attach(aq_job.conduits[i], segment.addr, size);
+        if (aq_job.conduits[i]->ops->memory.attach)
+            status = aq_job.conduits[i]->ops->memory.attach(aq_job.conduits[i], segment.addr, size);
     return status;
 }
 
@@ -339,8 +339,8 @@ static void find_file(aq_segment_source_t *out)
     bool found = false;
     for (unsigned i = 0; !found && i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
-        found = conduit->ops->segment_file &&
-                conduit->ops->segment_file(conduit, &out->file, &out->offset);
+        found = conduit->ops->memory.segment_file &&
+                conduit->ops->memory.segment_file(conduit, &out->file, &out->offset);
     }
 }
 

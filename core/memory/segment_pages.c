@@ -95,7 +95,7 @@ static bool is_wanted(uintptr_t size)
         return true;
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
-        if (conduit->ops->fills_segment && conduit->ops->fills_segment(conduit, size))
+        if (conduit->ops->memory.fills_segment && conduit->ops->memory.fills_segment(conduit, size))
             return true;
     }
     return false;

@@ -145,7 +145,7 @@ static unsigned poll_conduits(unsigned what)
     unsigned i = atomic_load_explicit(&aq_job.unused_conduits, memory_order_relaxed);
     for (; i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
-        done += conduit->ops->poll(conduit, what);
+        done += conduit->ops->am.poll(conduit, what);
     }
     return done;
 }
@@ -154,8 +154,8 @@ void aq_progress_wake_sleepers(void)
 {
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
-        if (conduit->ops->wake)
-            conduit->ops->wake(conduit, false);
+        if (conduit->ops->wait.wake)
+            conduit->ops->wait.wake(conduit, false);
     }
     aq_wake_fd_ring();
 }
@@ -258,7 +258,7 @@ unsigned aq_progress_serve(unsigned index)
     const unsigned what = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
     aq_conduit_t *conduit = aq_job.conduits[index];
     unsigned done = turn_busy_tasks();
-    done += conduit->ops->poll(conduit, what) + aq_window_poll_conduit(index, what);
+    done += conduit->ops->am.poll(conduit, what) + aq_window_poll_conduit(index, what);
     return poll_ends(done);
 }
 
@@ -294,7 +294,7 @@ static aq_conduit_t *wakeup_conduit(void)
     aq_conduit_t *const *conduits = aq_window_own ? aq_window_own->conduits : aq_job.conduits;
     aq_conduit_t *found = NULL;
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
-        if (conduits[i]->ops->arm && (!found || aq_job.nbrhd.size == 1))
+        if (conduits[i]->ops->wait.arm && (!found || aq_job.nbrhd.size == 1))
             found = conduits[i];
     return found;
 }
@@ -371,7 +371,7 @@ static void share_processor(void)
 // Whether the network needs polls of a process that waits.
 static bool is_polled(void)
 {
-    return aq_job.conduits[aq_job.conduit_count - 1]->polled;
+    return aq_conduit_can(aq_job.conduits[aq_job.conduit_count - 1], AQ_NEEDS_POLLS);
 }
 
 // One of several threads that wakes early was woken by a message, which may have been for another
@@ -380,7 +380,7 @@ static bool is_polled(void)
 static void sleep_up_to(aq_conduit_t *conduit, aq_api_wait_t *wait, uint64_t limit)
 {
     const uint64_t begun = aq_clock_ns();
-    conduit->ops->sleep(conduit, wait->armed, limit);
+    conduit->ops->wait.sleep(conduit, wait->armed, limit);
     const uint64_t slept = aq_clock_ns() - begun;
     aq_count_own_add(AQ_OWN_SLEEPS, 1);
     aq_count_own_add(AQ_OWN_SLEEP_NS, slept);
@@ -393,7 +393,7 @@ static __attribute__((noinline)) void wait_disarm(aq_api_wait_t *wait)
 {
     if (wait->armed) {
         aq_conduit_t *conduit = wakeup_conduit();
-        conduit->ops->disarm(conduit);
+        conduit->ops->wait.disarm(conduit);
         if (aq_threads)
             aq_sleepers_leave();
         wait->armed = 0;
@@ -416,7 +416,7 @@ static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
     if (!wait->armed) {
         if (aq_threads)
             aq_sleepers_enter();
-        wait->armed = conduit->ops->arm(conduit) | 1;
+        wait->armed = conduit->ops->wait.arm(conduit) | 1;
         return;
     }
     uint64_t limit = wait->naps > 1 ? SLEEP_NS_MAX : (uint64_t)SLEEP_NS_FIRST << wait->naps;

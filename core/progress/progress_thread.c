@@ -58,22 +58,22 @@ static aq_conduit_t *conduit_of(const progress_thread_t *progress_thread)
 
 static uint32_t conduit_arm(aq_conduit_t *conduit)
 {
-    return conduit->ops->arm ? conduit->ops->arm(conduit) : 0;
+    return conduit->ops->wait.arm ? conduit->ops->wait.arm(conduit) : 0;
 }
 
 static void conduit_disarm(aq_conduit_t *conduit)
 {
-    if (conduit->ops->disarm)
-        conduit->ops->disarm(conduit);
+    if (conduit->ops->wait.disarm)
+        conduit->ops->wait.disarm(conduit);
 }
 
 // Conduits that cannot be slept in beside the client, or end no sleep, are polled at intervals; so
 // are windows, whose arrivals end no sleep.
 static void conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
-    const aq_conduit_ops_t *ops = conduit->ops;
+    const aq_conduit_wait_ops_t *ops = &conduit->ops->wait;
     const uint64_t nap_ns = aq_min(limit_ns / NAPS, NAP_NS);
-    if (!ops->sleep || !ops->wake || !(aq_threads || ops->sleeps_beside))
+    if (!ops->sleep || !(aq_threads || aq_conduit_can(conduit, AQ_CAN_SLEEP_BESIDE)))
         aq_clock_sleep_ns(nap_ns);
     else
         ops->sleep(conduit, armed, aq_window_any() ? nap_ns : limit_ns);
@@ -82,10 +82,10 @@ static void conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_
 // Ends the sleeps in a conduit: it wakes only what has announced its sleep.
 static void conduit_wake(aq_conduit_t *conduit)
 {
-    if (!conduit->ops->wake)
+    if (!conduit->ops->wait.wake)
         return;
     conduit_arm(conduit);
-    conduit->ops->wake(conduit, false);
+    conduit->ops->wait.wake(conduit, false);
     conduit_disarm(conduit);
 }
 
@@ -94,7 +94,7 @@ static void conduit_wake(aq_conduit_t *conduit)
 static bool progress_thread_serves(const progress_thread_t *progress_thread)
 {
     return atomic_load(&crew.serving) && !atomic_load(&crew.ending) &&
-           !conduit_of(progress_thread)->attended;
+           !aq_conduit_can(conduit_of(progress_thread), AQ_CAN_DELIVER);
 }
 
 static bool progress_thread_polls(const progress_thread_t *progress_thread)
@@ -264,8 +264,8 @@ static void progress_thread_disarm(progress_thread_t *progress_thread)
 {
     aq_conduit_t *conduit = conduit_of(progress_thread);
     progress_thread->order = crew.orders;
-    if (progress_thread->asleep && conduit->ops->wake)
-        conduit->ops->wake(conduit, false);
+    if (progress_thread->asleep && conduit->ops->wait.wake)
+        conduit->ops->wait.wake(conduit, false);
     conduit_disarm(conduit);
 }
 

@@ -73,8 +73,8 @@ static void add_conduits(gex_EP_Index_t endpoint, block_t *sum)
     if (endpoint && !window)
         return;
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
-        if (conduits[i] && conduits[i]->ops->counters)
-            conduits[i]->ops->counters(conduits[i], &sum->counters);
+        if (conduits[i] && conduits[i]->ops->report.counters)
+            conduits[i]->ops->report.counters(conduits[i], &sum->counters);
 }
 
 static void add_endpoint(gex_EP_Index_t endpoint, block_t *sum)

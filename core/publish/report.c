@@ -92,8 +92,8 @@ static void report_print(void)
     for (unsigned i = 0; i < teller_count; i++)
         tellers[i]();
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
-        if (aq_job.conduits[i]->ops->dump_state)
-            aq_job.conduits[i]->ops->dump_state(aq_job.conduits[i]);
+        if (aq_job.conduits[i]->ops->report.dump_state)
+            aq_job.conduits[i]->ops->report.dump_state(aq_job.conduits[i]);
     aq_window_dump_state();
 }
 

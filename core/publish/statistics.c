@@ -12,8 +12,8 @@ void gasnetx_peer_costs(size_t *unspoken_bytes, size_t *connected_bytes, size_t 
     aq_peer_costs_t sum = {0};
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
-        if (conduit->ops->peer_costs)
-            conduit->ops->peer_costs(conduit, &sum);
+        if (conduit->ops->report.peer_costs)
+            conduit->ops->report.peer_costs(conduit, &sum);
     }
     if (unspoken_bytes)
         *unspoken_bytes = sum.unspoken_bytes;
@@ -30,7 +30,7 @@ void gasnetx_memory(size_t *peer_bytes, size_t *ring_bytes, size_t *bound_peers)
     size_t rings = 0;
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
-        rings += conduit->ops->memory_bytes ? conduit->ops->memory_bytes(conduit) : 0;
+        rings += conduit->ops->report.memory_bytes ? conduit->ops->report.memory_bytes(conduit) : 0;
     }
     rings += aq_window_memory_bytes();
     if (peer_bytes)

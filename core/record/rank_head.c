@@ -118,8 +118,8 @@ static void show_conduits(void)
         aq_shown_conduit_t *shown = &head->conduit[i];
         aq_conduit_t *conduit = aq_job.conduits[i];
         snprintf(shown->name, sizeof shown->name, "%s", conduit->ops->name);
-        if (conduit->ops->network)
-            conduit->ops->network(conduit, shown->network, sizeof shown->network);
+        if (conduit->ops->report.network)
+            conduit->ops->report.network(conduit, shown->network, sizeof shown->network);
     }
 }
 

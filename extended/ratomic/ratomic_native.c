@@ -59,8 +59,8 @@ typedef struct atomic_attempt {
 static aq_status_t atomic_attempt(void *context)
 {
     const atomic_attempt_t *attempt = context;
-    return attempt->conduit->ops->atomic(attempt->conduit, attempt->link, &attempt->atomic,
-                                         attempt->pending);
+    return attempt->conduit->ops->rma.atomic(attempt->conduit, attempt->link, &attempt->atomic,
+                                             attempt->pending);
 }
 
 aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_OP_t ops,
@@ -69,7 +69,7 @@ aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, g
     const uintptr_t link = aq_job_conduit_link(jobrank);
     atomic_attempt_t attempt = {
         .conduit = aq_link_conduit(link), .link = aq_link_pointer(link), .pending = &part->pending};
-    if (!attempt.conduit->ops->atomic || !aq_ratomic_translate(atomic, ops, &attempt.atomic))
+    if (!attempt.conduit->ops->rma.atomic || !aq_ratomic_translate(atomic, ops, &attempt.atomic))
         return AQ_ERR_ABSENT;
     if (atomic->flags & GEX_FLAG_AD_REL)
         atomic_thread_fence(memory_order_release);

@@ -293,8 +293,8 @@ static void wake_neighbourhood(void)
 {
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
-        if (conduit->ops->wake)
-            conduit->ops->wake(conduit, true);
+        if (conduit->ops->wait.wake)
+            conduit->ops->wait.wake(conduit, true);
     }
 }
 

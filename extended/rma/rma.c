@@ -31,7 +31,7 @@ static int start_by_best_way(const aq_rma_op_t *op, gex_Event_t part)
     if (aq_cma_copy(&op->access, op->rank, op->route.to))
         return 0;
     const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
-    return way.conduit->ops->rma ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
+    return way.conduit->ops->rma.begin ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
 }
 
 static inline void rma_count(const aq_rma_op_t *op)

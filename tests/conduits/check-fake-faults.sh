@@ -23,13 +23,15 @@ refuses()
 
 modules=$AQ_BUILD/modules
 refuses "conduit absent cannot be used: this installation has no conduit 'absent'" absent "$modules"
-refuses 'aq_conduit_wrongabi.so was built for version 1.9 of the conduit contract' \
-    wrongabi "$modules"
-refuses 'this library needs version 2.' wrongabi "$modules"
+refuses 'aq_conduit_version1.so was built for version 1.9 of the conduit contract' \
+    version1 "$modules"
+refuses 'aq_conduit_version2.so was built for version 2.11 of the conduit contract' \
+    version2 "$modules"
+refuses 'this library needs version 3.' version2 "$modules"
 # A module brings a setting whose name exists already: the message names both owners.
 words='conduit taken brings the setting GASNET_SPIN_US, which belongs to the library: '
 refuses "${words}give it another name" taken "$modules"
-refuses 'conduit incomplete cannot be used: its table lacks a mandatory operation' \
+refuses 'conduit incomplete cannot be used: its table lacks usable' \
     incomplete "$modules"
 echo 'no shared object' >"$work/aq_conduit_text.so"
 refuses 'its module cannot be loaded' text "$work"

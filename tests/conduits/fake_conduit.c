@@ -383,10 +383,16 @@ const aq_conduit_ops_t aq_conduit_module = {
     .describe = fake_describe,
     .match = fake_match,
     .connect = fake_connect,
-    .send = fake_send,
-    .poll = fake_poll,
     .close = fake_close,
-    .print_info = fake_print_info,
+    .am =
+        {
+            .send = fake_send,
+            .poll = fake_poll,
+        },
+    .report =
+        {
+            .print_info = fake_print_info,
+        },
 };
 
 static const aq_conduit_ops_t *fake_table(void)
@@ -395,9 +401,9 @@ static const aq_conduit_ops_t *fake_table(void)
     if (!fake_expose_start())
         return &aq_conduit_module;
     exposing = aq_conduit_module;
-    exposing.expose = fake_expose;
-    exposing.conceal = fake_conceal;
-    exposing.get_exposed = fake_get_exposed;
+    exposing.memory.expose = fake_expose;
+    exposing.memory.conceal = fake_conceal;
+    exposing.rma.get_exposed = fake_get_exposed;
     return &exposing;
 }
 

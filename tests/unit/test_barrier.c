@@ -139,11 +139,23 @@ static void *post_scratch(aq_conduit_t *conduit)
 static int start_job(void **state)
 {
     (void)state;
-    static const aq_conduit_ops_t ops = {.send = post_send,
-                                         .poll = post_poll,
-                                         .requests_flushed = post_requests_flushed,
-                                         .wake = post_wake,
-                                         .shared_scratch = post_scratch};
+    static const aq_conduit_ops_t ops = {
+
+        .am =
+            {
+                .send = post_send,
+                .poll = post_poll,
+                .requests_flushed = post_requests_flushed,
+            },
+        .wait =
+            {
+                .wake = post_wake,
+            },
+        .memory =
+            {
+                .shared_scratch = post_scratch,
+            },
+    };
     static aq_conduit_t conduit = {.ops = &ops};
     static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
     static uint32_t hosts[GROUPS_MAX];
@@ -309,7 +321,13 @@ static void quiet_wake(aq_conduit_t *conduit, bool neighbourhood)
 static void test_shared_threads(void **state)
 {
     (void)state;
-    static const aq_conduit_ops_t quiet = {.wake = quiet_wake};
+    static const aq_conduit_ops_t quiet = {
+
+        .wait =
+            {
+                .wake = quiet_wake,
+            },
+    };
     const aq_conduit_ops_t *old = aq_job.conduits[0]->ops;
     aq_job.conduits[0]->ops = &quiet;
     for (uint32_t size = 2; size <= 6; size++) {

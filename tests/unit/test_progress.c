@@ -108,12 +108,27 @@ static void stub_wake(aq_conduit_t *conduit, bool neighbourhood)
     seen.wakes++;
 }
 
-static const aq_conduit_ops_t ops = {.poll = stub_poll,
-                                     .arm = stub_arm,
-                                     .sleep = stub_sleep,
-                                     .disarm = stub_disarm,
-                                     .wake = stub_wake};
-static const aq_conduit_ops_t no_wake_ops = {.poll = stub_poll};
+static const aq_conduit_ops_t ops = {
+
+    .am =
+        {
+            .poll = stub_poll,
+        },
+    .wait =
+        {
+            .arm = stub_arm,
+            .sleep = stub_sleep,
+            .disarm = stub_disarm,
+            .wake = stub_wake,
+        },
+};
+static const aq_conduit_ops_t no_wake_ops = {
+
+    .am =
+        {
+            .poll = stub_poll,
+        },
+};
 static aq_conduit_t stub = {.ops = &ops}, no_wake = {.ops = &no_wake_ops};
 
 static int start_job(void **state)

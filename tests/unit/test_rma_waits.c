@@ -44,7 +44,17 @@ static unsigned waits_poll(aq_conduit_t *conduit, unsigned what)
     return 1;
 }
 
-static const aq_conduit_ops_t ops = {.rma = waits_rma, .poll = waits_poll};
+static const aq_conduit_ops_t ops = {
+
+    .am =
+        {
+            .poll = waits_poll,
+        },
+    .rma =
+        {
+            .begin = waits_rma,
+        },
+};
 static aq_conduit_t conduit = {.ops = &ops};
 
 static int start_job(void **state)

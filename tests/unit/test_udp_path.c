@@ -96,7 +96,7 @@ static void send_message(udp_link_t *link, size_t nbytes)
 {
     static uint8_t bytes[2048];
     const aq_am_t am = {.payload = bytes, .nbytes = nbytes, .category = AQ_AM_MEDIUM};
-    assert_int_equal(aq_udp_conduit.send(conduit, link, &am), AQ_OK);
+    assert_int_equal(aq_udp_conduit.am.send(conduit, link, &am), AQ_OK);
 }
 
 // Sends the messages that fill four datagrams, and checks that exactly four full datagrams leave.
@@ -182,7 +182,7 @@ static void a_short_route_leaves_room_for_payloads(void **state)
                     .nbytes = sizeof bytes,
                     .pending = &pending,
                     .kind = AQ_RMA_PUT};
-    assert_int_equal(aq_udp_conduit.rma(conduit, link, &put), AQ_OK);
+    assert_int_equal(aq_udp_conduit.rma.begin(conduit, link, &put), AQ_OK);
     const size_t begun = sizeof bytes - put.nbytes;
     const uint64_t pieces = link->stats.datagrams_out - before.datagrams_out;
     assert_true(pieces > 0 && begun / pieces > UDP_LEAST_MTU / 2);

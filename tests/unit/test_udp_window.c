@@ -505,17 +505,17 @@ static void counters_and_memory_are_those_of_a_window(void **state)
     (void)state;
     rank_t *rank = ranks_open("token");
     aq_conduit_t *main = &rank[0].main->base;
-    const size_t before = main->ops->memory_bytes(main);
+    const size_t before = main->ops->report.memory_bytes(main);
     udp_conduit_t *a = window_open(&rank[0], 1), *b = window_open(&rank[1], 1);
-    const size_t unused = a->base.ops->memory_bytes(&a->base);
+    const size_t unused = a->base.ops->report.memory_bytes(&a->base);
     assert_int_equal(unused, UDP_SLOT_BYTES);
-    assert_int_equal(main->ops->memory_bytes(main), before);
+    assert_int_equal(main->ops->report.memory_bytes(main), before);
     udp_link_t *link = join(a, b);
     for (unsigned i = 0; i < 5; i++)
         check_round_trip(a, b, link);
     gasnetx_counters_t of_main = {0}, of_window = {0};
-    main->ops->counters(main, &of_main);
-    a->base.ops->counters(&a->base, &of_window);
+    main->ops->report.counters(main, &of_main);
+    a->base.ops->report.counters(&a->base, &of_window);
     assert_int_equal(of_window.frames_sent, 5);
     assert_int_equal(of_main.frames_sent, 0);
 }

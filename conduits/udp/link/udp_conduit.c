@@ -62,7 +62,6 @@ static void set_payloads(udp_conduit_t *udp)
     size_t least = udp->datagram_bytes;
     for (uint32_t r = 0; r < udp_known(udp); r++)
         least = aq_min(udp->peer_info[r].datagram_bytes, least);
-    udp->base.takes_gather = true;
     udp->base.max_medium = largest_payload(least, AQ_AM_MEDIUM);
     udp->base.max_long = largest_payload(least, AQ_AM_LONG);
     udp->base.max_long_unmapped = udp->base.max_long;
@@ -160,7 +159,10 @@ udp_conduit_t *udp_conduit_new(const aq_conduit_env_t *env, uint16_t endpoint)
         aq_log_error("out of memory for the udp conduit (%zu bytes)", sizeof *udp);
         return NULL;
     }
-    udp->base = (aq_conduit_t){.ops = &aq_udp_conduit, .env = env, .endpoint = endpoint};
+    udp->base = (aq_conduit_t){.ops = &aq_udp_conduit,
+                               .env = env,
+                               .endpoint = endpoint,
+                               .capabilities = AQ_CAN_SLEEP_BESIDE | AQ_CAN_GATHER};
     udp->party = udp_party(env->rank, endpoint);
     udp->main = udp;
     atomic_init(&udp->deadline, UDP_NEVER);
@@ -362,26 +364,37 @@ static void udp_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
 const aq_conduit_ops_t aq_udp_conduit = {
     .name = "udp",
     .abi = AQ_CONDUIT_ABI,
-    .sleeps_beside = true,
     .usable = udp_usable,
     .open = udp_open,
     .describe = udp_describe,
     .match = udp_match,
     .connect = udp_connect,
-    .send = udp_send,
-    .rma = udp_rma,
-    .poll = udp_poll,
-    .requests_flushed = udp_requests_flushed,
     .close = udp_close,
-    .arm = udp_arm,
-    .sleep = udp_sleep,
-    .disarm = udp_disarm,
-    .wake = udp_wake,
     .admit = udp_admit,
     .open_window = udp_open_window,
-    .memory_bytes = udp_memory_bytes,
-    .counters = udp_counters,
-    .dump_state = udp_dump_state,
-    .network = udp_network,
-    .print_info = udp_print_info,
+    .am =
+        {
+            .send = udp_send,
+            .poll = udp_poll,
+            .requests_flushed = udp_requests_flushed,
+        },
+    .wait =
+        {
+            .arm = udp_arm,
+            .sleep = udp_sleep,
+            .disarm = udp_disarm,
+            .wake = udp_wake,
+        },
+    .rma =
+        {
+            .begin = udp_rma,
+        },
+    .report =
+        {
+            .memory_bytes = udp_memory_bytes,
+            .counters = udp_counters,
+            .dump_state = udp_dump_state,
+            .network = udp_network,
+            .print_info = udp_print_info,
+        },
 };

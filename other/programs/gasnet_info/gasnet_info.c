@@ -80,9 +80,9 @@ static void print_conduits(void)
     for (size_t i = 0; i < count; i++)
         print_usable(reports[i].name, reports[i].usable, reports[i].why);
     for (size_t i = 0; i < count; i++)
-        if (reports[i].ops && reports[i].ops->print_info) {
+        if (reports[i].ops && reports[i].ops->report.print_info) {
             printf("\nConduit %s\n", reports[i].name);
-            reports[i].ops->print_info(print_line, NULL);
+            reports[i].ops->report.print_info(print_line, NULL);
         }
 }
 
