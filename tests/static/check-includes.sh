@@ -158,6 +158,12 @@ wrong_rooms()
     done <<<"$order"
 }
 
+# Unit tests that include cmocka without what it needs.
+other_cmocka()
+{
+    sources | grep -vx tests/unit/unit_test.h | xargs grep -nF '<cmocka.h>'
+}
+
 # Folders in which nobody finds a file.
 large_folders()
 {
@@ -205,6 +211,7 @@ read_tables
 fail_on_output "Give each file a name of its own." same_names
 fail_on_output "The order of rooms is in this check." wrong_rooms
 fail_on_output "A newcomer looks through 40 names at most." large_folders
+fail_on_output "Include unit_test.h in place of cmocka.h." other_cmocka
 fail_on_output "The rule is in docs/ARCHITECTURE.md, under 'The house'." forbidden_includes
 fail_on_output "Move what both need into a file of its own." file_circles
 exit 0

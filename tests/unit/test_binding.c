@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which processors each rank gets: the rule, the layout of a host from its description, sets of
 // processors as text.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

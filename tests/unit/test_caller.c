@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which caller makes place for another one: those of an address that has more than its share first,
 // then those that are silent, then the oldest; and none that has proved the key.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sentences of a diagnosis, from states that the test makes up.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

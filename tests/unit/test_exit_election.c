@@ -2,11 +2,7 @@
 // A simulation of the exit election and of the broadcast of its result. All ranks of a job, up to
 // 100,000, run their state machines in this process, over a network with delays, losses, partitions
 // and dead ranks.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

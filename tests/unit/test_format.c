@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Formatting of constants and of descriptors of memory.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "../../core/endpoint/team.h"
 #include "../../extended/rma/format.h"

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames and messages of the launcher: each is read back as it was written, and truncated or forged
 // frames are refused.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collective steps across hosts: simulated trees of up to 1,024 processes gather contributions and
 // broadcast the result. The tests check results and count frames and bytes.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lists of hosts: command-line lists, files, formats of batch systems, and placement of ranks.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

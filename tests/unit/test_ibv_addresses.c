@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The exchange of addresses: what each rank learns about all others, and how much memory the table
 // takes.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>

@@ -2,13 +2,10 @@
 // Remote atomics by the device: in which memory and with which operations they are allowed, and
 // their results. The device is the one of fake_verbs.h, with a queue pair that performs atomics on
 // memory of this process.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit_test.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "../../conduits/ibv/send/ibv_atomic.h"
 #include "../../other/base/settings/settings.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The choice of ports and addresses, tested with lists of ports, without a device.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

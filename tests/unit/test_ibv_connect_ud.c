@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connections by datagrams between two processes, both in this one, on fake devices: what happens
 // when nobody tells the system the address of the peer's port (ETIMEDOUT), for a while or for ever.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <errno.h>
 #include <sodium.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The datagrams by which conduit ibv makes connections: what is read is what was written, and
 // nothing is read from a datagram whose proof does not hold or whose fields are out of range.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <string.h>
 

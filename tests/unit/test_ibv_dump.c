@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The state that conduit ibv prints when a signal requests a dump, with the fake devices of
 // fake_fabric.h.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

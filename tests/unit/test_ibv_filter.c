@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // GASNET_IBV_PORTS: which values are valid, at which character an invalid value is wrong, and which
 // ports a filter accepts.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The handshake of connections that conduit ibv makes by datagrams: two sides on a network that
 // loses, duplicates and reorders messages by a random schedule, and the rules of a single side.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>

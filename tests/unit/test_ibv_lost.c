@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Conduit ibv ends a job when the connection to a peer is lost, but only after the launcher had
 // time to report the end of the job and the reason for that end.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>

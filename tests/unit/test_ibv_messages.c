@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages of conduit ibv over fake devices that count requests: which messages need a buffer, a
 // credit or a slot, what is posted and polled, and that no message waits for a buffer.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -3,11 +3,7 @@
 // complete before earlier reads, the newest first; the data of a write reach the peer only when a
 // later read asks for something there; a read completes when nothing else does; and little travels
 // inline.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>

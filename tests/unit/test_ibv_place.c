@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which port suits a process: the type, the names of variables, fair sharing, and distances in
 // invented layouts of hosts.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <string.h>

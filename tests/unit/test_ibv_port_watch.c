@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The watch over the ports of conduit ibv: which events of a device mean that a port is down or up
 // again.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The proof in the private data of connections of conduit ibv: it is valid for its own ranks, key,
 // nonces, purpose and content only, and a replayed request is recognized.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <string.h>
 

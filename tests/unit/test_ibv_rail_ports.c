@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which ports a process uses beside its first one, tested with lists of ports, without a device.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,11 +2,7 @@
 // The replay of a link of conduit ibv: two sides with several ways between them, which lose what
 // is under way when they are cut, by random schedules. Each side learns of a cut on its own, late,
 // and further ways are cut meanwhile. AQ_SCHEDULES says how many schedules to run.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>

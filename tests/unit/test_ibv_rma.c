@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Put and get with a known key, on a fake device that moves bytes at once: which of them use memory
 // of the client in place, and what a fenced put posts.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit_test.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "../../conduits/ibv/send/ibv_rma.h"
 #include "../../conduits/ibv/verbs/ibv_wire.h"

@@ -2,11 +2,7 @@
 // How the processes of a job choose their ports at the start, on fake devices of this process: what
 // happens when one of them cannot, and when a port goes down between the choice and its use. All
 // processes take part in what is collective, whatever happened to one of them, so that none waits.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <errno.h>
 #include <rdma/rdma_cma.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Windows of conduit ibv over fake devices: each has its own queues, links, credits and buffers,
 // and one without a link has none.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Extended reliable connections over fake devices (fake_xrc.h): which queue pairs there are, which
 // numbers messages carry, and the entries and completions that links share.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <string.h>
 

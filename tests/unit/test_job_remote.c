@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The answers of a launcher to a look, whole, in pieces, and damaged: ranks of other hosts come out
 // of them as files that the reader of this host's ranks accepts.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,11 +2,7 @@
 // Readers of a job at the socket of a process of its tree (look_readers.h), and questions of
 // helpers for theirs: one that asks for something else, one that does not read, one for another's
 // host.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <errno.h>
 #include <stdio.h>

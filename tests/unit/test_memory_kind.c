@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory kinds: only host memory is supported.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "../../core/gasnet_mk.h"
 

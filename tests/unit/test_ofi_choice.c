@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The choice of a provider, tested with lists that are made by hand, without libfabric.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <arpa/inet.h>
 #include <rdma/fabric.h>

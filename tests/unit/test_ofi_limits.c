@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How jobs of any size use a provider: a receive buffer for each message that may come.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "../../conduits/ofi/fabric/ofi_limits.h"
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The client of PMI-1 against launchers that this test plays: answers as several launchers give
 // them, and answers that no launcher should give.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The reader of the memory file of a rank: what a correct file says, and that nothing of a damaged
 // file gets beyond its bounds.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>

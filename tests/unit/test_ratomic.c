@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Remote atomics: results of each operation on each type, and which operations are legal.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "../../core/state/job.h"
 #include "../../core/endpoint/team.h"

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a process of a rendezvous reads: the place of the master, the key in a text; and what the
 // master makes of those that call: the list of ranks that are missing, and the hosts.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,11 +2,7 @@
 // Sealed streams with an attacker who changes, drops, replays, reorders, inserts or cuts records:
 // the receiver gets what was sealed before the attack, then the stream fails and delivers nothing
 // more.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <string.h>
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quoting of words, checked with real shells, and splitting of a user's text into words.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <stdbool.h>
 #include <stdio.h>

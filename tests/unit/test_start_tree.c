@@ -2,11 +2,7 @@
 // The start of a job in a tree of up to 100,000 hosts, simulated with the real codec, splitting and
 // gathering, without sockets: messages, bytes, depth, time, memory, descriptors. The tests assert
 // what must not grow with the number of hosts; with the argument "table" the program prints it all.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <inttypes.h>
 #include <stdio.h>

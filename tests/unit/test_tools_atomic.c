@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Atomic operations of the tools: results, wrap-around, other types of the same size, and four
 // threads on the same words. Covers the plain and the strong operations, compiled with threads.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <pthread.h>
 

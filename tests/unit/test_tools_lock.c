@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mutexes, condition variables, reader-writer locks and thread-specific pointers of the tools; the
 // messages of a debug build about wrong use.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <errno.h>
 #include <pthread.h>

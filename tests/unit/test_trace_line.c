@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The line through samples of another clock: its offset and drift, and a bound of its error.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "../../core/record/trace_line.h"
 #include "assert_between.h"

@@ -2,11 +2,7 @@
 // The table of a universe: numbers, names, the coordinator; its messages are read back as they were
 // written, and truncated or forged ones are refused. The call to a daemon, against one that is
 // played.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include <poll.h>
 #include <stdio.h>
