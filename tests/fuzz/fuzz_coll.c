@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzzer of the message parts of collectives. Build with clang -fsanitize=fuzzer,address,undefined
-// and run with the folder corpus-coll.
+// Fuzzer of the message parts of collectives.
 //
 // An input describes an operation as one rank of a team sees it (12 bytes), then messages (12 bytes
 // each). Invariants: an accepted part comes from the rank that must send it and lies inside the

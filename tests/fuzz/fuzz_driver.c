@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs a fuzzer without libFuzzer: fuzz_NAME CORPUS ROUNDS. The inputs are each file of the folder
-// CORPUS, then ROUNDS mutations of these files. The mutations are the same in each run, so that a
-// failure can be repeated.
-#include <dirent.h>
+// Runs a fuzzer without libFuzzer: fuzz_NAME ARCHIVE ROUNDS. The inputs are each seed of the
+// archive (README.md describes its format), then ROUNDS mutations of these seeds. The mutations are
+// the same in each run, so that a failure can be repeated.
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +20,8 @@ typedef struct input {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static input_t *corpus[MAX_INPUTS];
-static size_t corpus_count;
+static input_t *seeds[MAX_INPUTS];
+static size_t seed_count;
 static input_t current; // the input that the fuzzer reads now
 static uint64_t state = 0x9e3779b97f4a7c15u;
 
@@ -49,39 +48,56 @@ static void print_input(int sig)
     raise(sig);
 }
 
-static void load_file(const char *folder, const char *name)
+// The byte of \xNN, whose text begins behind the backslash.
+static uint8_t escaped_byte(const char *text, const char *line)
 {
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        fail("the name is too long.", name);
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        fail("the file cannot be opened.", path);
+    if (text[0] != 'x' || strspn(text + 1, "0123456789abcdef") < 2)
+        fail("a backslash begins no \\xNN.", line);
+    char digits[] = {text[1], text[2], '\0'};
+    return (uint8_t)strtoul(digits, NULL, 16);
+}
+
+// Reads what stands behind the name of a seed: its bytes, some of them as \xNN.
+static void read_seed(input_t *input, const char *text, const char *line)
+{
+    while (*text != '\0') {
+        if (input->size == MAX_BYTES)
+            fail("the seed is too long.", line);
+        uint8_t byte = (uint8_t)*text++;
+        if (byte == '\\') {
+            byte = escaped_byte(text, line);
+            text += 3;
+        }
+        input->bytes[input->size++] = byte;
+    }
+}
+
+static void load_line(char *line)
+{
+    line[strcspn(line, "\n")] = '\0';
+    char *space = strchr(line, ' ');
     input_t *input = calloc(1, sizeof *input);
     if (input == NULL)
-        fail("there is no memory for this input.", path);
-    input->size = fread(input->bytes, 1, MAX_BYTES, file);
+        fail("there is no memory for this seed.", line);
+    if (seed_count == MAX_INPUTS)
+        fail("the archive has too many seeds.", line);
+    read_seed(input, space != NULL ? space + 1 : "", line);
+    seeds[seed_count++] = input;
+}
+
+static void load_seeds(const char *archive)
+{
+    FILE *file = fopen(archive, "r");
+    if (file == NULL)
+        fail("the archive cannot be opened.", archive);
+    char *line = NULL;
+    size_t size = 0;
+    while (getline(&line, &size, file) > 0)
+        load_line(line);
+    free(line);
     fclose(file);
-    corpus[corpus_count++] = input;
-}
-
-static int is_visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
-static void load_corpus(const char *folder)
-{
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_visible, alphasort);
-    if (count <= 0)
-        fail("the folder contains no inputs.", folder);
-    for (int i = 0; i < count; i++) {
-        if (corpus_count < MAX_INPUTS)
-            load_file(folder, entries[i]->d_name);
-        free(entries[i]);
-    }
-    free(entries);
+    if (seed_count == 0)
+        fail("the archive contains no seeds.", archive);
 }
 
 // A pseudo-random number below `limit` (xorshift64*); `limit` is not 0.
@@ -113,7 +129,7 @@ static void remove_byte(void)
 // Replaces the rest of the input, from a random position on, by a tail of another input.
 static void splice_input(void)
 {
-    const input_t *other = corpus[random_below(corpus_count)];
+    const input_t *other = seeds[random_below(seed_count)];
     size_t from = random_below(other->size + 1), at = random_below(current.size + 1),
            count = other->size - from;
     if (count > MAX_BYTES - at)
@@ -148,23 +164,23 @@ static void mutate_input(void)
 int main(int argc, char **argv)
 {
     if (argc != 3)
-        fail("call it with a folder of inputs and a number of rounds.", argv[0]);
-    load_corpus(argv[1]);
+        fail("call it with an archive of seeds and a number of rounds.", argv[0]);
+    load_seeds(argv[1]);
     signal(SIGABRT, print_input);
     signal(SIGSEGV, print_input);
-    for (size_t i = 0; i < corpus_count; i++) {
-        current = *corpus[i];
+    for (size_t i = 0; i < seed_count; i++) {
+        current = *seeds[i];
         LLVMFuzzerTestOneInput(current.bytes, current.size);
     }
     long rounds = strtol(argv[2], NULL, 10);
     for (long i = 0; i < rounds; i++) {
-        current = *corpus[random_below(corpus_count)];
+        current = *seeds[random_below(seed_count)];
         for (size_t n = 1 + random_below(8); n > 0; n--)
             mutate_input();
         LLVMFuzzerTestOneInput(current.bytes, current.size);
     }
-    printf("%zu inputs and %ld mutations.\n", corpus_count, rounds);
-    for (size_t i = 0; i < corpus_count; i++)
-        free(corpus[i]);
+    printf("%zu inputs and %ld mutations.\n", seed_count, rounds);
+    for (size_t i = 0; i < seed_count; i++)
+        free(seeds[i]);
     return 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Fuzzer of the order and the rounds of messages of streams, whose numbers and times of arrival
-// peers choose. Build with clang -fsanitize=fuzzer,address,undefined and run with the folder
-// corpus-inbox.
+// peers choose.
 //
 // An input is a byte for the kind of the inbox, and then pairs of bytes: an arrival and its number,
 // a time that passes, or a look at what is ready. Invariants: a message that is kept comes out

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzzer of headers of large messages, which peers send. Build with
-// clang -fsanitize=fuzzer,address,undefined and run with the folder corpus-large.
+// Fuzzer of headers of large messages, which peers send.
 //
 // An input is the payload of a header. Invariants: the types of a header that is right describe its
 // parameters; parameters and data are inside the payload and end with it; the data are as long as

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzzer of descriptions of parameter blocks, which also arrive from peers. Build with
-// clang -fsanitize=fuzzer,address,undefined and run with the folder corpus-params.
+// Fuzzer of descriptions of parameter blocks, which also arrive from peers.
 //
 // An input is one or two descriptions, with a 0 between them. Invariants: a struct has at most
 // GASNETX_PARAMS_MAX bytes; a description is the same as itself, and the same in both directions;

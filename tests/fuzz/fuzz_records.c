@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzzer of the records of combined messages of streams, which peers send. Build with
-// clang -fsanitize=fuzzer,address,undefined and run with the folder corpus-records.
+// Fuzzer of the records of combined messages of streams, which peers send.
 //
 // An input is a message. Invariants: a record is inside the message and behind the one before it;
 // what is no record leaves the position as it was.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzzer of the values of GASNET_ variables: sizes, limits, choices. Build with
-// clang -fsanitize=fuzzer,address,undefined and run with the folder corpus-settings.
+// Fuzzer of the values of GASNET_ variables: sizes, limits, choices.
 //
 // Invariants: no crash; a value is either legal and within its type, or refused with a message that
 // names the variable.

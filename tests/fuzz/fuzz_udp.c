@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzzer of udp's datagrams. Build with clang -fsanitize=fuzzer,address,undefined and run with the
-// folder corpus-udp.
+// Fuzzer of udp's datagrams.
 //
 // An input is a datagram as it comes from the network. Invariants: no byte outside of the datagram
 // is read; encoding an accepted header gives the same bytes, and so do frames except for padding;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzzer of the packed messages of non-contiguous transfers. Build with
-// clang -fsanitize=fuzzer,address,undefined and run with the folder corpus-vis.
+// Fuzzer of the packed messages of non-contiguous transfers.
 //
 // An input is the number of runs (4 bytes), then the message; addresses are offsets into a segment
 // of the fuzzer. Invariants: a message that passes the check accesses only the segment and its own

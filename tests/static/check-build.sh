@@ -8,7 +8,7 @@
 # installations of strict and of asan. asan has --enable-debug, the sanitizers of addresses and of
 # undefined behaviour, and no shared libraries; tsan has the sanitizer of threads, and only the
 # programs that run with it. fuzz makes the fuzzers for tests/fuzz/run, by clang with libFuzzer: the
-# main of fuzz_driver.c, which replays a corpus, gets another name, so that the linker takes
+# main of fuzz_driver.c, which replays the seeds, gets another name, so that the linker takes
 # libFuzzer's main.
 set -eu
 

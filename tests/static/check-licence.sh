@@ -17,8 +17,8 @@ all_files()
 # Documents, pictures and data have no line: LICENSE speaks for them.
 source_files()
 {
-    all_files | grep -vE -e '\.(md|svg|png|json|expected|txt|list|supp|orig)$' -e '^\.[a-z-]+$' \
-        -e '^(CONTRIBUTING|LICENSE|README)$' -e '^tests/fuzz/corpus-' -e '^debian/(.*[^s]|[^r].*)$'
+    all_files | grep -vE -e '\.(md|svg|png|json|expected|txt|list|seeds|supp|orig)$' -e '^\.[a-z-]+$' \
+        -e '^(CONTRIBUTING|LICENSE|README)$' -e '^debian/(.*[^s]|[^r].*)$'
 }
 
 unlicensed()
