@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bad-calls: messages about wrong calls. In a debug build each wrong call of bad_calls ends the job
+# bad-calls-*: messages about wrong calls. In a debug build each wrong call of bad_calls ends the job
 # with one message that names the function, the values, the limits and the rank. Calls that return
 # an error code do so in every build.
 #   check-bad-calls.sh START [PATTERN ...]

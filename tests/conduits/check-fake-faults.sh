@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# fake-check: the library refuses modules that are missing, broken or built for another version,
+# fake-faults: the library refuses modules that are missing, broken or built for another version,
 # with a sentence that says why; and a conduit that fails ends the whole job.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# mpi-abi-client: programs run over conduit mpi with the module for the standard ABI of MPI, by the
+# client-mpi-abi: programs run over conduit mpi with the module for the standard ABI of MPI, by the
 # mpirun of each MPI that has this ABI: one that was compiled with the header of the ABI and calls MPI
 # itself, and one without MPI.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# windows-*-counts MPI: messages between further endpoints travel as messages of MPI between their
+# endpoint-mpi-*-counts MPI: messages between further endpoints travel as messages of MPI between their
 # windows, also where the ranks have mailboxes; those of endpoint 0 then travel through the mailboxes.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

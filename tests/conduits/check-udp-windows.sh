@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# windows-udp-counts: messages between further endpoints travel through the sockets of their
+# endpoint-udp-counts: messages between further endpoints travel through the sockets of their
 # windows, in every mode of authentication; and without a port for a window they travel through the
 # sockets of endpoint 0.
 set -u

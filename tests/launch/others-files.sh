@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# others-files: another user has put symbolic links, files and pipes into /tmp where jobs and tools are
+# other-users-files: another user has put symbolic links, files and pipes into /tmp where jobs and tools are
 # told to write. Nothing that they lead to is written, and a sentence says so; links of the user are
 # followed.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# others-modules: modules of every kind that another user could have put there are not loaded, by
+# other-users-modules: modules of every kind that another user could have put there are not loaded, by
 # root and by any user; those of the user and of root are.
 set -u
 . "$(dirname "$0")/others-functions.sh"

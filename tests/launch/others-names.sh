@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# others-names: another user has taken the names of local sockets, and does not answer there; so
+# other-users-names: another user has taken the names of local sockets, and does not answer there; so
 # does a daemon of the user that is stopped. Jobs start, universes are made elsewhere, and who cannot
 # go on says why. The limits of time are far above what is needed: a hang fails.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# spare-start: gasnetrun --spare. A shell of the test replaces ssh and runs commands on this host;
+# start-spare: gasnetrun --spare. A shell of the test replaces ssh and runs commands on this host;
 # the name of a host says what is wrong with it:
 #   refuses*: the shell fails at once.    hangs*: the shell prints nothing and stays.
 #   version*: another version answers.    dies*: its helper is killed once the host $KILL_AFTER was

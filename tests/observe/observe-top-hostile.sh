@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# observe-top-hostile: root asks for the stack of a job of another user, whose memory file names a
+# observe-top-smp-hostile: root asks for the stack of a job of another user, whose memory file names a
 # process of root as the rank, or a signal that is none for reports. Nobody gets a signal. Another
 # job has more memory files than gasnet_top may open at first.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# observe-top-often: readers start, end and are killed while a job runs, which does not notice.
+# observe-top-smp-often: readers start, end and are killed while a job runs, which does not notice.
 #   observe-top-often.sh READERS; in the check 50; people give 1000
 set -u
 . "$AQ_SRC/tests/launch/launch-functions.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# observe-top-once: what gasnet_top prints of a job agrees with what a program of known counts did.
+# observe-top-*-once: what gasnet_top prints of a job agrees with what a program of known counts did.
 #   observe-top-once.sh RANKS [LAUNCHER]
 set -u
 . "$AQ_SRC/tests/launch/launch-functions.sh"

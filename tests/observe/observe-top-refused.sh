@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# observe-top-refused: what gasnet_top says if it cannot show a job.
+# observe-top-smp-refused: what gasnet_top says if it cannot show a job.
 set -u
 . "$AQ_SRC/tests/launch/launch-functions.sh"
 . "$AQ_SRC/tests/observe/watch-functions.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# settings-variables: every variable that the manuals of GASNet and GASNet-EX name (variables.list)
+# static-variables: every variable that the manuals of GASNet and GASNet-EX name (variables.list)
 # is a setting, another name of one, or a variable without effect; and docs/variables.md says the
 # same as gasnet_info -e about each of them.
 set -u
