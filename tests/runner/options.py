@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the tests of a table; each line of it is a test or a family of tests.
 
-    tests/run [--table FILE] [--check quick|rest|all] [--list] [--jobs N] [--within SECONDS]
+    tests/run [--table LIST] [--check quick|rest|all] [--list] [--jobs N] [--within SECONDS]
               [--times[=FILE]] [--as-built] [PATTERN ...]
 
 PATTERN is a shell pattern for names; without one, every test runs. Exits with 0 when at least one
-test ran and none failed. The table is tests/tests.list, whose head describes the format.
+test ran and none failed. The table is a list, or each tests.list in a folder and below, of itself the
+folder tests; the head of tests/tests.list describes the format.
 
 --check    only the tests that rest.list beside the table does not name (quick), only those that it
            names (rest), or both, the quick ones first (all, the default).
@@ -48,7 +49,7 @@ def seconds(text):
 def make_parser():
     parser = Parser(prog="tests/run", add_help=False, allow_abbrev=False)
     parser.add_argument("--help", action="store_true")
-    parser.add_argument("--table", default=os.path.join(SOURCE, "tests", "tests.list"))
+    parser.add_argument("--table", default=os.path.join(SOURCE, "tests"))
     parser.add_argument("--check", choices=("quick", "rest", "all"), default="all")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--jobs", type=positive, default=len(os.sched_getaffinity(0)))

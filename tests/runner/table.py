@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of tests. The head of tests/tests.list describes its format."""
+"""The table of tests, one list or those of a folder. The head of tests/tests.list describes their
+format."""
 import dataclasses
 import fnmatch
 import os
@@ -21,6 +22,7 @@ class Test:
     takes: tuple  # things that only one running test can have
     alone: bool  # nothing may run beside it
     place: int  # in the table
+    path: str  # of its list
     rest: bool = False  # it is left out of the quick check
 
 
@@ -31,14 +33,30 @@ def matcher(patterns):
 
 class Table:
     def __init__(self, path, environment):
-        self.path = path
         self.environment = environment
-        self.sets = {}  # name -> list of words
         self.tests = {}  # name -> Test, in the order of the table
+        if os.path.isdir(path):
+            self.read_folder(path, {})
+        else:
+            self.read_list(path, {})
+        self.check_needs()
+        self.read_rest(os.path.join(path if os.path.isdir(path) else os.path.dirname(path), "rest.list"))
+
+    # Reads the lists of a folder and of those in it. A list has the sets of the lists above it.
+    def read_folder(self, folder, sets):
+        path = os.path.join(folder, "tests.list")
+        if os.path.exists(path):
+            sets = self.read_list(path, sets)
+        for name in sorted(entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)):
+            self.read_folder(os.path.join(folder, name), sets)
+
+    # Returns the sets: name -> list of words.
+    def read_list(self, path, sets):
+        self.path = path
+        self.sets = dict(sets)
         for line in self.lines(path):
             self.read_line(line)
-        self.check_needs()
-        self.read_rest(os.path.join(os.path.dirname(path), "rest.list"))
+        return self.sets
 
     def die(self, sentence):
         die(f"{self.path}: {sentence}")
@@ -96,7 +114,8 @@ class Table:
         limit = words[0] if words else ""
         if not limit.isdigit() or int(limit) < 1:
             self.die(f"'{limit}' is not a time limit for {name}; write seconds.")
-        self.tests[name] = Test(name, int(limit), command, place=len(self.tests), **self.read_words(name, words[1:]))
+        found = self.read_words(name, words[1:])
+        self.tests[name] = Test(name, int(limit), command, place=len(self.tests), path=self.path, **found)
 
     def read_words(self, name, words):
         lists = {"after": [], "takes": []}
@@ -117,10 +136,10 @@ class Table:
         for test in self.tests.values():
             for need in test.after:
                 if need not in self.tests:
-                    self.die(f"{test.name} comes after '{need}', which is not a test.")
+                    die(f"{test.path}: {test.name} comes after '{need}', which is not a test.")
         for test in self.tests.values():
             if test in self.needed(test.after):
-                self.die(f"{test.name} comes after itself.")
+                die(f"{test.path}: {test.name} comes after itself.")
 
     # The tests of these names, and those that they come after.
     def needed(self, names):

@@ -157,6 +157,27 @@ run_table parts/table.list
 expect_code 2
 expect_line "run: parts/rest.list: cannot read the line 'other-a'; write pattern \| reason\."
 
+# A folder of lists: a list has the sets of those above it, and its tests may come after those of any other.
+mkdir -p lists/one/deep lists/two
+echo 'set letter = a b' >lists/tests.list
+echo 'one-{letter} | 5 after two | true' >lists/one/tests.list
+printf 'set letter = c\none-deep-{letter} | 5 | true\n' >lists/one/deep/tests.list
+echo 'two | 5 after one-deep-c | true' >lists/two/tests.list
+echo 'one-a | it takes long' >lists/rest.list
+run_table lists
+expect_code 0
+[ "$(passed | tr ' ' '\n' | sort | xargs)" = "one-a one-b one-deep-c two" ] || die "the lists of a folder are not one table"
+run_table lists --check rest --list
+[ "$(cat out)" = one-a ] || die "rest.list is not that of the folder"
+echo 'two-{digit} | 5 | true' >lists/two/tests.list
+echo 'set digit = 1' >>lists/one/tests.list
+run_table lists
+expect_code 2
+expect_line "run: lists/two/tests.list: 'two-\{digit\}' uses the set 'digit', which no line above it defines\\."
+echo 'one-a | 5 | true' >lists/two/tests.list
+run_table lists
+expect_line "run: lists/two/tests.list: two tests are called 'one-a'\\."
+
 # Each pattern of the real list names tests.
 if [ -e "$build/unit.list" ]; then
     sed -n '/^[^#]/s/ *|.*//p' "$AQ_SRC/tests/rest.list" | AQ_BUILD=$build xargs -d '\n' "$AQ_SRC/tests/run" --list >out 2>&1 ||
