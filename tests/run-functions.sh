@@ -16,12 +16,13 @@ left_out()
     echo "left out: $1: $2"
 }
 
-# Runs the unit test program test_$1, which is built only if cmocka is installed.
+# Runs the unit test program test_$1, which is built only if cmocka is installed. unit.list has the
+# paths of these programs.
 unit()
 {
     grep -q '^#define AQ_HAVE_CMOCKA 1' "$AQ_BUILD/config.h" ||
         skip "cmocka was not found when this build was configured (package libcmocka-dev)"
-    "$AQ_BUILD/tests/unit/test_$1"
+    "$AQ_BUILD/$(grep "/test_$1\$" "$AQ_BUILD/unit.list")"
 }
 
 # Runs a command with the programs of another build, $1 (asan, tsan ...; see check-build.sh).

@@ -23,7 +23,13 @@ messages: extended core spawner other/base other/observe other/tools
 conduits/common: core spawner other/base
 conduits/*: conduits/common core firehose spawner other/base other/mpi other/observe other/tools
 examples: public
-tests/conduits: conduits/* core firehose spawner other/*
+tests/conduits: conduits/* core firehose spawner other/* tests/unit
+tests/core: core extended spawner other/* tests/unit
+tests/extended: extended core spawner other/* tests/unit
+tests/firehose: firehose spawner other/* tests/unit
+tests/messages: messages extended core spawner other/* tests/unit
+tests/other: other/* conduits/* spawner core tests/unit
+tests/spawner: spawner other/* tests/unit
 tests/chaos: public
 tests/checks: public
 tests/conformance: public
@@ -33,7 +39,7 @@ tests/observe: public
 tests/perf: public
 tests/plugin: public
 tests/tools: public
-tests/unit: other/* firehose spawner core extended messages conduits/*
+tests/unit: other/base
 tests/fuzz: other/* firehose spawner core extended messages conduits/*
 tests/beds: other/base
 '

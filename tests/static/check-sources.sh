@@ -10,7 +10,7 @@ cd "$AQ_SRC" || exit
 named()
 {
     cat Makefile.am conduits/*/Makefile.inc | grep -v '^#' | grep -oE '[a-z_0-9-]+(/[A-Za-z_0-9.-]+)+' |
-        sed -E 's!^(tests/unit/[^.]*[a-z0-9])$!\1.c!' | grep '\.[ch]$' | grep -v -e '^core/gasnet_config.h$' -e '-conduit/' | sort -u
+        sed -E 's!^(tests/[^.]*/test_[a-z0-9_]*)$!\1.c!' | grep '\.[ch]$' | grep -v -e '^core/gasnet_config.h$' -e '-conduit/' | sort -u
 }
 
 missing()
