@@ -313,7 +313,7 @@ on_mpi_tsan()
 {
     export PMIX_MCA_gds=hash # the other way of PMIx 5 wants an address that the sanitizer has
     without_ucx
-    export TSAN_OPTIONS="$TSAN_OPTIONS ignore_noninstrumented_modules=1 suppressions=$AQ_SRC/tests/conduits/openmpi.supp"
+    export TSAN_OPTIONS="$TSAN_OPTIONS ignore_noninstrumented_modules=1 suppressions=$AQ_SRC/tests/conduits/mpi/openmpi.supp"
     on_mpi openmpi "$@"
 }
 
@@ -584,10 +584,10 @@ ofi_spawners()
 # The ways to end a job over conduit ofi; kill -9; a report of a job that hangs.
 ofi_exit()
 {
-    local launch=$AQ_SRC/tests/launch
+    local job=$AQ_SRC/tests/core/job
     need_ofi
     export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_OFI_PROVIDER="tcp;ofi_rxm"
-    "$launch/exit-ways.sh" ofi fork 2 1 all inside handler traffic attach stop quit abort && "$launch/exit-kill.sh" ofi 3 6 && "$launch/report-hang.sh" ofi
+    "$job/exit-ways.sh" ofi fork 2 1 all inside handler traffic attach stop quit abort && "$job/exit-kill.sh" ofi 3 6 && "$job/report-hang.sh" ofi
 }
 
 # Runs the program $2 with $1 ranks over conduit ofi and TCP, between two network namespaces on whose cable all
@@ -622,7 +622,7 @@ ofi_lost()
     local provider
     need_ofi
     for provider in "$@"; do
-        "$AQ_SRC/tests/conduits/check-ofi-lost.sh" "$provider" || return
+        "$AQ_SRC/tests/conduits/ofi/check-ofi-lost.sh" "$provider" || return
     done
 }
 
@@ -694,7 +694,7 @@ ibv_parts()
     has_ibv || left_out "conduit ibv" "it is not in this build"
     has_ibv || return 0
     for part; do
-        mapfile -t jobs < <(sed -n "/^\[$part\]\$/,/^\[/{/^[^[#]/p}" "$AQ_SRC/tests/conduits/ibv-jobs")
+        mapfile -t jobs < <(sed -n "/^\[$part\]\$/,/^\[/{/^[^[#]/p}" "$AQ_SRC/tests/conduits/ibv/ibv-jobs")
         [ ${#jobs[@]} -gt 0 ] || { echo "There is no part $part."; return 1; }
         (ibv_jobs "${jobs[@]}") || return
     done

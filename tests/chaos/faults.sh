@@ -160,7 +160,7 @@ call_by_provider()
     while read -r kind host port; do
         [ "$kind" = tcp ] || continue
         for bytes in $((RANDOM % 16384)) $((16385 + RANDOM * 100)); do
-            timeout 20 "$AQ_BUILD/tests/conduits/ofi_stranger" "$provider" "$host" "$port" "$bytes" 3
+            timeout 20 "$AQ_BUILD/tests/conduits/ofi/ofi_stranger" "$provider" "$host" "$port" "$bytes" 3
         done
     done <"$work/doors"
 }
@@ -307,7 +307,7 @@ lacks_strangers()
         echo "$no_bed"
     elif [ ! -x /usr/bin/python3 ] || ! "${stranger[@]}" true 2>/dev/null; then
         echo 'only root can act as another user, with setpriv and python3'
-    elif [ "$conduit" = ofi ] && [ ! -x "$AQ_BUILD/tests/conduits/ofi_stranger" ]; then
+    elif [ "$conduit" = ofi ] && [ ! -x "$AQ_BUILD/tests/conduits/ofi/ofi_stranger" ]; then
         echo 'conduit ofi is not in this build'
     fi
 }

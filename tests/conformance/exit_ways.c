@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exit_ways: every way in which a job can end, for tests/launch/exit-ways.sh.
+ * exit_ways: every way in which a job can end, for tests/core/job/exit-ways.sh.
  *
  *   exit_ways WAY RANK CODE
  *

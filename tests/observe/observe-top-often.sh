@@ -3,7 +3,7 @@
 # observe-top-smp-often: readers start, end and are killed while a job runs, which does not notice.
 #   observe-top-often.sh READERS; in the check 50; people give 1000
 set -u
-. "$AQ_SRC/tests/launch/launch-functions.sh"
+. "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
 . "$AQ_SRC/tests/observe/watch-functions.sh"
 readers=$1
 

@@ -3,7 +3,7 @@
 # observe-top-*-once: what gasnet_top prints of a job agrees with what a program of known counts did.
 #   observe-top-once.sh RANKS [LAUNCHER]
 set -u
-. "$AQ_SRC/tests/launch/launch-functions.sh"
+. "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
 . "$AQ_SRC/tests/observe/watch-functions.sh"
 ranks=$1
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # observe-top-smp-refused: what gasnet_top says if it cannot show a job.
 set -u
-. "$AQ_SRC/tests/launch/launch-functions.sh"
+. "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
 . "$AQ_SRC/tests/observe/watch-functions.sh"
 
 # refuses CODE TEXT [options]

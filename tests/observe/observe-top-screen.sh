@@ -3,7 +3,7 @@
 # observe-top-screen: the screen of gasnet_top in a terminal, driven by its keys.
 #   observe-top-screen.sh RANKS
 set -u
-. "$AQ_SRC/tests/launch/launch-functions.sh"
+. "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
 . "$AQ_SRC/tests/observe/watch-functions.sh"
 command -v tmux >/dev/null || {
     echo "tmux is not installed (package tmux)"

@@ -4,7 +4,7 @@
 # error that it states. Each rank is a host, whose clock is 100 s ahead of the one before it, and
 # runs 0.02 % faster.
 set -u
-. "$(dirname "$0")/../launch/launch-functions.sh"
+. "$(dirname "$0")/../spawner/launch/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
 host="unshare --pid --time --fork --kill-child"
 $host true 2>/dev/null || skip "this user may not make spaces of process numbers and times"

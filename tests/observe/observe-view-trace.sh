@@ -5,7 +5,7 @@
 # sentence.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
-. "$(dirname "$0")/../launch/launch-functions.sh"
+. "$(dirname "$0")/../spawner/launch/launch-functions.sh"
 [ -x "$AQ_BUILD/gasnet_view" ] || skip "gasnet_view is not in this build (package libjansson-dev)"
 here=$AQ_SRC/tests/observe
 trace=$here/view-trace.json

@@ -33,7 +33,6 @@ tests/spawner: spawner other/* tests/unit
 tests/chaos: public
 tests/checks: public
 tests/conformance: public
-tests/launch: spawner
 tests/lines: public
 tests/observe: public
 tests/perf: public

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Shell functions for the tests that run in a bed (see the script bed), in addition to those of the
 # launch tests: expect, says, silent, fail.
-. "$AQ_SRC/tests/launch/launch-functions.sh"
+. "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
 export GASNET_CONDUIT=udp # for programs that are linked for smp
 hello=$AQ_BUILD/hello

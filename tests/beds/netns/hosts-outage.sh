@@ -5,7 +5,7 @@
 # that stays cut for much longer than the setting ends a job.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
-. "$AQ_SRC/tests/launch/universe-functions.sh"
+. "$AQ_SRC/tests/spawner/universe/universe-functions.sh"
 busy=$AQ_BUILD/conform_busy
 command -v nft >/dev/null || { echo "nft is not installed (package nftables)"; exit 77; }
 

@@ -4,7 +4,7 @@
 # rendezvous): one job over all hosts, faults, deaths, a network that is cut.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
-. "$AQ_SRC/tests/launch/rendezvous-functions.sh"
+. "$AQ_SRC/tests/spawner/rendezvous/rendezvous-functions.sh"
 unset GASNET_SSH_OPTIONS
 export GASNET_SSH_CMD=/no/ssh GASNET_WAITMODE=block
 

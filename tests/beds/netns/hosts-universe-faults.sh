@@ -5,7 +5,7 @@
 # [KILLS], 6 without a number.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
-. "$AQ_SRC/tests/launch/universe-functions.sh"
+. "$AQ_SRC/tests/spawner/universe/universe-functions.sh"
 all=$(hosts 1 4)
 
 # at HOST command ...: runs it there, in this universe.

@@ -3,7 +3,7 @@
 # A universe of four hosts: boot, jobs, grow, shrink, recon, wipe, halt, and what bad input gets.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
-. "$AQ_SRC/tests/launch/universe-functions.sh"
+. "$AQ_SRC/tests/spawner/universe/universe-functions.sh"
 all=$(hosts 1 3)
 
 # Before there is one.

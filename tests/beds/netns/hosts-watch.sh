@@ -120,7 +120,7 @@ none_left
 
 # Two processes on each host find each other, the ones with the higher number first. Those that share
 # a host share a connection to rank 0, whose process is the launcher.
-. "$AQ_SRC/tests/launch/rendezvous-functions.sh"
+. "$AQ_SRC/tests/spawner/rendezvous/rendezvous-functions.sh"
 use udp
 GASNET_MASTER=10.77.0.1:${GASNET_MASTER##*:}
 for ((rank = last; rank >= 0; rank--)); do

@@ -4,7 +4,7 @@
 # tests/beds/pods makes them: bare programs, and the launcher in each pod; its faults; and the
 # recipes of examples/clusters.
 set -u
-. "$AQ_SRC/tests/launch/rendezvous-functions.sh"
+. "$AQ_SRC/tests/spawner/rendezvous/rendezvous-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
 cp "$AQ_BUILD/conform_exit_udp" "$work/conform_exit" || exit 1
 conform=$work/conform_exit
