@@ -7,7 +7,7 @@ set -u
 . "$(dirname "$0")/others-functions.sh"
 stand_alone "$0" "$@"
 . "$(dirname "$0")/launch/launch-functions.sh"
-. "$AQ_SRC/tests/observe/watch-functions.sh"
+. "$AQ_SRC/tests/other/observe/watch-functions.sh"
 program=$AQ_BUILD/traffic_work
 foreign='there is a file, a pipe or a symbolic link of another user'
 mkdir "$work/folder"

@@ -64,7 +64,7 @@ unset GASNET_UNIVERSE
 
 # gasnet_top of a job whose launcher has no such socket.
 if [ -x "$AQ_BUILD/gasnet_top" ]; then
-    . "$AQ_SRC/tests/observe/watch-functions.sh"
+    . "$AQ_SRC/tests/other/observe/watch-functions.sh"
     start_job 2 hold
     squat "@aqueduct-launcher-$job" "${stranger[@]}"
     limited 0 "$top" --once "$job"

@@ -23,21 +23,20 @@ messages: extended core spawner other/base other/observe other/tools
 conduits/common: core spawner other/base
 conduits/*: conduits/common core firehose spawner other/base other/mpi other/observe other/tools
 examples: public
-tests/conduits: conduits/* core firehose spawner other/* tests/unit
-tests/core: core extended spawner other/* tests/unit
-tests/extended: extended core spawner other/* tests/unit
-tests/firehose: firehose spawner other/* tests/unit
-tests/messages: messages extended core spawner other/* tests/unit
-tests/other: other/* conduits/* spawner core tests/unit
-tests/spawner: spawner other/* tests/unit
 tests/chaos: public
-tests/checks: public
+tests/checks: public tests/*
+tests/clients: public tests/*
+tests/conduits: conduits/* core firehose spawner other/* tests/*
 tests/conformance: public
+tests/core: core extended spawner other/* tests/*
+tests/extended: extended core spawner other/* tests/*
+tests/firehose: firehose spawner other/* tests/*
 tests/lines: public
-tests/observe: public
+tests/messages: messages extended core spawner other/* tests/*
+tests/other: other/* conduits/* spawner core tests/*
 tests/perf: public
 tests/plugin: public
-tests/tools: public
+tests/spawner: spawner other/* tests/*
 tests/unit: other/base
 tests/fuzz: other/* firehose spawner core extended messages conduits/*
 tests/beds: other/base
@@ -73,6 +72,12 @@ room_of()
     [[ $inside == */* ]] && echo "${inside%%/*}" || echo .
 }
 
+# Tests that see what a client sees, in the folders of what they test: "tests/clients" for the table.
+clients()
+{
+    sources | grep -E '^tests/(conduits|core|extended|firehose|messages|other|spawner)/' | xargs grep -lE '^#include [<"](gasnet|gasnetex)\.h[>"]'
+}
+
 # Prints "file line included-base-name" of each include directive.
 includes()
 {
@@ -104,10 +109,12 @@ rule_of()
 declare -A folder=() room=() is_public=() folders=() rooms=()
 read_tables()
 {
-    local file base
+    local file base clients
+    clients=$(clients)
     while read -r file; do
         base=${file##*/}
         folder[$base]=$(folder_of "$file") room[$base]=$(room_of "$file")
+        [[ $'\n'$clients$'\n' != *$'\n'$file$'\n'* ]] || folder[$base]=tests/clients room[$base]=.
         [ -z "${folders[${folder[$base]}]+set}" ] || continue
         folders[${folder[$base]}]=$(rule_of "$allowed" "${folder[$base]}")
         rooms[${folder[$base]}]=$(rule_of "$order" "${folder[$base]}")

@@ -7,7 +7,7 @@ set -eu
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
-client=$AQ_SRC/tests/tools/tools_client.c
+client=$AQ_SRC/tests/other/tools/tools_client.c
 warnings="-Wall -Wextra -Wpedantic -Werror -O2"
 command -v c++ >/dev/null || skip "there is no C++ compiler (package g++)"
 unset GASNET_BACKTRACE GASNET_BACKTRACE_TYPE GASNET_VERBOSEENV

@@ -3,7 +3,7 @@
 # observe-top-smp-refused: what gasnet_top says if it cannot show a job.
 set -u
 . "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
-. "$AQ_SRC/tests/observe/watch-functions.sh"
+. "$AQ_SRC/tests/other/observe/watch-functions.sh"
 
 # refuses CODE TEXT [options]
 refuses()

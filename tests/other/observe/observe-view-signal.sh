@@ -3,7 +3,7 @@
 # observe-view-signal: at a signal each rank adds its lines, also one that hangs in a handler.
 #   observe-view-signal.sh START ...   START: the launcher, with its words
 set -u
-. "$(dirname "$0")/../spawner/launch/launch-functions.sh"
+. "$(dirname "$0")/../../spawner/launch/launch-functions.sh"
 ranks=3
 
 # lines_of SNAPSHOT: its lines, as traffic_work prints them

@@ -2,7 +2,7 @@
 # Shell functions for the tests of files of the traffic matrix and of the trace that cannot be
 # written. The caller sets $variable, the one that names the file.
 # shellcheck shell=bash disable=SC2154
-. "$(dirname "$0")/../spawner/launch/launch-functions.sh"
+. "$(dirname "$0")/../../spawner/launch/launch-functions.sh"
 work_program=$AQ_BUILD/traffic_work
 
 # refuses VALUE FILE TEXT: the job goes on, and one sentence says why it does without the file.

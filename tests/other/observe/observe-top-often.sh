@@ -4,7 +4,7 @@
 #   observe-top-often.sh READERS; in the check 50; people give 1000
 set -u
 . "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
-. "$AQ_SRC/tests/observe/watch-functions.sh"
+. "$AQ_SRC/tests/other/observe/watch-functions.sh"
 readers=$1
 
 start_job 4 hold

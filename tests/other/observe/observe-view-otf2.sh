@@ -5,9 +5,9 @@
 #   observe-view-otf2.sh RANKS   ranks of a job whose trace is converted, too
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
-. "$(dirname "$0")/../spawner/launch/launch-functions.sh"
+. "$(dirname "$0")/../../spawner/launch/launch-functions.sh"
 [ -x "$AQ_BUILD/gasnet_view" ] || skip "gasnet_view is not in this build (package libjansson-dev)"
-trace=$AQ_SRC/tests/observe/view-trace.json
+trace=$AQ_SRC/tests/other/observe/view-trace.json
 archive=$work/archive
 
 # converts TRACE: its archive is in records, one a line, in the order of time.

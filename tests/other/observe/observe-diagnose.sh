@@ -4,7 +4,7 @@
 #   observe-diagnose.sh [LAUNCHER]
 set -u
 . "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
-. "$AQ_SRC/tests/observe/watch-functions.sh"
+. "$AQ_SRC/tests/other/observe/watch-functions.sh"
 launcher=${1:-$run}
 export GASNET_CATCH_EXIT=0 # a rank that leaves does not end the job
 

@@ -4,7 +4,7 @@
 #   observe-view-job.sh START ...   START: the launcher, with its words
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
-. "$(dirname "$0")/../spawner/launch/launch-functions.sh"
+. "$(dirname "$0")/../../spawner/launch/launch-functions.sh"
 [ -x "$AQ_BUILD/gasnet_view" ] || skip "gasnet_view is not in this build (package libjansson-dev)"
 ranks=4
 

@@ -4,7 +4,7 @@
 # error that it states. Each rank is a host, whose clock is 100 s ahead of the one before it, and
 # runs 0.02 % faster.
 set -u
-. "$(dirname "$0")/../spawner/launch/launch-functions.sh"
+. "$(dirname "$0")/../../spawner/launch/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
 host="unshare --pid --time --fork --kill-child"
 $host true 2>/dev/null || skip "this user may not make spaces of process numbers and times"
@@ -46,7 +46,7 @@ offsets_are()
 job '' "$AQ_BUILD/traffic_work" 1
 offsets_are 100
 sed -n '/^[0-9]*,[0-9]*,/p' "$work/out" >"$work/expected"
-awk -v ranks=3 -v slack="$slack" -f "$AQ_SRC/tests/observe/trace-check.awk" "$work/expected" "$work/trace" || fail "the trace is wrong"
+awk -v ranks=3 -v slack="$slack" -f "$AQ_SRC/tests/other/observe/trace-check.awk" "$work/expected" "$work/trace" || fail "the trace is wrong"
 job 5000000000 "$AQ_BUILD/traffic_work" 1
 offsets_are 105
 

@@ -18,7 +18,7 @@ traces()
     [ "$code" = 0 ] || complain "the exit code is $code"
     [ ! -s "$work/err" ] || complain "there is a message"
     sed -n '/^[0-9]*,[0-9]*,/p' "$work/out" >"$work/expected"
-    awk -v ranks="$ranks" "$@" -f "$AQ_SRC/tests/observe/trace-check.awk" "$work/expected" "$work/trace" >"$work/found" || {
+    awk -v ranks="$ranks" "$@" -f "$AQ_SRC/tests/other/observe/trace-check.awk" "$work/expected" "$work/trace" >"$work/found" || {
         complain "the trace is wrong"
         tail -5 "$work/found"
     }

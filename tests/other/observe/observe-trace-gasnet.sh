@@ -3,7 +3,7 @@
 # observe-trace-gasnet: each variable of GASNet about traces and statistics does what it says, or
 # says why not.
 set -u
-. "$(dirname "$0")/../spawner/launch/launch-functions.sh"
+. "$(dirname "$0")/../../spawner/launch/launch-functions.sh"
 unset GASNET_TRACE GASNET_TRACEFILE GASNET_STATSFILE
 
 # work VARIABLE=VALUE ...: a job of three ranks with notes.

@@ -4,7 +4,7 @@
 #   observe-top-once.sh RANKS [LAUNCHER]
 set -u
 . "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
-. "$AQ_SRC/tests/observe/watch-functions.sh"
+. "$AQ_SRC/tests/other/observe/watch-functions.sh"
 ranks=$1
 
 # Prints "from to shorts mediums bytes" of each pair in the JSON.
@@ -76,7 +76,7 @@ for ((rank = 0; rank < ranks; rank++)); do
     grep -q "^aqueduct_messages_total{job_number=\"[0-9a-f]*\",program=\"watched_work\",host=\"[^\"]*\",rank=\"$rank\"} $messages\$" \
         "$work/metrics" || fail "rank $rank has not sent $messages messages: $(grep messages_total "$work/metrics")"
 done
-awk -f "$AQ_SRC/tests/observe/exposition-check.awk" "$work/metrics" || fail "not the text exposition format"
+awk -f "$AQ_SRC/tests/other/observe/exposition-check.awk" "$work/metrics" || fail "not the text exposition format"
 # What a rank counts of itself has the names of the JSON, as labels or as names of metrics.
 sed -n '/^      "counts": {$/,/^      }/s/^        "\([a-z_]*\)": [0-9]*,\{0,1\}$/\1/p' "$work/json" |
     sort | uniq -c >"$work/names"

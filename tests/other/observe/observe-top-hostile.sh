@@ -7,7 +7,7 @@ set -u
 . "$AQ_SRC/tests/spawner/others-functions.sh"
 stand_alone "$0" "$@"
 . "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
-. "$AQ_SRC/tests/observe/watch-functions.sh"
+. "$AQ_SRC/tests/other/observe/watch-functions.sh"
 
 # Handles the signals of the words, and writes down which have come.
 handler='

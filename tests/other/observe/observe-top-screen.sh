@@ -4,7 +4,7 @@
 #   observe-top-screen.sh RANKS
 set -u
 . "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
-. "$AQ_SRC/tests/observe/watch-functions.sh"
+. "$AQ_SRC/tests/other/observe/watch-functions.sh"
 command -v tmux >/dev/null || {
     echo "tmux is not installed (package tmux)"
     exit 77

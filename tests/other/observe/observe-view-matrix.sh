@@ -4,7 +4,7 @@
 # this script makes up; wrong words and files get one sentence.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
-. "$(dirname "$0")/../spawner/launch/launch-functions.sh"
+. "$(dirname "$0")/../../spawner/launch/launch-functions.sh"
 [ -x "$AQ_BUILD/gasnet_view" ] || skip "gasnet_view is not in this build (package libjansson-dev)"
 
 # has TEXT [TIMES]: the picture of the last expect has the text, so many times or at all.

@@ -5,9 +5,9 @@
 # sentence.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
-. "$(dirname "$0")/../spawner/launch/launch-functions.sh"
+. "$(dirname "$0")/../../spawner/launch/launch-functions.sh"
 [ -x "$AQ_BUILD/gasnet_view" ] || skip "gasnet_view is not in this build (package libjansson-dev)"
-here=$AQ_SRC/tests/observe
+here=$AQ_SRC/tests/other/observe
 trace=$here/view-trace.json
 page=$work/page.html
 
