@@ -9,7 +9,7 @@
  * without debug checks sends whatever the client asks for, so that this client can play a peer that
  * is wrong.
  */
-#include "pushed_long.h"
+#include "../core/endpoint/pushed_long.h"
 #include "wrong_peer.h"
 
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  */
 #include "conform.h"
 #ifdef CONFORM_GASNET1_HEADER
-#include "conform_gasnet1.h"
+#include "extended/conform_gasnet1.h"
 #endif
 
 #include <stdio.h>
