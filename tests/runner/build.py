@@ -26,7 +26,7 @@ KINDS = (".c", ".h", ".am", ".ac", ".inc")
 
 
 # A run by hand first updates the build; under make, AQ_BUILD names the build folder. A list builds
-# nothing: a family whose members only a build knows has one name without it.
+# nothing: without a build, the sets name what is in the tree.
 def find(builds, as_built):
     build = os.environ.get("AQ_BUILD") or built_by_hand(builds)
     if not os.path.isdir(build):

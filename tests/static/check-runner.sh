@@ -192,6 +192,12 @@ code=$?
 expect_code 0
 [ "$(cat out)" = "passes-a"$'\n'"passes-b" ] || die "--list prints something else in a fresh clone"
 
+# Without a build, the sets name what is in the tree.
+mkdir unbuilt
+AQ_BUILD=$PWD/unbuilt "$AQ_SRC/tests/run" --list unit-am am_args-smp-4-seq fuzz-hosts >out 2>&1
+code=$?
+expect_code 0
+
 # Without python3, and with an old one.
 PATH=$PWD/clone /bin/sh "$AQ_SRC/tests/run" >out 2>&1
 code=$?
