@@ -4,7 +4,7 @@
 # process of root as the rank, or a signal that is none for reports. Nobody gets a signal. Another
 # job has more memory files than gasnet_top may open at first.
 set -u
-. "$AQ_SRC/tests/spawner/others-functions.sh"
+. "$AQ_SRC/tests/spawner/other-users-functions.sh"
 stand_alone "$0" "$@"
 . "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
 . "$AQ_SRC/tests/other/observe/watch-functions.sh"

@@ -3,7 +3,7 @@
 # rendezvous-strangers: idle connections, a hundred in a second all the time, to the port where the
 # processes of a job meet. They take all places, and all of the kernel's queue; the job starts.
 set -u
-. "$(dirname "$0")/../others-functions.sh"
+. "$(dirname "$0")/../other-users-functions.sh"
 . "$(dirname "$0")/rendezvous-functions.sh"
 command -v python3 >/dev/null || {
     echo "there is no python3"

@@ -3,7 +3,7 @@
 # universe-strangers: idle connections, a hundred in a second all the time, to the port of a daemon.
 # They take all its places, and all of the kernel's queue; jobs start.
 set -u
-. "$(dirname "$0")/../others-functions.sh"
+. "$(dirname "$0")/../other-users-functions.sh"
 stand_alone "$0" "$@"
 . "$(dirname "$0")/../launch/launch-functions.sh"
 . "$(dirname "$0")/universe-functions.sh"

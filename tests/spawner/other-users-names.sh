@@ -4,7 +4,7 @@
 # does a daemon of the user that is stopped. Jobs start, universes are made elsewhere, and who cannot
 # go on says why. The limits of time are far above what is needed: a hang fails.
 set -u
-. "$(dirname "$0")/others-functions.sh"
+. "$(dirname "$0")/other-users-functions.sh"
 stand_alone "$0" "$@"
 . "$(dirname "$0")/launch/launch-functions.sh"
 hello=$AQ_BUILD/hello

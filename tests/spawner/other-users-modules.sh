@@ -3,7 +3,7 @@
 # other-users-modules: modules of every kind that another user could have put there are not loaded, by
 # root and by any user; those of the user and of root are.
 set -u
-. "$(dirname "$0")/others-functions.sh"
+. "$(dirname "$0")/other-users-functions.sh"
 stand_alone "$0" "$@"
 . "$(dirname "$0")/launch/launch-functions.sh"
 chmod 755 "$work"

@@ -4,7 +4,7 @@
 # told to write. Nothing that they lead to is written, and a sentence says so; links of the user are
 # followed.
 set -u
-. "$(dirname "$0")/others-functions.sh"
+. "$(dirname "$0")/other-users-functions.sh"
 stand_alone "$0" "$@"
 . "$(dirname "$0")/launch/launch-functions.sh"
 . "$AQ_SRC/tests/other/observe/watch-functions.sh"
