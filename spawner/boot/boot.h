@@ -23,7 +23,7 @@
 #define AQ_KEY_BYTES 16
 #define AQ_RANKS_MAX 4096          // ranks of one host
 #define AQ_JOB_RANKS_MAX (1 << 20) // ranks of a job
-#define AQ_KEPT_BYTES 32           // of what each rank tells the others, kept once on a host
+#define AQ_KEPT_BYTES 32           // per rank, of the tables that a host stores once
 #define AQ_BOOT_RUNNING 0          // value of *exit_word until the end of the job is announced
 
 typedef struct aq_boot aq_boot_t;
@@ -133,12 +133,12 @@ static inline bool aq_boot_ended(const aq_boot_t *boot)
     return atomic_load_explicit(boot->exit_word, memory_order_relaxed) != AQ_BOOT_RUNNING;
 }
 
-// A number of the job for those who watch it, made of its key, which nobody computes from it. 0: no
-// random numbers on this system.
+// The number of the job, for programs that watch it: a hash of its key, which does not reveal the
+// key. 0: the system gives no random numbers.
 uint64_t aq_boot_number(const uint8_t key[AQ_KEY_BYTES]);
 
 // The exit code that a launcher can pass on for the code of a client: its low 8 bits, as the system
-// gives them to a parent; but a failure stays one.
+// gives them to a parent; a code other than 0 never becomes 0.
 static inline int aq_boot_exit_code(int code)
 {
     return code != 0 && (code & 0xff) == 0 ? 1 : code & 0xff;
@@ -165,13 +165,13 @@ aq_status_t aq_boot_agree(aq_boot_t *boot, aq_status_t status, const char *why);
 // freed by the caller. May log faults.
 aq_status_t aq_boot_exchange_kept(aq_boot_t *boot, const void *mine, size_t len, const void **all);
 
-// What the ranks that were there call while the ranks from `first` on, which join the job, are in
-// aq_boot_exchange_kept: adds these to the table `kept`.
+// The counterpart of aq_boot_exchange_kept in the ranks that were there, while the ranks from
+// `first` on join the job with that call. Adds the new ranks to the table `kept`.
 aq_status_t aq_boot_extend_kept(aq_boot_t *boot, const void *mine, size_t len, uint32_t first,
                                 const void *kept);
 
 // Collective. Whether all ranks of the job are on one host and in one network namespace, so that
-// its loopback interface joins them. Ranks that are there call it too while others join.
+// its loopback interface joins them. While ranks join, those that were there call it too.
 aq_status_t aq_boot_shares_loopback(aq_boot_t *boot, bool *shares);
 
 // As aq_boot_agree, but logs nothing. *first: this rank is the first that did not pass AQ_OK.

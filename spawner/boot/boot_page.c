@@ -21,7 +21,7 @@
 
 #define SPIN_ROUNDS 4000
 #define YIELD_ROUNDS 3
-#define CROWD 16       // ranks of a processor among which the last one is too far to yield for
+#define CROWD 16       // ranks per processor; with more, yielding reaches the awaited rank too late
 #define NAP_NS 2000000 // pause between two calls of the function from aq_boot_meanwhile
 // The tables behind the page: state, host, memory file, process, waiting processor, whether it is
 // bound.

@@ -21,10 +21,9 @@
 //   on it.
 // - A rank joins by state STARTING -> RUNNING, so each rank number is used once in a job.
 // - members counts the ranks of this host that joined, absent those that ended without joining.
-// - first, present, local and round change in aq_page_admit only, while all ranks that are there
-// are
-//   in a barrier; the supervisor starts the new ones once present says so. At least one rank of
-//   each host is there at the start.
+// - first, present, local and round change in aq_page_admit only, while all present ranks are in a
+//   barrier; the supervisor starts the new ones once present says so. At least one rank of each
+//   host is there at the start.
 // - Tables have one entry per rank of the job, indexed by its number; this host uses its own
 //   ranks'.
 #ifndef AQ_BOOT_PAGE_H
@@ -69,8 +68,8 @@ typedef struct aq_boot_page {
     uint32_t first;           // number of the first of the ranks that were started last
     uint32_t round;           // of the exchange buffer, for the ranks that were started last
     _Atomic uint32_t present; // ranks that are there, or that the supervisor is about to start
-    // process id; 0: none (job of one rank without a launcher). In a rendezvous each rank has one
-    // of its own, and this is any of them.
+    // process id of the supervisor; 0: none (job of one rank without a launcher). In a rendezvous
+    // each rank has its own supervisor, and this is one of them.
     int32_t supervisor;
     int32_t relay;        // process id of the helper; 0: all ranks are on this host
     char peer[64];        // see aq_boot_t
@@ -116,16 +115,16 @@ _Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page);
 int32_t *aq_page_rank_files(aq_boot_page_t *page);
 
 // The process that has joined the job as a rank, which may be behind a wrapper that the supervisor
-// started: its number and the inode of the space of process numbers that this number is of. By the
-// rank itself, so readers check both. number 0: none has joined. exited: 1 + the code that it has
-// given to exit() or returned from main; 0: it runs, or has ended without either.
+// started: its process id, and the inode of the PID namespace to which that belongs. The rank
+// itself writes both, so readers check them. number 0: none has joined. exited: 1 + the code that
+// it has given to exit() or returned from main; 0: it runs, or has ended without either.
 typedef struct aq_page_process {
     _Atomic int32_t number;
     _Atomic uint32_t space;
     _Atomic int32_t exited;
 } aq_page_process_t;
 aq_page_process_t *aq_page_processes(aq_boot_page_t *page);
-// The inode of the space of process numbers of this process; 0: the system does not tell.
+// The inode of the PID namespace of this process; 0: unknown.
 uint32_t aq_page_process_space(void);
 
 // Whether each rank was bound to processors without being asked: 0 or 1.

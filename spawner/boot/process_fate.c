@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the wait status of another parent's child from /proc while it is a zombie, later from its
+// pidfd. The watch on ranks that mpirun started (join/rank_watch.c) asks for it.
 #include "process_fate.h"
 #include "../../other/base/system/await.h"
 
@@ -33,7 +35,7 @@ static bool ask_kernel(int pidfd, int *status)
     return true;
 }
 
-// Reads the state and the last field but none, exit_code, of a process that is a zombie.
+// Reads the exit code of a zombie: exit_code is the last field of the line.
 static bool read_zombie(pid_t pid, int *status)
 {
     char path[64], text[1024];
