@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Builds the argument list: the user's shell and options, the host, and one word for the remote
+// login shell (shell_words.c); for this host, gasnetrun itself. The tree (node_start.c) and
+// host_probe.c execute it by remote.c.
 #include "remote_command.h"
 
 #include <stdint.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The shells' quoting in both directions: splitting what the user wrote in a setting, and writing
+// words that a shell reads back unchanged.
 #include "shell_words.h"
 
 #include <stdio.h>
