@@ -19,7 +19,7 @@ typedef struct aq_auth {
 // Must be called once in a process, before the other functions. Logs a fault.
 aq_status_t aq_auth_init(void);
 void aq_auth_random(void *out, size_t length);
-// Makes a key of a text that only those know who may take part.
+// Derives a key from a secret text that all processes of the job have.
 void aq_auth_key(const uint8_t *text, size_t length, uint8_t key[AQ_KEY_BYTES]);
 // Computes the tag with which one side proves that it has the key. by_caller: the caller's tag,
 // else the listener's.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The listener's half of the handshake, and the rule by which a silent caller loses its place.
+// node_call.c uses it for helpers, universe_calls.c for the callers of a daemon.
 #include "caller.h"
 
 #include <stdio.h>
@@ -7,8 +9,8 @@
 #include "../../other/base/clock.h"
 
 #define CALLER_NS UINT64_C(10000000000) // from the call to authentication
-// While others wait for a place, of one that has said HELLO, and of one that is silent; shorter
-// where its address has more than its share of the places.
+// How long a caller keeps its place while others wait for one: after HELLO; after HELLO if its
+// address has more than its share of the places; before HELLO.
 #define PATIENCE_NS UINT64_C(3000000000)
 #define HURRY_NS UINT64_C(250000000)
 #define SILENCE_NS UINT64_C(100000000)

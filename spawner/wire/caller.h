@@ -28,11 +28,11 @@ bool aq_caller_challenge(aq_caller_t *caller, const uint8_t key[AQ_KEY_BYTES],
 bool aq_caller_proves(const aq_caller_t *caller, const uint8_t key[AQ_KEY_BYTES],
                       const aq_frame_t *frame);
 
-// Returns a place of the table of AQ_CALLERS, if necessary that of a caller, which must be refused
-// first: callers authenticate right after connecting, and a stranger that fills all places must not
-// keep them out. Where an address has more than AQ_CALLERS_EACH places, its oldest silent caller
-// makes place at once, else the oldest silent one of all after a tenth of a second; callers that
-// have said HELLO keep theirs for longer. So take one such place at a time, and read what the
+// Returns a place of the table of AQ_CALLERS: a free one, else that of a caller that must be
+// refused first. A stranger that fills all places cannot keep helpers out, because these
+// authenticate right after connecting: the oldest silent caller of an address with more than
+// AQ_CALLERS_EACH places loses its place at once, any other silent caller after a tenth of a
+// second, and one that has sent HELLO later. Take one such place at a time, and read what the
 // others have sent before the next one. NULL: there is no place.
 aq_caller_t *aq_callers_place(aq_caller_t *callers);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The caller's half of the handshake, one turn per event of the owner's loop. The tree uses it to
+// reach daemons (node_dial.c), and daemons to reach their coordinator.
 #include "dial.h"
 
 #include <errno.h>

@@ -19,7 +19,7 @@
 #include "../shell/net_address.h"
 
 #define CHUNK ((size_t)64 * 1024)
-#define KEEP_IDLE 3 // seconds; so all peers of a host that is gone notice it at about the same time
+#define KEEP_IDLE 3 // seconds; all peers of a lost host detect the loss at about the same time
 
 static void set_option(int fd, int level, int name, int value)
 {

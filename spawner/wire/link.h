@@ -31,9 +31,9 @@ typedef struct aq_link {
 
 // Takes over a connected socket.
 void aq_link_open(aq_link_t *link, int fd);
-// The link survives that nothing arrives for that many milliseconds (AQ_LINK_FOREVER: however
-// long), and breaks with ETIMEDOUT after twice that time: the kernel doubles the time between two
-// retransmissions, so the first one after an outage may come as long after it as it took.
+// Sets how many milliseconds of silence the link survives (AQ_LINK_FOREVER: any number). It breaks
+// with ETIMEDOUT after twice that time: the kernel doubles the time between two retransmissions, so
+// the first one after an outage may come as late after it as the outage took.
 void aq_link_bear(const aq_link_t *link, uint32_t silence_ms);
 // The time that the user chose (GASNET_UDP_HOST_TIMEOUT), in milliseconds.
 uint32_t aq_link_chosen_silence(void);
@@ -56,8 +56,8 @@ void aq_link_reason(const aq_link_t *link, int error, char *text, size_t room);
 aq_framing_t aq_link_next(aq_link_t *link, size_t most, aq_frame_t *out);
 
 // Reads one frame from a pipe, byte by byte, so that nothing after it is consumed. *out points into
-// *bytes, which the caller erases and frees. Blocks, for each byte at most that time. False: none
-// came, or it is not legal.
+// *bytes, which the caller erases and frees. Blocks for at most timeout_ms per byte. False: no
+// frame came, or it is not legal.
 bool aq_link_read_first(int fd, size_t most, int timeout_ms, aq_bytes_t *bytes, aq_frame_t *out);
 
 #endif

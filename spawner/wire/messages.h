@@ -51,9 +51,9 @@ typedef enum aq_message {
     AQ_MSG_WORKER, // after AUTH, from a worker: where it runs, and which rank it asks for
     AQ_MSG_AGAIN,  // hosts are being started anew; what they reported before is void
     AQ_MSG_ATTACH, // to a process of a rendezvous: share the helper of another process
-    AQ_MSG_MEMBER, // a process shares the helper, and what becomes of it is told by this link
+    AQ_MSG_MEMBER, // a process shares the helper, which reports its end from now on
     AQ_MSG_START,  // to a member: start the rank, with this boot page
-    AQ_MSG_LOST,   // up: the connection of a helper to a member broke; down: that to the master
+    AQ_MSG_LOST,   // up: the connection of a helper to a member broke; down: the one to the master
     // Of a universe (universe.h, universe_table.h); VERSION and all behind JOIN_CONFIG: its
     // daemons.
     AQ_MSG_JOIN_CONFIG, // to a daemon, through the remote shell: the key, and where the coordinator
@@ -68,10 +68,10 @@ typedef enum aq_message {
     AQ_MSG_SHRINK,      // the daemon of that number is to leave
     AQ_MSG_HALT,        // the universe ends; no payload
     // At the end, because daemons of other versions know the numbers above.
-    AQ_MSG_LOOK,  // down: tell what your ranks do
+    AQ_MSG_LOOK,  // down: report what your ranks do
     AQ_MSG_SEEN,  // up: the answer of a host (other/observe/format/look_format.h)
     AQ_MSG_ASKED, // up: a reader at a helper asks for a look
-    AQ_MSG_TOLD,  // down: what this reader is told; goes to its host only
+    AQ_MSG_TOLD,  // down: a frame for that reader; goes to its host only
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -195,13 +195,13 @@ typedef struct aq_worker {
     uint32_t size; // the number of ranks that it expects; 0: any
 } aq_worker_t;
 void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker);
-// True with another version than this one's: only the version is read.
+// Of a worker of another version only the version is read, and the result is true.
 bool aq_read_worker(aq_view_t view, aq_worker_t *out);
 
 typedef struct aq_node_text {
     uint32_t node;
     // STARTED: address towards the parent; LOST: reason; ATTACH: the door; MEMBER to the process
-    // that leads: its word. Except for STARTED, node is a rank.
+    // that leads: the secret word of its door. Except for STARTED, node is a rank.
     const char *text;
 } aq_node_text_t;
 void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *text);
