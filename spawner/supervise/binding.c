@@ -17,8 +17,9 @@
 
 // ---- what this process may use ----
 
-// The processors that this process could have: all, or those of its cpuset. The kernel tells them
-// when they are asked for, so they are asked for, and given back if that was more than before.
+// Finds the processors that this process could have: all, or those of its cpuset. Only an affinity
+// to all processors shows them, so this sets one, and restores the former affinity if that had
+// fewer.
 static bool reachable_cpus(const cpu_set_t *now, cpu_set_t *out)
 {
     cpu_set_t all;
@@ -68,7 +69,7 @@ static bool claim_cpu(aq_binding_t *binding, int cpu)
     return true;
 }
 
-// Claims the processors of all ranks. If forced, those that can be had.
+// Claims the processors of all ranks; if forced, those that are free.
 static bool claim_cores(aq_binding_t *binding, const cpu_set_t *wanted, bool force, char *why,
                         size_t room)
 {

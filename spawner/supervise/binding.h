@@ -50,7 +50,7 @@ pid_t aq_binding_find_other(const cpu_set_t *wanted, const cpu_set_t *usable);
 
 // The ranks of a host that a supervisor is about to start.
 typedef struct aq_binding_wish {
-    bool force;              // bind also where something else has bound (core), see aq_binding_make
+    bool force;              // GASNET_BIND=core: bind despite others, see aq_binding_make
     uint32_t ranks;          // of the host, also those of other supervisors of this job
     uint32_t count;          // of this supervisor
     const uint32_t *numbers; // of these among the ranks of the host, ascending
@@ -68,10 +68,10 @@ typedef struct aq_binding {
 // no other job has claimed one of the cores, and no other program is bound to them and runs. Writes
 // into `why`, as a clause, why ranks are not bound. The caller frees *out.
 void aq_binding_make(const aq_binding_wish_t *wish, aq_binding_t *out, char *why, size_t room);
-// Binds each of `count` ranks to that many of the processors `allowed`, from the lowest on, which
-// suffice. False: no memory.
+// Binds each of `count` ranks to `each` of the processors `allowed`, from the lowest on; `allowed`
+// must have enough. False: no memory.
 bool aq_binding_count(const cpu_set_t *allowed, uint32_t each, uint32_t count, aq_binding_t *out);
-// Closes the claims, in a child that does not exec: they stay those of the parent.
+// Closes the descriptors of the claims in a child that does not exec; the parent keeps the claims.
 void aq_binding_leave(const aq_binding_t *binding);
 void aq_binding_free(aq_binding_t *binding);
 

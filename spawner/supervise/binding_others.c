@@ -28,8 +28,8 @@ static bool is_bound(pid_t process, const cpu_set_t *wanted, const cpu_set_t *us
     return !CPU_EQUAL(&both, usable);
 }
 
-// Whether it runs, and is no thread of the kernel: most of these are bound. State and flags are
-// behind the name, which may have any characters.
+// Whether the process runs and is no kernel thread, most of which are bound. State and flags follow
+// the name, which may have any characters.
 static bool is_running(pid_t process)
 {
     char path[32], line[512], state = 0;

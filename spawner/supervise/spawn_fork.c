@@ -184,7 +184,8 @@ static void note_exit(int code, void *process)
         atomic_store(&((aq_page_process_t *)process)->exited, 1 + (code & 0xff));
 }
 
-// Signals to the launcher are for this process, whatever is between, and so is the exit code.
+// Publishes this process, so that the supervisor forwards signals to it and takes its exit code,
+// even if a wrapper stands between.
 static void note_process(aq_boot_page_t *page, uint32_t rank)
 {
     aq_page_process_t *process = &aq_page_processes(page)[rank];

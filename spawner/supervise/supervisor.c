@@ -158,7 +158,7 @@ static void kill_late(aq_supervised_t *job)
                  term ? "GASNET_TERM_TIMEOUT" : "GASNET_EXITTIMEOUT");
 }
 
-// With several hosts the launcher reports that.
+// Logs why ranks could not start; with several hosts the launcher does so.
 static void log_fault(aq_supervised_t *job)
 {
     uint32_t faults = atomic_load(&job->page->faults);
@@ -183,7 +183,7 @@ static uint64_t bytes_passed(const aq_supervised_t *job)
     return job->sinks[0].passed + job->sinks[1].passed;
 }
 
-// For the ranks to leave after a signal, or after an exit (0).
+// The nanoseconds that the ranks get to leave, after a signal or (sig 0) after an exit.
 static uint64_t time_to_leave(const aq_supervised_t *job, int sig)
 {
     uint64_t memory = 0;
@@ -226,7 +226,7 @@ static void pass_deadline(aq_supervised_t *job)
     }
 }
 
-// Something may have been announced; handles the consequences.
+// Acts on an exit or abort that a rank has announced on the page.
 static void notice_exit(aq_supervised_t *job)
 {
     if (atomic_load(&job->page->abort_asked))
@@ -420,7 +420,7 @@ static int wait_ms(const aq_supervised_t *job)
     return ms_until(job->deadline);
 }
 
-// Also until a partial line is to be passed on.
+// As wait_ms, but no longer than until a partial line is due.
 static int wait_lines_ms(const aq_supervised_t *job)
 {
     const uint64_t due = job->lines_due;
@@ -462,7 +462,7 @@ static void wait_events(aq_supervised_t *job, int ms)
         take_signals(job);
 }
 
-// Starts the ranks that have been asked for since.
+// Starts the ranks of the reserve that the page has admitted since the last round.
 static void notice_growth(aq_supervised_t *job)
 {
     uint32_t rank, last = job->started;
@@ -567,7 +567,7 @@ static int job_code(const aq_supervised_t *job)
     int32_t word = atomic_load(&job->page->exit_word);
     const int fault = job->sinks[0].fault;
     if (word == 1 && fault != 0 && fault != EPIPE)
-        return 1; // all went well but the output
+        return 1; // only the output failed
     if (word != AQ_BOOT_RUNNING)
         return word - 1;
     if (job->stop_signal != 0 && job->any_killed)

@@ -87,7 +87,7 @@ static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
 
 // Whether that signal asks the job to end.
 bool aq_supervised_is_stop(int sig);
-// Whether it tells of a limit or timer, and ends a process that does not handle it.
+// Whether the signal reports a limit or timer, and ends a process that does not handle it.
 bool aq_supervised_is_limit(int sig);
 // Whether a signal is only about this process: its own full file, the timer of its profiler.
 // si_code and sender: as in siginfo_t.
@@ -99,15 +99,15 @@ bool aq_supervised_of_terminal(int sig, int si_code);
 // SIGKILL and SIGCONT reach both. Does nothing for a rank that was reaped.
 void aq_supervised_signal(const aq_supervised_t *job, uint32_t place, int sig);
 
-// How the process ended that had joined as the rank at that place, if the child of this process
-// that had started it, and stayed as a wrapper, ended with code 0: the code of its exit(), or
-// AQ_CODE_NONE: it did not call that. *joined: that process; 0: the child itself, or out of sight.
+// For a child that ended with code 0 and may have been a wrapper: how the process ended that had
+// joined as the rank at that place. Returns the code of its exit(), or AQ_CODE_NONE if it did not
+// call exit(). *joined: that process; 0: the child itself joined, or no other process is in sight.
 #define AQ_CODE_NONE (-1)
 int aq_supervised_hidden_code(const aq_supervised_t *job, uint32_t place, pid_t child,
                               pid_t *joined);
 
-// Stops this process, as SIGTSTP asks, until SIGCONT comes. If that is pending already, which a
-// stop would discard, it goes on.
+// Stops this process, as SIGTSTP asks, until SIGCONT comes. Returns at once if SIGCONT is pending,
+// because a stop would discard it.
 void aq_supervised_pause(void);
 // Collects the signals that a user may send to a job. A signal that is ignored stays ignored
 // (nohup, background jobs of a shell).
@@ -124,7 +124,7 @@ void aq_supervised_sweep(void);
 // Whether ranks get the variable "NAME=value". list: see aq_supervise_options_t.
 bool aq_supervised_passes(const char *entry, const char *list);
 
-// Chooses the processors of the ranks, if these are bound, and tells which (-v).
+// Chooses the processors of the ranks, if these are bound, and prints them (-v).
 void aq_supervised_bind(aq_supervised_t *job);
 // Tells the ranks on the page that they were bound without being asked.
 void aq_supervised_note_bound(const aq_supervised_t *job);

@@ -16,7 +16,7 @@ static size_t head_bytes(void)
     return (AQ_RANK_HEAD_BYTES + page - 1) / page * page;
 }
 
-// Returns whether the file says for whom it is.
+// Writes for which rank the file is. False: the write failed.
 static bool file_begin(const aq_supervised_t *job, uint32_t rank, int file)
 {
     const struct {
@@ -32,7 +32,8 @@ static bool file_begin(const aq_supervised_t *job, uint32_t rank, int file)
     return pwrite(file, &begin, sizeof begin, 0) == (ssize_t)sizeof begin;
 }
 
-// Where readers find out about the ranks of other hosts. Without that they look here only.
+// Names the launcher, which readers ask about ranks of other hosts. If the write fails, they see
+// the ranks of this host only.
 static void file_name_launcher(const aq_supervised_t *job, int file)
 {
     const aq_supervise_part_t *part = job->options->part;

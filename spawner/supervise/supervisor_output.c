@@ -194,7 +194,8 @@ static void keep(aq_stream_t *stream, const char *bytes, size_t len)
     stream->sink->awaited = stream->sink->awaited || !may_pass(stream);
 }
 
-// Nothing else can be in the line of the only rank that writes to a terminal.
+// Whether a partial line is passed on at once. If only one rank writes to a terminal, no other
+// output can get into the line.
 static bool is_for_now(const aq_stream_t *stream)
 {
     const aq_sink_t *sink = stream->sink;

@@ -51,7 +51,7 @@ void aq_supervised_signals(sigset_t *set)
 
 // ---- the process that has joined ----
 
-// What /proc says of a process: its parent, and its number in its own space of process numbers.
+// A process as /proc shows it: its parent, and its id in its own PID namespace.
 typedef struct process {
     pid_t parent, inner;
 } process_t;
@@ -82,7 +82,8 @@ static bool is_below(pid_t pid, pid_t top)
     return pid == top;
 }
 
-// A wrapper that makes a container gives its processes other numbers. Returns 0 if none is there.
+// Finds the process below `top` that has the id `inner` in another PID namespace, because a wrapper
+// made a container. 0: there is none.
 static pid_t find_inside(pid_t inner, pid_t top)
 {
     DIR *all = opendir("/proc");
@@ -99,7 +100,8 @@ static pid_t find_inside(pid_t inner, pid_t top)
     return found;
 }
 
-// The process of a rank, as this process numbers it; 0: none has joined, or it is out of sight.
+// The process of a rank, by its id in the PID namespace of this process; 0: none has joined, or it
+// is not visible here.
 static pid_t find_joined(const aq_supervised_t *job, uint32_t place)
 {
     const aq_page_process_t *process =
@@ -123,8 +125,8 @@ int aq_supervised_hidden_code(const aq_supervised_t *job, uint32_t place, pid_t 
     return *joined > 0 ? atomic_load(&process->exited) - 1 : 0;
 }
 
-// Returns whether that process, which is below this one, has got the signal. The descriptor keeps
-// its number from meaning another process after the look.
+// Signals that process if it is a descendant of this one; returns whether it did. The pidfd ensures
+// that the id still means the process that was checked.
 static bool signal_below(const aq_supervised_t *job, pid_t pid, int sig)
 {
     const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -136,7 +138,7 @@ static bool signal_below(const aq_supervised_t *job, pid_t pid, int sig)
     return sent;
 }
 
-// SIGKILL ends the wrapper, too; it may be stopped, like the process behind it.
+// The wrapper gets SIGKILL too, and SIGCONT because it may be stopped like the process behind it.
 void aq_supervised_signal(const aq_supervised_t *job, uint32_t place, int sig)
 {
     const pid_t child = job->ranks[place].pid;
