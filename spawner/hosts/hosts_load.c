@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads a file that lists hosts, without blocking on a pipe, for the parsers of host files
+// (hosts.c) and of the files of batch systems (hosts_find.c).
 #include "hosts_load.h"
 
 #include <errno.h>
