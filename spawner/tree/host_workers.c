@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Matches a worker's name to the list of hosts, and sends the job. workers.c calls it in place of
+// its own numbering if a boot module starts the workers.
 #include "host_workers.h"
 
 #include <inttypes.h>

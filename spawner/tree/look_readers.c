@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Accepts readers, reads their requests, and queues the answers. The launcher (launcher_look.c) and
+// each helper (helper_look.c) have one such table in their loop.
 #include "look_readers.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Those who watch a job (gasnet_top), at an abstract socket of a process of the tree, which answers
-// them (other/observe/format/look_format.h). Nothing here blocks.
+// Programs that watch a job (gasnet_top) connect to an abstract socket of a process of the tree,
+// which answers them (other/observe/format/look_format.h). Nothing here blocks.
 //
-// A reader cannot hold the job up: what it is told waits in memory up to a limit, and then it is
-// cut off.
+// A slow reader cannot delay the job: its answers wait in memory up to a limit, above which it is
+// disconnected.
 #ifndef AQ_LOOK_READERS_H
 #define AQ_LOOK_READERS_H
 
@@ -26,7 +26,7 @@ typedef struct aq_look_reader {
     size_t request_bytes; // of it that have come
 } aq_look_reader_t;
 
-// Sets the number of the reader, and has it answered, now or later.
+// Called for each request: sets the number of the reader, and answers now or later.
 typedef void aq_look_asked_t(aq_node_t *node, aq_look_reader_t *reader, aq_look_request_t what,
                              uint32_t rank);
 

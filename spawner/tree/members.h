@@ -11,8 +11,8 @@
 // Each process that may lead listens at its door, an abstract socket with a random name. It tells
 // the master the name and two secret words, and the master tells those that shall attach. A member
 // proves with the first word that the master has sent it, and the process that leads with the
-// second one that the door is its own. Processes of other users are not listened to. The link stays
-// until the rank of the member is gone.
+// second one that the door is its own. The process that leads closes connections of other users.
+// The link stays until the rank of the member is gone.
 //
 // Always true: a member is on the list from its call on; once it has told its rank, either DONE has
 // come from it or LOST goes up when its link ends.
@@ -54,7 +54,7 @@ void aq_members_shut(aq_members_t *members);
 // Closes door and links. A member that is not done ends with its rank.
 void aq_members_close(aq_members_t *members);
 
-// Writes what the processes have in common that can reach each other's door.
+// Writes a text that is the same in all processes that can reach each other's door.
 void aq_members_space(char text[AQ_SPACE_TEXT]);
 // Connects to the door. Blocks for at most 10 s, while others wait there. Returns -1 with errno
 // set.

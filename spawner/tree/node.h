@@ -55,9 +55,9 @@ typedef struct aq_child {
     uint32_t orphaned;  // the hosts [high, orphaned) need a new parent; 0: none do
     aq_child_state_t state;
     aq_remote_t remote;
-    aq_dial_t *dial;                // while the daemon there is called, else NULL
-    uint64_t deadline;              // for its start
-    bool late;                      // its start has taken long enough that others go on without it
+    aq_dial_t *dial;   // while the daemon there is called, else NULL
+    uint64_t deadline; // for its start
+    bool late;         // its start took so long that the hosts behind it got another parent
     char addresses[AQ_REMOTE_TEXT]; // of its host, as reported through the remote shell
     char seen[AQ_ADDRESS_TEXT];     // its address as seen by this process
     // Of a worker that has described itself (workers.h): name of its host, its machine, and the
@@ -137,7 +137,7 @@ struct aq_node {
 
 #define AQ_NODE_LAUNCHER UINT32_MAX
 #define AQ_NODE_ANY (UINT32_MAX - 1)     // a worker that has no number yet
-#define AQ_NODE_KEYLESS (UINT32_MAX - 2) // a worker that has no key, and only says so
+#define AQ_NODE_KEYLESS (UINT32_MAX - 2) // a worker that has no key, and only reports that
 
 // Must be called first.
 void aq_node_init(aq_node_t *node, const aq_node_ops_t *ops);
@@ -151,8 +151,8 @@ void aq_node_part(uint32_t low, uint32_t high, uint32_t parts, uint32_t index, u
 
 // Waits once and handles the events.
 void aq_node_turn(aq_node_t *node);
-// The inner part of it: waits for what is watched, at most ms milliseconds (-1: no limit), and
-// calls the watchers. Nothing is watched afterwards.
+// The inner part of a turn: waits for the watched descriptors, at most ms milliseconds (-1: no
+// limit), and calls the watchers. Nothing is watched afterwards.
 void aq_node_wait(aq_node_t *node, int ms);
 void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, void *item);
 // Sends frames to all children that are up.

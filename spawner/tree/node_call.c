@@ -205,7 +205,8 @@ static bool note_keyless(aq_node_t *node, aq_caller_t *caller)
     return true;
 }
 
-// The caller has the key, but all places are taken. It says so itself.
+// Refuses a caller that has the key, because all ranks of the rendezvous are there; the caller logs
+// the reason.
 static bool dismiss_caller(aq_node_t *node, aq_caller_t *caller)
 {
     char text[96];

@@ -40,7 +40,7 @@ void aq_node_adopt(aq_node_t *node)
         aq_node_start_more(node);
 }
 
-// Of the hosts behind a child, those that have reported as failed count as not reported again.
+// Revokes the reports of failure of the hosts behind a child, which get a new parent.
 static void report_again(aq_node_t *node, const aq_child_t *child)
 {
     aq_bytes_t bytes = {0};
@@ -240,8 +240,8 @@ void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status)
     }
 }
 
-// A late child may be dead, which its end of time tells much later; the hosts behind it must not
-// wait for that.
+// A late child may be dead. Its time-out shows that much later, and the hosts behind it must not
+// wait so long.
 static void check_late(aq_node_t *node, aq_child_t *child, uint64_t now)
 {
     uint64_t whole = (uint64_t)node->spec.timeout_ms * 1000000;

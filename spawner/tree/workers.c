@@ -183,7 +183,8 @@ static bool take_worker(aq_node_t *node, aq_child_t *child, const aq_frame_t *fr
     return true;
 }
 
-// Both links of the member are open now, so the end of the one that is closed here is no loss.
+// Closes the link of a member, which the leader has confirmed: the member has a second link, to the
+// leader, and so does not take the end of this one for a loss.
 static bool take_member(const aq_node_t *node, const aq_child_t *leader, const aq_frame_t *frame)
 {
     uint32_t rank;
