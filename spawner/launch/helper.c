@@ -154,7 +154,8 @@ __attribute__((noreturn)) static void run_guard(pid_t helper)
     _exit(0);
 }
 
-// The remote shell has done its work. It ends when this process does, so a child goes on as helper.
+// Ends the remote shell, which has done its work, by ending this process; a child goes on as
+// helper.
 static bool leave_shell(void)
 {
     pid_t pid = fork();
@@ -174,7 +175,7 @@ static bool leave_shell(void)
     return pid == 0;
 }
 
-// The command waits for this process. So this process becomes the guard, and a child goes on.
+// Makes this process, for which the command waits, the guard; a child goes on as helper.
 static bool leave_guard(void)
 {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -230,7 +231,8 @@ static void signal_supervisor(const aq_helper_t *helper, int sig)
         (void)kill(helper->supervisor, sig);
 }
 
-// This host is a spare one that is not needed; nor are those behind it, which leave first.
+// Leaves the job, because this spare host is not needed. The hosts behind it are not needed either,
+// and leave first.
 static void leave_unused(aq_helper_t *helper)
 {
     aq_write_done(&helper->held, &(aq_done_t){helper->node.self, 0});
@@ -396,7 +398,7 @@ static void serve_parent(aq_node_t *node, void *item, short events)
 // ---- the loop's side ----
 
 // The end of a host must not overtake its output, and reports about the start keep their order;
-// everything else passes held output.
+// every other frame may overtake held output.
 static bool keeps_order(unsigned type)
 {
     return type == AQ_MSG_OUTPUT || type == AQ_MSG_DONE || type == AQ_MSG_STARTED ||
@@ -410,9 +412,9 @@ static bool is_first(bool *told)
     return first;
 }
 
-// Of some reports the launcher needs the first one only; so that it does not get one from each
-// host, a helper passes on, or makes, one. An exit counts again if it is the first that is to be at
-// once.
+// Whether the launcher still needs this report. Of some kinds it needs only one, so that each
+// helper sends at most one, its own or one from below. An EXIT counts again if it is the first that
+// asks for an immediate end.
 static bool is_news(aq_helper_t *helper, const aq_frame_t *frame)
 {
     aq_end_t end;
@@ -489,7 +491,7 @@ static void serve_signals(aq_node_t *node, void *item, short events)
         pass_signal(aq_helper_of(node), &info);
 }
 
-// The daemon is gone, and with it what ends this job on this host.
+// The daemon that forked this helper has ended, and a job must not outlive it on its host.
 static void serve_lifeline(aq_node_t *node, void *item, short events)
 {
     aq_helper_t *helper = item;
@@ -623,7 +625,8 @@ static int helper_code(const aq_helper_t *helper)
     return helper->told_done ? helper->code & 0xff : EXIT_FAILED;
 }
 
-// The others' messages do not reach the user of this process. Rank 0 sees the master end itself.
+// Logs the loss of the master in each process of a rendezvous, because messages of others do not
+// reach its user. Rank 0 is silent: it sees the master end itself.
 static void tell_lost_master(aq_helper_t *helper)
 {
     if (helper->resume == NULL || !helper->gone || helper->ended || helper->told_done ||
@@ -645,7 +648,7 @@ static void report_started(aq_helper_t *helper)
     aq_write_node_text(&helper->parent.out, AQ_MSG_STARTED, &(aq_node_text_t){node->self, seen});
 }
 
-// The process that leads has the page, and its GO was the last word before the start.
+// Starts the rank of a member, on the page of the process that leads. A member gets no GO.
 static void start_member(aq_helper_t *helper)
 {
     if (aq_helper_start_ranks(helper, NULL))
@@ -750,7 +753,7 @@ static void report_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
     aq_link_close(&helper->parent);
 }
 
-// However long it takes: the launcher sends the job once all workers have called.
+// Waits without a limit, because the launcher sends the job once all workers have called.
 static bool await_job(aq_helper_t *helper)
 {
     aq_link_t *link = &helper->parent;

@@ -23,7 +23,7 @@ int aq_worker_main(char *word);
 enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
 _Static_assert(AQ_HELPER_STREAMS == (int)AQ_OUTPUT_STREAMS, "of one host");
 
-// A reader wants the stack of a rank, which was asked for it (helper_look.c).
+// A rank that was asked for its stack on behalf of a reader (helper_look.c).
 typedef struct aq_helper_ask {
     int fd; // the file of the rank; -1: this place is free
     uint32_t number, before;
@@ -67,7 +67,7 @@ typedef struct aq_helper {
     bool stopped;  // by a signal to this process alone
     uint32_t rank; // of this process
     aq_members_t members;
-    bool lost;     // the master, as the process that leads has told
+    bool lost;     // the process that leads has reported the loss of the master
     bool attached; // is a member: the parent is the process that leads on this host, whose page is
                    // at that place
     aq_page_place_t place;
@@ -108,8 +108,8 @@ void aq_helper_watch_members(aq_helper_t *helper);
 void aq_helper_start_members(aq_helper_t *helper);
 // Passes a frame of the master on to all members.
 void aq_helper_tell_members(aq_helper_t *helper, const aq_frame_t *frame);
-// Tells all members that the master is lost. A member that is told nothing before its link ends is
-// silent: the master tells what has happened.
+// Tells all members that the master is lost. A member whose link ends without that message logs
+// nothing, because the master reports what has happened.
 void aq_helper_tell_lost(aq_helper_t *helper);
 
 // helper_ranks.c: the ranks of this host. Nothing here blocks.
@@ -129,8 +129,8 @@ bool aq_helper_admit(aq_helper_t *helper);
 // helper_look.c: answers a look at the ranks of this host. A question for a stack is answered
 // later, by aq_helper_check_asks, which is to be called after each wait. Nothing here blocks.
 void aq_helper_look_start(aq_helper_t *helper);
-// Listens for readers on this host, unless another helper of the job does here. Not before the
-// supervisor was forked, which would listen, too.
+// Listens for readers on this host, unless another helper of the job does here. Call it after the
+// fork of the supervisor, which would inherit the socket.
 void aq_helper_look_listen(aq_helper_t *helper);
 // Hands what the launcher tells a reader to the reader, or to the child that leads to its host.
 // False: the frame is not legal.

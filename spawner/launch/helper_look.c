@@ -142,7 +142,7 @@ static void answer_ranks(aq_helper_t *helper, const aq_look_order_t *order)
         (void)close(search.fd);
 }
 
-// Takes fd.
+// Takes over fd.
 static void answer_stack(aq_helper_t *helper, uint32_t number, int fd, aq_stack_result_t result)
 {
     static aq_seen_rank_t seen;
@@ -174,7 +174,8 @@ static aq_helper_ask_t *free_ask(aq_helper_t *helper)
     return NULL;
 }
 
-// The process number is that of the rank, and not one of a container, if it is below its starter.
+// The process id in the file belongs to this PID namespace, and not to that of a container, if the
+// process is a descendant of the rank's starter.
 static aq_stack_result_t signal_rank(int fd, uint32_t *before)
 {
     static aq_seen_rank_t seen;
@@ -205,7 +206,7 @@ static void ask_stack(aq_helper_t *helper, const aq_look_order_t *order)
 
 // ---- readers on this host ----
 
-// The launcher answers.
+// Passes a request on to the launcher, which answers it.
 static void reader_asked(aq_node_t *node, aq_look_reader_t *reader, aq_look_request_t what,
                          uint32_t rank)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The members of a helper (members.h): what they tell goes to the master, and what the master tells
-// goes to them.
+// The members of a helper (members.h): passes their reports up to the master, and frames of the
+// master down to them.
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 
 // ---- frames of members ----
 
-// Each that has told its rank is told to the master once: here, or by DONE.
+// The master gets one report of the end of each member that has a rank: LOST from here, or DONE.
 static void lose_member(aq_helper_t *helper, aq_member_t *member, const char *why)
 {
     if (member->rank != AQ_MEMBER_UNKNOWN && !member->done)

@@ -101,8 +101,8 @@ static bool open_page(aq_helper_t *helper)
     return true;
 }
 
-// Log lines of this process travel to the launcher like errors of a rank. This process must not
-// wait for itself.
+// Log lines of this process travel to the launcher like errors of a rank. The pipe does not block,
+// because this process is its reader too.
 static bool open_log_stream(aq_helper_t *helper)
 {
     int own[2];

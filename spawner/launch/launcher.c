@@ -119,8 +119,9 @@ static void end_start(aq_launcher_t *launcher)
         aq_node_close(&launcher->node);
 }
 
-// The first rank that leaves after SIGTERM must not cut short what the others do. Hosts know how
-// much memory their ranks have; here that of this host stands for it.
+// The time after which the launcher gives up the hosts: at least what the ranks get to leave after
+// SIGTERM, even if one leaves at once. The memory of this host stands for that of the ranks, which
+// only their hosts know.
 static uint64_t time_to_leave(const aq_launcher_t *launcher, int sig)
 {
     return END_GRACE + aq_stop_timeout_ns(sig, launcher->node.spec.size) +
@@ -625,8 +626,8 @@ static void serve_input(aq_node_t *node, void *item, short events)
     launcher->credit -= n > 0 ? (uint32_t)n : 0;
 }
 
-// The controlling terminal stops a background job that reads from it. What is no terminal, or that
-// of others, names no process group here.
+// Whether reading standard input is safe: the controlling terminal stops a background job that
+// reads from it. Other files, and other terminals, do not.
 static bool may_read_input(void)
 {
     const pid_t front = tcgetpgrp(STDIN_FILENO);

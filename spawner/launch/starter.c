@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Forks the starter and runs the module's start_host or start in it. start_loaded.c begins it once
+// the launcher listens; the helpers then call the launcher themselves.
 #include "starter.h"
 
 #include <errno.h>
@@ -80,7 +82,8 @@ static void *serve_queue(void *arg)
     return NULL;
 }
 
-// This thread is one of them; the number of threads is a limit, so that fewer will do.
+// Starts the hosts with this thread and others. The number of threads is a limit, so fewer are no
+// fault.
 static bool start_hosts(const aq_starter_t *starter, const char *word)
 {
     host_queue_t queue = {.starter = starter, .word = word};
@@ -126,7 +129,8 @@ static int await_programs(void)
     return status != 0;
 }
 
-// Only the launcher gets signals of the terminal; rank 0 reads its input by another way.
+// Leaves the launcher's process group, so that only the launcher gets signals of the terminal, and
+// its standard input, which the tree forwards to rank 0.
 static bool leave_launcher(const aq_node_t *node, pid_t launcher)
 {
     char key[2 * AQ_KEY_BYTES + 1];
