@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads from the environment who started this process. boot_start.c chooses the back end by the
+// answers, and boot_ranks.c whether `program N` becomes a launcher.
 #include "boot_origin.h"
 
 #include <stdlib.h>

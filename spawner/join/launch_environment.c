@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The note in the environment that records the user's values. The launcher writes the note
+// (gasnetrun, start_mpi.c); each rank reads and removes it in boot_start.c.
 #include "launch_environment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// For each variable NAME; or, if the user gave it a value, NAME=VALUE; with the value's own
-// semicolons as commas: no value that has one is legal.
+// The note has NAME=VALUE; for each variable that the user has set, and NAME; for each other one.
+// Semicolons within a value become commas, which loses nothing: no legal value has one.
 #define NOTE "GASNET_SPAWN_BEFORE"
 
 static bool is_noted(const char *note, const char *name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The variables by which a launcher tells its choice to the ranks (GASNET_CONDUIT, GASNET_SPAWNER
-// ...). They are the user's variables, too, so the launcher notes what they were before, and a rank
-// that has read them puts that back: a job that it starts is not the launcher's.
+// ...). They are the user's variables, too, so the launcher notes their former values, and a rank
+// restores these after reading: a job that the rank starts is not the launcher's.
 #ifndef AQ_LAUNCH_ENVIRONMENT_H
 #define AQ_LAUNCH_ENVIRONMENT_H
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A rank's end of the connection to the launcher's watch. spawn_mpi.c and spawn_watch.c send the
+// reports; rank_watch.c receives them.
 #include "rank_report.h"
 
 #include <poll.h>
@@ -12,7 +14,7 @@
 #include "../../other/base/system/own_process.h"
 #include "../../other/base/settings/settings.h"
 
-#define ANSWER_MS 5000 // for a launcher that is stopped, the job goes on without its watch
+#define ANSWER_MS 5000 // a stopped launcher does not answer in time; then the job runs unwatched
 
 static int launcher = -1; // the connection; lives as long as the process
 static uint32_t own_rank;

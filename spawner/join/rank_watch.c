@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One loop of epoll over the listening socket, the connections of the ranks and their pidfds.
+// start_mpi.c runs it beside mpirun, and takes the job's exit code from it.
 #include "rank_watch.h"
 
 #include <errno.h>
@@ -59,7 +61,7 @@ static struct {
     int64_t dead;   // the first that died without a report, in list; -1: none
     bool mpirun_ended;
     const sigset_t *open_mask; // signals arrive only in a wait for events
-    uint64_t stop_at;          // the time after SIGTERM ends; 0: there was none; UINT64_MAX: it did
+    uint64_t stop_at; // end of the time after SIGTERM; 0: no SIGTERM; UINT64_MAX: it is over
 } job = {.listener = -1, .epoll = -1, .left = -1, .dead = -1};
 
 // ---- the socket ----
@@ -150,7 +152,7 @@ static void take_joined(watched_t *who, const aq_report_t *report)
 }
 
 // After a death the ranks that notice it end the job, too. A rank that was about to leave may get a
-// signal of mpirun, which ends the others then; that is no cause.
+// signal of mpirun, which ends the others then; such an end is not the cause.
 static void take_end(watched_t *who, int code)
 {
     if (who->left_with && who->left_with != (code & 0xff))
@@ -361,8 +363,8 @@ static bool was_killed(watched_t *who)
            (WIFSIGNALED(who->fate) && WTERMSIG(who->fate) == SIGKILL);
 }
 
-// The rank whose death is the cause of the others. A process closes its connection to mpirun some
-// time before it has ended, so one that mpirun has killed because of that may end first.
+// Finds the rank whose death caused the other deaths. A process closes its connection to mpirun
+// some time before it has ended, so a rank that mpirun kills in response may end first.
 static watched_t *first_dead(void)
 {
     watched_t *first = &job.list[job.dead];
@@ -415,8 +417,8 @@ static int code_without_ranks(int code)
     return 1;
 }
 
-// Whether a rank left without ending the job, and this decides: those that end later may do so
-// because of that.
+// Whether the code of a rank that left without ending the job decides: other ranks may end because
+// it left.
 static bool leaver_decides(void)
 {
     return job.left >= 0 && !job.list[job.left].ends;

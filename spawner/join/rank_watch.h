@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The launcher's watch on ranks that mpirun started (rank_report.h has the picture): what they
-// report, and which of them die without a report. From this it tells the exit code of the job, as
-// mpirun may not.
+// report, and which of them die without a report. From this it derives the exit code of the job,
+// which mpirun may not report.
 //
 // What is always true:
 // - The first end that a rank reports, or the first death of a rank that reported none, decides; a

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of loaded boot modules. The launcher chooses from it (start/spawn_module.c), a bare
+// program joins by it (boot_module.c), and gasnet_info lists it.
 #include "spawn_load.h"
 
 #include <stdio.h>

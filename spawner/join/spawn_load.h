@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Boot modules that are shared objects (aqueduct_spawn.h): finding and loading them, and refusing
-// those that are not fit.
+// those that are incomplete or of another version.
 #ifndef AQ_SPAWN_LOAD_H
 #define AQ_SPAWN_LOAD_H
 

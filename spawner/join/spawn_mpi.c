@@ -372,7 +372,7 @@ static void read_line(const char *path, char *text, size_t room)
     fclose(file);
 }
 
-// Processes with the same kernel and process numbers share memory through /proc.
+// Processes under one kernel and in one PID namespace share memory through /proc.
 static void name_host(host_info_t *info)
 {
     struct stat space;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The thread sleeps on two descriptors: the lifeline of the launcher, and a pidfd of the next rank.
+// spawn_mpi.c starts it once the ranks of the host share a boot page.
 #include "spawn_watch.h"
 
 #include <errno.h>

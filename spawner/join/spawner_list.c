@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The names of the built-in spawners, with their usage for gasnet_info, and the rule by which
+// GASNET_<CONDUIT>_SPAWNER precedes GASNET_SPAWNER. Modules themselves are in the rooms start and
+// modules.
 #include "spawner_list.h"
 
 #include <stdio.h>
