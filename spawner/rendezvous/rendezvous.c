@@ -41,7 +41,7 @@ static aq_boot_t *rank_boot;
 
 static int ready_pipe; // the master's end
 
-// Tells rank 0, which calls as all the others do.
+// Tells rank 0 that the master listens; rank 0 then calls like all others.
 static bool note_listening(const aq_node_t *node, uint16_t port, pid_t *command)
 {
     (void)node;
@@ -119,7 +119,8 @@ static int master_code(pid_t master, int status)
 
 // ---- the call ----
 
-// Rank 0 is where the master is, even while its name is not known there.
+// Lists the addresses of the master. Rank 0 adds the loopback: the master is on its host, whether
+// or not the name resolves there.
 static bool find_addresses(const aq_rendezvous_t *call, char *text, size_t room)
 {
     bool known = aq_net_resolve_all(call->host, text, room - sizeof ",127.0.0.1");
@@ -171,9 +172,9 @@ static void tell_no_answer(const aq_rendezvous_t *call, double patience)
                      errno == EADDRNOTAVAIL ? "the name is not known" : strerror(errno));
 }
 
-// The master may start last, and its name may become known last. It tells all processes of a rank
-// that does not exist, so that one calls, too, but does not wait for long: often it was meant to be
-// rank 0.
+// Calls until the master answers, which may start last or whose name may resolve late. A process
+// with a rank that does not exist calls too, so that the master can report it to all, but gives up
+// early: often it was meant to be rank 0.
 static bool find_master(aq_helper_t *helper, const aq_rendezvous_t *call)
 {
     double patience = aq_settings_real(AQ_SET_CONNECT_TIMEOUT);

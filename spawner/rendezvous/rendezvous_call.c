@@ -27,7 +27,7 @@ static aq_status_t refuse_file(const char *path, const char *why)
     return AQ_ERR_CONFIG;
 }
 
-// Others must neither know nor choose the key.
+// Refuses a key file that another user owns, can read or can change.
 static aq_status_t check_file(const char *path, int fd)
 {
     struct stat st;

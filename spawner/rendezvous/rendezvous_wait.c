@@ -12,7 +12,7 @@
 #include "rendezvous.h"
 
 #define EXIT_FAILED 1
-// For the master to tell why the process that leads has ended.
+// Milliseconds that the master gets to report why the process that leads has ended.
 #define REASON_MS 5000
 
 typedef struct wait {
@@ -85,8 +85,8 @@ static bool take_leader_frame(wait_t *wait, const aq_frame_t *frame)
     }
 }
 
-// While the link to the master is open, the end of the job comes there. Else the master tells why
-// it ends, and nobody tells this process.
+// While the link to the master is open, the master reports the end of the job. Without that link,
+// losing the leader ends this process; the master logs the reason.
 static void lose_leader(wait_t *wait)
 {
     aq_link_close(&wait->leader);
@@ -110,8 +110,8 @@ static void serve_leader(aq_node_t *node, void *item, short events)
         lose_leader(wait);
 }
 
-// A job that ends before it has started ends the process that leads, too, and the word of the
-// master may come after that.
+// Delays the fault of a failed call: a job that ends before its start ends the process that leads
+// too, and ENDED of the master may arrive after that.
 static void note_unreached(wait_t *wait)
 {
     wait->unreached = errno;
