@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Parses GASNET_SPAWN_PRIORITY for spawn_module.c, which compares the priorities of all usable
+// modules.
 #include "spawn_priority.h"
 
 #include <stdlib.h>

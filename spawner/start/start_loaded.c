@@ -62,7 +62,7 @@ static aq_status_t call_module(operation_t *operation)
 
 // ---- options ----
 
-// Whatever starts the processes has decided about these.
+// Refuses options about what the starter of the processes has already decided.
 static aq_status_t refuse_options(const aq_start_t *start)
 {
     const char *option = start->host_list != NULL         ? "-H"
