@@ -96,13 +96,13 @@ typedef struct aqueduct_spawn_module {
     // variable GASNET_SPAWN_KEY of the starter's environment, unless GASNET_CSPAWN_KEY=command.
     int (*start_host)(const aqueduct_spawn_job_t *job, const aqueduct_spawn_host_t *host,
                       char *const argv[], char *why, size_t room);
-    // Starts the same command once on each host. It is in place of start_host. host_variable: the
-    // variable in which the started command finds the name of its host, as in the list; NULL: the
-    // name of its system.
+    // Starts the same command once on each host. Replaces start_host. host_variable: the variable
+    // in which the started command finds the name of its host, as in the list; NULL: the name of
+    // its system.
     int (*start)(const aqueduct_spawn_job_t *job, char *const argv[], char *why, size_t room);
     const char *host_variable;
 
-    // In place of both: something else starts all processes, and this is one of them. Sets the
+    // Replaces both where something else starts all processes, of which this is one. Sets the
     // variables of spawner rendezvous (GASNET_MASTER, _RANK, _SIZE, _KEY_FILE or _KEY_FD), and the
     // launcher becomes the program. Called in bare programs too, with GASNET_SPAWNER=NAME.
     int (*join)(const aqueduct_spawn_job_t *job, aqueduct_spawn_set_t *set, void *to, char *why,

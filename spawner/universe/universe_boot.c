@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Runs `gasnetrun --daemon` on the hosts by host_probe.c, and gives each daemon its number, the key
+// and the coordinator on standard input.
 #include "universe_boot.h"
 
 #include <signal.h>
@@ -32,7 +34,8 @@ static void write_join_config(const aq_host_t *row, void *item, aq_bytes_t *out)
     explicit_bzero(config.key, sizeof config.key);
 }
 
-// Only a remote shell fails in ways that a remedy for it helps.
+// Logs why a host has no daemon; with a remedy if the remote shell failed, before the daemon could
+// read its input.
 static void log_failure(const aq_probe_host_t *host)
 {
     if (host->given)

@@ -383,8 +383,8 @@ __attribute__((noreturn)) static void run_daemon(aq_daemon_t *daemon)
     _exit(ok ? 0 : EXIT_FAILED);
 }
 
-// Returns in the process that was started, with its exit code. The starter hears of
-// the daemon first: if nobody reads that any more, there is none.
+// Returns in the process that was started, with its exit code. Announces the daemon before the
+// fork: if the program that boots the universe has ended, no daemon starts.
 static int fork_daemon(aq_daemon_t *daemon)
 {
     printf(AQ_REMOTE_ANSWER "%" PRIu32 "\n", daemon->self);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the table from the daemon of this host (universe_local.c) and prints it, or turns it into a
+// list of hosts for host_probe.c.
 #include "universe_hosts.h"
 
 #include <inttypes.h>

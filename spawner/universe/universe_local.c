@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Both ends of the socket: the search of programs for a daemon in the three folders, and the
+// daemon's choice of a folder for its own socket.
 #include "universe_local.h"
 
 #include <errno.h>
@@ -274,9 +276,8 @@ static bool is_no_socket(const char *path)
     return lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode);
 }
 
-// Makes the socket in a folder that is locked meanwhile. A socket without a listener is what a
-// daemon left that was killed. Returns a descriptor, or -1 with errno set; EEXIST: there is
-// something else.
+// Makes the socket in a folder that is locked meanwhile. A socket without a listener is the remnant
+// of a killed daemon. Returns a descriptor, or -1 with errno set; EEXIST: there is something else.
 static int bind_socket(const struct sockaddr_un *at)
 {
     const int other = connect_to(at, 0);
@@ -351,7 +352,8 @@ static void explain_no_socket(const char *name, const struct sockaddr_un *at, in
                  error == EEXIST ? "there is a file or folder of this name" : strerror(error));
 }
 
-// A daemon in a later place is there too if the earlier one was taken when it started.
+// Refuses if a daemon of that name listens in any of the places: one that found the first place
+// taken listens in a later one.
 int aq_universe_listen(const char *name, char *why, size_t room)
 {
     struct sockaddr_un at = {0};

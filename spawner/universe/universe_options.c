@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The command line of gasnet_grow, gasnet_shrink and gasnet_halt, and their connection to the
+// daemon of this host by universe_local.c.
 #include "universe_options.h"
 
 #include <stdio.h>

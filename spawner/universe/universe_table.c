@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The rows, the numbering of daemons, and the codec. The coordinator (universe_coordinator.c)
+// changes the table; the other daemons and the programs read copies.
 #include "universe_table.h"
 
 #include <stdlib.h>
