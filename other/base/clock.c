@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The monotonic clock of the system, which needs no calibration: every timeout, wait and counter of
+// time in the library reads it here.
 #include "clock.h"
 
 #include <errno.h>

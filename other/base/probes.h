@@ -25,8 +25,8 @@
 #define AQ_PROBE(...) ((void)0)
 #endif
 
-// Returns the same value, in a register: tracers do not find an argument that the note names by a
-// symbol, as it names the words of a global variable.
+// Returns the same value, in a register: the note would refer to a global variable by its symbol,
+// which tracers do not resolve.
 static inline uint32_t aq_probe_value(uint32_t value)
 {
 #ifdef HAVE_SYS_SDT_H
@@ -68,8 +68,8 @@ static inline void aq_probe_rma_end(void)
     AQ_PROBE(rma_end);
 }
 
-// A thread begins to wait for what an aq_wait_word says (other/observe/format/rank_file.h), whose
-// halves these are; its wait is over.
+// A thread begins a wait, and ends it. kind and number are the halves of the aq_wait_word
+// (other/observe/format/rank_file.h) that says what it waits for.
 static inline void aq_probe_wait_start(uint32_t rank, uint32_t kind, uint32_t number)
 {
     AQ_PROBE(wait_start, aq_probe_value(rank), kind, number);
@@ -80,10 +80,10 @@ static inline void aq_probe_wait_end(void)
     AQ_PROBE(wait_end);
 }
 
-// A barrier or collective of a team begins in this rank, and is complete here, which the thread
-// that finds that out says. kind: aq_shown_call_t (other/observe/format/rank_file.h); sequence:
-// among the barriers, or among the collectives, of the team. rank: no word of a global variable,
-// see aq_probe_value.
+// A barrier or collective of a team begins in this rank, and is complete here; the thread that
+// detects the completion passes the second probe. kind: aq_shown_call_t
+// (other/observe/format/rank_file.h); sequence: among the barriers, or among the collectives, of
+// the team. rank: the result of aq_probe_value, not a global variable.
 static inline void aq_probe_collective_start(uint32_t rank, uint64_t team, uint32_t kind,
                                              uint32_t sequence, uint32_t root, size_t bytes)
 {

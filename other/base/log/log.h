@@ -58,8 +58,8 @@ void aq_log_message(aq_log_kind_t kind, const char *fmt, va_list args) AQ_PRINTF
 void aq_log_quiet(bool on);
 void aq_log_verbose(bool on);
 
-// At the end of a tool, which has printed to standard output: returns its exit code, which is 1 in
-// place of 0 if that cannot be written, as a message says.
+// Ends a tool that has printed to standard output: returns its exit code. If the output cannot be
+// written, logs that and returns 1 in place of 0.
 int aq_log_end(int code);
 
 // Whether this process is rank 0, or its rank is not known yet.

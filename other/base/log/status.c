@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The texts of the statuses.
 #include "status.h"
 
 const char *aq_status_name(aq_status_t status)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Lists the folders of /sys/kernel/mm/hugepages. The core asks for them when it makes a segment of
+// huge pages (core/memory/segment_pool.c).
 #include "huge_pages.h"
 
 #include <dirent.h>

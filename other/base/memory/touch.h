@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that is there before it is used: the kernel gives a page its memory, all zeros, when the
-// page is used first, one page at a time. Several threads do that for large memory beforehand.
+// Populates memory before its first use. Otherwise the kernel allocates and clears each page when
+// it is touched first, one page at a time; here several threads share that work.
 #ifndef AQ_TOUCH_H
 #define AQ_TOUCH_H
 
 #include <stddef.h>
 
-// What aq_touch tells while it works: `done` of `bytes`. In the calling thread.
+// Called by aq_touch while it works, in the calling thread: `done` of `bytes` have their pages.
 typedef void aq_touch_told_t(size_t done, size_t bytes, void *context);
 
 // Gives `bytes` from `start`, writable and both multiples of the page size, their pages; contents

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Searches the folders and calls dlopen, for conduits (core/job/registry.c), for boot modules
+// (spawner/join/spawn_load.c) and for modules of an MPI (other/mpi/mpi_library.c). Each file passes
+// trust.h first.
 #include "modules.h"
 
 #include <dirent.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Holds the observer that core/record/observer.c sets. The conduits of the library call this file;
+// those that are modules call its counterpart in module_host.c.
 #include "observed.h"
 
 #include <stdatomic.h>

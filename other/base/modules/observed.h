@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a conduit tells those who watch the job: retransmissions, evictions, drops. A conduit that
+// What a conduit reports to observers of the job: retransmissions, evictions, drops. A conduit that
 // is a module reaches the library through host.h.
 #ifndef AQ_OBSERVED_H
 #define AQ_OBSERVED_H
@@ -14,8 +14,8 @@ typedef enum aq_observed {
 
 #define AQ_OBSERVED_NO_PEER UINT32_MAX
 
-// Tells of something that has happened now, with a job rank or AQ_OBSERVED_NO_PEER. Any thread,
-// also with locks of the conduit held; does not block.
+// Reports an event of this moment, with a job rank or AQ_OBSERVED_NO_PEER. Any thread, also with
+// locks of the conduit held; does not block.
 void aq_observed(aq_observed_t what, uint32_t peer, uint64_t bytes);
 
 // Sets the function that aq_observed calls; without one it does nothing.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Computes the deadlines by which the core, the supervisor and the launcher end ranks that do not
+// leave.
 #include "exit_timeout.h"
 
 #include <fcntl.h>
@@ -40,7 +42,7 @@ uint64_t aq_exit_memory_ns(uint64_t bytes)
     return aq_min(bytes, all) / BYTES_PER_NS;
 }
 
-// The second number of statm.
+// The resident pages are the second number of /proc/N/statm.
 uint64_t aq_exit_resident(pid_t process)
 {
     char path[48], text[64] = "";

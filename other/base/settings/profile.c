@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The list of profiles: those that configure put into the library, and those that modules add when
+// core/job/registry.c loads them.
 #include "profile.h"
 
 #include <string.h>
@@ -29,7 +31,7 @@ const aq_conduit_profile_t *aq_profile_at(size_t index)
     return profiles[index];
 }
 
-// Where the profile of that name is, or would be.
+// The index of the profile of that name; the number of profiles if there is none.
 static size_t profile_index(const char *name)
 {
     size_t i = 0, count = aq_profile_count();

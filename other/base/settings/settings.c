@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The engine of the table: reads the environment into one value for each row, and checks, prints
+// and suggests names. The rows stand in settings_table.c and in the conduits' profiles.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -637,7 +639,7 @@ static bool is_known(const char *name)
     return find_row(name) != NULL || is_of_family(name);
 }
 
-// Calls back for each variable without effect that is set and that no owner brings.
+// Calls back for each variable without effect that is set and of which no owner has a row.
 static void each_ignored(void (*tell)(const char *name, const char *value,
                                       const aq_setting_ignored_t *entry, void *arg),
                          void *arg)

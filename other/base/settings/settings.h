@@ -267,8 +267,8 @@ void aq_settings_print_given(FILE *out);
 // wide; for gasnet_info -e.
 void aq_settings_print_ignored(FILE *out);
 
-// Warns of each variable without effect that is set and that no owner brings, with the reason; an
-// empty value counts as not set.
+// Warns of each variable without effect that is set and of which no owner has a row, with the
+// reason; an empty value counts as not set.
 void aq_settings_warn_ignored(void);
 
 // Calls back for each name in the environment that begins with GASNET_ and is neither in the table

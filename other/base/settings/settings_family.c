@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Searches the environment itself, since a family has no rows in the table.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The list, by subject, and its search. settings.c prints the entries and warns of them.
 #include "settings_ignored.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 // Variables that the manuals of GASNet and GASNet-EX describe and that have no effect here.
 //
 // Scripts of users and of batch systems set them. The runtime accepts them and says once why they
-// have no effect, so that nobody looks for the effect of a variable that has none. A variable that
-// gets an effect moves from here to the settings table (settings.h).
+// have no effect, so that users do not search for one. A variable that gets an effect moves from
+// here to the settings table (settings.h).
 #ifndef AQ_SETTINGS_IGNORED_H
 #define AQ_SETTINGS_IGNORED_H
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The rows of the library and the launcher; rows that one conduit reads stand in its profile. Only
+// settings.c reads the table; others ask by the ids of settings.h.
 #include "settings.h"
 
 #define SECONDS_MAX 1e9

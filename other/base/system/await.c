@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A loop around poll(2) that counts down the rest of the time after each signal.
 #include "await.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Saves and restores every signal with sigaction. modules.c does so around dlopen, and conduit ofi
+// around the start of libfabric.
 #include "dispositions.h"
 
 #include <stddef.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Connects with a limit by SO_SNDTIMEO, and asks the kernel for the user of the other end. Callers
+// are members of a rendezvous, universes, reports of ranks and gasnet_top.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // struct ucred
 #endif
@@ -12,7 +14,7 @@
 
 #include "../clock.h"
 
-// A connect to a full queue waits for as long as a send may.
+// Limits a connect to a listener whose queue is full: it waits as long as a send may.
 static void limit_wait(int fd, int ms)
 {
     const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L};

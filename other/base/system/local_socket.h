@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connections to sockets of this host. Any user may take a name in /tmp, and any abstract name, so
-// nobody waits without limit for who listens there, and nobody talks to a process of another user.
+// callers limit the wait for the listener, and check that it belongs to the same user.
 #ifndef AQ_LOCAL_SOCKET_H
 #define AQ_LOCAL_SOCKET_H
 
@@ -11,8 +11,8 @@
 
 // Connects a socket of that type (SOCK_STREAM, SOCK_SEQPACKET), which is closed on exec. Blocks for
 // at most wait_ms while the queue of the listener is full; 0: not at all. Returns a descriptor, or
-// -1 with errno; EAGAIN: the queue is still full. The caller has looked at the folder of a name in
-// a file system, and looks at the user of the listener.
+// -1 with errno; EAGAIN: the queue is still full. The caller must check the folder of a name in a
+// file system before this call, and the user of the listener after it.
 int aq_local_connect(const struct sockaddr_un *at, socklen_t length, int type, int wait_ms);
 
 // Whether the process at the other end is of this user. Of a connection, that is the process that

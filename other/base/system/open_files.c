@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Raises the soft limit by setrlimit. Supervisors, daemons and the launcher call it before they
+// open a file per rank or host, and give children the old limit back.
 #include "open_files.h"
 
 #include <errno.h>

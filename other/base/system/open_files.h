@@ -8,8 +8,9 @@
 #include <sys/resource.h>
 
 // Raises the limit of this process to `need` files, or as far as the hard limit allows
-// (RLIM_INFINITY: always that far), and stores the limits of before, which aq_open_files_restore or
-// a child takes. A limit that is high enough stays. True: `need` files may be open. Does not block.
+// (RLIM_INFINITY: always that far), and stores the former limits in *before, for
+// aq_open_files_restore here or in a child. A limit that is high enough stays. True: `need` files
+// may be open. Does not block.
 bool aq_open_files_raise(rlim_t need, struct rlimit *before);
 
 // Puts a limit back. Async-signal-safe; leaves errno alone.

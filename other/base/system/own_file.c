@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Checks every part of a path before opening, and the opened file again. Statistics, traces and the
+// output files of the programs go through here.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // asprintf, mkostemp
 #endif
@@ -14,7 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Whether another user may have put what belongs to that owner into the folder.
+// Whether an entry of that owner in the folder may be another user's doing: the folder is sticky
+// and writable, and the owner is neither this user nor the folder's.
 static bool is_foreign(const char *folder, uid_t owner)
 {
     struct stat st;
@@ -44,7 +47,8 @@ static bool is_link(const char *path, size_t length, bool *foreign)
     return S_ISLNK(st.st_mode);
 }
 
-// Whether a link on the way, or what is there, is another user's; *last: whether that is a link.
+// Whether a symbolic link on the path, or its last part, belongs to another user; *last: whether
+// the last part is a link.
 static bool is_foreign_path(const char *path, bool *last)
 {
     const size_t length = strlen(path);
@@ -56,7 +60,7 @@ static bool is_foreign_path(const char *path, bool *last)
     return foreign;
 }
 
-// Where the file really is, behind links.
+// Whether the open file is this user's own, by the folder in which it really is, behind links.
 static bool is_own(int fd)
 {
     char name[64], real[PATH_MAX], folder[PATH_MAX];
@@ -76,8 +80,8 @@ static int empty(int fd)
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? ftruncate(fd, 0) : 0;
 }
 
-// What another user puts there between the look and the open is no link that this follows, and an
-// own link in a sticky folder stays.
+// The check and the open do not race: open does not follow a link that another user puts there in
+// between (O_NOFOLLOW), and no other user can replace an own link in a sticky folder.
 int aq_own_file_open(const char *path, int flags, mode_t mode)
 {
     bool last = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that the user names and this process writes: in a folder to which everybody may write
-// (/tmp), another user may have put something of that name. As fs.protected_symlinks,
-// protected_regular and protected_fifos of the kernel, which not every host has set.
+// Files that the user names and this process writes. In a folder to which everybody may write
+// (/tmp), another user may have put a file or link of that name. These functions apply the rules of
+// the kernel's fs.protected_symlinks, protected_regular and protected_fifos, which not every host
+// enables.
 #ifndef AQ_OWN_FILE_H
 #define AQ_OWN_FILE_H
 
@@ -16,8 +17,8 @@ int aq_own_file_open(const char *path, int flags, mode_t mode);
 // Makes a file beside that path, which aq_own_file_place gives its name. *temporary: its name until
 // then, to be freed. Returns a descriptor, or -1 with errno; EEXIST: a device or a pipe is there.
 int aq_own_file_make(const char *path, char **temporary);
-// Gives the file the path, in place of what is there, also of a symbolic link; or removes it unless
-// fine. Frees temporary. Returns 0 or errno.
+// Renames the file to the path, replacing what is there, even a symbolic link; removes the file if
+// `fine` is 0. Frees temporary. Returns 0 or errno.
 int aq_own_file_place(char *temporary, const char *path, int fine);
 
 // What errno of these functions means, for a sentence.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Keeps the process id of the process that joined. The boot back ends (spawn_fork.c, spawn_mpi.c)
+// set it; the handlers of exit, signals and threads in the core ask for it.
 #include "own_process.h"
 
 #include <unistd.h>

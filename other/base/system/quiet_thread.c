@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Blocks all signals around pthread_create. The progress threads of core and conduits, and the
+// watch of spawner pmi, start here.
 #include "quiet_thread.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Connects a UDP socket, which sends nothing, and reads which source address the kernel has chosen.
 #include "sockaddr.h"
 
 #include <arpa/inet.h>

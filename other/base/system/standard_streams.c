@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The first call of each program, and of a rank when it joins (spawner/join/boot_start.c).
 #include "standard_streams.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Descriptors 0 to 2 of a process that somebody started without them, as daemons do. A socket that
-// took such a number would get what the program prints.
+// Descriptors 0 to 2 of a process that was started without them, as by a daemon. A socket that took
+// such a number would get what the program prints.
 #ifndef AQ_STANDARD_STREAMS_H
 #define AQ_STANDARD_STREAMS_H
 

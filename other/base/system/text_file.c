@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads in pieces, because files in /proc and pipes have no size. Lists of hosts and the tuning of
+// collectives are read so.
 #include "text_file.h"
 
 #include <errno.h>

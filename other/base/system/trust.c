@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Follows the path of a module to the root and compares owner and mode of each folder with those
+// who are trusted. modules.c asks before each dlopen.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // dladdr
 #endif
@@ -20,7 +22,8 @@ typedef struct trusted {
     bool has_group; // which can write to that file
 } trusted_t;
 
-// The name of a program, unlike that of a library, is what its caller says.
+// Finds the file of this code. dladdr reports a program by argv[0], which its caller chose; if that
+// is no path, /proc names the program.
 static void code_find(char path[PATH_MAX])
 {
     Dl_info info;
@@ -43,7 +46,8 @@ static void trusted_find(trusted_t *trusted)
     trusted->has_group = (code.st_mode & S_IWGRP) != 0;
 }
 
-// Those who can change a folder above this code can change what runs here anyway.
+// Folders above this code need no check: users who can change them can change the code that runs
+// here.
 static bool is_above_code(const trusted_t *trusted, const char *path)
 {
     const size_t length = strlen(path);
@@ -111,7 +115,7 @@ static bool look_at_folder(const trusted_t *trusted, const char *path, char real
     return look(trusted, folder, real, loose);
 }
 
-// The loader waits for a writer if that is a pipe.
+// Whether it is a regular file; dlopen would block on a pipe.
 static bool is_file(const char *path)
 {
     struct stat st;
