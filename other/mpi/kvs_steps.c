@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A step at a time, in a thread: put, fence, get. pmi1_client.c and pmi2_module.c provide the
+// calls; spawner pmi (spawner/join/spawn_mpi.c) starts and tests the steps as if they were requests
+// of MPI.
 #include "kvs_steps.h"
 
 #include <pthread.h>
@@ -183,7 +186,8 @@ int aq_kvs_broadcast(aq_mpilib_comm_t *comm, void *buf, int len, uint32_t root,
                       out);
 }
 
-// The caller has abandoned a step that may still be in progress.
+// Begins to leave. An abandoned step may still be in progress, so the request first waits for that
+// one.
 int aq_kvs_leave(aq_mpilib_comm_t *comm, aq_mpilib_request_t *out)
 {
     (void)comm;

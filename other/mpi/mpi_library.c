@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds and loads the module, once in a process. spawner/join/spawn_mpi.c asks for it at the start
+// of a rank, and conduit mpi when it opens.
 #include "mpi_library.h"
 
 #include <dlfcn.h>
@@ -16,7 +18,8 @@ typedef struct known {
     const aq_mpilib_table_t *here; // instead of a module
 } known_t;
 
-// The standard ABI has no such symbol: MPI_Abi_get_version tells it. One module serves all of them.
+// The standard ABI has no such symbol and is detected by MPI_Abi_get_version. One module serves all
+// MPIs that have it.
 static const known_t known[] = {
     {"openmpi", "Open MPI", "ompi_mpi_comm_world", NULL},
     {"mpich", "MPICH", "MPI_UNWEIGHTED", NULL},
@@ -191,8 +194,8 @@ static bool module_fits(const known_t *which, char *why, size_t room)
     return false;
 }
 
-// The MPI whose mpirun started this process. Where only the standard ABI has a module, the MPI may
-// have that, too.
+// The MPI whose mpirun started this process. If only the module for the standard ABI is installed,
+// it is taken, since the MPI may offer that ABI too.
 static const known_t *by_launcher(void)
 {
     const char *module = aq_mpilib_launched().module;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The parser of answers, without input or output, so that a fuzzer can call it; pmi1_client.c has
+// the socket.
 #include "pmi1_wire.h"
 
 #include <errno.h>
