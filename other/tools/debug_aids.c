@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The settings as actions: handlers for the signals they name, backtraces by glibc, gdb or the
+// client, and the freeze. core/job/client.c starts them; core/ground/fatal.c calls them at a fault.
 #include "debug_aids.h"
 
 #include <errno.h>

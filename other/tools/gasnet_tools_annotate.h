@@ -94,7 +94,7 @@
 #define GASNETT_WARN_UNUSED_RESULT                                                                 \
     AQ_API_USE(GASNETT_USE_GCC_ATTRIBUTE_WARNUNUSEDRESULT, __attribute__((__warn_unused_result__)))
 #define GASNETT_USED AQ_API_USE(GASNETT_USE_GCC_ATTRIBUTE_USED, __attribute__((__used__)))
-// For compilers that annotate by pragmas: not needed here.
+// These macros serve compilers that annotate by pragmas; here they are empty.
 #define GASNETT_NORETURNP(fnname)
 #define GASNETT_MALLOCP(fnname)
 #define GASNETT_PUREP(fnname)
