@@ -42,7 +42,8 @@ static const aq_host_t *find_row(const aq_hosts_t *schema, const aq_host_t *host
     return NULL;
 }
 
-// The words of the user count before the list of hosts.
+// Completes a host of the user from its row in the list of hosts. Slots that the user gives take
+// precedence.
 static aq_host_t complete_host(const aq_host_t *host, const aq_host_t *row)
 {
     aq_host_t full = *host;
@@ -94,7 +95,8 @@ static size_t count_joined(const aq_universe_t *universe, const aq_hosts_t *host
     return count;
 }
 
-// Those that have joined leave again: all or none. Blocks until they are gone.
+// Lets the hosts that have joined leave again, because either all hosts join or none. Blocks until
+// they are gone.
 static void take_back(aq_universe_t *universe, const aq_hosts_t *hosts)
 {
     (void)aq_universe_ask(universe, AQ_MSG_SEE, 0);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Writes the rows and the ignored variables in troff. gasnet_variables prints them during the
+// build, and gasnet_info --man after it; the build inserts them into gasnet(7).
 #include "settings_manual.h"
 
 #include <stdio.h>

@@ -316,8 +316,8 @@ static const char *conduit_of_name(const char *program)
     return suffix != NULL && suffix[10] != '\0' ? suffix + 10 : NULL;
 }
 
-// Whether ranks can have this conduit: built in, or as a module. They open the module, and say what
-// is wrong with it.
+// Whether ranks can have this conduit: built in, or as a module, which they open, and of which they
+// report faults.
 static bool conduit_exists(const char *conduit)
 {
     char path[1024];
