@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the hosts of a job answer to a look at their ranks, which goes down and comes up the tree of
-// the launcher (spawner/tree/node.h), and what the launcher hands to a reader.
+// The protocol by which a reader looks at the ranks of a job: its request goes down the tree of the
+// launcher (spawner/tree/node.h), and the answers of the hosts come up and go to the reader.
 //
 //     reader -> launcher:    connects to the abstract socket of aq_look_address, and sends
 //                            requests: a letter (aq_look_request_t), u32 rank
@@ -55,7 +55,7 @@ enum { AQ_LOOK_HOSTS = 1, AQ_LOOK_SEEN = 2 };
 #define AQ_LOOK_SOCKET "aqueduct-launcher-"
 #define AQ_LOOK_JOB_SOCKET "aqueduct-job-"
 
-// The address of the launcher with this process number. Returns its length.
+// The address of the launcher with this process id. Returns its length.
 static inline socklen_t aq_look_address(pid_t launcher, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};

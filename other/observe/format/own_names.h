@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The names of what a thread counts of itself (rank_file.h), for those who print it.
+// The names of what a thread counts of itself (rank_file.h), for programs that print it.
 #ifndef AQ_OWN_NAMES_H
 #define AQ_OWN_NAMES_H
 

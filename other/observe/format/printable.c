@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Checks the bytes of UTF-8 in place. The readers of rank files and of /proc pass every text of
+// another process through here.
 #include "printable.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Texts of other users, which go to terminals and into files of UTF-8.
+// Makes texts of other users safe for terminals and for files in UTF-8.
 #ifndef AQ_PRINTABLE_H
 #define AQ_PRINTABLE_H
 

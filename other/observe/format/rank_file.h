@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory file of a rank: what a rank shows of itself to those who watch the job.
+// The memory file of a rank: what a rank shows of itself to observers of the job.
 //
 //     head: page 0: identity, teams | page 1: threads | page 2: a stack | (to AQ_RANK_HEAD_BYTES)
 //     slots of counters, from head.first on (core/record/peer_records.h)
@@ -99,7 +99,7 @@ typedef struct aq_shown_thread {
     _Atomic uint32_t team;  // of a collective: 1 + its place; 0: unknown
     _Atomic uint32_t call;  // its number in the team, modulo 65536
     _Atomic uint32_t tid;   // 0: no thread has been here
-    _Atomic uint32_t loops; // vain polls of loops of the client, in 64s
+    _Atomic uint32_t loops; // empty polls of loops of the client, in 64s
     uint64_t spare;
 } aq_shown_thread_t;
 _Static_assert(sizeof(aq_shown_thread_t) == 64, "threads do not share lines of the cache");
@@ -158,7 +158,7 @@ typedef enum aq_arrived {
     AQ_ARRIVED
 } aq_arrived_t;
 
-// What held messages to a rank up.
+// Why messages to a rank were delayed.
 typedef enum aq_trouble {
     AQ_TROUBLE_NO_ROOM, // operations that found no room at first: credits, ring or queue used up
     AQ_TROUBLE_RESENT,  // packets that were sent again
