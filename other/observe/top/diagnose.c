@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Collects the waits of all ranks, sorts them so that those for the same thing form a group, and
+// writes the sentences: groups, then cycles, then ranks that nobody waits for. gasnet_top
+// --diagnose and its screen call it.
 #include "diagnose.h"
 
 #include <inttypes.h>
@@ -118,7 +121,8 @@ static bool waits_list(diagnosis_t *d)
 
 // ---- what a rank does ----
 
-// Without a question there is no stack, and no excuse for that.
+// The stack of a rank, asked for once; NULL: there is none. A rank that is not asked, because it is
+// gone or stopped, has no stack and needs no excuse.
 static const aq_seen_stack_t *stack_of(diagnosis_t *d, uint32_t place)
 {
     const aq_watched_rank_t *rank = d->job->rank[place];
@@ -412,8 +416,8 @@ static void say_groups(diagnosis_t *d)
 
 // ---- cycles ----
 
-// The wait of a rank that is followed: the first one that leads to a rank that waits, too. Returns
-// the place of that rank; UINT32_MAX: there is none.
+// Follows the first wait of a rank for another rank that polls. Returns the place of that rank, and
+// in *by the wait; UINT32_MAX: there is none.
 static uint32_t next_of(diagnosis_t *d, uint32_t place, const wait_t **by)
 {
     for (size_t i = 0; i < d->wait_count; i++) {
@@ -480,7 +484,7 @@ static bool say_cycles(diagnosis_t *d)
 
 // ---- the rest ----
 
-// Ranks for which nobody waits, as far as is known, but that are not as they should be.
+// Ranks with a fault of their own that no known wait depends on.
 static void say_others(diagnosis_t *d)
 {
     for (uint32_t i = 0; i < d->job->found; i++) {

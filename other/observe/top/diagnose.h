@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says in sentences what no rank can say alone: who waits for whom, and why that lasts.
+// Writes in sentences what only a look at all ranks shows: which rank waits for which, and why the
+// wait lasts.
 //
 // The graph: a thread that has waited for AQ_DIAGNOSE_NS waits for ranks. In a collective these are
 // the members that have not begun it; if all have, those that do not poll. In a wait for a message

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Speaks the reader's side of look_format.h: connects, sends a request, and checks and decodes the
+// frames. job_watch.c stores the ranks that arrive as files of this host.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // memfd_create
 #endif
@@ -36,7 +38,8 @@ static bool open_at(aq_remote_t *remote, const struct sockaddr_un *address, sock
     return false;
 }
 
-// Any user can take the name that the socket of another process would have.
+// Any user can bind the name of another process's socket, so this checks which process listens
+// there.
 bool aq_remote_open(aq_remote_t *remote, pid_t launcher, int wait_ms)
 {
     struct sockaddr_un address;
@@ -77,8 +80,8 @@ static bool make_room(aq_remote_t *remote)
     return true;
 }
 
-// Waits until `until`. Returns false if nothing has come by then, or the launcher is gone. One that
-// never stops is left then, too.
+// Reads once, waiting until the time `until`. Returns false if that has passed, even if the
+// launcher still sends, or if the launcher is gone.
 static bool receive(aq_remote_t *remote, uint64_t until)
 {
     const uint64_t now = aq_clock_ns();

@@ -27,11 +27,11 @@ typedef struct aq_remote_rank {
 } aq_remote_rank_t;
 typedef void (*aq_remote_visit_t)(const aq_remote_rank_t *rank, void *context);
 
-// For how long to wait for a launcher that has too many readers.
+// Milliseconds to wait for a launcher that has too many readers.
 #define AQ_REMOTE_WAIT_MS 2000
 
-// Connects to the launcher with this process number. Waits for at most wait_ms. Returns false if
-// there is none of this user that takes readers; root sees those of all users.
+// Connects to the launcher with this process id. Waits for at most wait_ms. Returns false if there
+// is none of this user that takes readers; root sees those of all users.
 bool aq_remote_open(aq_remote_t *remote, pid_t launcher, int wait_ms);
 // Connects to a helper on this host of the job with this number, through which the launcher
 // answers. Waits for at most AQ_REMOTE_WAIT_MS. Returns false if there is none.
@@ -42,7 +42,7 @@ void aq_remote_close(aq_remote_t *remote);
 // at most. *job: the number of the job. Returns false if the launcher is gone.
 bool aq_remote_look(aq_remote_t *remote, aq_remote_visit_t visit, void *context, uint64_t *job);
 
-// Asks for one rank; stack: whose host asks it for a stack before. Calls visit if it is found.
+// Asks for one rank; stack: its host first asks the rank for a stack. Calls visit if it is found.
 // Waits for two seconds at most.
 aq_stack_result_t aq_remote_look_at(aq_remote_t *remote, uint32_t rank, bool stack,
                                     aq_remote_visit_t visit, void *context);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One pass over /proc finds files and groups them to jobs; a second source, the launcher
+// (job_remote.c), adds ranks of other hosts. The writers of gasnet_top read the result.
 #include "job_watch.h"
 
 #include <errno.h>
@@ -259,7 +261,8 @@ static bool is_this_host(const char *name)
     return strcmp(own, name) == 0;
 }
 
-// The launcher itself, if it is here: its helper on this host may be busy.
+// Asks the launcher itself if it is on this host, because its helper here may be busy; else the
+// helper.
 static aq_watched_job_t *whole_job(aq_watch_t *watch, const aq_seen_rank_t *guide)
 {
     if (is_this_host(guide->launcher_host))
@@ -276,7 +279,7 @@ aq_watched_job_t *aq_watch_extend(aq_watch_t *watch, aq_watched_job_t *job)
     aq_watched_job_t *whole = whole_job(watch, guide);
     if (whole && whole->number == number)
         return whole;
-    aq_remote_close(&watch->remote); // another job has this process number by now
+    aq_remote_close(&watch->remote); // another job's launcher has this process id by now
     return job_numbered(watch, number);
 }
 
@@ -328,7 +331,8 @@ static void loops_note(aq_watched_rank_t *rank)
         rank->loops[i] = i < rank->seen.threads ? rank->seen.thread[i].loops : 0;
 }
 
-// The process number may be that of another process by now, which is not below the starter.
+// Reads state and processor time of the process; for a rank of another host, takes what that host
+// has sent.
 static void process_look(aq_watched_rank_t *rank)
 {
     aq_process_t process = {.state = rank->remote_process, .cpu = rank->remote_cpu};

@@ -84,12 +84,12 @@ static inline bool aq_watched_is_stopped(const aq_watched_rank_t *rank)
 }
 // Whether a loop of the client has polled in vain between the last two readings.
 bool aq_watched_is_looping(const aq_watched_rank_t *rank);
-// Whether it does now, as looks for up to 0.8 s show. A process with one thread and a processor
-// shows it from the first ask for a stack on.
+// Whether it does so now, by readings for up to 0.8 s. A process with one thread and a processor of
+// its own counts such polls only after it was first asked for a stack.
 bool aq_watched_loops_now(const aq_watched_job_t *job, const aq_watched_rank_t *rank);
 
-// Reads the file of a rank of another host again; stack: which it asks for its stack before, and
-// that is in the file then (rank_reader.h). Waits for two seconds at most.
+// Reads the file of a rank of another host again; stack: its host first asks the rank for its
+// stack, which is then in the file (rank_reader.h). Waits for two seconds at most.
 aq_stack_result_t aq_watched_refresh(const aq_watched_job_t *job, const aq_watched_rank_t *rank,
                                      bool stack);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Parses /proc for gasnet_top and for helpers that answer readers (spawner/launch/helper_look.c).
 #include "process_table.h"
 
 #include <dirent.h>

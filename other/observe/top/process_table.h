@@ -17,8 +17,7 @@ typedef struct aq_process {
 // Returns false if there is no such process.
 bool aq_process_look(pid_t pid, aq_process_t *process);
 
-// The number of a process in its own namespace of processes, as in a container; 0: there is no such
-// process.
+// The id of a process in its own PID namespace, as in a container; 0: there is no such process.
 pid_t aq_process_inner(pid_t pid);
 
 // Whether `above` is `pid` or one of its ancestors.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Checks that the process in the file is a rank of its owner and handles the signal, then sends it
+// by pidfd. stack_ask.c waits for the answer here, spawner/launch/helper_look.c for another host.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // syscall
 #endif
@@ -19,15 +21,16 @@
 
 // ---- the process that the file names ----
 
-// The file is written by the owner of the job, who may name any process and any signal in it.
+// The process and thread that the file names. Its owner may write any id and any signal into it, so
+// nothing is trusted.
 typedef struct target {
     pid_t pid, tid;
     int handle;        // pidfd
     bool is_of_thread; // the handle; else of the process
 } target_t;
 
-// A handle makes sure that what is looked at, and then gets the signal, is one process. Before
-// Linux 6.9 there are none of threads.
+// The pidfd ensures that the process that was checked gets the signal. Before Linux 6.9 a pidfd
+// cannot refer to a thread.
 static bool target_open(target_t *target, pid_t pid, pid_t tid)
 {
     enum { OF_THREAD = O_EXCL }; // PIDFD_THREAD, which older headers do not have
@@ -64,8 +67,8 @@ static void descriptor_visit(pid_t pid, int number, void *context)
     (void)close(fd);
 }
 
-// The descriptors of a process with other rights are hidden from its user, who may signal it
-// anyway.
+// Whether the process has the file open. The kernel hides the descriptors of a process with other
+// rights, but its user may signal it anyway.
 static bool process_holds(pid_t pid, search_t *search)
 {
     const bool is_hidden =
@@ -100,7 +103,7 @@ static bool is_of_user(const rights_t *rights, uid_t user)
     return rights->user[0] == user && rights->user[1] == user && rights->user[2] == user;
 }
 
-// Those that jobs can be told to report at, and that end nobody who handles them.
+// The signals that GASNET_REPORT_SIGNAL accepts and that do not end a process that handles them.
 static bool is_for_reports(int signal)
 {
     static const int signals[] = {SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGIO, SIGPWR, SIGWINCH};

@@ -15,7 +15,7 @@ typedef enum aq_stack_result {
     AQ_STACK_RESULTS
 } aq_stack_result_t;
 
-// For how long to wait for an answer, and between two looks for it.
+// How long to wait for an answer, and between two looks for it.
 #define AQ_STACK_WAIT_NS UINT64_C(500000000)
 #define AQ_STACK_LOOK_NS UINT64_C(5000000)
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The phrases that all outputs of gasnet_top share: the table, the screen, JSON and the diagnosis.
 #include "rank_text.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Signals a rank of this host (rank_signal.c) and waits for its stack in the file, or asks the
+// launcher for a rank of another host (job_watch.c).
 #include "stack_ask.h"
 
 #include "../../base/clock.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Builds the output of gasnet_top --json: the job, its ranks, and of each rank threads, teams,
+// peers and counters.
 #include <inttypes.h>
 #include <jansson.h>
 

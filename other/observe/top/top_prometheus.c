@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The tables of metrics and their output, which gasnet_top --prometheus writes to a file again and
+// again.
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>

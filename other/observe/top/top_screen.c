@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The loop of the interactive gasnet_top: reads the job, draws one of its views with curses, and
+// takes a key.
 #include "top_screen.h"
 
 #include <curses.h>

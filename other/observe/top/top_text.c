@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Rates and shares of a rank as short texts, which the screen uses too; and the table of gasnet_top
+// --once.
 #include <inttypes.h>
 #include <string.h>
 
