@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Adds up the records of each thread (view_records.c) into columns, and chooses the kind that took
+// most of each. pages/view_picture.c draws the result.
 #include "view_bins.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sorts the arrivals of all ranks so that those at the same collective stand together. The findings
+// (view_summary.c) hold the result for summary, picture and OTF2.
 #include "view_colls.h"
 
 #include <stdlib.h>

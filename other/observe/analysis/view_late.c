@@ -125,8 +125,8 @@ static const aq_view_coll_t *coll_find(const aq_view_findings_t *findings, uint3
     return in ? aq_view_colls_of(&findings->colls, in) : NULL;
 }
 
-// Words on a wait between two times for a collective to which all had come: the processor was busy
-// with others, or messages took so long. None if most of the time is something else.
+// Explains a wait between two times for a collective at which all ranks had arrived: the processor
+// was busy, or messages were slow. Writes nothing if that was less than half of the time.
 static void sleep_tell(const aq_view_findings_t *findings, const aq_view_event_t *wait,
                        int64_t from, int64_t to, char *text, size_t room)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sorts sends and handlers by the number of the message and pairs them. The findings
+// (view_summary.c) hold the result for summary, page and OTF2.
 #include "view_messages.h"
 
 #include <stdlib.h>

@@ -12,7 +12,7 @@ typedef struct aq_view_message {
 typedef struct aq_view_messages {
     aq_view_message_t *messages; // those with both ends in the trace, by receiver and its time
     size_t count;
-    size_t sent, handled; // all, with one end, too
+    size_t sent, handled; // all, also those with one end
 } aq_view_messages_t;
 
 // False: memory is out.

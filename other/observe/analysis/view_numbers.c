@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Counts through the trace once, before pages/view_otf2.c opens the archive, since its events refer
+// to all definitions by number.
 #include "view_numbers.h"
 
 #include <stdlib.h>

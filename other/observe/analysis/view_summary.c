@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes the findings on which all results of a trace rest, and the tables about the whole trace,
+// times and operations; view_late.c and view_latency.c add the others.
 #include "view_summary.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sweeps over the events of a thread with a stack of the open ones, so that each nanosecond counts
+// for the innermost. The tables of view_summary.c and view_late.c ask for the times.
 #include "view_times.h"
 
 #include <stdlib.h>
