@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Draws the frame of a matrix. view_svg.c fills in the tiles.
 #include "view_axes.h"
 
 #include "../../base/minmax.h"

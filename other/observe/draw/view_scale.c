@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Maps counts to levels of colour for view_svg.c, and writes numbers with units for all outputs.
 #include "view_scale.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Collects the lines of a summary, and writes them with aligned columns to the terminal, or as
+// tables into the page.
 #include "view_sheet.h"
 
 #include <math.h>

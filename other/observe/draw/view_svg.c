@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Adds up the matrix into tiles and draws them, with axes (view_axes.c) and legend. gasnet_view
+// writes the picture to a file; pages/view_page.c puts it into the page.
 #include "view_svg.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The report of gasnet_view matrix on the terminal; and the escapes of XML for everything else that
+// is drawn.
 #include "view_text.h"
 
 #include <inttypes.h>
