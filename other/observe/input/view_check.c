@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether what ranks sent has arrived.
+// Checks whether what ranks sent has arrived; gasnet_view matrix prints what disagrees.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "view_matrix.h"
 
-// What one rank has counted as sent is what the other one has counted as arrived.
+// One agreement: the sum of what the sender counted equals what the receiver counted.
 typedef struct agreement {
     const char *name;
     aq_traffic_column_t sent[3]; // added up, before AQ_TRAFFIC_COLUMNS

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Parses titles and lines of GASNET_TRAFFIC's file, whichever version wrote it, and adds them to
+// view_matrix.c.
 #include "view_csv.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Opens each file that the user names and hands it to its parser (view_csv.c, view_trace_read.c);
+// gasnet_view calls nothing else to read.
 #include "view_files.h"
 
 #include <errno.h>

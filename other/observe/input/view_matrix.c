@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sorts the lines of a matrix, chooses those of a snapshot, and finds the hosts. Text, picture and
+// the check of both sides (view_check.c) read it.
 #include "view_matrix.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Derives the matrix that gasnet_view trace shows beside the timeline, if the user names no file of
+// one.
 #include "view_matrix_trace.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Holds events and names, sorts them by thread and time, and gives operations their length.
+// view_trace_read.c fills it; everything in analysis reads it.
 #include "view_trace.h"
 
 #include <stdlib.h>

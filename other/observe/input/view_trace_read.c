@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Parses the lines of GASNET_TRACE's file with a library for JSON, and adds them to view_trace.c.
 #include "view_trace_read.h"
 
 #include <errno.h>
