@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Draws arrows, late ranks and single events over the rows that view_picture.c has drawn.
 #include "view_marks.h"
 
 #include <inttypes.h>
@@ -34,7 +35,7 @@ static void arrow_draw(const aq_view_canvas_t *canvas, const aq_view_message_t *
             handled->rank, aq_view_time(aq_view_latency(message), time));
 }
 
-// All of them, or none: some would look like a pattern.
+// Draws all arrows or none, because a selection would look like a pattern.
 static void arrows_draw(const aq_view_canvas_t *canvas, double y)
 {
     const aq_view_messages_t *messages = &canvas->findings->messages;

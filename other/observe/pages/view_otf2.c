@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Opens the archive and lets its parts write: the events of each thread (view_otf2_events.c), then
+// the definitions (view_otf2_definitions.c).
 #include "view_otf2.h"
 
 #include <dirent.h>
@@ -58,7 +60,7 @@ static OTF2_FlushType flush_allow(void *data, OTF2_FileType type, OTF2_LocationR
     return OTF2_FLUSH;
 }
 
-// libotf2 would print lines of its own.
+// Notes an error in place of libotf2, which would print lines of its own.
 static OTF2_ErrorCode error_keep(void *data, const char *file, uint64_t line, const char *function,
                                  OTF2_ErrorCode code, const char *format, va_list args)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Copies view_page.html, and writes timeline (view_timeline.c), summary and matrix where it names
+// them.
 #include "view_page.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Draws the bins of a trace (analysis/view_bins.c) as rows, with labels, axis and legend, and the
+// marks (view_marks.c) over them.
 #include "view_picture.h"
 
 #include <inttypes.h>
@@ -101,7 +103,7 @@ static bool host_begins(const aq_view_bins_t *bins, uint32_t row)
                           origins[aq_view_bins_rank(bins, row - 1)].host;
 }
 
-// Too many would hide the rows.
+// Whether to draw lines between hosts: too many would hide the rows.
 static bool has_host_lines(const aq_view_bins_t *bins)
 {
     uint32_t lines = 0;
