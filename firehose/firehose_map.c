@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The hash table, its chains of links, and the queue for eviction. firehose_local.c keeps the
+// regions of this process in one such map, firehose_remote.c those of a peer in another.
 #include "firehose_map.h"
 
 #include "../other/base/log/log.h"

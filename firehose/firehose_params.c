@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Divides what the machine allows (firehose_limits.c) between the two pools, by the settings.
+// Conduits ibv and ofi call it before aq_firehose_start.
 #include "firehose_params.h"
 
 #include "../other/base/log/log.h"

@@ -50,8 +50,8 @@ uint64_t aq_firehose_regions(uint64_t device, uint32_t processes);
 // firehose, and malloc gives no memory back to the system (GASNET_DISABLE_MUNMAP).
 bool aq_firehose_memory_stays(void);
 
-// If so, tells malloc to keep its memory. Call it as early as possible: malloc may still give back
-// what was mapped before.
+// If aq_firehose_memory_stays, tells malloc to keep its memory. Call it as early as possible:
+// malloc may still give back what was mapped before.
 void aq_firehose_memory_keep(void);
 
 #endif
