@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The counts, changed by atomic operations without a lock. Conduits mpi, ibv and ofi call them
+// before each request and at each arrival.
 #include "credit.h"
 #include "../../other/base/minmax.h"
 

@@ -51,8 +51,8 @@ typedef struct aq_credit_limits {
     unsigned slack; // banked for one peer
 } aq_credit_limits_t;
 
-// Adjusts the user's limits to that many peers: never more than `each` in flight to one peer than
-// `total`, and a slack that leaves a credit to its owner, whatever the peers have banked.
+// Fits the user's limits to that many peers: `each` does not exceed `total`, and `slack` is so
+// small that the process can always send one request, however many credits its peers have banked.
 aq_credit_limits_t aq_credit_fit(aq_credit_limits_t wanted, uint32_t peers);
 
 void aq_credit_pool_start(aq_credit_pool_t *pool, unsigned total);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reserves one range of addresses for all segments and guards of a neighbourhood. Conduits smp
+// (smp_memory.c) and mpi (mpi_shared.c) map the segments there.
 #include "guarded.h"
 
 #include <sys/mman.h>
@@ -6,9 +8,9 @@
 #include "../../core/conduit.h"
 #include "gasnetex_core.h"
 
-// The segment of this process is last: if the processes have the same base, a segment of another is
-// lower here than in its owner, so that the owner's address NULL is not one of this process and
-// faults.
+// Places the segment of this process last. If the processes have the same base, each other segment
+// is then lower here than in its owner; so the owner's address NULL, moved by that distance, is
+// outside of the address space, and an access to it faults.
 static void places_set(uintptr_t *places, uint32_t count, uint32_t own, uintptr_t end, size_t huge,
                        size_t guard)
 {

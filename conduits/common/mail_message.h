@@ -7,11 +7,12 @@
 // unless the sender has written it to its destination already. A payload of more than 8 bytes is
 // aligned to 16, another body to 8.
 //
-// A large payload of a Medium lies in its lines of the cache as its source does in those of the
-// sender: processors copy such memory in half the time (docs/decisions/aligned-copies.md). How far
-// it is shifted for that, 0 to 48 bytes, stands behind the arguments as if it were one.
+// A large payload of a Medium has the same offset in its cache line as its source, because
+// processors copy such memory faster (docs/decisions/aligned-copies.md). The shift that this takes,
+// 0 to 48 bytes, is stored behind the arguments as a further one.
 //
-// A Short with up to 4 arguments, or a Medium with 2 and a word, is one slot, which is half a line.
+// A Short with up to 4 arguments, or a Medium with 2 and 8 bytes, is one slot, which is half a
+// line.
 #ifndef AQ_MAIL_MESSAGE_H
 #define AQ_MAIL_MESSAGE_H
 

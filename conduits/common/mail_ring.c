@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Takes slots for the sends of mailbox.c, and delivers messages for its polls: one function for
+// processes with one thread, and one with a try-lock for all others.
 #include "mail_ring.h"
 
 #include "../../core/record/counters.h"
@@ -28,13 +30,14 @@ static bool room_for(aq_ring_out_t *ring, uint64_t end)
     return end - freed <= ring->count;
 }
 
-// What a message of n slots leaves out at the tail so that it begins with a line.
+// The slots to leave out at the tail, so that a message of n slots begins with a cache line.
 static inline uint64_t gap_at(uint64_t tail, uint64_t n)
 {
     return n > 1 ? tail & 1 : 0;
 }
 
-// What is left out, and skipped, before the end of the ring if the message would cross it.
+// The slots to leave out before the end of the ring if the message would cross it; the receiver
+// skips them.
 static inline uint64_t pad_at(const aq_ring_out_t *ring, uint64_t tail, uint64_t n)
 {
     const uint64_t rest = ring->count - (tail & (ring->count - 1));
@@ -96,7 +99,7 @@ void aq_ring_watch(aq_ring_in_t *ring)
     watch_set(&ring->watch[1], header_at(ring, next), next ^ gap ^ ring->key);
 }
 
-// Lets the next poll look after the ring itself: a watch that looks at its own value always calls.
+// Makes the next poll read the ring: a watch whose word is its own awaited value always matches.
 static void watch_call(aq_ring_in_t *ring)
 {
     if (ring->watch)

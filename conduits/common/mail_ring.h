@@ -184,8 +184,9 @@ static inline bool aq_ring_busy(aq_ring_in_t *ring)
                                      atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
 
-// With the lock, gives back the slots of finished messages. Whether there is no message then; false
-// also if another thread has the lock, which may have looked before a message came.
+// Gives back the slots of finished messages, under the lock, and returns whether the ring is empty
+// then. False also if another thread has the lock, because that thread may have looked before a
+// message came.
 bool aq_ring_is_idle(aq_ring_in_t *ring);
 
 // Points the watches to where the next message begins: head or, after a gap, the next line.

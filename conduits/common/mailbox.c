@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The operations send, prepare, commit and poll of the conduits that have mailboxes: a message
+// becomes a run of slots in a ring (mail_ring.c), and the peer is woken (mailbox_sleep.c).
 #include "mailbox.h"
 
 #include <string.h>
@@ -87,9 +89,9 @@ void aq_mail_link(const aq_mail_t *mail, aq_mailbox_t *peer, aq_mail_link_t *lin
 
 // ---- sending ----
 
-// After a frame was published: wakes the peer, and counts. A process with one thread counts here,
-// which spares the core's counter of each thread. One test tells that, and that senders need no
-// fence.
+// Call it after a frame was published: wakes the peer, and counts the frame. A process with one
+// thread counts here, which is cheaper than the core's counters of threads. single_threaded also
+// says that senders need no fence, so that one test decides both.
 static inline void frame_left(aq_mail_t *mail, const aq_mail_link_t *link)
 {
     if (__builtin_expect(mail->single_threaded, 1)) {
