@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// From the list of libfabric (ofi_query.c) over its order (ofi_rank.c) to one provider. The core
+// calls ofi_usable when it chooses a conduit; ofi_conduit.c makes the choice for the job when it
+// opens.
 #include "ofi_choice.h"
 
 #include <rdma/fi_domain.h>
@@ -59,7 +62,7 @@ static void choice_explain(const struct fi_info *usable, const ofi_wish_t *wish,
     fi_freeinfo(all);
 }
 
-// The best one of a list, which stays its owner; NULL: none will do, or there is no memory.
+// The best entry of a list, which remains its owner; NULL: no entry is fit, or there is no memory.
 static const struct fi_info *choice_best(const struct fi_info *list, const ofi_wish_t *wish)
 {
     ofi_ranking_t ranking;
@@ -87,7 +90,7 @@ aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *er
     return *out ? AQ_OK : AQ_ERR_ABSENT;
 }
 
-// A provider for several hosts is named rather than one for this host only.
+// Reports a provider for several hosts, if there is one, else one for this host.
 bool ofi_usable(char *errbuf, size_t errbuf_size)
 {
     const ofi_wish_t here = ofi_wish_of(&(ofi_job_t){true, "", 0});

@@ -43,8 +43,8 @@ typedef struct ofi_job {
 } ofi_job_t;
 
 // Finds the provider for a job. On AQ_OK *out is an fi_info that the caller frees with fi_freeinfo.
-// AQ_ERR_ABSENT: none will do; `why` says what was found, and the remedy. May block for a moment;
-// logs nothing. One thread at a time.
+// AQ_ERR_ABSENT: no provider is fit; errbuf says what was found, and the remedy. May block for a
+// moment; logs nothing. One thread at a time.
 aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *errbuf,
                             size_t errbuf_size);
 

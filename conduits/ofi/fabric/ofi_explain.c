@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Searches the ranking for what the user has named or excluded, so that the message names the
+// setting to change. ofi_choice.c calls it if no provider is fit.
 #include "ofi_explain.h"
 
 #include <stdio.h>

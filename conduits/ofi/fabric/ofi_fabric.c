@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Opens the objects of libfabric in their order, and registers memory. ofi_conduit.c opens the
+// fabric; ofi_buffers.c, ofi_keys.c and ofi_pins.c register.
 #include "ofi_fabric.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Registers the segment, or all addresses, and exchanges the keys. ofi_rma.c and ofi_atomic.c look
+// up memory of peers here first.
 #include "ofi_keys.h"
 
 #include "../../../other/base/log/log.h"

@@ -9,8 +9,8 @@
 //
 // What is always true:
 // - Either all ranks have registered their memory, or none has.
-// - Nothing outside of the segments of FAST and LARGE is named to the provider.
-// - Where all ranks have the same key, nothing is kept for each of them.
+// - With FAST and LARGE, operations reach nothing outside of the segments.
+// - Where all ranks have the same key, there is no table of keys.
 #ifndef AQ_OFI_KEYS_H
 #define AQ_OFI_KEYS_H
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Builds hints and calls fi_getinfo. ofi_choice.c asks for the list first, and then for what the
+// chosen provider can do beyond it.
 #include "ofi_query.h"
 
 #include <rdma/fi_domain.h>
@@ -10,8 +12,8 @@
 
 #define API FI_VERSION(1, 11)
 
-// What a provider can do beyond these hints, ofi_query_capable asks for. Progress by hand: the
-// threads of providers that progress by themselves compete with ours.
+// ofi_query_capable asks for what a provider can do beyond these hints. Progress is manual, because
+// the progress threads of providers compete with ours.
 static struct fi_info *hints_new(void)
 {
     struct fi_info *hints = fi_allocinfo();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of known providers, the reasons that exclude an entry, and the score that orders the
+// others. ofi_choice.c takes the first entry; ofi_explain.c and ofi_info.c report the rest.
 #include "ofi_rank.h"
 
 #include <arpa/inet.h>

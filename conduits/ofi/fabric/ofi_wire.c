@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Writes frames for ofi_send.c, and checks those that ofi_receive.c has got, without input or
+// output, so that a fuzzer can call it.
 #include "ofi_wire.h"
 
 #include <string.h>
