@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Gives an atomic on memory with a known key to the provider (ofi_rma_op.c). In all other cases the
+// core sends a message to the target.
 #include "ofi_atomic.h"
 
 #include <rdma/fi_atomic.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The transfers as state machines. ofi_rma.c begins one if no key reaches the memory; the thread
+// that begins it, polls, and answers of the peer take its steps.
 #include "ofi_ondemand.h"
 
 #include <stdlib.h>

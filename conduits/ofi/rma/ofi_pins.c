@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Connects firehose to the provider: starts it with limits on which all ranks agree, and registers
+// and unregisters memory for it.
 #include "ofi_pins.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The entry of put and get: chooses between a packet (ofi_send.c), the provider with a known key
+// (ofi_rma_begin.c), and a transfer (ofi_ondemand.c).
 #include "ofi_rma.h"
 
 #include <string.h>

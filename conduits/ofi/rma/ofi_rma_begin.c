@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses how the provider reaches the memory of this process for an operation, describes the
+// operation, and begins it (ofi_rma_op.c).
 #include "ofi_rma_begin.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The pool of operations, their begin (ofi_rma_post.c), and their end, which ofi_poll.c reports.
 #include "ofi_rma_op.h"
 
 #include <stdlib.h>
@@ -62,7 +63,8 @@ void ofi_rma_op_give(ofi_conduit_t *ofi, ofi_rma_op_t *op)
     op_push(ofi->rma, op);
 }
 
-// Whoever releases a region may not hold the lock (ofi_pins.h).
+// An operation that uses regions is freed later, by ofi_rma_release: regions are released without
+// the lock (ofi_pins.h).
 static void op_finish(ofi_conduit_t *ofi, ofi_rma_op_t *op)
 {
     if (__builtin_expect(op->here || op->at_peer, 0)) {
@@ -92,7 +94,7 @@ void ofi_rma_release(ofi_conduit_t *ofi, ofi_rma_op_t *ended)
 
 // ---- to the provider ----
 
-// A provider that does not do what it offers, or a peer that is gone.
+// Decides what an error means: the provider does not do what it offers, or the peer is gone.
 static void error_judge(ofi_conduit_t *ofi, ofi_link_t *link, int error)
 {
     if (error == FI_EOPNOTSUPP || error == FI_ENOSYS)

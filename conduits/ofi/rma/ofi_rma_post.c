@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The calls of libfabric that put, get and atomics end in, as ofi_rma_op.c begins them.
 #include "ofi_rma_post.h"
 
 #include <rdma/fi_atomic.h>

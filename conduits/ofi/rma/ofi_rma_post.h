@@ -37,7 +37,7 @@ typedef struct ofi_words {
     uint64_t result;
 } ofi_words_t;
 
-// Those of an atomic, which the operation owns.
+// The operands and the result of an atomic, in the operation's copy.
 static inline ofi_words_t *ofi_rma_op_words(ofi_rma_op_t *op)
 {
     return (ofi_words_t *)(void *)op->copy->bytes;
