@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Cuts slabs of registered memory into packets and inboxes. ofi_send.c takes packets; ofi_receive.c
+// replaces the inboxes that are full.
 #include "ofi_buffers.h"
 
 #include <stdlib.h>
@@ -110,7 +112,7 @@ static int inbox_try_post(const ofi_buffers_t *buffers, ofi_inbox_t *inbox)
                            FI_COMPLETION | (fabric->traits.multi_receive ? FI_MULTI_RECV : 0));
 }
 
-// The queue for receives is as long as is needed, so a refusal is short.
+// Tries again after a refusal, which passes soon: the queue for receives is long enough.
 static int inbox_post(ofi_buffers_t *buffers)
 {
     if (!buffers->inboxes)
@@ -161,8 +163,8 @@ static int inboxes_post(ofi_buffers_t *buffers, unsigned receives)
     return error;
 }
 
-// A provider that claims FI_MULTI_RECV may refuse it. The inbox that it refused is long, and is
-// left alone then.
+// A provider that claims FI_MULTI_RECV may refuse it. The inbox that it refused, which is too long
+// for one packet, is then not used.
 aq_status_t ofi_buffers_open(ofi_buffers_t *buffers, ofi_fabric_t *fabric, size_t packet_bytes,
                              unsigned receives)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Keeps the first loss that a failed completion (ofi_poll.c) or call (ofi_link.c) shows, and ends
+// the job from a poll when the grace period is over.
 #include "ofi_lost.h"
 
 #include <stdio.h>
@@ -29,7 +31,8 @@ void ofi_losses_note(ofi_losses_t *losses, uint32_t rank, const char *provider, 
     atomic_store(&losses->at, aq_clock_ns());
 }
 
-// A process with much memory takes a while to end after its connections are closed.
+// The time for the end of the job to become known: a process with much memory ends a while after
+// its connections were closed.
 static uint64_t grace_of(const ofi_losses_t *losses)
 {
     return aq_max(losses->env->exit_timeout_ns / 2, LEAST_GRACE_NS);
