@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Links: the addresses of peers, which the provider learns when a peer is first spoken to.
+// Links: the addresses of peers, which the provider learns on first use of a peer.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +185,8 @@ static void silence_tell(const ofi_conduit_t *ofi, ofi_link_t *link)
                   ofi->fabric.info->domain_attr->name, link->rank);
 }
 
-// A look that follows the wait's begin early counts for less than a second, so one more is needed.
+// The first look may come soon after the wait began, so it counts for less than a second, and one
+// more is needed.
 static void link_look(const ofi_conduit_t *ofi, ofi_link_t *link)
 {
     link->silent_looks =

@@ -66,7 +66,8 @@ static void outbox_pop(ofi_outbox_t *out, ofi_packet_t *next)
 }
 
 // Sends the first packet of a class; false: the provider does not take it now. A packet that was
-// refused may be empty by now, if a request took its credits along: the peer expects no such one.
+// refused is dropped if it is empty by now, because a request took its credits along: the peer does
+// not expect an empty one.
 static bool packet_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
 {
     ofi_outbox_t *out = &link->out[class];

@@ -62,8 +62,8 @@ void ofi_wake(aq_conduit_t *conduit, bool neighbourhood)
         return; // the bell rings already
 }
 
-// Sets how long a sleep may be, at most *limit_ns. False: there is something to do now. Nothing
-// tells when the provider takes the packets that it has refused.
+// Sets how long a sleep may be, at most *limit_ns. False: there is something to do now. A sleep
+// with refused packets is short, because no event announces that the provider takes them.
 static bool sleep_allow(ofi_conduit_t *ofi, uint64_t *limit_ns)
 {
     struct fid *waits[] = {&ofi->fabric.queue->fid};
@@ -89,7 +89,7 @@ static void descriptors_await(const ofi_conduit_t *ofi, uint64_t limit_ns)
     uint64_t rings;
     if (ppoll(waits, 2, &limit, NULL) > 0 && waits[0].revents &&
         read(ofi->bell, &rings, sizeof rings) < 0)
-        return; // another thread has heard it
+        return; // another thread has read it
 }
 
 void ofi_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
