@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Opens the conduit: device, connector, addresses, queues and parts, and joins the parts to an
+// instance for each endpoint. ibv_table.c calls it; at the end it prints what GASNET_STATS asks
+// for.
 #include "ibv_conduit.h"
 #include "connect/ibv_connect_cm.h"
 #include "connect/ibv_connect_file.h"
@@ -394,7 +397,7 @@ static bool bonds_wanted(const aq_ibv_device_t *device)
            strcmp(aq_setting_text(aq_ibv_setting(IBV_SET_ATOMICS)), "1") != 0;
 }
 
-// Windows keep queue pairs of their own.
+// Opens XRC for endpoint 0; the links of windows keep queue pairs of their own.
 static aq_status_t xrc_open(aq_ibv_conduit_t *ibv)
 {
     const aq_ibv_device_t *device = &ibv->shared->device;
