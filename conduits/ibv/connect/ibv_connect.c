@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The connector's thread, and what both ways of connecting share: states of links, queue pairs,
+// limits of retries. ibv_table.c comes here on first use of a peer; ops->call leads on to
+// ibv_connect_cm.c or ibv_connect_ud.c.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -127,7 +127,7 @@ bool aq_ibv_link_prepare(aq_ibv_end_t *end, aq_ibv_peer_t *link);
 // The first queue pair was made: the link posts to it, or by way of its bond.
 void aq_ibv_link_furnished(aq_ibv_peer_t *link);
 
-// What a queue pair of an endpoint is to be like.
+// The attributes for a new queue pair of an endpoint.
 struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end);
 
 // Where the paths of this process begin, at its first port, at any port, and those of the first
@@ -142,8 +142,8 @@ bool aq_ibv_port_is_active(const aq_ibv_device_t *device, unsigned port);
 // Takes a new queue pair to INIT. Returns 0 or an errno.
 int aq_ibv_connect_init(const aq_ibv_device_t *device, struct ibv_qp *qp);
 
-// The same for one that was just made to send by, and counts it. False: the device refused one of
-// the two (qp is NULL and errno set, or qp was destroyed); logged.
+// The same for a sending queue pair that was just made, and counts it. False: the device refused
+// one of the two (qp is NULL and errno set, or qp was destroyed); logged.
 bool aq_ibv_connect_adopt(const aq_ibv_connector_t *connector, aq_ibv_end_t *end,
                           struct ibv_qp *qp);
 
@@ -155,8 +155,8 @@ bool aq_ibv_connect_make_pair(const aq_ibv_connector_t *connector, aq_ibv_peer_t
 aq_ibv_pair_info_t aq_ibv_connect_end(const aq_ibv_connector_t *connector,
                                       const aq_ibv_peer_t *link);
 
-// A link cannot be connected: ends the job unless it is heard that the job ends. why: the outcome
-// of the last attempt.
+// A link cannot be connected: ends the job, unless the job is ending already. why: the outcome of
+// the last attempt.
 void aq_ibv_link_unreached(aq_ibv_connector_t *connector, const aq_ibv_peer_t *link,
                            const char *why);
 

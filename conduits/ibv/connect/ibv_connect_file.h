@@ -18,7 +18,7 @@
 #include "../../../other/base/log/status.h"
 
 // Reads a file: sets peers[r] for each rank r to which the file connects this one, and leaves the
-// others. AQ_ERR_CONFIG: there is no such file, or a line is wrong; `why` says which, and what to
+// others. AQ_ERR_CONFIG: there is no such file, or a line is wrong; errbuf says which, and what to
 // do. Does not log.
 aq_status_t aq_ibv_connect_file_read(const char *name, uint32_t rank, uint32_t size, bool *peers,
                                      char *errbuf, size_t errbuf_size);

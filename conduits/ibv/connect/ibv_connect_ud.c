@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The connector's operations over datagrams: carries out the actions of a handshake
+// (ibv_handshake.c) on queue pairs (ibv_queue_pair.c), or on those of XRC (ibv_connect_xrc.c).
 #include "ibv_connect_ud.h"
 #include "ibv_connect_xrc.h"
 #include "../peers/ibv_datagram.h"
@@ -53,7 +55,7 @@ static int datagram_send(aq_ibv_connector_t *connector, unsigned port, uint32_t 
 // What this process says about a link. Returns as datagram_send.
 static int link_send(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 {
-    // The system would look for a path for a second before it found that out.
+    // Without this check the system searches for a path for a second before it fails.
     if (link->conn.handshake.has_rounds &&
         !aq_ibv_port_is_active(connector->device, link->first_port))
         return ENETDOWN;
@@ -70,7 +72,7 @@ static int link_send(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
     return datagram_send(connector, link->first_port, link->rank, &datagram);
 }
 
-// Says no to the sender of a datagram, by the port at which it has arrived.
+// Sends a refusal to the sender of a datagram, by the port at which that arrived.
 static void datagram_refuse(aq_ibv_connector_t *connector, unsigned port,
                             const aq_ibv_datagram_t *theirs)
 {
@@ -98,8 +100,8 @@ static bool round_is_open(const aq_ibv_connector_t *connector, const aq_ibv_peer
     return aq_ibv_port_is_active(connector->device, round_port(connector, link, round));
 }
 
-// Before a link has a queue pair: whether it has several rounds, and if this process is the one
-// that calls, which is the first whose port here is not down.
+// Before a link has a queue pair: finds out whether it has several rounds, and, if this process
+// calls, begins with the first round whose port here is not down.
 static void rounds_prepare(const aq_ibv_connector_t *connector, aq_ibv_peer_t *link, bool calls)
 {
     aq_ibv_handshake_t *handshake = &link->conn.handshake;
@@ -141,7 +143,7 @@ static bool link_refurnish(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 }
 
 // Connects the queue pair with the peer's, and takes in what the peer says. Returns 0 or an errno.
-// ETIMEDOUT: nobody told the system the peer's address, and the next datagram may have more luck.
+// ETIMEDOUT: the system did not learn the peer's address in time; the next datagram may succeed.
 // Others: the device finds no path to it (logged, unless another round may find one).
 static int link_connect(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
                         const aq_ibv_datagram_t *theirs)
@@ -183,8 +185,8 @@ static void link_fail(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, const 
 }
 
 // Counts attempts in a row that found no path to the peer; error: 0 or why the last one did not.
-// Returns whether the link has failed: nothing in the network answers for the peer's address, or
-// leads to it. Where there are several ports, another round follows.
+// Returns whether the link has failed, because nothing in the network answers for the peer's
+// address, or no path leads to it. With several ports another round follows instead.
 static bool link_pathless(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, int error)
 {
     char why[96];

@@ -28,7 +28,7 @@ extern const aq_ibv_connect_ops_t aq_ibv_connect_ud;
 aq_status_t aq_ibv_ud_open(aq_ibv_connector_t *connector);
 void aq_ibv_ud_close(aq_ibv_connector_t *connector);
 
-// Where this process listens with one of its ports; where nobody does, if it has fewer.
+// Where this process listens with one of its ports; no address, if it has fewer ports.
 aq_ibv_listens_t aq_ibv_ud_listens(const aq_ibv_connector_t *connector, unsigned port);
 
 typedef struct aq_ibv_ud_counts {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes and connects the two queue pairs of a link, which ibv_xrc.c chooses. ibv_connect_ud.c calls
+// it in place of its own steps.
 #include "ibv_connect_xrc.h"
 
 #include <errno.h>

@@ -32,8 +32,8 @@ void aq_ibv_xrc_say(const aq_ibv_end_t *end, const aq_ibv_peer_t *link,
 
 // Does what the handshake says about queue pairs: AQ_IBV_DO_CONNECT and AQ_IBV_DO_READY. Returns 0
 // or an errno. ETIMEDOUT: as of aq_ibv_pair_connect. EALREADY: another rank of this place is making
-// the receiving queue pair. Both: nothing was done that another attempt does not find done. Others:
-// the link cannot be connected (logged).
+// the receiving queue pair. After both another attempt is right, which repeats nothing. Others: the
+// link cannot be connected (logged).
 int aq_ibv_xrc_follow(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, unsigned actions,
                       const aq_ibv_datagram_t *theirs);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The first step of ibv_conduit.c: chooses the ports (ports/ibv_here.c), listens or opens the
+// device, and lets all ranks agree on network and XRC.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -193,8 +195,8 @@ static bool address_is_gid(const struct sockaddr *address, const uint8_t gid[16]
            memcmp(gid + MAPPED, &four->sin_addr, sizeof four->sin_addr) == 0;
 }
 
-// Whether packets with the GID find their way: those of RoCE v2 need the address on an interface,
-// for which a link-local one is enough.
+// Whether the device can send packets with the GID: those of RoCE v2 need its address on an
+// interface, be it a link-local one.
 static bool gid_works(const chosen_t *chosen)
 {
     struct ifaddrs *all;
