@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The checks of a datagram, before ibv_connect_ud.c uses any field of it.
 #include "ibv_datagram.h"
 #include "ibv_handshake.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The transitions. ibv_connect_ud.c calls them, and carries out the actions that they return.
 #include "ibv_handshake.h"
 
 // Sends a message, and repeats it later; each pause is longer than the one before.

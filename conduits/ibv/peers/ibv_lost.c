@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Keeps the first loss that the connector or a completion reports, and wakes the connector's
+// thread, which ends the job when the grace period is over.
 #include "ibv_lost.h"
 
 #include <stdarg.h>
@@ -77,7 +79,8 @@ void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link, c
                 link->rank, there, here, *port ? ", " : "", port, why);
 }
 
-// A process with much memory takes a while to end after its connections are closed.
+// The time for the end of the job to become known: a process with much memory ends a while after
+// its connections were closed.
 static uint64_t grace_of(const aq_ibv_losses_t *losses)
 {
     return aq_max(losses->env->exit_timeout_ns / 2, LEAST_GRACE_NS);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of links, and the grants of an endpoint. The connector makes and starts links here; the
+// receive side finds senders by number.
 #include "ibv_peer.h"
 
 #include <stdlib.h>
@@ -92,7 +94,7 @@ aq_ibv_peer_t *aq_ibv_peer_get(aq_ibv_peers_t *peers, uint32_t rank, uint16_t en
 
 // Reserves one grant for each peer that may still come; a new peer gets an eighth of the rest, up
 // to the limit of each. With more peers than grants, half of the grants are reserved: a peer gets a
-// credit without a buffer only after so many peers were spoken to that all grants are given away.
+// credit without a buffer only when so many peers were contacted that all grants are given away.
 unsigned aq_ibv_peer_grant(aq_ibv_peers_t *peers)
 {
     const aq_ibv_limits_t *limits = peers->limits;
@@ -109,9 +111,9 @@ unsigned aq_ibv_peer_grant(aq_ibv_peers_t *peers)
     return grant;
 }
 
-// Credits that are banked for a peer. All windows have the same limits, so this process knows how
-// many requests a window may have outstanding, and its number there how many peers may bank for it.
-// The sum of what they bank has to be less.
+// Credits that are banked for a peer. The credits that all peers of a window bank must be fewer
+// than its requests that may be outstanding. All windows have the same limits, so this process
+// knows that number, and its own number at the window bounds how many peers there are.
 static unsigned slack_for(const aq_ibv_peers_t *peers, const aq_ibv_conn_private_data_t *theirs)
 {
     const aq_credit_limits_t *credits = &peers->limits->credits;

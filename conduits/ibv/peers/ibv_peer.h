@@ -81,9 +81,9 @@ typedef struct aq_ibv_entries {
     atomic_bool dead;       // nothing completes any more
 } aq_ibv_entries_t;
 
-// What the core calls a link.
+// The link of core/conduit.h.
 typedef struct aq_ibv_peer {
-    struct aq_ibv_peer *next; // all peers that were ever spoken to
+    struct aq_ibv_peer *next; // all peers that were ever contacted
     uint32_t rank;
     uint16_t endpoint, here; // of the peer, and of this process; both 0, or both windows
     uint32_t number;         // in the table of peers here
@@ -115,7 +115,7 @@ typedef struct aq_ibv_peers {
     uint32_t rank;                       // of this process
     uint16_t endpoint;                   // of this process
     uint32_t numbers;                    // size of the table
-    _Atomic(aq_ibv_peer_t *) *by_number; // NULL: never spoken to
+    _Atomic(aq_ibv_peer_t *) *by_number; // NULL: never contacted
     _Atomic(aq_ibv_peer_t *) first;
     atomic_uint count;
     aq_credit_pool_t credits;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Computes and checks the proofs with libsodium. ibv_connect_cm.c and ibv_connect_ud.c prove what
+// they send; the checks precede every use of what arrives.
 #include "ibv_proof.h"
 
 #include <sodium.h>

@@ -37,7 +37,7 @@ typedef enum aq_ibv_ud_sent {
 } aq_ibv_ud_sent_t;
 
 // Sends a datagram to a rank, whose port has an address. On an Ethernet the system asks the network
-// for it when it is used first, which blocks for up to a second.
+// for that address on first use, which blocks for up to a second.
 aq_ibv_ud_sent_t aq_ibv_ud_port_send(aq_ibv_ud_port_t *port, uint32_t rank, const void *datagram,
                                      size_t bytes);
 

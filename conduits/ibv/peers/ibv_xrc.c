@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The decisions, and the claims in the shared table, by atomic operations. ibv_connect_xrc.c makes
+// the queue pairs; ibv_xrc_domain.c opens domain and table.
 #include "ibv_xrc.h"
 
 #include <stdlib.h>

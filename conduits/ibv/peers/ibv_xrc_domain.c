@@ -35,8 +35,8 @@ static aq_status_t file_join(const aq_boot_t *boot, const member_t *all, int *fi
     return aq_memfile_open(&all[first].ticket, file);
 }
 
-// Collective. Each rank makes a file, which takes no memory until it is written, and the place uses
-// that of its first rank: nobody knows before the exchange who that is.
+// Collective. Each rank makes a file, because no rank knows before the exchange which one is the
+// first of its place, whose file all use. A file takes no memory until it is written.
 static aq_status_t file_share(aq_boot_t *boot, const aq_ibv_port_address_t *port, size_t bytes,
                               int *file)
 {
