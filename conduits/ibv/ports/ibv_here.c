@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Combines type, filter and place of this process into the choice of ports, together with the other
+// processes of the host in type Auto. ibv_device.c asks for it, and ibv_report.c for all ranks of a
+// host.
 #include "ibv_here.h"
 
 #include <stdio.h>
@@ -358,7 +361,7 @@ static const char *network_words(const aq_ibv_network_t *network, char text[64])
     return text;
 }
 
-// Datagrams know no way through a router between subnets of InfiniBand.
+// Connections by datagrams do not cross routers between subnets of InfiniBand.
 static bool subnets_meet(const aq_ibv_network_t *mine, const aq_ibv_network_t *first)
 {
     return mine->link != AQ_IBV_LINK_INFINIBAND || !(mine->datagrams | first->datagrams) ||

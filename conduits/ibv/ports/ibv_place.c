@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Parses the type, makes the names of variables, and shares ports among processes: arithmetic for
+// ibv_here.c.
 #include "ibv_place.h"
 
 #include <ctype.h>

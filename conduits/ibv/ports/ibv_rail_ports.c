@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses the further ports that are like the first one, and opens device, protection domain and
+// path of each. ibv_device.c calls it after the first port is open.
 #include "ibv_rail_ports.h"
 #include "../verbs/ibv_paging.h"
 
