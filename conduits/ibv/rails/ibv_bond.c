@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The operations of the queues that ibv_send_queue.c and ibv_receive.c use in place of the
+// device's: they write the journal, drop what arrives late, and move links between ports as
+// ibv_replay.c decides.
 #include "ibv_bond.h"
 
 #include <errno.h>
@@ -193,7 +196,7 @@ static void bond_lose(aq_ibv_bond_t *bond, const char *why)
     aq_ibv_peer_lost_by(bond->bonds->losses, bond->link, why, name);
 }
 
-// Says once for each port that links leave it.
+// Warns, once for each port, that links leave it.
 static void move_warn(const aq_ibv_bond_t *bond, const char *why)
 {
     aq_ibv_bonds_t *bonds = bond->bonds;
@@ -242,7 +245,8 @@ static void resync_post(aq_ibv_bond_t *bond)
         bond_fail(bond, strerror(error));
 }
 
-// What is done becomes an empty write, whose completion stands for it.
+// Posts the whole journal on the present way. A work request that the peer has done already becomes
+// an empty write, so that its completion comes in order.
 static void journal_post(aq_ibv_bond_t *bond)
 {
     aq_ibv_replay_t *replay = &bond->replay;
@@ -424,7 +428,7 @@ static int buffer_post(aq_ibv_bonds_t *bonds, unsigned port, const struct ibv_re
     return ibv_post_srq_recv(srq, &copy, &bad);
 }
 
-// A buffer whose message does not count.
+// Posts a buffer again whose message was dropped.
 static void buffer_repost(aq_ibv_bonds_t *bonds, unsigned port, const aq_ibv_buffer_t *buffer)
 {
     struct ibv_sge piece = {.addr = (uintptr_t)buffer->bytes, .length = AQ_IBV_BUFFER_BYTES};
@@ -472,8 +476,8 @@ static aq_ibv_bond_t *bond_of_message(const aq_ibv_bonds_t *bonds, const aq_ibv_
     return link ? link->bond : NULL;
 }
 
-// The number of the queue pair of a way, also if it has been made but is not known to be connected:
-// the peer's resync may come before the connector's thread says so.
+// The number of the queue pair of a way, even before the connector's thread reports that it is
+// connected: the peer's resync may come earlier.
 static uint32_t way_number(const aq_ibv_bond_t *bond, unsigned way)
 {
     const aq_ibv_rail_set_t *set =
@@ -545,7 +549,7 @@ static int ports_poll(aq_ibv_bonds_t *bonds, int most, struct ibv_wc *wc, uint32
     return count;
 }
 
-// A caller that gets nothing may sleep. So bonds that have to move do it before, if they can.
+// Moves bonds before it returns 0, because a caller that gets nothing may sleep.
 static int arrivals_poll(aq_ibv_bonds_t *bonds, int most, struct ibv_wc *wc)
 {
     uint32_t empty;

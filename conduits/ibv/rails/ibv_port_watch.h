@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The watch over the ports of a process with several: the system tells when one goes down or comes
-// up again. A device may retry for ever on a port that is down, or not at all; and a process that
-// sends nothing would not notice.
+// The watch over the ports of a process with several: the system reports when one goes down or
+// comes up again. A device may retry for ever on a port that is down, or not at all; and a process
+// that sends nothing would not notice.
 //
 //      PORT_ERR, DEVICE_FATAL   --> down, unless PORT_ACTIVE comes within a second: a device
 //      outlasts
@@ -9,7 +9,7 @@
 //      PORT_ACTIVE              --> up
 //
 // What is always true:
-// - `changed` tells of a port that is down once, and of one that is up only after that.
+// - `changed` is called once when a port goes down, and for a port that is up only after that.
 // - A device that failed as a whole does not come up again.
 #ifndef AQ_IBV_PORT_WATCH_H
 #define AQ_IBV_PORT_WATCH_H

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses a rail for each piece of a put or get, reaps the completions, and moves operations off a
+// rail that fails. ibv_conduit.c puts these functions in place of those of ibv_rma.c if there are
+// several ports.
 #include "ibv_rail.h"
 
 #include <errno.h>
@@ -178,7 +181,7 @@ void aq_ibv_rails_leave(aq_ibv_rails_t *rails, const aq_ibv_peers_t *peers, unsi
     rails->wake(rails->sleeper);
 }
 
-// The operation was not done, or it is not known: the first queue pair does it.
+// Moves an operation that failed, or whose outcome is unknown, to the first queue pair.
 static void op_fail(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, aq_ibv_op_t *op, const char *why)
 {
     rail_give_up(rails, rail, why);

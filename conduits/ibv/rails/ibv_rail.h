@@ -9,7 +9,7 @@
 //                       '-- piece 3 --> rail 1
 //
 // What is always true:
-// - Messages, atomics and short puts and gets take the first queue pair: so a Long is
+// - Messages, atomics and short puts and gets use the first queue pair: so a Long is
 //   ordered behind its payload, and all atomics on a memory are done by one device. Short puts and
 //   gets take a rail when the first queue pair has no free entry.
 // - A piece goes where fewest operations are outstanding; the first queue pair before the others.
@@ -132,7 +132,7 @@ unsigned aq_ibv_rails_reap_before_sleep(aq_ibv_rails_t *rails);
 void aq_ibv_rail_start(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail);
 
 // Gives up a rail, if it is in use. The operations that are outstanding on it move to the first
-// queue pair, whether or not the device would notice that nobody acknowledges them. Under the lock.
+// queue pair, even if the device would retry them for ever. Under the lock.
 void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *why);
 
 // A port has gone down: gives up the rails on it. Any thread.

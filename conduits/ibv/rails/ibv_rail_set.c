@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes the queue pairs of rails and standbys, and gives their connecting to the connector's thread
+// as a task. ibv_rail_setup.c agrees with the peer on them.
 #include "ibv_rail_set.h"
 
 #include <errno.h>
@@ -155,8 +157,8 @@ typedef struct task {
     pair_t pairs[];       // by rail
 } task_t;
 
-// The system gives up after a second, as it also does when a network that loses packets has lost
-// the question: then another attempt follows.
+// Connects the next queue pair of the task. The system gives up after a second if it gets no
+// address; since a lossy network may have dropped the question, another attempt follows.
 static bool task_attempt(aq_ibv_task_t *base)
 {
     task_t *task = (task_t *)(void *)base;

@@ -8,9 +8,10 @@
 //      connect them; both sides know:  up
 //      say that they are connected ------------------------------------>  up
 //
-// The connector's thread connects them (ibv_rail_set.h). A side speaks when it makes its queue
-// pairs and when the thread has finished, so this ends, also if both begin at the same time. A side
-// that gives up a rail says that, too: the device of the other side may find out much later.
+// The connector's thread connects them (ibv_rail_set.h). A side sends a message when it makes its
+// queue pairs and when the thread has finished, so the exchange ends, even if both begin at the
+// same time. A side that gives up a rail reports that too, because the device of the other side may
+// detect it much later.
 #include <string.h>
 
 #include "../../../other/base/minmax.h"
@@ -104,7 +105,7 @@ static void set_stop(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set, uint64_t los
     set->started |= lost;
 }
 
-// Under the lock. Returns whether this side has something to say at once.
+// Under the lock. Returns whether this side has to answer at once.
 static bool letter_read(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const letter_t *theirs,
                         letter_t *answer)
 {

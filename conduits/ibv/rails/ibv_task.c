@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The lists, and the turn of the connector's thread. ibv_rail_set.c gives tasks, and finds those
+// that are finished in its own list.
 #include "ibv_task.h"
 
 #include <stddef.h>
