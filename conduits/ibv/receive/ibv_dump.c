@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads states and counters of all links without locks, for the core's report of a job that hangs
+// (ibv_table.c).
 #include "ibv_dump.h"
 
 #include <inttypes.h>
@@ -67,7 +69,7 @@ void aq_ibv_dump(const aq_ibv_receiver_t *receiver)
     const aq_ibv_peers_t *peers = receiver->peers;
     const aq_ibv_rings_t *rings = receiver->rings;
     if (peers->endpoint && !atomic_load(&peers->first))
-        return; // a window that nobody uses
+        return; // a window without links
     aq_log_notice("ibv: %u of %u operations under way, %u puts and gets that had to ask; credits "
                   "for %u of %u more requests in all; %u requests and %u replies wait for a poll; "
                   "%lu messages came in buffers, %lu in %u rings",

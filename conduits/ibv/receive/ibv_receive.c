@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A poll of ibv_table.c: takes arrivals out of the completion queue and the rings, checks each
+// header, and runs the messages through the core's handlers or the conduit's own.
 #include "ibv_receive.h"
 
 #include <sched.h>
@@ -171,7 +173,7 @@ static unsigned take_batch(aq_ibv_receiver_t *receiver)
         if (wc[i].byte_len <= receiver->limits->ring_bytes || head_of(buffer)->flags & RING_FLAGS)
             aq_ibv_ring_count(receiver->rings, head_of(buffer));
     }
-    // Before any thread can run what has arrived and return its credit.
+    // Posts the buffers before another thread can run a message and return its credit.
     if (spares)
         arrivals_post(receiver, spares);
     aq_lock_drop(&receiver->queue_lock);
@@ -245,7 +247,7 @@ static aq_ibv_peer_t *link_started(const aq_ibv_receiver_t *receiver, uint32_t s
 
 // A message may overtake the event that tells the connector that its sender is connected; the event
 // is then only moments away. A sender that is still not connected after the exit timeout has put a
-// wrong name into its messages.
+// wrong number into its messages.
 static aq_ibv_peer_t *link_await(const aq_ibv_receiver_t *receiver, uint32_t source)
 {
     const uint64_t end = aq_clock_ns() + receiver->env->exit_timeout_ns;
@@ -416,7 +418,8 @@ static bool poll_is_put_off(aq_ibv_receiver_t *receiver, unsigned what)
     return !turn_is_due(&receiver->sending_turns, SENDING_TURNS);
 }
 
-// A thread whose poll completes a put or get waits for just these, as a rule.
+// Whether to skip arrivals in this poll: a thread whose poll completes a put or get mostly waits
+// for such completions.
 static bool arrivals_are_put_off(aq_ibv_receiver_t *receiver, unsigned reaped)
 {
     atomic_bool *transferred = &receiver->send_queue->transferred;
@@ -426,8 +429,8 @@ static bool arrivals_are_put_off(aq_ibv_receiver_t *receiver, unsigned reaped)
     return !turn_is_due(&receiver->reaping_turns, REAPING_TURNS);
 }
 
-// A software device works in a kernel thread, on the processor that posted the work: a thread that
-// spins for its completion would take half of that processor.
+// Yields to a software device, whose kernel thread runs on the processor that posted the work: a
+// thread that spins for the completion would take half of that processor.
 static void let_device_work(const aq_ibv_receiver_t *receiver)
 {
     if (receiver->limits->in_software &&

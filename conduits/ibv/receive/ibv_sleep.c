@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sleeps on the channels of the device and on the bell, and starts the receive and send threads
+// (ibv_thread.c) with what they do when they wake. The core's waits come here through ibv_table.c.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -48,7 +50,8 @@ int aq_ibv_poll_by_thread(void *context)
         receiver->env->go_on();
         aq_ibv_wake(sleeper); // threads of the client may wait for what handlers did
     }
-    // Nothing wakes this thread when there is room again for what it still has to send.
+    // Returns 1, so that the thread polls again: no event wakes it when there is room for what it
+    // still has to send.
     if (!delivered && (!aq_ibv_ondemand_progress(receiver->ondemand) ||
                        atomic_load_explicit(&receiver->sender->credits_due, memory_order_relaxed)))
         return 1;
@@ -186,7 +189,7 @@ aq_status_t aq_ibv_sleeper_open(aq_ibv_sleeper_t *sleeper)
     aq_status_t status = threads_start(sleeper);
     if (status == AQ_OK) {
         atomic_store(&sleeper->open, true);
-        aq_ibv_wake(sleeper); // those that sleep for short times only, see aq_ibv_sleep
+        aq_ibv_wake(sleeper); // threads that sleep for short times, see aq_ibv_sleep
     }
     return status;
 }

@@ -47,8 +47,8 @@ void aq_ibv_disarm(aq_ibv_sleeper_t *sleeper);
 void aq_ibv_sleep(aq_ibv_sleeper_t *sleeper, uint64_t limit_ns);
 void aq_ibv_wake(aq_ibv_sleeper_t *sleeper);
 
-// Makes the send thread, if there is one and it is not the caller, go on with what it may have
-// missed: nothing else wakes it for that. Any thread.
+// Wakes the send thread, if there is one and it is not the caller, for work that makes no
+// completion. Any thread.
 void aq_ibv_nudge(aq_ibv_sleeper_t *sleeper);
 
 // The same for the receive thread: a link has to move to another port. Any thread.
