@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Connects firehose to verbs, registers the segment at attach, and answers which key an operation
+// needs: ibv_rma.c asks for memory of this process, ibv_rma_ondemand.c for that of a peer.
 #include "ibv_firehose.h"
 
 #include <stdlib.h>
@@ -138,7 +140,7 @@ static aq_status_t start_firehose(aq_ibv_keys_t *keys)
                              &keys->firehose);
 }
 
-// Firehose is there even if this process needs none, for peers that do.
+// Starts firehose even if this process needs none, because peers may need it.
 static aq_status_t start_mode(aq_ibv_keys_t *keys)
 {
     const aq_ibv_keys_setup_t *setup = &keys->setup;
