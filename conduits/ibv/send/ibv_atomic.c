@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Turns an atomic into a work request, or returns AQ_ERR_ABSENT, so that the core sends a message
+// to the target. ibv_table.c calls it.
 #include "ibv_atomic.h"
 #include "../verbs/ibv_profile.h"
 

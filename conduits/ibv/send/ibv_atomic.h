@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Remote atomics by the device: fetch-and-add and compare-and-swap of 64 bits.
 //
-// Most devices are atomic only with respect to themselves (IBV_ATOMIC_HCA): what a processor does
-// to the same memory at the same time may be lost. Their atomics are used only if the user states
-// that no processor touches the memory (GASNET_IBV_ATOMICS=1), and then only where all operations
-// are the device's, so that none goes to the target's processor. Devices whose atomics are atomic
-// with respect to processors (IBV_ATOMIC_GLOB) may mix with any. The target's device decides; it
-// says what it can do when the connection is made.
+// Most devices are atomic only with respect to themselves (IBV_ATOMIC_HCA): an update of the same
+// memory by a processor at the same time may be lost. Their atomics are used only if the user
+// states that no processor touches the memory (GASNET_IBV_ATOMICS=1), and then only where all
+// operations are the device's, so that none goes to the target's processor. Devices whose atomics
+// are atomic with respect to processors (IBV_ATOMIC_GLOB) may mix with any. The target's device
+// decides; it says what it can do when the connection is made.
 #ifndef AQ_IBV_ATOMIC_H
 #define AQ_IBV_ATOMIC_H
 

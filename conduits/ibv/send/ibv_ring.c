@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The reader's side of rings: finds complete messages for ibv_receive.c, returns their slots, and
+// assigns rings to the peers that send most.
 #include "ibv_ring.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The writer's side of rings: ibv_send.c asks for a slot and puts news into headers; ibv_receive.c
+// takes the peers' news out.
 #include "ibv_ring_writer.h"
 
 #include <string.h>

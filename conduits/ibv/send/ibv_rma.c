@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Turns a put or get with a known key into work requests, with local memory in place, pinned or
+// copied, and posts them by ibv_send_queue.c. ibv_table.c comes here first.
 #include "ibv_rma.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The transfers that ask the peer for a key, and the messages that found no room. ibv_table.c
+// begins a transfer if no key is known; answers (ibv_receive.c) and polls continue it.
 #include "ibv_rma_ondemand.h"
 
 #include <stdlib.h>
@@ -57,8 +59,8 @@ static _Noreturn void fail_no_memory(const aq_ibv_ondemand_t *ondemand, size_t b
 
 // ---- what finds no room ----
 
-// The next completion makes the send thread try again, unless all that could make room is complete
-// already.
+// Wakes the send thread if no operation is outstanding; otherwise the next completion makes it try
+// again.
 static void kept_tell(const aq_ibv_ondemand_t *ondemand)
 {
     if (ondemand->wake && !atomic_load(&ondemand->sender->queue->ops_used))

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The send of ibv_table.c: reserves entry, buffer and credit or slot, writes the message, and posts
+// it by ibv_send_queue.c.
 #include "ibv_send.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Takes entries and operations, posts work requests singly or as a list, and reaps completions.
+// Messages, puts, gets and atomics of a link reach the device through here.
 #include "ibv_send_queue.h"
 
 #include <stdlib.h>
@@ -136,7 +138,7 @@ static void list_chain(aq_ibv_list_t *list, unsigned count)
         list->ops[i]->work.wr.next = &list->ops[i + 1]->work.wr;
 }
 
-// A queue pair that completes its operations in order tells of the last one of the list alone.
+// Signals only the last operation of the list, if the queue pair completes them in order.
 static void list_signal_last(aq_ibv_list_t *list, unsigned count)
 {
     for (unsigned i = 0; i + 1 < count; i++) {
@@ -284,8 +286,8 @@ void aq_ibv_op_finish_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic
     op_finish(queue, op, slots);
 }
 
-// The operation failed, or one before it did: its pending counter stays as it is, so that nobody
-// takes it for complete.
+// Handles an operation that failed, or that was flushed after another failure. Its pending counter
+// stays as it is, so that no thread takes it for complete.
 static void op_fail(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, const struct ibv_wc *wc)
 {
     aq_ibv_peer_failed(queue->losses, op->link, wc->status);
@@ -327,7 +329,8 @@ aq_ibv_op_t *aq_ibv_op_take_or_reap(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *l
     return op;
 }
 
-// Unsignaled messages complete only when they fail, and that may wait a few reaps.
+// Whether to poll the completion queue. If only unsignaled messages are outstanding, which complete
+// only by failing, one of UNSIGNALED_REAPS calls does.
 static bool reap_is_due(aq_ibv_send_queue_t *queue)
 {
     if (atomic_load_explicit(&queue->ops_used, memory_order_relaxed) ||
