@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Registers the slab of an endpoint and divides it into pools, with fewer buffers if a limit
+// refuses the wanted number. ibv_conduit.c opens it.
 #include "ibv_buffer.h"
 
 #include <stdlib.h>

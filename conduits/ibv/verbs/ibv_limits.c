@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Arithmetic over settings and capabilities of the device. ibv_device.c computes the limits of
+// endpoint 0, and ibv_conduit.c those of a window.
 #include "ibv_limits.h"
 
 #include "../../../other/base/minmax.h"

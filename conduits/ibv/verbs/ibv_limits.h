@@ -65,7 +65,7 @@ void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
 // what these have written.
 void aq_ibv_limits_loosen(aq_ibv_limits_t *limits);
 
-// There are to be so many shared receive queues, in place of one.
+// Adapts the limits to that many shared receive queues, in place of one.
 void aq_ibv_limits_multiply(aq_ibv_limits_t *limits, unsigned receive_queues);
 
 // Bytes of all bounce buffers.

@@ -80,7 +80,7 @@ uint64_t aq_ibv_memory_piece_bytes(uint64_t device);
 // `atomics` of remote atomics. Messages arrive in buffers, which are pinned.
 aq_ibv_paging_t aq_ibv_memory_can_page(const struct ibv_odp_caps *caps, bool atomics);
 
-// The same if GASNET_USE_ODP asks for it. Warns (rank 0) if it asks in vain.
+// The same if GASNET_USE_ODP asks for it. Warns (rank 0) if the device cannot.
 aq_ibv_paging_t aq_ibv_memory_pages(struct ibv_context *verbs, bool atomics);
 
 // ---- one region ----

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The trial of on-demand paging: a queue pair that is connected with itself copies a few bytes into
 // and out of memory that the device pages, at offsets in a page where a driver may go wrong. Such
-// data would be lost without a word: the device reports success.
+// data would be lost silently, because the device reports success.
 #ifndef AQ_IBV_PAGING_H
 #define AQ_IBV_PAGING_H
 

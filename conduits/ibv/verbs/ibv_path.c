@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the attributes of a port, and applies the settings to them: for librdmacm's queue pairs
+// (ibv_connect_cm.c), for those of this conduit (ibv_queue_pair.c), and for datagrams
+// (ibv_ud_port.c).
 #include "ibv_path.h"
 
 #include <arpa/inet.h>

@@ -64,8 +64,8 @@ typedef struct aq_ibv_path_port {
     bool has_gid; // GASNET_IBV_GID_INDEX names an entry that is in use, or is not set
 } aq_ibv_path_port_t;
 
-// Decides from the settings. AQ_ERR_CONFIG: the port does not have what a setting names; `why` says
-// what, in one sentence. Does not log.
+// Decides from the settings. AQ_ERR_CONFIG: the port does not have what a setting names; errbuf
+// says what, in one sentence. Does not log.
 aq_status_t aq_ibv_path_choose(const aq_ibv_path_port_t *port, aq_ibv_path_t *path, char *errbuf,
                                size_t errbuf_size);
 

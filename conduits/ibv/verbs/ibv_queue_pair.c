@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The transitions of a queue pair by ibv_modify_qp. ibv_connect_ud.c, ibv_connect_xrc.c and
+// ibv_rail_set.c connect with them.
 #include "ibv_queue_pair.h"
 
 #include <errno.h>

@@ -36,9 +36,9 @@ typedef struct aq_ibv_pair_rnr {
 int aq_ibv_pair_init(struct ibv_qp *qp, const aq_ibv_path_source_t *from, unsigned access);
 
 // From INIT to RTS. mine is what the peer learned of this end. Returns 0 or an errno. ENONET: the
-// ports are of different kinds of network. ETIMEDOUT: nobody told the system the peer's address on
-// an Ethernet; the queue pair is still in INIT, and another attempt may succeed. Blocks for up to a
-// second in that case.
+// ports are of different kinds of network. ETIMEDOUT: the system did not learn the peer's address
+// on an Ethernet in time; the queue pair is still in INIT, and another attempt may succeed. Blocks
+// for up to a second in that case.
 int aq_ibv_pair_connect(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
                         const aq_ibv_pair_info_t *mine, const aq_ibv_pair_info_t *theirs,
                         aq_ibv_pair_rnr_t rnr);

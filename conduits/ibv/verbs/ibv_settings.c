@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The checks of ibv_table.c before anything is opened, and those of ibv_device.c once it knows the
+// device.
 #include "ibv_settings.h"
 #include "ibv_profile.h"
 
