@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # static-licence: each source has the licence of the file LICENSE in its first three lines, after the
-# line that names its interpreter.
+# line that names its interpreter; and each .c file of the library and its programs has a comment
+# behind that line, which says what the file contains and where it stands.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 cd "$AQ_SRC" || exit
@@ -28,6 +29,16 @@ unlicensed()
         /SPDX-License-Identifier: BSD-3-Clause( |$)/ { print FILENAME; nextfile }' | sort)
 }
 
+# Folders whose files do not all have such a comment yet, as paths of files begin.
+unopened_folders='core|extended|messages|conduits/udp|conduits/mpi'
+
+unopened()
+{
+    sources | grep -E '^(conduits|core|extended|firehose|messages|other|spawner)/.*\.c$' |
+        grep -vE "^($unopened_folders)/" |
+        xargs awk 'FNR == 2 { if (!/^\/\/ [^ ]/) print FILENAME; nextfile }'
+}
+
 if ! grep -qx 'BSD 3-Clause License' LICENSE; then
     echo "LICENSE has another licence than the sources name."
     exit 1
@@ -37,4 +48,5 @@ if [ "$(source_files | wc -l)" -lt 1000 ]; then
     exit 1
 fi
 fail_on_output "Begin these files with the comment SPDX-License-Identifier: BSD-3-Clause." unlicensed
+fail_on_output "Say in a comment on line 2 what such a file contains, and where it stands on the way." unopened
 exit 0
