@@ -12,7 +12,7 @@
 #include "../../other/base/minmax.h"
 #include "msg_read.h"
 
-// docs/decisions/messages.md has the measurements behind these. Bytes of the shortest message that
+// docs/performance/messages.md has the measurements behind these. Bytes of the shortest message that
 // is shared: by calls of the system; if both sides have the memory of the other one mapped; and if
 // the receiver has.
 #define SHARE_BY_CALLS ((size_t)32 << 10)
