@@ -12,9 +12,9 @@
 #include "../../other/base/minmax.h"
 #include "msg_read.h"
 
-// docs/performance/messages.md has the measurements behind these. Bytes of the shortest message that
-// is shared: by calls of the system; if both sides have the memory of the other one mapped; and if
-// the receiver has.
+// docs/performance/messages.md has the measurements behind these. Bytes of the shortest message
+// that is shared: by calls of the system; if both sides have the memory of the other one mapped;
+// and if the receiver has.
 #define SHARE_BY_CALLS ((size_t)32 << 10)
 #define SHARE_MAPPED ((size_t)128 << 10)
 #define SHARE_HALF_MAPPED ((size_t)4 << 20)
