@@ -153,9 +153,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_BIND", AQ_TYPE_CHOICE, "auto", 0, 0, "auto core none",
          "Whether each process of a job is bound to cores of its own. auto: if a host has no more "
          "processes of the job than processors, nothing else has bound them, and no other job or "
-         "program is bound to these cores; core: also then, if there are no more processes than "
-         "cores; none: no process is bound. Jobs that mpirun or srun starts are bound, or "
-         "not, by these. The launcher's option --bind sets this variable."},
+         "program is bound to these cores; core: even if others are bound to them, as long "
+         "as there are no more processes than cores; none: no process is bound. mpirun and srun "
+         "decide about the jobs that they start. The launcher's option --bind sets this "
+         "variable."},
     [AQ_SET_WORKER_RANK] =
         {"GASNET_WORKER_RANK", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "The rank that a process of spawner custom becomes: a number, different in each process, "
@@ -306,7 +307,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_SEGMENT_TOUCH", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Whether gex_Segment_Attach and gasnet_attach give the segment all its memory, by all "
          "processors of the rank at once, so that the first use of a page costs nothing later and "
-         "memory that is not there is found at once. Without it a page gets memory when it is "
+         "a lack of memory is reported at once. Without it a page gets memory when it is "
          "used; but where conduit ibv registers the segment as a whole, this is always done."},
     [AQ_SET_MAX_SEGSIZE] =
         {"GASNET_MAX_SEGSIZE", AQ_TYPE_LIMIT, "0.85/H", 0, 0, NULL,
@@ -326,7 +327,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_MSG_EAGER] = {"GASNET_MSG_EAGER", AQ_TYPE_BYTES, "32KB", 0, 1e9, NULL,
                           "Longest message with two sides (gasnetx_Msg_Send) that is sent at once "
                           "and kept at the receiver until a receive takes it; at most one Medium. "
-                          "Of a longer one the receiver fetches the bytes then. Also the longest "
+                          "The receiver fetches the bytes of a longer one then. Also the longest "
                           "large message (gasnetx_Large_Send) whose data go with its header. "
                           "Unless it is set, 8 KB to ranks that share memory."},
     [AQ_SET_MSG_DEVICE] = {"GASNET_MSG_DEVICE", AQ_TYPE_BYTES, "32KB", 0, 1e15, NULL,
