@@ -129,7 +129,7 @@ static bool find_addresses(const aq_rendezvous_t *call, char *text, size_t room)
     return known || call->rank == 0;
 }
 
-// AQ_AGAIN: nobody answers, for a reason that may pass; errno says which.
+// AQ_AGAIN: the master does not answer; errno has the reason, which may be temporary.
 static aq_status_t try_master(aq_helper_t *helper, const aq_rendezvous_t *call)
 {
     char addresses[AQ_REMOTE_TEXT];

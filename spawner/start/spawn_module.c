@@ -63,7 +63,7 @@ static const aq_spawn_module_t *candidate_take(const candidate_t *candidate)
 
 // ---- the user's wish ----
 
-// A spawner that the user asks for, and the option or variable that says so.
+// A spawner that the user asks for, and the option or variable that names it.
 typedef struct wish {
     const char *name; // NULL: none
     const char *by;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Binding ranks to processors: each rank of a host gets cores of its own. Two ranks that share a
-// core by luck, while another core is idle, wait a time slice of the kernel for each message.
+// Binding ranks to processors: each rank of a host gets cores of its own. Otherwise the kernel may
+// put two ranks on one core while another core is idle, and each message then waits for a time
+// slice.
 //
 // The rule (binding_share.c) works on a list of cores; binding_layout.c reads that list from
 // /sys; binding_others.c looks for other programs there; binding.c decides whether ranks are bound,

@@ -72,8 +72,8 @@ void aq_stream_end(aq_stream_t *stream);
 // The time at which the stream has something to pass on, if the reader does not fall behind; 0:
 // none.
 uint64_t aq_stream_due(const aq_stream_t *stream);
-// Passes on what is due in these streams, if *due says so or a line is complete for which some
-// wait, and sets *due to the time when this is to be called again; 0: when more bytes come. To be
+// Passes on what is due in these streams, if the time *due has come, or a line for which others
+// wait is complete. Sets *due to the time of the next call; 0: after more bytes have come. To be
 // called after each round of reads.
 void aq_streams_pass_due(aq_stream_t *streams, size_t count, aq_sink_t sinks[2], uint64_t *due);
 // Notes in *due what a stream keeps. After each read.

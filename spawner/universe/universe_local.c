@@ -68,7 +68,7 @@ static bool write_path(const char *name, unsigned place, struct sockaddr_un *at)
     return n > 0 && (size_t)n < sizeof at->sun_path;
 }
 
-// Opens the folder of the socket, which nobody else may write to. -1: errno is set.
+// Opens the folder of the socket, to which only this user may write. -1: errno is set.
 static int open_folder(const struct sockaddr_un *at, bool make)
 {
     char path[sizeof at->sun_path];
