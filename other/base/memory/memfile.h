@@ -23,7 +23,8 @@ typedef struct aq_memfile_ticket {
 // only for people (it appears in /proc). Logs faults.
 aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out);
 
-// As aq_memfile_create, for callers that do without the file: returns 0 or errno, and logs nothing.
+// As aq_memfile_create, for callers that can go on without the file: returns 0 or errno, and logs
+// nothing.
 int aq_memfile_try_create(const char *name, size_t size, int *fd_out);
 
 // The same of huge pages of `page` bytes, a size of huge_pages.h, which the administrator has put
@@ -46,8 +47,8 @@ aq_status_t aq_memfile_ticket(int fd, aq_memfile_ticket_t *out);
 // their reason and remedy. AQ_ERR_PEER: pid and fd refer to a different file by now.
 aq_status_t aq_memfile_open(const aq_memfile_ticket_t *ticket, int *fd_out);
 
-// As aq_memfile_open, for callers that do without the file: returns 0 or errno (ESTALE: pid and fd
-// refer to a different file by now), and logs nothing.
+// As aq_memfile_open, for callers that can go on without the file: returns 0 or errno (ESTALE: pid
+// and fd refer to a different file by now), and logs nothing.
 int aq_memfile_try_open(const aq_memfile_ticket_t *ticket, int *fd_out);
 
 // Maps size bytes from offset (a multiple of the page size), readable, writable and shared. Logs

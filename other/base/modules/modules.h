@@ -20,8 +20,8 @@ bool aq_module_find_conduit(const char *conduit, char *path, size_t room);
 void aq_module_each(const char *kind, void (*each)(void *arg, const char *name), void *arg);
 
 // Loads a module and returns the object that it exports under a name. NULL: it cannot be loaded, or
-// other users could have put it there (trust.h), and why says so, or it exports no such object, and
-// why is "". The module stays loaded.
+// other users could have put it there (trust.h), and why has the reason, or it exports no such
+// object, and why is "". The module stays loaded.
 const void *aq_module_open(const char *path, const char *symbol, char *why, size_t room);
 
 // The folder of the installed modules.

@@ -33,8 +33,8 @@ typedef struct aq_conduit_profile {
 size_t aq_profile_count(void);
 const aq_conduit_profile_t *aq_profile_at(size_t index);
 
-// The profile of a conduit. Of a name that is not known: one without settings, for which every
-// spawner will do. Never NULL.
+// The profile of a conduit; of an unknown name one without settings, which allows every spawner.
+// Never NULL.
 const aq_conduit_profile_t *aq_profile_find(const char *name);
 
 // Makes the profile of a module known, and its settings. AQ_ERR_CONFIG with a sentence in err, as

@@ -144,8 +144,7 @@ typedef enum aq_peer_count {
     AQ_PEER_COUNTS
 } aq_peer_count_t;
 
-// What came from a rank, which is counted only if somebody has asked for it
-// (core/record/traffic.h).
+// What came from a rank, counted only while the traffic matrix is on (core/record/traffic.h).
 typedef enum aq_arrived {
     AQ_ARRIVED_REQUESTS,
     AQ_ARRIVED_REPLIES,

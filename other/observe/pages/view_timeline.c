@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes rows, events and messages as data of the page's script; of a long trace only the longest
-// events, and says so.
+// events, with a note about the others.
 #include "view_timeline.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collects the waits of all ranks, sorts them so that those for the same thing form a group, and
-// writes the sentences: groups, then cycles, then ranks that nobody waits for. gasnet_top
+// writes the sentences: groups, then cycles, then ranks for which no rank waits. gasnet_top
 // --diagnose and its screen call it.
 #include "diagnose.h"
 

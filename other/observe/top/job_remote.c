@@ -197,7 +197,7 @@ static void take_seen(look_t *look, view_t *view)
     const uint64_t there = take_number(view, 8);
     const unsigned result = (unsigned)take_number(view, 1);
     if (view->bad || number != look->number)
-        return; // of an earlier look, which nobody waits for
+        return; // of an earlier look, which has timed out
     look->result = result < AQ_STACK_RESULTS ? (aq_stack_result_t)result : AQ_STACK_UNREACHED;
     take_ranks(view, aq_clock_ns() - there, look->visit, look->context);
     look->answers++;

@@ -82,7 +82,7 @@ static inline bool aq_watched_is_stopped(const aq_watched_rank_t *rank)
 {
     return rank->process == 'T' || rank->process == 't';
 }
-// Whether a loop of the client has polled in vain between the last two readings.
+// Whether a loop of the client has polled without finding anything between the last two readings.
 bool aq_watched_is_looping(const aq_watched_rank_t *rank);
 // Whether it does so now, by readings for up to 0.8 s. A process with one thread and a processor of
 // its own counts such polls only after it was first asked for a stack.
