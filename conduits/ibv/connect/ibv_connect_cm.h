@@ -22,12 +22,12 @@ extern const aq_ibv_connect_ops_t aq_ibv_connect_cm;
 typedef enum aq_ibv_verdict {
     AQ_IBV_ACCEPT_REQUEST,
     AQ_IBV_REFUSE_MINE_COUNTS, // this process's own call, or the connection, takes its place
-    AQ_IBV_REFUSE_HEARD,       // it was heard before
+    AQ_IBV_REFUSE_HEARD,       // a request with this nonce was handled before
 } aq_ibv_verdict_t;
 
 // Decides about a request, and records its nonce. Requests may be repeated: the kernel repeats one
-// whose refusal is lost or late, and somebody may replay one. is_higher: the rank of this process
-// is higher than that of the peer.
+// whose refusal is lost or late, and an attacker may replay one. is_higher: the rank of this
+// process is higher than that of the peer.
 aq_ibv_verdict_t aq_ibv_request_judge(aq_ibv_connection_t *conn,
                                       const uint8_t nonce[AQ_IBV_NONCE_BYTES], bool is_higher);
 

@@ -11,9 +11,9 @@
 // pairs the sending one and, with AQ_IBV_SAYS_KNOWN, the receiving one.
 //
 // All datagrams of one side about one round of a link say the same, except for the flags, whose
-// order does not matter (ibv_handshake.h). So a datagram that somebody recorded and sends again is
-// one more duplicate. It has no effect on another process or job, since the proof covers the ranks
-// and depends on the key of the job.
+// order does not matter (ibv_handshake.h). So a datagram that an attacker has recorded and replays
+// is one more duplicate. It has no effect on another process or job, since the proof covers the
+// ranks and depends on the key of the job.
 #ifndef AQ_IBV_DATAGRAM_H
 #define AQ_IBV_DATAGRAM_H
 

@@ -90,7 +90,7 @@ typedef struct aq_ibv_heard {
 bool aq_ibv_heard_note(aq_ibv_heard_t *heard, const uint8_t nonce[AQ_IBV_NONCE_BYTES]);
 
 // Whether what came with a request to this rank, or with an accept of its call to `peer`, is from a
-// process of the job, by the proof in it. Does not tell whether a request was heard before.
+// process of the job, by the proof in it. Does not check whether the request is a repetition.
 bool aq_ibv_request_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t size,
                             const void *data, size_t bytes, aq_ibv_conn_private_data_t *theirs);
 bool aq_ibv_accept_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t peer,

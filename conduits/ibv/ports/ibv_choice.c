@@ -137,7 +137,8 @@ const char *aq_ibv_gid_type_name(const aq_ibv_port_t *port, const aq_ibv_gid_t *
                                              : aq_ibv_link_name(port->link);
 }
 
-// An Ethernet port comes up with its interface, an InfiniBand port when a subnet manager says so.
+// The remedy for a port that is not active: an Ethernet port comes up with its interface, an
+// InfiniBand port by a subnet manager.
 static const char *words_of_state(const aq_ibv_port_t *port)
 {
     switch (port->state) {

@@ -9,8 +9,9 @@
 // As aq_ibv_choose, with the filter that GASNET_IBV_PORTS_TYPE gives to this process, which *filter
 // is then (owned by the environment); with type Auto, one port. Collective with type Auto, which is
 // therefore the same at all ranks: a process that could not read its ports calls with NULL. Blocks.
-// AQ_ERR_CONFIG: the type or a filter is wrong, and errbuf says so, unlogged. AQ_ERR_RESOURCE: no
-// memory, and errbuf says so, or no ports. Other errors: those of the exchange, logged.
+// AQ_ERR_CONFIG: the type or a filter is wrong. AQ_ERR_RESOURCE: no memory, or no ports. errbuf has
+// the message (none if there are no ports), and nothing is logged. Other errors: those of the
+// exchange, logged.
 aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, const aq_ibv_ports_t *ports,
                                size_t rails, aq_ibv_use_t *uses, const char **filter, char *errbuf,
                                size_t errbuf_size);

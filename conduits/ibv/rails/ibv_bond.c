@@ -462,8 +462,8 @@ static int bond_post_srq(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
     return error;
 }
 
-// The bond that a message came on, as its sender says. NULL: it says something else, or its link
-// has none.
+// The bond of the sender that a message names. NULL: the message names no link here, or one without
+// a bond.
 static aq_ibv_bond_t *bond_of_message(const aq_ibv_bonds_t *bonds, const aq_ibv_buffer_t *buffer,
                                       const struct ibv_wc *wc)
 {

@@ -67,7 +67,7 @@ typedef struct aq_ibv_keys {
     aq_ibv_implicit_odp_t whole;                           // all memory, if devices page it
 } aq_ibv_keys_t;
 
-// Bytes of the tables of all ranks, spoken to or not.
+// Bytes of the tables of all ranks, contacted or not.
 size_t aq_ibv_keys_table_bytes(const aq_ibv_keys_t *keys);
 
 // Starts firehose with what is left after the buffers of the conduit were registered.
