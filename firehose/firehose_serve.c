@@ -42,7 +42,7 @@ static aq_status_t move_to(aq_firehose_t *firehose, aq_firehose_guest_t *guest,
         return AQ_OK;
     }
     if (status == AQ_OK)
-        aq_firehose_map_release_locked(region); // it is live, and stays so
+        aq_firehose_map_release_locked(region); // it is live: this does not end it
     firehose->stats.refused++;
     return AQ_ERR_RESOURCE;
 }

@@ -15,7 +15,7 @@
 //   message or the payload of one; the key is random and 64 bits long, so that no payload is taken
 //   for a flag.
 // - A message of several slots begins with a line, so that no more lines move than it fills. If the
-//   tail is in the middle of a line, its second half is left out, and the flag says so (^ GAP).
+//   tail is in the middle of a line, its second half is left out, which the flag shows (^ GAP).
 // - A run never crosses the end of the ring: the sender fills the rest with a message that is
 //   skipped. A message is at most half the ring.
 // - The receiver claims a message by moving head, runs the handler on the payload in place, then

@@ -15,8 +15,8 @@
 //
 // A process with several threads has one more case: a thread that polls finds nothing if another
 // one has the lock of the ring, and that one may have looked before the message came, and leave. So
-// a thread sleeps only after it has found the rings empty with their locks. Whoever takes the lock
-// after that and finds a message wakes all threads of the process (core/progress/sleepers.h).
+// a thread sleeps only after it has found the rings empty with their locks. A thread that takes the
+// lock after that and finds a message wakes all threads of the process (core/progress/sleepers.h).
 // tests/model/weak_try_lock.pml is the model.
 #include <linux/futex.h>
 #include <linux/membarrier.h>

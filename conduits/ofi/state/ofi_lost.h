@@ -3,8 +3,8 @@
 //
 // A rank that ends in good order, or is killed, ends the job through the launcher, with a better
 // message and an exit code. So a failure only starts a grace period, half of the exit timeout, for
-// the end of the job to be heard of. If nothing is heard, a poll ends the job with a message that
-// names the first lost peer.
+// the end of the job to become known. If it does not, a poll ends the job with a message that names
+// the first lost peer.
 #ifndef AQ_OFI_LOST_H
 #define AQ_OFI_LOST_H
 

@@ -134,7 +134,7 @@ aq_status_t ofi_links_open(ofi_conduit_t *ofi);
 ofi_link_t *ofi_link_get(ofi_conduit_t *ofi, uint32_t rank);
 
 // For idle polls and sleeps: looks once a second for peers for which something waits and with which
-// nothing moves, and says so once if that lasts for patience_s.
+// nothing moves, and warns once if that lasts for patience_s.
 void ofi_links_watch(ofi_conduit_t *ofi);
 
 // An operation with the peer of a link failed with an error of libfabric, a positive number.
