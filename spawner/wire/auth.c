@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keyed BLAKE2b of libsodium, over the nonces of both sides and a name for each purpose. caller.c
-// and dial.c exchange the tags; seal.c takes the session keys.
+// Keyed BLAKE2b of libsodium, over the nonces of both sides and a name for each purpose. caller.c,
+// dial.c and the helper exchange the tags; seal.c takes the session keys.
 #include "auth.h"
 
 #include <sodium.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Holds the observer that core/record/observer.c sets. The conduits of the library call this file;
+// Holds the observer that core/publish/observer.c sets. The conduits of the library call this file;
 // those that are modules call its counterpart in module_host.c.
 #include "observed.h"
 

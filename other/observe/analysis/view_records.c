@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One pass over the events of a thread with a heap of ends that are still open. view_bins.c and
-// pages/view_otf2_events.c take the records.
+// One pass over the events of a thread with a sorted list of the ends that are still open.
+// view_bins.c and pages/view_otf2_events.c take the records.
 #include "view_records.h"
 
 #include <stdlib.h>
