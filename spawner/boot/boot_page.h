@@ -133,7 +133,7 @@ uint8_t *aq_page_bound(aq_boot_page_t *page);
 // The exchange buffer for rounds of this parity: size * AQ_SLOT_BYTES.
 uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round);
 
-// What all ranks keep of each other: size * AQ_KEPT_BYTES.
+// The tables of aq_boot_exchange_kept: size * AQ_KEPT_BYTES.
 uint8_t *aq_page_kept(aq_boot_page_t *page);
 
 // See barrier in aq_boot_ops_t. All ranks give the same step.

@@ -300,7 +300,8 @@ static void leave_mpi(mpi_boot_t *self)
     mpi_boot_abort(&self->boot, 1);
 }
 
-// For a process that is about to end by _exit, without the functions of atexit.
+// Tells the launcher that this process leaves, if finish has left that to a function of atexit: the
+// process is about to end by _exit, which calls none.
 static void tell_launcher(const mpi_boot_t *self)
 {
     if (self->mpi->quit && self->mpi->finished())

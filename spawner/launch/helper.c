@@ -24,7 +24,7 @@
 #include "../supervise/supervisor.h"
 #include "../tree/workers.h"
 
-// For each step of the introduction: a process that is stuck ends within 10 s.
+// The time for each step of the introduction, so that a process that is stuck ends within 10 s.
 #define CALL_MS 8000
 #define PART_MS 3000
 #define FAULT_NS UINT64_C(500000000)

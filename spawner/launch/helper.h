@@ -19,7 +19,7 @@ int aq_helper_main(void);
 // which is modified. Returns the exit code.
 int aq_worker_main(char *word);
 
-// Those of an OUTPUT message.
+// The streams of an OUTPUT message.
 enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
 _Static_assert(AQ_HELPER_STREAMS == (int)AQ_OUTPUT_STREAMS, "of one host");
 
@@ -58,9 +58,9 @@ typedef struct aq_helper {
     aq_page_step_t step; // the current one
     bool ended;          // the launcher has announced the end of the job, with end_code
     int end_code;
-    // Of a process of a rendezvous (rendezvous.h), which has one rank and its own standard streams.
-    // resume: goes on as the rank, in a process that was forked from this one; does not return.
-    // NULL: ranks execute their program.
+    // Set in a process of a rendezvous (rendezvous.h), which has one rank and its own standard
+    // streams. resume: goes on as the rank, in a process that was forked from this one; does not
+    // return. NULL: ranks execute their program.
     void (*resume)(aq_boot_t *boot);
     sigset_t client_mask; // of the process that was started; the rank gets them back
     struct sigaction client_on_child;

@@ -56,7 +56,8 @@ void aq_launcher_look_watch(aq_launcher_t *launcher)
 
 // ---- readers at helpers ----
 
-// What a link does not take in time is lost: the reader does without it.
+// Sends a frame to a reader at a helper. If the link is behind, the frame is dropped, and the
+// reader has to do without it.
 static void far_tell(aq_launcher_t *launcher, const aq_look_far_t *far, unsigned type,
                      aq_view_t what)
 {

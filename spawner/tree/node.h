@@ -60,13 +60,13 @@ typedef struct aq_child {
     bool late;         // its start took so long that the hosts behind it got another parent
     char addresses[AQ_REMOTE_TEXT]; // of its host, as reported through the remote shell
     char seen[AQ_ADDRESS_TEXT];     // its address as seen by this process
-    // Of a worker that has described itself (workers.h): name of its host, its machine, and the
-    // rank that it asks for.
+    // Set by a worker's description of itself (workers.h): the name of its host, its machine, and
+    // the rank that it asks for.
     char host[AQ_ADDRESS_TEXT];
     char machine[128];
     uint32_t wish;
-    // Of a process of a rendezvous: where members attach; the rank of the process that it is a
-    // member of, or its own; the number of its members.
+    // Set in a rendezvous: where members attach; the rank of the process of which the child is a
+    // member, or its own rank; the number of its members.
     char space[AQ_SPACE_TEXT], door[AQ_DOOR_TEXT];
     uint32_t leader, members;
     aq_link_t link;
