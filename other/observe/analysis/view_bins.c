@@ -120,7 +120,7 @@ static bool thread_add(const aq_view_bins_t *bins, uint32_t thread, row_t *row)
 
 // ---- bins ----
 
-// Of the kinds from first to last.
+// The kind with the largest sum, of those from first to last.
 static uint8_t kind_most(const float sums[AQ_VIEW_KINDS], uint8_t first, uint8_t last)
 {
     uint8_t most = AQ_VIEW_NOTHING;

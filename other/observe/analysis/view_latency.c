@@ -44,7 +44,8 @@ static int pair_compare(const void *a, const void *b)
     return (left->to > right->to) - (left->to < right->to);
 }
 
-// What so many percent of the sorted samples, of which there is one, do not exceed.
+// The latency that so many percent of the sorted samples do not exceed. There is at least one
+// sample.
 static int64_t quantile(const sample_t *samples, size_t count, unsigned percent)
 {
     return samples[(count * percent + 99) / 100 - 1].latency;

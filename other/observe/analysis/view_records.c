@@ -54,7 +54,8 @@ static int64_t limit_find(const pass_t *pass)
     return INT64_MAX;
 }
 
-// Of two with the same end, the one that has begun later ends first.
+// Begins an event, and adds its end to the open ones. Of two with the same end, the one that has
+// begun later ends first.
 static bool event_open(pass_t *pass, const aq_view_event_t *event)
 {
     int64_t time = event->start + event->length;

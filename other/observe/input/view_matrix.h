@@ -48,7 +48,7 @@ typedef enum aq_view_what {
 } aq_view_what_t;
 extern const char *const aq_view_what_names[AQ_VIEW_WHATS]; // "bytes", "messages" ...
 
-// What a line says of it.
+// The value of a line for such a picture.
 uint64_t aq_view_value(const aq_view_line_t *line, aq_view_what_t what);
 
 // Adds a line. False: memory is out.

@@ -16,7 +16,7 @@ static aq_traffic_column_t rma_column(const char *name)
     return AQ_TRAFFIC_ATOMICS;
 }
 
-// Of a message as it is sent.
+// The column that counts a message, by the name of its send.
 static aq_traffic_column_t message_column(const char *name)
 {
     if (strcmp(name, "stream send") == 0)
@@ -25,7 +25,7 @@ static aq_traffic_column_t message_column(const char *name)
                                                                         : AQ_TRAFFIC_REQUEST_SHORTS;
 }
 
-// What an event adds to: the column of its number and that of its bytes.
+// Finds the columns that an event adds to: for its number and for its bytes.
 static bool columns_find(const aq_view_trace_t *trace, const aq_view_event_t *event,
                          aq_traffic_column_t *number, aq_traffic_column_t *bytes)
 {

@@ -77,7 +77,8 @@ static void last_draw(const aq_view_canvas_t *canvas, const aq_view_coll_t *coll
             aq_view_time(last->start - coll->first->start, after), aq_view_time(coll->lost, lost));
 }
 
-// Those that waited longest are the first ones.
+// Draws the ranks that came last, for the first MOST_LAST collectives: those in which others waited
+// longest.
 static void lasts_draw(const aq_view_canvas_t *canvas, double y)
 {
     const aq_view_colls_t *colls = &canvas->findings->colls;

@@ -22,7 +22,7 @@ static bool is_empty(DIR *folder)
     return true;
 }
 
-// Of a folder that exists.
+// Checks that a folder that exists is empty.
 static bool directory_check(const char *path)
 {
     DIR *folder = opendir(path);

@@ -21,7 +21,7 @@ enum {
     TICKS = 8        // on the axis, about
 };
 
-// As the page has them (view_page.html).
+// Colours and names of the kinds, the same as in the page (view_page.html).
 static const struct {
     const char *colour, *words;
 } looks[AQ_VIEW_KINDS] = {

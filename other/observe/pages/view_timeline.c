@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// As KINDS of the script.
+// The kinds of events, in the order of KINDS in the script.
 typedef enum page_kind {
     PAGE_SEND,
     PAGE_HANDLER,

@@ -160,7 +160,7 @@ static void say_place(diagnosis_t *d, uint32_t place)
         fprintf(d->out, "; %s", aq_stack_excuse(d->results[place]));
 }
 
-// Of a rank whose thread is in a wait of the library, but does not poll.
+// Describes a rank whose thread is in a wait of the library, but does not poll.
 static void say_unpolled(diagnosis_t *d, uint32_t place, const aq_seen_thread_t *thread)
 {
     char time[AQ_RANK_TEXT];

@@ -5,7 +5,7 @@
 
 #include "job_watch.h"
 
-// Of the thread that has not polled for longest in a wait, else of the first one. A rank of another
+// Asks the thread that has not polled for longest in a wait, else the first one. A rank of another
 // host is asked by its host, through the launcher; one in a container is not asked. Waits for half
 // a second, or for two for another host. The signal interrupts a system call of the client, as any
 // signal does.

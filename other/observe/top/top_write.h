@@ -33,11 +33,11 @@ const char *aq_top_short(double number, char text[16]);
 enum { AQ_TOP_OWN = 400 };
 const char *aq_top_polls(const aq_watched_rank_t *rank, char text[AQ_TOP_OWN]);
 const char *aq_top_drops(const aq_watched_rank_t *rank, char text[AQ_TOP_OWN]);
-// Of the polls since the reading before, those that found something, in percent; "-": none is
+// The share of the polls since the reading before that found something, in percent; "-": none is
 // counted. Returns text.
 const char *aq_top_poll_share(const aq_watched_job_t *job, const aq_watched_rank_t *rank,
                               char text[16]);
-// What it has dropped, for any reason.
+// The number of messages, packets and data that a rank has dropped, for any reason.
 uint64_t aq_top_dropped(const aq_watched_rank_t *rank);
 
 // The conduits of a rank: "smp, udp 127.0.0.1:4711".
