@@ -13,7 +13,7 @@ enum { AQ_NOTE_TRACE = 1, AQ_NOTE_TRACE_FORCED = 2, AQ_NOTE_STATS = 4, AQ_NOTE_S
 typedef struct aq_trace_aids {
     // Any thread; do not block, but for statistics, for the file system. text has `length` bytes.
     void (*note)(unsigned where, const char *file, unsigned line, const char *text, size_t length);
-    // Of the trace, or the statistics. Owned by the library, until set_mask.
+    // Returns the mask of the trace, or of the statistics; owned by the library, until set_mask.
     const char *(*mask)(bool stats);
     void (*set_mask)(bool stats, const char *mask);
     void (*dump)(bool reset);

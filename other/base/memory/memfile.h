@@ -55,7 +55,8 @@ int aq_memfile_try_open(const aq_memfile_ticket_t *ticket, int *fd_out);
 // faults.
 aq_status_t aq_memfile_map(int fd, size_t offset, size_t size, void **out);
 
-// As above, in place of a mapping of the caller at an address, a multiple of the page size.
+// As aq_memfile_map, but replaces a mapping of the caller at an address, a multiple of the page
+// size.
 aq_status_t aq_memfile_map_at(int fd, size_t offset, size_t size, void *addr);
 
 void aq_memfile_unmap(void *addr, size_t size);

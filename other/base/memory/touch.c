@@ -32,7 +32,7 @@ typedef struct touch {
     atomic_int error;
 } touch_t;
 
-// For kernels that cannot populate. The pages may have contents.
+// Touches each page, for kernels that cannot populate. The contents stay.
 static void touch_one_by_one(char *at, size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

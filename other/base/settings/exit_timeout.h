@@ -14,8 +14,8 @@ uint64_t aq_exit_timeout_ns(uint32_t ranks);
 // write a checkpoint; as above after others.
 uint64_t aq_stop_timeout_ns(int sig, uint32_t ranks);
 
-// What the kernel may need, in addition, to free that much memory of processes that end, on a host
-// that has other work to do: nanoseconds for bytes. Not more than for all memory of this host.
+// The nanoseconds that the kernel may need, in addition, to free so many bytes of processes that
+// end, on a host that has other work to do. Not more than for all memory of this host.
 // Async-signal-safe.
 uint64_t aq_exit_memory_ns(uint64_t bytes);
 

@@ -21,7 +21,7 @@ int aq_own_file_make(const char *path, char **temporary);
 // `fine` is 0. Frees temporary. Returns 0 or errno.
 int aq_own_file_place(char *temporary, const char *path, int fine);
 
-// What errno of these functions means, for a sentence.
+// The meaning of an errno of these functions, as part of a sentence.
 const char *aq_own_file_error(int error);
 
 #endif
