@@ -633,7 +633,7 @@ static void print_path(const aq_ibv_conduit_t *ibv)
         attr.ah_attr.sl, attr.ah_attr.grh.traffic_class);
 }
 
-// Of all endpoints.
+// Prints the memory of all endpoints.
 static void print_memory(const aq_ibv_conduit_t *ibv)
 {
     const aq_ibv_shared_t *shared = ibv->shared;

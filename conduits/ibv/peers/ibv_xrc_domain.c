@@ -10,7 +10,7 @@
 #include "../../../other/base/memory/memfile.h"
 #include "ibv_xrc.h"
 
-// What each rank tells.
+// What each rank announces: its file, and the port by which places are told apart.
 typedef struct member {
     aq_memfile_ticket_t ticket;
     aq_ibv_port_address_t port;

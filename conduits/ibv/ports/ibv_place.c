@@ -121,7 +121,7 @@ size_t aq_ibv_place_nearest(const aq_ibv_place_row_t *row, size_t ports)
     return count;
 }
 
-// Of the nearest ports, the one with the fewest processes; the first of several.
+// Picks the port with the fewest processes among the nearest ones; the first of several.
 static uint8_t port_pick(const aq_ibv_place_row_t *row, size_t ports, const size_t *users)
 {
     const uint8_t least = least_distance(row, ports);

@@ -137,7 +137,7 @@ static aq_ibv_entry_kind_t kind_of(const aq_ibv_bond_t *bond, const struct ibv_s
                                                                   : AQ_IBV_ENTRY_WRITE;
 }
 
-// Of a message that is written into a ring.
+// The position of a message that is written into a ring.
 static uint32_t position_of(const struct ibv_send_wr *wr)
 {
     aq_ibv_footer_t footer;

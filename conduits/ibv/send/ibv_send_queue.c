@@ -192,7 +192,8 @@ void aq_ibv_post_unsignaled(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, aq_
 {
     list_post(queue);
     chain_post(queue, link, &work->wr, 1);
-    // Not before: an operation that covers the message may be posted ahead of it.
+    // Counts after the post, because before it another thread could post an operation that claims
+    // to cover the message ahead of it.
     atomic_fetch_add_explicit(&link->entries->unsignaled, 1, memory_order_release);
 }
 
