@@ -17,8 +17,8 @@ enum { LONG_AHEAD_BYTES = 1 << 20 }; // the longest Long whose payload is put ah
 
 // ---- opening ----
 
-// What the core may leave to rma. Without puts of the provider only short ones go by messages of
-// this conduit.
+// Sets which puts the core leaves to this conduit: without puts by the provider only short ones,
+// which travel in packets.
 static void limits_set(ofi_conduit_t *ofi, bool puts)
 {
     ofi->base.max_long_ahead = puts ? LONG_AHEAD_BYTES : 0;
@@ -44,8 +44,9 @@ static aq_status_t keys_share(ofi_conduit_t *ofi, void *memory, size_t bytes, bo
     return status;
 }
 
-// Whether the provider shall access memory of peers. A process that sleeps where its neighbours
-// wake it, and not the provider, lets peers wait; a message wakes it for a while.
+// Whether the provider shall access memory of peers. A process with neighbours sleeps where these
+// wake it, but a provider in software does not, so that peers would wait; a message wakes it for a
+// while.
 static bool rma_is_wanted(const ofi_conduit_t *ofi)
 {
     const char *wish = aq_setting_text(aq_ofi_setting(OFI_SET_RMA));
