@@ -151,14 +151,23 @@ static int stack_run(const request_t *request, const aq_watched_job_t *job)
     return 0;
 }
 
+static int complain_output(void)
+{
+    complain("the output cannot be written: its reader has ended, or a disk is full");
+    return EXIT_WRONG;
+}
+
 static int once_run(const request_t *request, aq_watched_job_t *job)
 {
     const bool fine =
         request->json ? aq_top_write_json(job, stdout) : aq_top_write_text(job, stdout);
-    if (fine && fflush(stdout) == 0)
-        return 0;
-    complain("the output cannot be written: its reader has ended, or a disk is full");
-    return EXIT_WRONG;
+    return fine ? 0 : complain_output();
+}
+
+static int end_output(int code)
+{
+    const bool written = fflush(stdout) == 0 && !ferror(stdout);
+    return code == 0 && !written ? complain_output() : code;
 }
 
 static int job_run(const request_t *request, aq_watched_job_t *job)
@@ -306,7 +315,7 @@ int main(int argc, char **argv)
     if (code < 0)
         code = check_request(&request, argc - optind);
     if (code >= 0)
-        return code;
+        return end_output(code);
     request.job = optind < argc ? argv[optind] : NULL;
-    return run(&request);
+    return end_output(run(&request));
 }

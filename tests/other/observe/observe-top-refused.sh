@@ -22,6 +22,13 @@ refuses 2 "--no-stack goes with --diagnose" --no-stack --once
 refuses 2 "name one process or one program" a b
 refuses 2 "gasnet_top --help lists the options" --nothing
 refuses 1 "no job of this user on this host runs a program nosuch" --once nosuch
+for options in --help --version "--once $job" "--diagnose --no-stack $job"; do
+    code=0
+    # shellcheck disable=SC2086
+    "$top" $options 2>"$work/err" >/dev/full || code=$?
+    [ $code = 1 ] || fail "gasnet_top $options ends with $code on a full disk"
+    grep -q 'the output cannot be written' "$work/err" || fail "gasnet_top $options gives no reason"
+done
 sleep 60 {hold}>&- >/dev/null 2>&1 &
 pids="$pids $!"
 await '^sleep$' "/proc/$!/comm"
