@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../core/ground/fatal.h"
-#include "../../core/memory/segment.h"
+#include "../../core/memory/segment_table.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"

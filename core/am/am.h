@@ -35,29 +35,6 @@ static inline aq_route_t aq_token_reply_route(gex_Token_t token)
     return (aq_route_t){.from = token->route.to, .to = token->route.from};
 }
 
-// Sends a request to endpoint 0 of a job rank. Blocks for room and polls; if flags has IMMEDIATE,
-// returns non-zero instead.
-int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
-
-// As aq_am_request, for a Long. If the payload has to be put first, the call blocks even with
-// IMMEDIATE.
-int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
-
-// Whether the requests sent to a job rank before *mark was set have left this process; otherwise a
-// later poll sends them. The call that finds 0 in *mark sets *mark.
-bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
-
-// Sends the reply of a request's handler, with the cookie of the request in am->cookie. A reply
-// that needs a route is wrapped already. Blocks for room and polls for replies; if flags has
-// IMMEDIATE, returns non-zero instead.
-int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
-
-// As aq_am_reply, for a handler of the library, with any route: sends a Short, or a Medium, which
-// count as no messages of the client. The payload may change when the call returns.
-void aq_am_answer(gex_Token_t token, gex_AM_Index_t handler, unsigned nargs, const int32_t *args);
-void aq_am_answer_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
-                         unsigned nargs, const int32_t *args);
-
 // The conduit and the link by which a message reaches a peer.
 typedef struct aq_am_route {
     aq_conduit_t *conduit;

@@ -2,9 +2,9 @@
 #include "am_routed.h"
 
 #include "am_encapsulated.h"
-#include "am_send.h"
+#include "am_answer.h"
 #include "long_fragment.h"
-#include "../memory/segment.h"
+#include "../memory/segment_table.h"
 #include "trace_message.h"
 #include "window_connect.h"
 
@@ -60,56 +60,18 @@ static inline int send_request(aq_route_t route, uint32_t jobrank, const aq_am_t
 static int send_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
 {
     const aq_route_t route = aq_token_reply_route(token);
-    int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t routed = *am;
     if (am->category == AQ_AM_LONG && aq_long_fragment_needed(token->arrival->source, route, am)) {
         aq_long_fragment_reply(token, am, 0);
         return 0;
     }
-    if (!aq_route_needed(route))
-        return aq_am_send_reply(token, &routed, flags);
-    aq_route_wrap(route, token->arrival->source, &routed, args);
-    return aq_am_reply_by(aq_window_reply_route(route, token->arrival, &routed), token, &routed,
-                          flags);
+    return aq_am_reply_whole(token, &routed, flags);
 }
 
 // The library puts and gets in this way, too.
 static bool is_of_client(const aq_am_t *am)
 {
     return am->handler >= GEX_AM_INDEX_BASE;
-}
-
-// ---- answers of the library ----
-
-static void send_answer(gex_Token_t token, aq_am_t *am)
-{
-    if (__builtin_expect(aq_route_needed(token->route), 0))
-        (void)send_reply(token, am, 0);
-    else
-        (void)aq_am_send_reply(token, am, 0);
-}
-
-void aq_am_answer(gex_Token_t token, gex_AM_Index_t handler, unsigned nargs, const int32_t *args)
-{
-    aq_am_t am = {.args = args,
-                  .category = AQ_AM_SHORT,
-                  .handler = handler,
-                  .nargs = (uint8_t)nargs,
-                  .reply = true};
-    send_answer(token, &am);
-}
-
-void aq_am_answer_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
-                         unsigned nargs, const int32_t *args)
-{
-    aq_am_t am = {.args = args,
-                  .payload = src,
-                  .nbytes = nbytes,
-                  .category = AQ_AM_MEDIUM,
-                  .handler = handler,
-                  .nargs = (uint8_t)nargs,
-                  .reply = true};
-    send_answer(token, &am);
 }
 
 // ---- with an event in the trace ----

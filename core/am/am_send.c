@@ -3,6 +3,7 @@
 
 #include "../ground/fatal.h"
 #include "retry.h"
+#include "../progress/progress.h"
 
 static void __attribute__((noreturn, cold)) send_failed(uint32_t jobrank, aq_status_t status)
 {
@@ -56,4 +57,49 @@ int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
 int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
     return aq_am_send_reply(token, am, flags);
+}
+
+static bool is_zero(void *pending)
+{
+    return atomic_load_explicit((atomic_uint *)pending, memory_order_acquire) == 0;
+}
+
+// Puts the payload of a Long that is too long for the conduit's send. The put is complete on
+// return.
+static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq_am_t *am)
+{
+    atomic_uint pending = 0;
+    aq_rma_t put = {.remote = am->dest,
+                    .local = (void *)(uintptr_t)am->payload,
+                    .nbytes = am->nbytes,
+                    .pending = &pending,
+                    .kind = AQ_RMA_PUT,
+                    .flags = AQ_RMA_STABLE};
+    const aq_am_route_t route = aq_am_request_route(jobrank);
+    if (aq_native_rma(route.conduit, route.link, jobrank, &put, AQ_RETRY_POLL) != AQ_OK)
+        aq_fatal("a Long of %zu bytes to %p of rank %u is not in its attached segment, where "
+                 "%zu are the most",
+                 am->nbytes, am->dest, jobrank, route.conduit->max_long_unmapped);
+    aq_progress_wait_until(is_zero, &pending, aq_wait_word(AQ_WAIT_RANK, jobrank), NULL);
+}
+
+int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)
+{
+    const aq_conduit_t *conduit = aq_link_conduit(aq_job_link(jobrank));
+    if (__builtin_expect(conduit->max_long_ahead && !am->dest_mapped &&
+                             am->nbytes > conduit->max_long_unmapped,
+                         0)) {
+        put_ahead(jobrank, am);
+        am->payload_delivered = true;
+        flags &= ~GEX_FLAG_IMMEDIATE; // the payload has been sent
+    }
+    return aq_am_request(jobrank, am, flags);
+}
+
+bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark)
+{
+    const uintptr_t link = aq_job_link(jobrank);
+    aq_conduit_t *conduit = aq_link_conduit(link);
+    return !conduit->ops->am.requests_flushed ||
+           conduit->ops->am.requests_flushed(conduit, aq_link_pointer(link), mark);
 }

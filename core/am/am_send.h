@@ -69,4 +69,21 @@ static inline int aq_am_send_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t f
     return aq_am_send_reply_to(token->arrival, token->arrival->source, token, am, flags);
 }
 
+// Sends a request to endpoint 0 of a job rank. Blocks for room and polls; if flags has IMMEDIATE,
+// returns non-zero instead.
+int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
+
+// As aq_am_request, for a Long. If the payload has to be put first, the call blocks even with
+// IMMEDIATE.
+int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
+
+// Whether the requests sent to a job rank before *mark was set have left this process; otherwise a
+// later poll sends them. The call that finds 0 in *mark sets *mark.
+bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
+
+// Sends the reply of a request's handler, with the cookie of the request in am->cookie. A reply
+// that needs a route is wrapped already. Blocks for room and polls for replies; if flags has
+// IMMEDIATE, returns non-zero instead.
+int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
+
 #endif

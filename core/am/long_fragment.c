@@ -9,8 +9,10 @@
 #include "../ground/fatal.h"
 #include "../progress/later.h"
 #include "../progress/progress.h"
-#include "../memory/segment.h"
+#include "../memory/segment_table.h"
 #include "../../other/base/minmax.h"
+#include "am_send.h"
+#include "am_answer.h"
 
 // The message without its payload, as it travels.
 typedef struct pushed {

@@ -6,6 +6,7 @@
 #include "../ground/fatal.h"
 #include "../endpoint/peer_link.h"
 #include "../progress/progress.h"
+#include "am_send.h"
 
 typedef enum verdict {
     VERDICT_NONE,      // of a question

@@ -5,7 +5,7 @@
 #include "../../other/base/log/log.h"
 #include "../endpoint/endpoint.h"
 #include "../state/job.h"
-#include "../memory/segment.h"
+#include "../memory/segment_table.h"
 #include "../endpoint/segment_map.h"
 #include "segment_revoke.h"
 #include "../endpoint/team.h"

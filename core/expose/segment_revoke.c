@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "segment_revoke.h"
 
-#include "../am/am.h"
+#include "../am/am_send.h"
 #include "../ground/arg64.h"
 #include "../progress/progress.h"
 

@@ -27,7 +27,7 @@
 #include "../record/rank_head.h"
 #include "../publish/report.h"
 #include "../publish/report_stack.h"
-#include "../memory/segment.h"
+#include "../expose/segment.h"
 #include "../expose/segment_revoke.h"
 #include "../endpoint/team.h"
 #include "../record/trace.h"

@@ -3,7 +3,7 @@
 
 #include "../../other/base/clock.h"
 #include "../../other/base/settings/exit_timeout.h"
-#include "../am/am.h"
+#include "../am/am_send.h"
 #include "../endpoint/endpoint.h"
 #include "exit_election.h"
 #include "../state/job.h"

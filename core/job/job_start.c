@@ -20,7 +20,7 @@
 #include "../memory/cma_read.h"
 #include "../progress/progress.h"
 #include "registry.h"
-#include "../memory/segment.h"
+#include "../memory/segment_table.h"
 #include "../endpoint/shift_table.h"
 
 static aq_status_t allocate_peers(aq_job_t *job)

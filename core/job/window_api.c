@@ -3,7 +3,7 @@
 #include "../aqueduct.h"
 #include "../ground/fatal.h"
 #include "../progress/progress.h"
-#include "../memory/segment.h"
+#include "../memory/segment_table.h"
 #include "../expose/segment_revoke.h"
 #include "../endpoint/team.h"
 #include "../am/window_connect.h"

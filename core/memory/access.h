@@ -18,8 +18,8 @@
 #include "../aqueduct.h"
 #include "../thread/event.h"
 #include "../state/job.h"
-#include "reserved.h"
-#include "segment.h"
+#include "reserved_pages.h"
+#include "segment_table.h"
 
 // An access of this process. call: the function that the client called; a string constant.
 typedef struct aq_access {

@@ -5,7 +5,7 @@
 
 #include "../conduit.h"
 #include "../state/job.h"
-#include "reserved.h"
+#include "reserved_pages.h"
 #include "../endpoint/team.h"
 
 #define NULL_BYTES ((uintptr_t)4096)        // around NULL of this process

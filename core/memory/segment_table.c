@@ -8,8 +8,8 @@
 #include "../state/job.h"
 #include "mapped.h"
 #include "cma_copy.h"
-#include "reserved.h"
-#include "segment.h"
+#include "reserved_pages.h"
+#include "segment_table.h"
 #include "../endpoint/team.h"
 
 typedef struct published {

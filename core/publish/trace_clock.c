@@ -4,12 +4,13 @@
 #include <stdbool.h>
 
 #include "../../other/base/minmax.h"
-#include "../am/am.h"
+#include "../am/am_send.h"
 #include "../ground/arg64.h"
 #include "../ground/lock.h"
 #include "../progress/progress.h"
 #include "../record/trace.h"
 #include "../am/trace_message.h"
+#include "../am/am_answer.h"
 
 enum { SECOND = 1000000000 };
 

@@ -4,7 +4,7 @@
 // each neighbourhood knows that all have arrived.
 #include <stdlib.h>
 
-#include "../../core/am/am.h"
+#include "../../core/am/am_send.h"
 #include "../../core/record/counters.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"

@@ -6,7 +6,7 @@
 
 #include "../../core/ground/bounds.h"
 #include "../../core/ground/fatal.h"
-#include "../../core/memory/segment.h"
+#include "../../core/memory/segment_table.h"
 
 enum {
     IN_SYNC = GASNET_COLL_IN_NOSYNC | GASNET_COLL_IN_MYSYNC | GASNET_COLL_IN_ALLSYNC,

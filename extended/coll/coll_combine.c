@@ -24,7 +24,7 @@
 
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
-#include "../../core/memory/segment.h"
+#include "../../core/memory/segment_table.h"
 #include "../../other/base/minmax.h"
 #include "coll_stream.h"
 

@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "../../core/memory/access.h"
-#include "../../core/am/am.h"
+#include "../../core/am/am_send.h"
 #include "../../core/ground/bounds.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
 #include "../../core/state/job_groups.h"
-#include "../../core/memory/segment.h"
+#include "../../core/expose/segment.h"
 #include "../../core/endpoint/team.h"
 #include "../rma/layer_table.h"
 #include "../rma/pending.h"

@@ -5,7 +5,7 @@
 //     old value
 #include <stdatomic.h>
 
-#include "../../core/am/am.h"
+#include "../../core/am/am_answer.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"

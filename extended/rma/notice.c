@@ -21,7 +21,7 @@
 #include "../../core/endpoint/identity.h"
 #include "../../core/state/job.h"
 #include "../../core/progress/later.h"
-#include "../../core/memory/segment.h"
+#include "../../core/memory/segment_table.h"
 #include "../../core/endpoint/team.h"
 #include "../../core/thread/thread.h"
 #include "../../core/record/trace.h"
@@ -32,6 +32,7 @@
 #include "pending.h"
 #include "rma.h"
 #include "rma_tagged.h"
+#include "../../core/am/am_answer.h"
 
 // Arguments of a message. Those after COUNT_ARGS only if a handler is to run.
 enum {

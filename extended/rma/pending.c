@@ -6,7 +6,7 @@
 #include "../../core/am/am_routed.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/ground/lock.h"
-#include "../../core/memory/segment.h"
+#include "../../core/memory/segment_table.h"
 
 // Each thread has a table, so that threads write no common memory; more than TABLES threads share
 // them. The upper bits of a cookie's index are the number of its table, which is 0 while one thread

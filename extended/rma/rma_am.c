@@ -15,6 +15,7 @@
 #include "pending.h"
 #include "rma.h"
 #include "../../other/base/minmax.h"
+#include "../../core/am/am_answer.h"
 
 // The conduit has checked that the payload goes into a segment before it wrote the payload.
 static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,

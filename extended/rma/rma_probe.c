@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "../../core/am/am.h"
+#include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/memory/mapped.h"
@@ -14,6 +14,7 @@
 #include "../gasnetex.h"
 #include "layer_table.h"
 #include "pending.h"
+#include "../../core/am/am_answer.h"
 
 // At the target.
 static int reason_here(gex_EP_Index_t ep, const void *addr, size_t nbytes, bool writes)

@@ -21,6 +21,7 @@
 #include "rma.h"
 #include "rma_tagged.h"
 #include "../../other/base/minmax.h"
+#include "../../core/am/am_answer.h"
 
 // ---- at the target ----
 

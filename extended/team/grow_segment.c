@@ -11,12 +11,13 @@
 // member returns.
 #include <stdlib.h>
 
-#include "../../core/am/am.h"
+#include "../../core/am/am_send.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
 #include "../../core/progress/progress.h"
-#include "../../core/memory/segment.h"
+#include "../../core/memory/segment_table.h"
+#include "../../core/expose/segment.h"
 #include "../../core/endpoint/team.h"
 #include "../coll/coll.h"
 #include "../rma/layer_table.h"

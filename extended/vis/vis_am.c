@@ -14,7 +14,7 @@
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
-#include "../../core/memory/segment.h"
+#include "../../core/memory/segment_table.h"
 #include "../../core/endpoint/team.h"
 #include "../../core/ground/arg64.h"
 #include "../gasnetex.h"
@@ -23,6 +23,8 @@
 #include "../rma/rma.h"
 #include "vis.h"
 #include "../../other/base/minmax.h"
+#include "../../core/am/am_send.h"
+#include "../../core/am/am_answer.h"
 
 // A message of a get that has not been answered.
 typedef struct chunk {

@@ -5,7 +5,7 @@
 
 #include "../../core/ground/bounds.h"
 #include "../../core/ground/fatal.h"
-#include "../../core/memory/segment.h"
+#include "../../core/memory/segment_table.h"
 #include "../../core/endpoint/team.h"
 #include "../../core/thread/thread.h"
 #include "../../other/base/minmax.h"

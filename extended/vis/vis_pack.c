@@ -2,7 +2,7 @@
 // The runs of packed messages: written by the initiator, checked and followed by the target.
 #include <string.h>
 
-#include "../../core/memory/reserved.h"
+#include "../../core/memory/reserved_pages.h"
 #include "vis.h"
 #include "../../other/base/minmax.h"
 

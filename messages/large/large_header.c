@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/am/am.h"
+#include "../../core/am/am_send.h"
 #include "../../core/record/counters.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/am/am.h"
+#include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/record/counters.h"
 #include "../../core/ground/fatal.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "../../core/am/am.h"
+#include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/expose/exposure.h"
@@ -11,6 +11,7 @@
 #include "../../extended/rma/layer_table.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"
+#include "../../core/am/am_answer.h"
 
 enum {
     PARTS = 4,             // of a message that are exposed at a time

@@ -3,7 +3,7 @@
 // asks for them in pieces, a few at a time. Handlers may not send requests, so a task does.
 #include <string.h>
 
-#include "../../core/am/am.h"
+#include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "msg_room.h"
 
-#include "../../core/am/am.h"
+#include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"

@@ -2,7 +2,7 @@
 // The side of a message that sends.
 #include <string.h>
 
-#include "../../core/am/am.h"
+#include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/record/counters.h"
 #include "../../core/endpoint/endpoint.h"
@@ -16,6 +16,7 @@
 #include "msg_device.h"
 #include "msg_read.h"
 #include "msg_room.h"
+#include "../../core/am/am_answer.h"
 
 // ---- messages ----
 

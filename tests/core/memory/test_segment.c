@@ -15,7 +15,8 @@
 #include "../../../core/endpoint/endpoint.h"
 #include "../../../core/state/job.h"
 #include "../../../core/memory/mapped.h"
-#include "../../../core/memory/segment.h"
+#include "../../../core/memory/segment_table.h"
+#include "../../../core/expose/segment.h"
 #include "../../../core/endpoint/team.h"
 #include "../../../other/base/settings/settings.h"
 

@@ -3,8 +3,8 @@
 // (gasnetx_Segment_AttachReserved), of which each rank allocates parts for itself later. A part
 // that this rank has not allocated is mapped without access, takes no memory, and is no memory that
 // peers may access.
-#ifndef AQ_RESERVED_H
-#define AQ_RESERVED_H
+#ifndef AQ_RESERVED_PAGES_H
+#define AQ_RESERVED_PAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +27,18 @@ static inline bool aq_reserved_allows(const void *addr, size_t nbytes)
 {
     return !aq_reserved.size || aq_reserved_is_allocated(addr, nbytes);
 }
+
+// Pages of the reserved segment: from `first` to the one before `end`.
+typedef struct aq_reserved_run {
+    uint64_t first, end;
+} aq_reserved_run_t;
+
+// The run of the pages in which these bytes of the reserved segment are.
+aq_reserved_run_t aq_reserved_run(uintptr_t addr, size_t nbytes);
+
+// The first page of the run that is allocated, or is not; run.end if there is none.
+uint64_t aq_reserved_find(aq_reserved_run_t run, bool allocated);
+
+void aq_reserved_mark(aq_reserved_run_t run, bool allocated);
 
 #endif

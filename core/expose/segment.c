@@ -8,14 +8,15 @@
 
 #include "../../other/base/settings/settings.h"
 #include "../../other/base/size.h"
-#include "address_range.h"
+#include "../memory/address_range.h"
 #include "../aqueduct.h"
 #include "../endpoint/endpoint.h"
 #include "../ground/fatal.h"
 #include "../state/init_broadcast.h"
 #include "../state/job.h"
-#include "segment_pages.h"
-#include "segment_pool.h"
+#include "../memory/segment_pages.h"
+#include "../memory/segment_pool.h"
+#include "../memory/segment_table.h"
 #include "../endpoint/team.h"
 #include "../../other/base/minmax.h"
 

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "reserved.h"
-
+// The calls of the reserved segment: attach, and allocate and free pages of it.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "../../other/base/log/log.h"
-#include "address_range.h"
+#include "../memory/address_range.h"
 #include "../aqueduct.h"
 #include "../endpoint/endpoint.h"
 #include "../state/job.h"
-#include "reserved_map.h"
+#include "../memory/reserved_map.h"
+#include "../memory/reserved_pages.h"
 #include "segment.h"
+#include "../ground/bounds.h"
 #include "../endpoint/team.h"
 
 enum { PAGE = GASNET_PAGESIZE, WORD = 64 };
-
-aq_reserved_t aq_reserved;
 
 static aq_lock_t change_lock; // for changes of the table, together with the mapping
 
@@ -26,67 +25,6 @@ static int refuse(int error, const char *sentence)
     if (gex_System_GetVerboseErrors())
         aq_log_error("%s", sentence);
     return error;
-}
-
-// ---- the table of pages ----
-
-// A run of pages of the segment.
-typedef struct run {
-    uint64_t first, end;
-} run_t;
-
-static run_t run_of(uintptr_t addr, size_t nbytes)
-{
-    const uintptr_t offset = addr - aq_reserved.addr;
-    return (run_t){offset / PAGE, (offset + nbytes + PAGE - 1) / PAGE};
-}
-
-// The bits of the run that are in the word of page `at`, which is in the run.
-static uint64_t run_mask(run_t run, uint64_t at)
-{
-    const uint64_t word = at / WORD * WORD;
-    const uint64_t low = at - word;
-    const uint64_t high = run.end < word + WORD ? run.end - word : WORD;
-    return (UINT64_MAX >> (WORD - (high - low))) << low;
-}
-
-static uint64_t word_after(uint64_t at)
-{
-    return (at / WORD + 1) * WORD;
-}
-
-// The first page of the run that is allocated, or is not; run.end if there is none.
-static uint64_t run_find(run_t run, bool allocated)
-{
-    for (uint64_t at = run.first; at < run.end; at = word_after(at)) {
-        uint64_t bits = atomic_load_explicit(&aq_reserved.pages[at / WORD], memory_order_acquire);
-        bits = (allocated ? bits : ~bits) & run_mask(run, at);
-        if (bits)
-            return at / WORD * WORD + (unsigned)__builtin_ctzll(bits);
-    }
-    return run.end;
-}
-
-static void run_mark(run_t run, bool allocated)
-{
-    for (uint64_t at = run.first; at < run.end; at = word_after(at)) {
-        const uint64_t mask = run_mask(run, at);
-        if (allocated)
-            atomic_fetch_or_explicit(&aq_reserved.pages[at / WORD], mask, memory_order_release);
-        else
-            atomic_fetch_and_explicit(&aq_reserved.pages[at / WORD], ~mask, memory_order_relaxed);
-    }
-}
-
-// Bytes that are partly outside of the reserved segment are inside of no segment; the caller has
-// checked that.
-bool aq_reserved_is_allocated(const void *addr, size_t nbytes)
-{
-    const uintptr_t offset = (uintptr_t)addr - aq_reserved.addr;
-    if (nbytes == 0 || offset >= aq_reserved.size)
-        return true;
-    const run_t run = run_of((uintptr_t)addr, nbytes);
-    return run_find(run, false) == run.end;
 }
 
 // ---- attach ----
@@ -265,29 +203,29 @@ static int pages_close(const change_t *change)
 // With the lock held.
 static int allocate(const change_t *change)
 {
-    const run_t run = run_of(change->addr, change->size);
-    const uint64_t taken = run_find(run, true);
+    const aq_reserved_run_t run = aq_reserved_run(change->addr, change->size);
+    const uint64_t taken = aq_reserved_find(run, true);
     if (taken != run.end)
         return refuse_page(change, taken, "already allocated");
     const int error = pages_open(change);
     if (error)
         return refuse_mapping(change, error);
-    run_mark(run, true);
+    aq_reserved_mark(run, true);
     return GASNET_OK;
 }
 
 // With the lock held.
 static int give_back(const change_t *change)
 {
-    const run_t run = run_of(change->addr, change->size);
-    const uint64_t missing = run_find(run, false);
+    const aq_reserved_run_t run = aq_reserved_run(change->addr, change->size);
+    const uint64_t missing = aq_reserved_find(run, false);
     if (missing != run.end)
         return refuse_page(change, missing, "not allocated");
-    run_mark(run, false);
+    aq_reserved_mark(run, false);
     const int error = pages_close(change);
     if (!error)
         return GASNET_OK;
-    run_mark(run, true);
+    aq_reserved_mark(run, true);
     return refuse_mapping(change, error);
 }
 
