@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mailbox.h"
+#include "mailbox_sleep.h"
 
 static bool have_membarrier(void)
 {

@@ -17,7 +17,8 @@
 
 #include "../common/mail_message.h"
 #include "../../other/base/log/log.h"
-#include "smp_conduit.h"
+#include "smp_memory.h"
+#include "smp_window.h"
 #include "smp_profile.h"
 
 // ---- opening and closing ----

@@ -10,7 +10,7 @@
 #include "../../other/base/log/log.h"
 #include "../common/guarded.h"
 #include "gasnetex_core.h"
-#include "smp_conduit.h"
+#include "smp_memory.h"
 
 enum { PAGE = GASNET_PAGESIZE };
 

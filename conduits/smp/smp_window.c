@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Windows over shared memory: each has a mailbox of its own, in a file of the process that owns it.
-#include "smp_conduit.h"
+#include "smp_window.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ratomic.h"
+#include "ratomic_eval.h"
+#include "ratomic_check.h"
+#include "ratomic_native.h"
+#include "ratomic_am.h"
 
 #include <stdlib.h>
 

@@ -14,7 +14,9 @@
 #include "../rma/format.h"
 #include "../rma/layer_table.h"
 #include "../rma/pending.h"
-#include "ratomic.h"
+#include "ratomic_am.h"
+#include "ratomic_eval.h"
+#include "ratomic_check.h"
 #include "../rma/rma_tagged.h"
 
 // One argument of the request holds the data type in its low half and the order in its high half.

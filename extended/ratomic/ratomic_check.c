@@ -9,7 +9,7 @@
 #include "../../core/state/job.h"
 #include "../../core/endpoint/team.h"
 #include "../rma/format.h"
-#include "ratomic.h"
+#include "ratomic_check.h"
 #include "../rma/rma_probe.h"
 
 #define BITWISE (GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR)

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "ratomic.h"
+#include "ratomic_eval.h"
 
 // Computing a sum, difference or product of two floats as double and rounding it gives the same as
 // float arithmetic: a double has more than twice the digits.

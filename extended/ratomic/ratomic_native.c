@@ -8,7 +8,7 @@
 #include "../../core/endpoint/peer_link.h"
 #include "../../core/progress/poll_loop.h"
 #include "../../core/am/retry.h"
-#include "ratomic.h"
+#include "ratomic_native.h"
 
 #define SWAPS (GEX_OP_CAS | GEX_OP_FCAS)
 #define SUMS                                                                                       \

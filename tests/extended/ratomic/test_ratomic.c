@@ -6,7 +6,9 @@
 
 #include "../../../core/state/job.h"
 #include "../../../core/endpoint/team.h"
-#include "../../../extended/ratomic/ratomic.h"
+#include "../../../extended/ratomic/ratomic_eval.h"
+#include "../../../extended/ratomic/ratomic_check.h"
+#include "../../../extended/ratomic/ratomic_native.h"
 
 static const gex_DT_t types[] = {GEX_DT_I32, GEX_DT_U32, GEX_DT_I64,
                                  GEX_DT_U64, GEX_DT_FLT, GEX_DT_DBL};

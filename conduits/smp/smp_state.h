@@ -6,8 +6,8 @@
 //     [ mailbox ] of each process  [ scratch of each ]  [ segments ]
 //
 // Segments of huge pages may be in a file of the core instead (env->segment_pool).
-#ifndef AQ_SMP_CONDUIT_H
-#define AQ_SMP_CONDUIT_H
+#ifndef AQ_SMP_STATE_H
+#define AQ_SMP_STATE_H
 
 #include "../common/mailbox.h"
 #include "../../other/base/memory/memfile.h"
@@ -32,19 +32,5 @@ static inline smp_conduit_t *smp_of(aq_conduit_t *conduit)
 {
     return (smp_conduit_t *)(void *)conduit;
 }
-
-// ---- smp_memory.c ----
-
-// Creates or opens the neighbourhood's file, maps it, and opens the mailbox of this process.
-// Collective. Returns AQ_ERR_RESOURCE after it has logged the fault.
-aq_status_t smp_memory_open(smp_conduit_t *smp);
-aq_status_t smp_memory_admit(aq_conduit_t *conduit, uint32_t joined);
-bool smp_memory_segment_file(aq_conduit_t *conduit, aq_memfile_ticket_t *file, uint64_t *offset);
-aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
-
-// ---- smp_window.c ----
-
-// See open_window in core/conduit.h. A link of a window is an aq_mail_link_t.
-aq_status_t smp_window_open(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
 
 #endif
