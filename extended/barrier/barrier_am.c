@@ -10,7 +10,7 @@
 #include "../../core/ground/fatal.h"
 #include "../../core/thread/thread.h"
 #include "../../core/ground/arg64.h"
-#include "barrier.h"
+#include "barrier_am.h"
 #include "../rma/layer_table.h"
 
 enum { ARGS = 6 };

@@ -9,7 +9,7 @@
 
 #include "../../core/conduit.h"
 #include "../../core/state/job.h"
-#include "barrier.h"
+#include "barrier_shared.h"
 
 typedef struct place {
     _Alignas(64) _Atomic uint32_t phase; // the phase at which this process has arrived

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The public calls of non-contiguous transfers: each describes its two sides and starts.
 #include "../gasnet_vis.h"
-#include "vis.h"
+#include "vis_start.h"
 
 static aq_vis_t describe_vis(const char *call, gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags,
                              bool is_get)

@@ -10,7 +10,8 @@
 #include "../../core/thread/thread.h"
 #include "../../other/base/minmax.h"
 #include "../rma/rma_probe.h"
-#include "vis.h"
+#include "vis_check.h"
+#include "vis_pieces.h"
 
 typedef struct piece {
     const char *addr;

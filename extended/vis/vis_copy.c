@@ -2,7 +2,8 @@
 // Non-contiguous transfers by copies, if the memory of the peer is mapped in this process.
 #include <string.h>
 
-#include "vis.h"
+#include "vis_copy.h"
+#include "vis_pieces.h"
 #include "../../other/base/minmax.h"
 
 // ---- blocks at constant distances ----

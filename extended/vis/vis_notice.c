@@ -17,7 +17,7 @@
 #include "../../core/thread/thread.h"
 #include "../gasnet_vis.h"
 #include "../rma/layer_table.h"
-#include "vis.h"
+#include "vis_notice.h"
 #include "../../core/am/am_send.h"
 
 static _Thread_local aq_vis_notice_t armed __attribute__((tls_model("initial-exec")));

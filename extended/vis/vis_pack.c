@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "../../core/memory/reserved_pages.h"
-#include "vis.h"
+#include "vis_pack.h"
+#include "vis_copy.h"
 #include "../../other/base/minmax.h"
 
 static aq_vis_run_t read_run(const char *runs, size_t number)

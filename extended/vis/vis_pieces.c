@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sides of a non-contiguous transfer as sequences of contiguous pieces.
 #include "../../core/ground/fatal.h"
-#include "vis.h"
+#include "vis_pieces.h"
 
 // Adds a dimension, or extends the previous one (or the block) if the new one continues it.
 static void add_dim(aq_vis_shape_t *shape, size_t count, ptrdiff_t a, ptrdiff_t b)

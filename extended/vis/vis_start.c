@@ -9,7 +9,12 @@
 #include "../../core/endpoint/team.h"
 #include "../../core/record/trace.h"
 #include "../../core/record/traffic.h"
-#include "vis.h"
+#include "vis_start.h"
+#include "vis_check.h"
+#include "vis_pieces.h"
+#include "vis_copy.h"
+#include "vis_am.h"
+#include "vis_notice.h"
 
 // Strided calls ignore team and rank if there is nothing to transfer and no notice.
 static bool is_nothing(const aq_vis_side_t *side)

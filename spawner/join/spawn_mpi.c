@@ -28,7 +28,7 @@
 #include "../shell/net_address.h"
 #include "rank_report.h"
 #include "spawn_watch.h"
-#include "../supervise/supervisor.h"
+#include "../supervise/supervisor_job.h"
 
 enum {
     YIELDS = 200,     // tests of a collective MPI call before the pauses between tests get longer

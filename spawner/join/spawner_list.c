@@ -10,7 +10,7 @@
 #include "../../other/base/settings/profile.h"
 #include "../../other/mpi/mpi_library.h"
 #include "spawn_load.h"
-#include "../supervise/supervisor.h"
+#include "../supervise/supervisor_start.h"
 
 typedef struct spawner_row {
     const char *name;

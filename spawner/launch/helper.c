@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The course of a helper: greeting, call, job; then the loop until the job or the parent is gone.
 #include "helper.h"
+#include "helper_members.h"
+#include "helper_ranks.h"
+#include "helper_look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +24,9 @@
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
-#include "../supervise/supervisor.h"
+#include "../supervise/supervisor_signal.h"
 #include "../tree/workers.h"
+#include "../supervise/supervisor.h"
 
 // The time for each step of the introduction, so that a process that is stuck ends within 10 s.
 #define CALL_MS 8000

@@ -7,7 +7,7 @@
 #include "../../other/observe/top/process_table.h"
 #include "../../other/observe/top/rank_reader.h"
 #include "../../other/observe/top/rank_signal.h"
-#include "helper.h"
+#include "helper_look.h"
 
 static bool line_is_zero(const uint8_t *line)
 {

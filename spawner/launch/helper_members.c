@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "helper.h"
+#include "helper_members.h"
 
 // ---- frames of members ----
 

@@ -14,8 +14,8 @@
 #include "../../other/base/log/log.h"
 #include "../../other/base/memory/memfile.h"
 #include "../../other/base/settings/settings.h"
-#include "helper.h"
-#include "../supervise/supervisor.h"
+#include "helper_ranks.h"
+#include "../supervise/supervisor_job.h"
 
 #define EXIT_NO_START 1
 

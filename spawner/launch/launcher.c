@@ -26,10 +26,11 @@
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
 #include "launcher_job.h"
-#include "../supervise/supervisor.h"
+#include "../supervise/supervisor_signal.h"
+#include "../supervise/supervisor_start.h"
 #include "../tree/workers.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/system/open_files.h"
+#include "../supervise/supervisor.h"
 
 #define END_GRACE (3 * AQ_SECOND) // in addition to the time that hosts give their ranks
 #define INPUT_CREDIT ((uint32_t)64 * 1024)

@@ -15,8 +15,9 @@
 #include "../../other/base/settings/settings.h"
 #include "../tree/host_workers.h"
 #include "starter.h"
-#include "../supervise/supervisor.h"
+#include "../supervise/supervisor_job.h"
 #include "../tree/workers.h"
+#include "../supervise/supervisor.h"
 
 #define COMMAND_GRACE (10 * AQ_SECOND) // for a command whose processes are gone
 #define COMMAND_KILL                                                                               \

@@ -21,8 +21,10 @@
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"
 #include "../launch/launcher.h"
-#include "../supervise/supervisor.h"
+#include "../supervise/supervisor_signal.h"
 #include "../tree/workers.h"
+#include "../supervise/supervisor.h"
+#include "../launch/helper.h"
 
 #define EXIT_FAILED 1
 #define CALL_MS 3000 // for one address to answer

@@ -24,7 +24,7 @@
 #ifndef AQ_RENDEZVOUS_H
 #define AQ_RENDEZVOUS_H
 
-#include "../launch/helper.h"
+#include "../launch/helper_state.h"
 
 #define AQ_MASTER_HOST 256
 

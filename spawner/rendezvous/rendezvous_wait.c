@@ -8,8 +8,9 @@
 
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
-#include "../launch/helper.h"
+#include "../launch/helper_members.h"
 #include "rendezvous.h"
+#include "../launch/helper.h"
 
 #define EXIT_FAILED 1
 // Milliseconds that the master gets to report why the process that leads has ended.

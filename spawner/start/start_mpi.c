@@ -17,7 +17,7 @@
 #include "../join/rank_watch.h"
 #include "../shell/shell_words.h"
 #include "spawn_module.h"
-#include "../supervise/supervisor.h"
+#include "../supervise/supervisor_signal.h"
 
 #define PRIORITY 5 // mpirun is used on request, and for conduit mpi
 #define PATH_ROOM 4096

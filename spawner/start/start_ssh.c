@@ -16,7 +16,7 @@
 #include "spawn_module.h"
 #include "../join/spawner_list.h"
 #include "start_ssh.h"
-#include "../supervise/supervisor.h"
+#include "../supervise/supervisor_job.h"
 
 #define PRIORITY 20
 #define PATH_ROOM 4096

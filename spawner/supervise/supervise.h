@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting and supervising the ranks of this host: what the launcher, the helper of a host and a
-// program that forks its own ranks have in common. supervisor.h declares the implementation.
+// program that forks its own ranks have in common. supervisor_job.h has the state.
 #ifndef AQ_SUPERVISE_H
 #define AQ_SUPERVISE_H
 

@@ -3,6 +3,9 @@
 //
 // One loop sleeps on the pipes of the ranks and on a descriptor for signals; there is no polling.
 #include "supervisor.h"
+#include "supervisor_signal.h"
+#include "supervisor_start.h"
+#include "supervisor_bind.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,142 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The implementation of the supervisor: the job, as its six files share it. supervisor_start.c
-// has limits, pipes, fork and exec; supervisor_bind.c the processors of the ranks;
-// supervisor_files.c what ranks show to those who watch; supervisor_signal.c signals to the ranks;
-// supervisor_output.c the output of the ranks; supervisor.c the loop: deaths, deadlines, the exit
-// code.
-//
-// Always true: alive counts the ranks whose process is not reaped yet, and only those get signals.
-// The first `started` places of the tables have had a process; the others are the reserve.
-// phase only grows. Once the exit is announced, the exit word of the page has the code of the job.
+// The loop of the supervisor, and what other parents of ranks share with it.
 #ifndef AQ_SUPERVISOR_H
 #define AQ_SUPERVISOR_H
 
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/types.h>
-
-#include "binding.h"
-#include "../boot/boot_page.h"
-#include "supervise.h"
-#include "supervisor_output.h"
-
-typedef enum aq_supervised_phase {
-    AQ_SUPERVISED_STARTING,
-    AQ_SUPERVISED_RUNNING,
-    AQ_SUPERVISED_LEAVING,  // an exit was announced; ranks leave by themselves until the deadline
-    AQ_SUPERVISED_QUITTING, // they did not leave: SIGQUIT was sent
-    AQ_SUPERVISED_STOPPING, // the user's signal was forwarded
-    AQ_SUPERVISED_ENDING,   // the job failed: SIGTERM was sent
-    AQ_SUPERVISED_KILLED,   // SIGKILL was sent
-} aq_supervised_phase_t;
-
-typedef struct aq_supervised_rank {
-    pid_t pid; // 0: not started, or reaped
-    int file;  // the memory file of the rank, which stays after its end; 0: none
-} aq_supervised_rank_t;
-
-typedef struct aq_supervised {
-    const aq_supervise_options_t *options;
-    pid_t self;
-    aq_boot_page_t *page;
-    int page_fd;
-    ino_t page_inode;
-    const char *program; // that the ranks execute; NULL: only fork
-    uint32_t places;     // of the tables: ranks of this host, with the reserve
-    uint32_t started;
-    aq_supervised_rank_t *ranks;
-    aq_stream_t *streams; // two per rank: output, errors
-    aq_sink_t sinks[2];
-    uint64_t lines_due; // see aq_streams_pass_due
-    bool one_sink;      // our output and errors are the same file; one sink keeps the order
-    uint32_t alive;
-
-    int epoll, signals, null_input;
-    sigset_t old_mask;          // of the caller; restored for ranks
-    struct sigaction old_child; // disposition of SIGCHLD; restored for ranks
-    struct rlimit old_files;    // restored for ranks
-    bool keeps_files;           // there is room for a memory file of each rank
-    bool only_ranks;            // this process had no children before
-    aq_binding_t binding;       // has an entry for each place
-    bool bound_unasked;
-
-    aq_supervised_phase_t phase;
-    uint64_t deadline; // end of the phase, clock of aq_clock_ns; 0: none
-    uint64_t passed;   // bytes of output when the deadline was last set, for the phase LEAVING
-    int stop_signal;   // the first one from the user; 0: none
-    int last_stop;     // the last one
-    int first_code;    // first nonzero exit code of a rank without an announcement
-    bool any_killed;   // a signal killed a rank
-    bool fault_logged; // the user was told that and why ranks could not start
-} aq_supervised_t;
-
-// Epoll data of the signal descriptor; streams have their index.
-#define AQ_WATCH_SIGNALS UINT32_MAX
-
-// The number in the job of the rank at that place on this host; the ranks that are there.
-static inline uint32_t aq_supervised_rank(const aq_supervised_t *job, uint32_t place)
-{
-    return job->options->part != NULL ? job->options->part->ranks[place] : place;
-}
-static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
-{
-    return atomic_load(&job->page->present);
-}
-
-// supervisor_signal.c:
-
-// Whether that signal asks the job to end.
-bool aq_supervised_is_stop(int sig);
-// Whether the signal reports a limit or timer, and ends a process that does not handle it.
-bool aq_supervised_is_limit(int sig);
-// Whether a signal is only about this process: its own full file, the timer of its profiler.
-// si_code and sender: as in siginfo_t.
-bool aq_supervised_is_own(int sig, int si_code, pid_t sender);
-// Whether a terminal has sent a signal, so that the ranks on this host have got it, too.
-bool aq_supervised_of_terminal(int sig, int si_code);
-// Sends a signal to the process that has joined the job as the rank at that place, which may be
-// behind a wrapper; before it has joined, or if it is out of sight, to the child of this process.
-// SIGKILL and SIGCONT reach both. Does nothing for a rank that was reaped.
-void aq_supervised_signal(const aq_supervised_t *job, uint32_t place, int sig);
-
-// For a child that ended with code 0 and may have been a wrapper: how the process ended that had
-// joined as the rank at that place. Returns the code of its exit(), or AQ_CODE_NONE if it did not
-// call exit(). *joined: that process; 0: the child itself joined, or no other process is in sight.
-#define AQ_CODE_NONE (-1)
-int aq_supervised_hidden_code(const aq_supervised_t *job, uint32_t place, pid_t child,
-                              pid_t *joined);
+#include "supervisor_job.h"
 
 // Stops this process, as SIGTSTP asks, until SIGCONT comes. Returns at once if SIGCONT is pending,
 // because a stop would discard it.
 void aq_supervised_pause(void);
-// Collects the signals that a user may send to a job. A signal that is ignored stays ignored
-// (nohup, background jobs of a shell).
-void aq_supervised_signals(sigset_t *set);
+
 // Removes the handlers of the client, to whose code this process must not return. What is ignored
 // stays ignored.
 void aq_supervised_forget_handlers(void);
-// Whether a program of that name exists, in PATH unless the name has a slash.
-bool aq_supervised_has_program(const char *name);
+
 // Whether two descriptors write to the same file.
 bool aq_supervised_same_file(int a, int b);
+
 // Kills all children of this process (a subreaper), including those that their ends bring here.
 void aq_supervised_sweep(void);
 // Whether ranks get the variable "NAME=value". list: see aq_supervise_options_t.
-bool aq_supervised_passes(const char *entry, const char *list);
-
-// Chooses the processors of the ranks, if these are bound, and prints them (-v).
-void aq_supervised_bind(aq_supervised_t *job);
-// Tells the ranks on the page that they were bound without being asked.
-void aq_supervised_note_bound(const aq_supervised_t *job);
-// Makes the memory file of the rank at a place (other/observe/format/rank_file.h), and puts it on
-// the page. A rank that gets none makes its own, so no fault is logged.
-void aq_supervised_make_file(aq_supervised_t *job, uint32_t place);
-
-// Checks limits and memory and finds the program. False: a fault, logged; sets *code.
-bool aq_supervised_check(aq_supervised_t *job, int *code);
-// Starts the ranks up to place `last` that were not started yet. Returns true in a forked child,
-// which goes on as *rank (a place). Returns false in the caller; *code != 0 after a fault (logged;
-// job has what was started).
-bool aq_supervised_start_ranks(aq_supervised_t *job, uint32_t last, uint32_t *rank, int *code);
 
 #endif

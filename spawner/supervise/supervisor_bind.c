@@ -8,7 +8,7 @@
 
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
-#include "supervisor.h"
+#include "supervisor_bind.h"
 
 #define LINE_ROOM 3000 // of the line that tells the processors of all ranks
 #define WHY_ROOM 256

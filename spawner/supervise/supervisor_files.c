@@ -8,7 +8,7 @@
 
 #include "../../other/base/memory/memfile.h"
 #include "../../other/observe/format/rank_file.h"
-#include "supervisor.h"
+#include "supervisor_files.h"
 
 static size_t head_bytes(void)
 {

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "supervisor.h"
+#include "supervisor_signal.h"
 
 // ---- which signals ----
 

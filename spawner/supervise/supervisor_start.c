@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting the ranks: limits, pipes, fork and exec.
-#include "supervisor.h"
+#include "supervisor_start.h"
+#include "supervisor_bind.h"
+#include "supervisor_files.h"
 
 #include <dirent.h>
 #include <errno.h>

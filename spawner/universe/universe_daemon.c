@@ -18,9 +18,11 @@
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/size.h"
+#include "../launch/helper_state.h"
+#include "../supervise/supervisor_job.h"
+#include "universe.h"
 #include "../launch/helper.h"
 #include "../supervise/supervisor.h"
-#include "universe.h"
 
 #define JOIN_CONFIG_MS 8000
 #define JOIN_NS UINT64_C(10000000000)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../extended/vis/vis.h"
+#include "../../extended/vis/vis_pack.h"
 #include "fuzz_check.h"
 
 enum { SEGMENT = 4096, LIMIT = 8192 };

@@ -25,9 +25,10 @@
 #include "../../../spawner/join/spawner_list.h"
 #include "../../../spawner/supervise/supervise.h"
 #include "../../../spawner/boot/boot.h"
-#include "../../../spawner/supervise/supervisor.h"
+#include "../../../spawner/supervise/supervisor_job.h"
 #include "../../../spawner/supervise/supervisor_output.h"
-#include "../../unit/assert_between.h"
+#include "assert_between.h"
+#include "../../../spawner/supervise/supervisor.h"
 
 typedef int rank_body_t(aq_boot_t *boot);
 

@@ -11,7 +11,7 @@
 
 #include "../../../other/base/minmax.h"
 #include "../../../spawner/wire/gather.h"
-#include "../../../spawner/launch/helper.h"
+#include "../../../spawner/launch/helper_state.h"
 #include "../../../spawner/tree/node.h"
 
 // The model of time, in microseconds: what a process spends on each message that it sends or takes,

@@ -12,7 +12,8 @@
 #include "../../../spawner/tree/members.h"
 #include "../../../spawner/rendezvous/rendezvous.h"
 #include "../../../spawner/tree/workers.h"
-#include "../../unit/child_errors.h"
+#include "child_errors.h"
+#include "../../../spawner/launch/helper.h"
 
 static void expect_place(const char *text, const char *host, uint16_t port)
 {

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Answers to readers who look at the ranks of this host.
+#ifndef AQ_HELPER_LOOK_H
+#define AQ_HELPER_LOOK_H
+
+#include "helper_state.h"
+
+// helper_look.c: answers a look at the ranks of this host. A question for a stack is answered
+// later, by aq_helper_check_asks, which is to be called after each wait. Nothing here blocks.
+void aq_helper_look_start(aq_helper_t *helper);
+
+// Listens for readers on this host, unless another helper of the job does here. Not before the
+// supervisor was forked, which would listen, too.
+void aq_helper_look_listen(aq_helper_t *helper);
+
+// Hands what the launcher tells a reader to the reader, or to the child that leads to its host.
+// False: the frame is not legal.
+bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame);
+
+void aq_helper_look(aq_helper_t *helper, const aq_look_order_t *order);
+
+void aq_helper_check_asks(aq_helper_t *helper);
+
+#endif

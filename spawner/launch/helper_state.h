@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The helper: one process on each host of a job with several hosts. It starts further helpers, has
+// a supervisor start the ranks of its host, and forwards their output and messages. Process names:
+// gasnet-helper for the helper; gasnet-ranks for the supervisor; gasnet-guard for the parent of
+// both, which waits for the end of the helper and then ends what the helper left behind.
+#ifndef AQ_HELPER_STATE_H
+#define AQ_HELPER_STATE_H
+
+#include <signal.h>
+
+#include "../boot/boot_page.h"
+#include "../tree/look_readers.h"
+#include "../tree/members.h"
+#include "../supervise/supervisor_output.h"
+
+// Those of an OUTPUT message.
+enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
+_Static_assert(AQ_HELPER_STREAMS == (int)AQ_OUTPUT_STREAMS, "of one host");
+
+// A reader wants the stack of a rank, which was asked for it (helper_look.c).
+typedef struct aq_helper_ask {
+    int fd; // the file of the rank; -1: this place is free
+    uint32_t number, before;
+    uint64_t until;
+} aq_helper_ask_t;
+enum { AQ_HELPER_ASKS = 8 };
+
+// Always true: pid is not 0 exactly while the supervisor lives; exit and end of the job always go
+// through the page.
+typedef struct aq_helper {
+    aq_node_t node; // first, so that a pointer to it is a pointer to this
+    aq_link_t parent;
+    uint32_t *ranks; // of this host; NULL: it has none, or GO has not arrived
+    uint32_t rank_count;
+    aq_boot_page_t *page;
+    int page_fd;
+    int own_errors;   // standard error of a worker; -1: none
+    pid_t supervisor; // 0: not started, or reaped
+    int code;         // exit code of the supervisor
+    bool started, reported_exit, reported_abort, told_joined, told_left, told_done, told_fault;
+    uint64_t fault_due;                     // time to report the fault; 0: there is none
+    bool gone;                              // the link to the parent is broken
+    bool forged;                            // broken because bytes from the parent were changed
+    aq_stream_t streams[AQ_HELPER_STREAMS]; // own: log of this process
+    aq_sink_t lines[AQ_HELPER_STREAMS];     // whole lines on their way into frames
+    aq_bytes_t held; // output and ends of hosts, in order, waiting for credit
+    int64_t credit;  // bytes of output that the parent accepts
+    int input;       // to rank 0; -1: rank 0 runs elsewhere, or its input has ended
+    aq_bytes_t input_bytes;
+    size_t input_sent;
+    bool input_ended;
+    aq_page_step_t step; // the current one
+    bool ended;          // the launcher has announced the end of the job, with end_code
+    int end_code;
+    // Of a process of a rendezvous (rendezvous.h), which has one rank and its own standard streams.
+    // resume: goes on as the rank, in a process that was forked from this one; does not return.
+    // NULL: ranks execute their program.
+    void (*resume)(aq_boot_t *boot);
+    sigset_t client_mask; // of the process that was started; the rank gets them back
+    struct sigaction client_on_child;
+    bool stopped;  // by a signal to this process alone
+    uint32_t rank; // of this process
+    aq_members_t members;
+    bool lost;     // the master, as the process that leads has told
+    bool attached; // is a member: the parent is the process that leads on this host, whose page is
+                   // at that place
+    aq_page_place_t place;
+    aq_helper_ask_t asks[AQ_HELPER_ASKS];
+    aq_look_readers_t readers; // on this host
+    uint32_t looks;            // of these readers, so far
+    int lifeline; // pipe that ends with the daemon that forked this process (universe.h); -1: none
+} aq_helper_t;
+
+static inline aq_helper_t *aq_helper_of(aq_node_t *node)
+{
+    return (aq_helper_t *)(void *)node;
+}
+
+// helper_members.c: the members of this process (members.h), if it leads on its host. Nothing here
+// blocks.
+
+// helper_ranks.c: the ranks of this host. Nothing here blocks.
+
+#endif
