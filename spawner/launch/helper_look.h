@@ -5,7 +5,7 @@
 
 #include "helper_state.h"
 
-// helper_look.c: answers a look at the ranks of this host. A question for a stack is answered
+// Answers a look at the ranks of this host. A question for a stack is answered
 // later, by aq_helper_check_asks, which is to be called after each wait. Nothing here blocks.
 void aq_helper_look_start(aq_helper_t *helper);
 

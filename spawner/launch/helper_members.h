@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The members of this process (members.h), if it leads on its host.
+// The members of this process (members.h), if it leads on its host. Nothing here blocks.
 #ifndef AQ_HELPER_MEMBERS_H
 #define AQ_HELPER_MEMBERS_H
 

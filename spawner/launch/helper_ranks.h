@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ranks of the host of a helper.
+// The ranks of the host of a helper. Nothing here blocks.
 #ifndef AQ_HELPER_RANKS_H
 #define AQ_HELPER_RANKS_H
 

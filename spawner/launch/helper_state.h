@@ -76,9 +76,4 @@ static inline aq_helper_t *aq_helper_of(aq_node_t *node)
     return (aq_helper_t *)(void *)node;
 }
 
-// helper_members.c: the members of this process (members.h), if it leads on its host. Nothing here
-// blocks.
-
-// helper_ranks.c: the ranks of this host. Nothing here blocks.
-
 #endif
