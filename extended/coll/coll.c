@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The public calls: they check the arguments and translate the request for the engine.
 #include "coll.h"
+#include "coll_operators.h"
+#include "coll_engine.h"
+#include "coll_check.h"
 #include "../rma/format.h"
 
 #include "../../core/ground/bounds.h"

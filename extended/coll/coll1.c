@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The public calls of gasnet_coll1.h: they check the arguments and translate the request for the
 // engine.
-#include "coll.h"
+#include "coll_engine.h"
+#include "coll_check.h"
 #include "../gasnet_coll1.h"
 
 #include "../../core/ground/bounds.h"

@@ -23,7 +23,7 @@
 
 #include "../../core/memory/cma_read.h"
 #include "../../core/record/traffic.h"
-#include "coll.h"
+#include "coll_op.h"
 #include "coll_limits.h"
 
 enum {
@@ -212,5 +212,13 @@ bool aq_board_reads_all(aq_board_t *board);
 
 // Wakes ranks that wait for a word of this rank's board, after it was written.
 void aq_board_wake(void);
+
+// Makes this process's side of the boards of a team. areas: the boards of all members, in rank
+// order; the caller frees the array. Local.
+aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas);
+// From now on this process does not access the boards. board may be NULL.
+void aq_board_free(aq_board_t *board);
+// Makes a board ready for another team; returns false while other processes may still access it.
+bool aq_board_reset(void *area);
 
 #endif

@@ -3,6 +3,8 @@
 // engine.
 #include "../aqueduct_coll.h"
 #include "coll.h"
+#include "coll_engine.h"
+#include "coll_check.h"
 
 #include "../../core/ground/bounds.h"
 #include "../../core/ground/fatal.h"

@@ -12,7 +12,7 @@
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
 #include "../../core/ground/arg64.h"
-#include "coll.h"
+#include "coll_check.h"
 #include "../rma/format.h"
 #include "../rma/layer_table.h"
 

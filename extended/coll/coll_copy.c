@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "coll_stream.h"
+#include "coll_flat.h"
+#include "coll_mail.h"
 
 // ---- layout ----
 

@@ -14,7 +14,8 @@
 //   ranks get the same bits.
 #include <string.h>
 
-#include "coll.h"
+#include "coll_doubling.h"
+#include "coll_mail.h"
 #include "../../other/base/minmax.h"
 
 // ---- rounds ----

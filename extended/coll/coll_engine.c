@@ -18,7 +18,11 @@
 #include "../../core/progress/progress.h"
 #include "../../core/record/trace.h"
 #include "../../other/base/probes.h"
-#include "coll.h"
+#include "coll_engine.h"
+#include "coll_operators.h"
+#include "coll_way.h"
+#include "coll_mail.h"
+#include "coll_hosts.h"
 #include "coll_limits.h"
 
 enum {
@@ -30,7 +34,6 @@ enum {
 _Static_assert(AQ_TRACED_EXSCAN - AQ_TRACED_BROADCAST == (int)AQ_COLL_SCAN_EXCLUSIVE,
                "the trace has a name for each kind of collective");
 
-aq_lock_t aq_coll_lock;
 static aq_coll_t *teams;
 static atomic_uint busy; // a thread is advancing operations
 
@@ -179,14 +182,6 @@ static void start_op(aq_coll_op_t *op)
         return;
     op->started = true;
     aq_coll_mail_open(op);
-}
-
-aq_coll_op_t *aq_coll_find_started(const aq_coll_t *coll, uint32_t number)
-{
-    aq_coll_op_t *op = coll->ops;
-    while (op && op->number != number)
-        op = op->next;
-    return op && op->started ? op : NULL;
 }
 
 // ---- progress: the caller holds busy ----

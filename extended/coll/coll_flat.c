@@ -12,7 +12,8 @@
 // receivers are ready (rendezvous), like the pieces of a tree.
 #include <string.h>
 
-#include "coll.h"
+#include "coll_flat.h"
+#include "coll_mail.h"
 #include "../../other/base/minmax.h"
 
 // The source of the block for a rank, and the destination of the block of a rank.

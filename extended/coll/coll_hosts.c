@@ -18,102 +18,9 @@
 
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
-#include "coll.h"
+#include "coll_hosts.h"
+#include "coll_tree.h"
 #include "coll_limits.h"
-
-// Ids of the parts, beside that of the team: a host has members of one part of it only.
-#define LOCAL_ID ((uint64_t)1 << 63)
-#define ACROSS_ID ((uint64_t)1 << 62)
-
-// ---- start and end ----
-
-// A part of a team: the members at `count` places.
-typedef struct part {
-    uint64_t id;
-    uint32_t count, rank; // of this process
-    gex_Rank_t *members;  // job ranks
-    uint32_t *slots;
-} part_t;
-
-static part_t part_new(uint64_t id, uint32_t count)
-{
-    part_t part = {.id = id, .count = count};
-    part.members = malloc(count * sizeof *part.members);
-    part.slots = malloc(count * sizeof *part.slots);
-    if (!part.members || !part.slots)
-        aq_fatal("out of memory for the collectives of a team (%u members)", count);
-    return part;
-}
-
-static void part_member(part_t *part, uint32_t i, const aq_coll_t *coll, uint32_t place,
-                        const uint32_t *slots)
-{
-    const uint32_t rank = aq_coll_map_rank(&coll->map, place);
-    part->members[i] = aq_team_jobrank(coll->team, rank);
-    part->slots[i] = slots ? slots[rank] : AQ_COLL_NO_SLOT;
-    if (rank == coll->team->head.rank)
-        part->rank = i;
-}
-
-// Makes the team of a part and its collectives; frees the part.
-static aq_coll_t *part_open(part_t *part, const uint32_t *slots, bool is_local)
-{
-    aq_team_t *team =
-        aq_team_new(&aq_endpoint, part->id, part->rank, part->count, part->members, NULL, 0);
-    if (!team)
-        aq_fatal("no memory for the collectives of a team (%u members)", part->count);
-    aq_coll_t *coll = aq_coll_open(team, slots ? part->slots : NULL, is_local);
-    free(part->members);
-    free(part->slots);
-    return coll;
-}
-
-static aq_coll_t *open_local(const aq_coll_t *coll, const uint32_t *slots, uint32_t group)
-{
-    const uint32_t first = aq_coll_map_start(&coll->map, group);
-    part_t part = part_new(coll->team->id | LOCAL_ID, aq_coll_map_members(&coll->map, group));
-    for (uint32_t i = 0; i < part.count; i++)
-        part_member(&part, i, coll, first + i, slots);
-    return part_open(&part, slots, true);
-}
-
-static aq_coll_t *open_across(const aq_coll_t *coll, const uint32_t *slots)
-{
-    part_t part = part_new(coll->team->id | ACROSS_ID, coll->map.groups);
-    for (uint32_t g = 0; g < part.count; g++)
-        part_member(&part, g, coll, aq_coll_map_start(&coll->map, g), slots);
-    return part_open(&part, slots, false);
-}
-
-static uint32_t leader_of(const aq_coll_t *coll, uint32_t group)
-{
-    return aq_coll_map_rank(&coll->map, aq_coll_map_start(&coll->map, group));
-}
-
-void aq_coll_hosts_start(aq_coll_t *coll, const uint32_t *slots)
-{
-    const uint32_t me = coll->team->head.rank, group = aq_coll_map_group(&coll->map, me);
-    coll->has_hosts = coll->map.groups > 1 && coll->map.groups < coll->map.size;
-    if (coll->has_hosts && aq_coll_map_members(&coll->map, group) > 1)
-        coll->local = open_local(coll, slots, group);
-    if (coll->has_hosts && leader_of(coll, group) == me)
-        coll->across = open_across(coll, slots);
-}
-
-static void part_end(aq_coll_t *coll)
-{
-    aq_team_t *team = coll ? coll->team : NULL;
-    if (coll)
-        aq_coll_close(coll);
-    if (team)
-        aq_team_free(team);
-}
-
-void aq_coll_hosts_end(aq_coll_t *coll)
-{
-    part_end(coll->local);
-    part_end(coll->across);
-}
 
 // ---- steps ----
 
@@ -231,7 +138,7 @@ static bool divides_broadcast(const aq_coll_t *coll, size_t bytes)
 static bool divides_to_one(const aq_coll_t *coll, const aq_coll_call_t *call, size_t bytes)
 {
     return bytes >= aq_coll_limits.host_one &&
-           leader_of(coll, aq_coll_map_group(&coll->map, call->root)) == call->root;
+           aq_coll_map_leader(&coll->map, aq_coll_map_group(&coll->map, call->root)) == call->root;
 }
 
 static bool divides(const aq_coll_t *coll, const aq_coll_call_t *call)

@@ -9,7 +9,8 @@
 #include "../../core/state/job.h"
 #include "../../core/progress/progress.h"
 #include "../aqueduct_coll.h"
-#include "coll.h"
+#include "coll_team.h"
+#include "coll_engine.h"
 
 #define CALL "gasnetx_Coll_SetLimit"
 

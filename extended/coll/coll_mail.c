@@ -12,16 +12,25 @@
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
+#include "../../other/base/minmax.h"
+#include "coll_limits.h"
 #include "../../core/ground/arg64.h"
-#include "coll.h"
+#include "coll_mail.h"
 #include "../rma/layer_table.h"
 
 enum { PART_ARGS = 5, READY_ARGS = 3 };
+
+aq_lock_t aq_coll_lock;
 
 // Early messages for teams that this process has not created yet.
 static aq_coll_mail_t *orphans;
 
 // ---- sending ----
+
+size_t aq_coll_part_limit(void)
+{
+    return aq_min(aq_job.max_medium, aq_coll_limits.part_bytes);
+}
 
 void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t part,
                        const void *payload, size_t nbytes)
@@ -66,14 +75,26 @@ static void refuse_mail(const aq_coll_mail_t *mail, const char *why)
         mail->nbytes);
 }
 
+static bool awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+{
+    return op->rendezvous && rank != GEX_RANK_INVALID && op->way->awaits_ready(op, rank);
+}
+
+static void count_ready(aq_coll_op_t *op, uint32_t rank)
+{
+    if (op->askers)
+        atomic_store_explicit(&op->askers[rank], AQ_COLL_ASKED, memory_order_relaxed);
+    atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
+}
+
 // A receiver is ready.
 static void note_ready(aq_coll_op_t *op, const aq_coll_mail_t *mail)
 {
     const gex_Rank_t rank = gex_TM_TranslateJobrankToRank(&op->coll->team->head, mail->source);
-    if (!aq_coll_op_awaits_ready(op, rank))
+    if (!awaits_ready(op, rank))
         refuse_mail(mail, "no operation waits for this rank to be ready");
     else
-        aq_coll_op_note_ready(op, rank);
+        count_ready(op, rank);
 }
 
 const char *aq_coll_mail_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail,
@@ -183,13 +204,21 @@ static bool is_over(const aq_coll_t *coll, uint32_t number)
     return !op && (int32_t)(number - coll->numbers) <= 0;
 }
 
+static aq_coll_op_t *find_started(const aq_coll_t *coll, uint32_t number)
+{
+    aq_coll_op_t *op = coll->ops;
+    while (op && op->number != number)
+        op = op->next;
+    return op && op->started ? op : NULL;
+}
+
 // Finds the operation of a message; keeps the message if the operation has not started. The caller
 // holds aq_coll_lock.
 static aq_coll_op_t *find_op(const aq_coll_mail_t *mail, const void *payload)
 {
     aq_team_t *team = aq_team_find(mail->team);
     aq_coll_t *coll = team ? team->coll : NULL;
-    aq_coll_op_t *op = coll ? aq_coll_find_started(coll, mail->number) : NULL;
+    aq_coll_op_t *op = coll ? find_started(coll, mail->number) : NULL;
     if (!op && coll && is_over(coll, mail->number))
         refuse_mail(mail, "the operation is over");
     else if (!op)

@@ -16,7 +16,8 @@
 #include <string.h>
 
 #include "../../core/ground/fatal.h"
-#include "coll.h"
+#include "coll_tree.h"
+#include "coll_mail.h"
 #include "../../other/base/minmax.h"
 
 static size_t bytes_of(const aq_coll_call_t *call)

@@ -3,7 +3,7 @@
 // same bits.
 #include <string.h>
 
-#include "coll.h"
+#include "coll_operators.h"
 
 // right[i] = expr, of a = left[i] and b = right[i].
 #define OPERATOR(name, type, expr)                                                                 \

@@ -11,7 +11,7 @@
 // a large scan waits until all receivers are ready (rendezvous).
 #include <string.h>
 
-#include "coll.h"
+#include "coll_mail.h"
 #include "../../other/base/minmax.h"
 
 static bool is_scan(const aq_coll_op_t *op)

@@ -16,7 +16,7 @@
 // - Large shares wait until the ranks that get them are ready (rendezvous).
 #include <string.h>
 
-#include "coll.h"
+#include "coll_mail.h"
 #include "coll_limits.h"
 #include "../../other/base/minmax.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../other/base/minmax.h"
+#include "coll_flat.h"
 
 enum {
     EACH_MIN = 512,    // bytes for each rank in a chunk

@@ -7,7 +7,13 @@
 #include "../../core/state/job.h"
 #include "../../core/state/job_groups.h"
 #include "../../core/memory/scratch.h"
-#include "coll.h"
+#include "coll_team.h"
+#include "coll_tree.h"
+#include "coll_operators.h"
+#include "coll_engine.h"
+#include "coll_board.h"
+#include "coll_mail.h"
+#include "coll_check.h"
 #include "../rma/layer_table.h"
 
 // Slots of this process's scratch, each for the barrier and the board of one team. Other members
@@ -127,7 +133,7 @@ static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
     uint32_t *leaders = allocate_coll(map->groups, sizeof *leaders);
     uint32_t group = aq_coll_map_group(map, me), first = aq_coll_map_start(map, group);
     for (uint32_t g = 0; g < map->groups; g++)
-        leaders[g] = aq_team_jobrank(team, aq_coll_map_rank(map, aq_coll_map_start(map, g)));
+        leaders[g] = aq_team_jobrank(team, aq_coll_map_leader(map, g));
     aq_barrier_place_t place = {.id = id,
                                 .groups = map->groups,
                                 .my_group = group,
@@ -178,7 +184,7 @@ static void publish_coll(aq_coll_t *coll)
     aq_lock_drop(&aq_coll_lock);
 }
 
-aq_coll_t *aq_coll_open(aq_team_t *team, const uint32_t *slots, bool share_memory)
+static aq_coll_t *open_coll(aq_team_t *team, const uint32_t *slots, bool share_memory)
 {
     aq_coll_t *coll = new_coll(team);
     coll->slot = AQ_COLL_NO_SLOT;
@@ -188,7 +194,7 @@ aq_coll_t *aq_coll_open(aq_team_t *team, const uint32_t *slots, bool share_memor
     return coll;
 }
 
-void aq_coll_close(aq_coll_t *coll)
+static void close_coll(aq_coll_t *coll)
 {
     aq_coll_engine_remove(coll);
     aq_board_free(coll->board);
@@ -202,6 +208,97 @@ void aq_coll_close(aq_coll_t *coll)
     free(coll);
 }
 
+// ---- parts of a team of several hosts ----
+
+// Ids of the parts, beside that of the team: a host has members of one part of it only.
+#define LOCAL_ID ((uint64_t)1 << 63)
+#define ACROSS_ID ((uint64_t)1 << 62)
+
+// A part of a team: the members at `count` places.
+typedef struct part {
+    uint64_t id;
+    uint32_t count, rank; // of this process
+    gex_Rank_t *members;  // job ranks
+    uint32_t *slots;
+} part_t;
+
+static part_t part_new(uint64_t id, uint32_t count)
+{
+    part_t part = {.id = id, .count = count};
+    part.members = malloc(count * sizeof *part.members);
+    part.slots = malloc(count * sizeof *part.slots);
+    if (!part.members || !part.slots)
+        aq_fatal("out of memory for the collectives of a team (%u members)", count);
+    return part;
+}
+
+static void part_member(part_t *part, uint32_t i, const aq_coll_t *coll, uint32_t place,
+                        const uint32_t *slots)
+{
+    const uint32_t rank = aq_coll_map_rank(&coll->map, place);
+    part->members[i] = aq_team_jobrank(coll->team, rank);
+    part->slots[i] = slots ? slots[rank] : AQ_COLL_NO_SLOT;
+    if (rank == coll->team->head.rank)
+        part->rank = i;
+}
+
+// Makes the team of a part and its collectives; frees the part.
+static aq_coll_t *part_open(part_t *part, const uint32_t *slots, bool is_local)
+{
+    aq_team_t *team =
+        aq_team_new(&aq_endpoint, part->id, part->rank, part->count, part->members, NULL, 0);
+    if (!team)
+        aq_fatal("no memory for the collectives of a team (%u members)", part->count);
+    aq_coll_t *coll = open_coll(team, slots ? part->slots : NULL, is_local);
+    free(part->members);
+    free(part->slots);
+    return coll;
+}
+
+static aq_coll_t *open_local(const aq_coll_t *coll, const uint32_t *slots, uint32_t group)
+{
+    const uint32_t first = aq_coll_map_start(&coll->map, group);
+    part_t part = part_new(coll->team->id | LOCAL_ID, aq_coll_map_members(&coll->map, group));
+    for (uint32_t i = 0; i < part.count; i++)
+        part_member(&part, i, coll, first + i, slots);
+    return part_open(&part, slots, true);
+}
+
+static aq_coll_t *open_across(const aq_coll_t *coll, const uint32_t *slots)
+{
+    part_t part = part_new(coll->team->id | ACROSS_ID, coll->map.groups);
+    for (uint32_t g = 0; g < part.count; g++)
+        part_member(&part, g, coll, aq_coll_map_start(&coll->map, g), slots);
+    return part_open(&part, slots, false);
+}
+
+static void hosts_start(aq_coll_t *coll, const uint32_t *slots)
+{
+    const uint32_t me = coll->team->head.rank, group = aq_coll_map_group(&coll->map, me);
+    coll->has_hosts = coll->map.groups > 1 && coll->map.groups < coll->map.size;
+    if (coll->has_hosts && aq_coll_map_members(&coll->map, group) > 1)
+        coll->local = open_local(coll, slots, group);
+    if (coll->has_hosts && aq_coll_map_leader(&coll->map, group) == me)
+        coll->across = open_across(coll, slots);
+}
+
+static void part_end(aq_coll_t *coll)
+{
+    aq_team_t *team = coll ? coll->team : NULL;
+    if (coll)
+        close_coll(coll);
+    if (team)
+        aq_team_free(team);
+}
+
+static void hosts_end(aq_coll_t *coll)
+{
+    part_end(coll->local);
+    part_end(coll->across);
+}
+
+// ---- start and end ----
+
 void aq_coll_team_start(aq_team_t *team, const uint32_t *slots)
 {
     aq_coll_t *coll = new_coll(team);
@@ -210,7 +307,7 @@ void aq_coll_team_start(aq_team_t *team, const uint32_t *slots)
     start_barrier(coll, &coll->barrier, team->id, slots, 0);
     start_board(coll, slots);
     if (everybody_has_slot(slots, team->head.size))
-        aq_coll_hosts_start(coll, slots);
+        hosts_start(coll, slots);
     publish_coll(coll);
 }
 
@@ -220,8 +317,8 @@ void aq_coll_team_end(aq_team_t *team)
     const uint32_t slot = coll->slot;
     aq_rank_hide_team(coll->barrier.shown);
     aq_barrier_end(&coll->barrier);
-    aq_coll_hosts_end(coll);
-    aq_coll_close(coll);
+    hosts_end(coll);
+    close_coll(coll);
     aq_coll_slot_drop(slot);
 }
 
@@ -258,6 +355,6 @@ void aq_coll_team_start_job(void)
     start_barrier(coll, &aq_barrier_named, AQ_BARRIER_NAMED_ID, NULL, SLOT_NAMED);
     start_board(coll, NULL);
     coll->slot = AQ_COLL_NO_SLOT;
-    aq_coll_hosts_start(coll, NULL);
+    hosts_start(coll, NULL);
     publish_coll(coll);
 }

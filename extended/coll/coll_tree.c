@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "../../core/ground/fatal.h"
-#include "coll.h"
+#include "coll_tree.h"
 #include "coll_limits.h"
 
 // ---- the map ----
@@ -100,6 +100,11 @@ uint32_t aq_coll_map_rank(const aq_coll_map_t *map, uint32_t place)
 uint32_t aq_coll_map_start(const aq_coll_map_t *map, uint32_t group)
 {
     return map->start ? map->start[group] : group;
+}
+
+uint32_t aq_coll_map_leader(const aq_coll_map_t *map, uint32_t group)
+{
+    return aq_coll_map_rank(map, aq_coll_map_start(map, group));
 }
 
 uint32_t aq_coll_map_members(const aq_coll_map_t *map, uint32_t group)

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The way by which an operation moves its data.
-#include "coll.h"
+#include "coll_way.h"
+#include "coll_doubling.h"
+#include "coll_combine.h"
 
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
 #include "../../other/base/minmax.h"
 #include "coll_limits.h"
-
-size_t aq_coll_part_limit(void)
-{
-    return aq_min(aq_job.max_medium, aq_coll_limits.part_bytes);
-}
 
 static const aq_coll_way_t *choose_block_way(const aq_coll_t *coll, size_t bytes)
 {
@@ -93,16 +90,4 @@ size_t aq_coll_op_plan(aq_coll_op_t *op)
     op->rendezvous = bytes > aq_coll_limits.unasked_bytes;
     op->unasked = sizeof(aq_coll_mail_t) + (op->rendezvous ? 0 : bytes);
     return op->way->plan(op);
-}
-
-bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
-{
-    return op->rendezvous && rank != GEX_RANK_INVALID && op->way->awaits_ready(op, rank);
-}
-
-void aq_coll_op_note_ready(aq_coll_op_t *op, uint32_t rank)
-{
-    if (op->askers)
-        atomic_store_explicit(&op->askers[rank], AQ_COLL_ASKED, memory_order_relaxed);
-    atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
 }

@@ -10,7 +10,7 @@
 #include "../../core/memory/segment_table.h"
 #include "../../core/expose/segment.h"
 #include "../../core/endpoint/team.h"
-#include "../coll/coll.h"
+#include "../coll/coll_team.h"
 #include "../rma/layer_table.h"
 
 #define CALL "gasnetx_Job_Grow"

@@ -19,7 +19,7 @@
 #include "../../core/memory/segment_table.h"
 #include "../../core/expose/segment.h"
 #include "../../core/endpoint/team.h"
-#include "../coll/coll.h"
+#include "../coll/coll_team.h"
 #include "../rma/layer_table.h"
 
 static atomic_uint answers;

@@ -7,7 +7,7 @@
 #include "../../core/ground/fatal.h"
 #include "../../core/endpoint/identity.h"
 #include "../../core/state/job.h"
-#include "../coll/coll.h"
+#include "../coll/coll_team.h"
 #include "../gasnetex.h"
 #include "team_split.h"
 

@@ -10,7 +10,7 @@
 #include "../../core/memory/segment_table.h"
 #include "../../core/expose/segment.h"
 #include "../../core/endpoint/team.h"
-#include "../coll/coll.h"
+#include "../coll/coll_team.h"
 #include "../gasnet_coll.h"
 #include "../gasnetex.h"
 #include "team_split.h"

@@ -5,7 +5,7 @@
 
 #include "../../core/ground/fatal.h"
 #include "../../core/progress/progress.h"
-#include "../../extended/coll/coll.h"
+#include "../../extended/coll/coll_team.h"
 #include "../../extended/rma/layer_table.h"
 #include "../../other/base/minmax.h"
 #include "stream.h"

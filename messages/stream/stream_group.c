@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "../../core/ground/fatal.h"
-#include "../../extended/coll/coll.h"
+#include "../../extended/coll/coll_operators.h"
 #include "stream.h"
 
 #define CALL "gasnetx_Stream_SendRecv"

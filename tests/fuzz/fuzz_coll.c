@@ -10,7 +10,10 @@
 #include <string.h>
 
 #include "../../core/state/job.h"
-#include "../../extended/coll/coll.h"
+#include "../../extended/coll/coll_tree.h"
+#include "../../extended/coll/coll_way.h"
+#include "../../extended/coll/coll_mail.h"
+#include "../../extended/coll/coll_flat.h"
 #include "fuzz_check.h"
 
 enum { RANKS_MAX = 64, BYTES_MAX = 1 << 18, UNITS_MAX = 1 << 16, MESSAGE_MAX = 4096 };

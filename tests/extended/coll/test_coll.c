@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../extended/coll/coll.h"
-#include "../../unit/assert_between.h"
+#include "../../../extended/coll/coll_tree.h"
+#include "../../../extended/coll/coll_operators.h"
+#include "assert_between.h"
 
 enum { RANKS_MAX = 200, CASES = 300, WIDE = 1 << 30 };
 

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives over a team.
+//
+//     public call -> coll.c: checks -> coll_engine.c: an operation, perhaps several -> its way
+//                                         |  numbers, early messages, events
+//     message -> coll_mail.c -> its place in the operation
+//
+// - The calls of GASNet-1 are in coll1.c, those of aqueduct_coll.h in coll_calls.c.
+// - An operation moves its data by one of these ways, which is the same at all ranks (coll_way.c):
+//       coll_move.c    pieces go up and down a tree
+//       coll_flat.c    each rank sends blocks directly to the ranks that need them
+//       coll_rounds.c  one message of each rank in each of log2(ranks) rounds
+//       coll_doubling.c  small groups of ranks exchange what they have, in a few rounds
+//       coll_shares.c  each rank owns a share of the elements, and sends that to all
+//       coll_copy.c    ranks of one neighbourhood copy blocks from each other's memory
+//       coll_combine.c ranks of one neighbourhood combine what is in each other's memory
+//   The last two use the boards of coll_board.c, and streams of coll_stream.c.
+// - In a team of several hosts with several members each, an operation may be a chain of operations
+//   over the members of a host and over the first members of all hosts (coll_hosts.c).
+// - The id of a team and a number in the team identify an operation. If this process has not
+// created the team or started the operation yet, it keeps messages for them until then.
+// - Handlers record arrivals and send nothing. Initiators and a task advance operations, in one
+// thread of the process at a time.
+// - A rank sends only messages that the receiver waits for: a team without operations sends
+// nothing.
+#ifndef AQ_COLL_OP_H
+#define AQ_COLL_OP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../core/thread/event.h"
+#include "../../core/endpoint/team.h"
+#include "../../core/thread/thread.h"
+#include "../barrier/barrier.h"
+#include "../gasnet_coll.h"
+
+// Reserves a slot of this process's scratch for the collectives of a future team, or returns
+// AQ_COLL_NO_SLOT. The caller exchanges the slot with the other members.
+#define AQ_COLL_NO_SLOT UINT32_MAX
+
+// ---- groups and trees ----
+
+// The members of a team by neighbourhood. Groups are numbered by their first member.
+typedef struct aq_coll_map {
+    uint32_t size, groups;
+    uint32_t largest; // members of the largest group
+    // First place of each group, and the end; NULL: each rank is a group.
+    uint32_t *start;
+    uint32_t *order; // ranks, group by group; NULL: in the order of the ranks
+    uint32_t *where; // place of each rank in `order`; NULL if `order` is NULL
+} aq_coll_map_t;
+
+// Widths of trees: the number of children of a member at each level. At least 2; or AQ_COLL_HALVES:
+// a binary tree, in which no member has more than two children in all.
+enum { AQ_COLL_HALVES = 1 };
+typedef struct aq_coll_shape {
+    uint32_t inside, across; // inside a neighbourhood, between neighbourhoods
+} aq_coll_shape_t;
+
+// The position of a rank in the tree from a root.
+typedef struct aq_coll_tree {
+    uint32_t parent; // GEX_RANK_INVALID at the root
+    uint32_t index;  // position among the children of the parent
+    uint32_t children;
+} aq_coll_tree_t;
+
+// ---- operations ----
+
+typedef enum aq_coll_kind {
+    AQ_COLL_BROADCAST,
+    AQ_COLL_TO_ONE,
+    AQ_COLL_TO_ALL,
+    AQ_COLL_SCATTER,
+    AQ_COLL_GATHER,
+    AQ_COLL_GATHER_ALL,
+    AQ_COLL_EXCHANGE,
+    AQ_COLL_SCAN,
+    AQ_COLL_SCAN_EXCLUSIVE
+} aq_coll_kind_t;
+
+// The request of the client.
+typedef struct aq_coll_call {
+    aq_coll_kind_t kind;
+    gex_Rank_t root;
+    void *dst;
+    const void *src;
+    size_t unit, count; // bytes of an element, elements; of one block, of operations with blocks
+    gex_Coll_ReduceFn_t fn;
+    const void *cdata;
+    bool in_order; // fn does not commute
+} aq_coll_call_t;
+
+// The outstanding parts of a piece.
+typedef struct aq_coll_slot {
+    atomic_uint missing; // parts that are not complete
+    uint32_t unbegun;    // parts without a message so far; protected by aq_coll_lock
+} aq_coll_slot_t;
+
+typedef struct aq_coll aq_coll_t;
+typedef struct aq_board aq_board_t;
+typedef struct aq_coll_way aq_coll_way_t;
+
+// Starts an operation and returns its event. sync asks for additional synchronization:
+#define AQ_COLL_SYNC_BEFORE 1u // no bytes move until all ranks have made the call
+#define AQ_COLL_SYNC_AFTER 2u  // the event completes only when the operation is complete everywhere
+
+// Ranks that have asked for their blocks by messages; 0: they have not.
+enum { AQ_COLL_ASKED = 1, AQ_COLL_ANSWERED };
+
+// The call of the client that an operation is a part of, for probes.
+typedef struct aq_coll_asked {
+    uint64_t team;
+    uint32_t rank;           // of this process in the job
+    uint32_t kind, sequence; // aq_shown_call_t; number of the call in the team
+} aq_coll_asked_t;
+
+typedef struct aq_coll_op {
+    aq_coll_call_t call;   // the request of the client, or a share of that request
+    aq_coll_asked_t asked; // set together with `event`
+    const aq_coll_way_t *way;
+    aq_coll_t *coll;
+    struct aq_coll_op *next; // of the team, in order
+    struct aq_coll_op *then; // the next one of a chain, which is held until this one is complete
+    bool held;
+    void *own; // memory that is freed with the record
+    uint32_t number;
+    uint32_t fence; // the operation that has to be complete before this one starts; 0: none
+    bool started, complete;
+    bool detached; // no event and no initiator waits for it
+    aq_event_t *event;
+
+    // Pieces are combined and forwarded as a whole; parts are the messages of a piece.
+    size_t bytes, piece, part;
+    uint32_t pieces, parts_of_piece;
+    // Limit on the bytes that other ranks may have to keep before they start the operation.
+    size_t unasked;
+    bool rendezvous; // the sender waits until the receiver is ready
+    bool invited;    // this rank has sent "ready" to its senders
+    bool awaits_down;
+    uint32_t up, down; // pieces done
+    uint32_t down_count;
+    const uint32_t *down_to; // ranks
+    const char *down_from;
+    aq_coll_tree_t tree;
+    uint32_t *child;
+    char *boxes; // bytes of each child, `stride` apart
+    size_t stride;
+    // By row and piece; row 0: from the parent, 1 + c: from child c. Without a tree the row is the
+    // sending rank or the round.
+    aq_coll_slot_t *slots;
+    atomic_uint ready; // number of receivers that are ready
+
+    char *work;  // of coll_rounds.c
+    bool posted; // the operation has begun to move its data, by rounds or boards
+
+    // Of the ways that use boards.
+    uint32_t phase, post;          // among the operations on the team's boards; its post on each
+    size_t sent;                   // bytes that a rank posts or shows
+    bool is_short;                 // ranks post bytes, not addresses
+    bool is_far;                   // more of them than fit into the line of the phase
+    bool streams;                  // this rank's bytes go through its board (coll_stream.h)
+    bool copied;                   // the blocks of all ranks are here
+    uint8_t step, shows;           // of coll_combine.c
+    uint16_t empty_polls;          // looks for the next chunk of a stream
+    uint32_t seen;                 // ranks, in this step
+    uint32_t combiners;            // ranks that combine a share
+    uint32_t answered;             // of `ready`
+    _Atomic uint8_t *askers;       // by rank: AQ_COLL_ASKED ...; NULL: of another way
+    uint8_t *taken;                // by rank: progress with its block
+    size_t streamed, chunk;        // bytes that a rank takes from each that streams, and of a chunk
+    uint32_t chunks, staged, took; // in all, written by this rank, taken from all that stream
+    uint32_t sources;              // ranks whose blocks stream to this one
+
+    size_t slots_at, boxes_at; // offsets from the record
+    size_t block;              // bytes of this record with slots and boxes
+} aq_coll_op_t;
+
+// ---- moving ----
+
+// A part of a row that a rank sends.
+typedef struct aq_coll_part {
+    aq_coll_slot_t *slot; // of the piece
+    char *to;             // destination of the bytes
+    size_t nbytes;
+} aq_coll_part_t;
+
+// The functions of a way; the aq_coll_op functions below describe them.
+struct aq_coll_way {
+    size_t (*plan)(aq_coll_op_t *op);
+    void (*prepare)(aq_coll_op_t *op);
+    bool (*advance)(aq_coll_op_t *op);
+    uint32_t (*sender)(const aq_coll_op_t *op, uint32_t row);
+    bool (*awaits_ready)(const aq_coll_op_t *op, uint32_t rank);
+    bool (*part)(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
+};
+extern const aq_coll_way_t aq_coll_by_tree, aq_coll_by_blocks, aq_coll_by_rounds, aq_coll_by_copy,
+    aq_coll_by_combining, aq_coll_by_doubling, aq_coll_by_shares;
+
+// Ranks of the largest group that exchanges in a round of aq_coll_by_doubling.
+#define AQ_COLL_RADIX_MAX 5
+// Initializes a planned operation in a record of that size. Called in the order of the operations.
+static inline void aq_coll_op_prepare(aq_coll_op_t *op)
+{
+    op->way->prepare(op);
+}
+// Advances an operation as far as possible; returns true if the operation is complete.
+static inline bool aq_coll_op_advance(aq_coll_op_t *op)
+{
+    return op->way->advance(op);
+}
+// Returns the rank of the team that sends a row, or GEX_RANK_INVALID.
+static inline uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row)
+{
+    return op->way->sender(op, row);
+}
+// Bytes in whole lines of the cache.
+static inline size_t aq_coll_round_up(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+// Whether this rank may send: all receivers are ready, or it need not wait for that.
+static inline bool aq_coll_can_send(const aq_coll_op_t *op)
+{
+    return !op->rendezvous ||
+           atomic_load_explicit(&op->ready, memory_order_acquire) == op->down_count;
+}
+// Finds a part of a row that a rank sends. Returns false if the row has no such part.
+static inline bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part,
+                                   aq_coll_part_t *found)
+{
+    return op->way->part(op, row, part, found);
+}
+
+// Bytes of a board, in the scratch of each process.
+#define AQ_BOARD_BYTES (35 << 10)
+
+// ---- messages ----
+
+// An early message. row AQ_COLL_READY: "ready", else `part` of that row.
+#define AQ_COLL_READY UINT32_MAX
+typedef struct aq_coll_mail {
+    struct aq_coll_mail *next;
+    uint32_t source; // job rank
+    uint64_t team;   // id of the team
+    uint32_t number, row, part;
+    size_t nbytes;
+    char payload[];
+} aq_coll_mail_t;
+
+// ---- the state of a team ----
+
+enum { AQ_COLL_MAIL_LISTS = 16 };
+
+struct aq_coll {
+    aq_team_t *team;
+    aq_barrier_t barrier;
+    uint32_t slot;
+    aq_board_t *board; // NULL: the members share no memory
+    aq_coll_map_t map;
+    uint32_t numbers;    // of operations so far; the first number is 1
+    uint32_t calls;      // of the client so far, the same at all ranks
+    uint32_t fence;      // see coll_engine.c
+    uint32_t fence_word; // receives the result of the team's fences, which is 0
+    size_t unasked;      // bytes sent without rendezvous since the fence
+    aq_coll_op_t *ops;   // not complete, in order
+    aq_coll_op_t *last;
+    atomic_uint open; // number of those; changed with the lock held, read without it
+    aq_coll_mail_t *mail[AQ_COLL_MAIL_LISTS]; // by number
+    struct aq_coll_check *check;              // debug builds: coll_check.c
+    aq_coll_t *next;                          // all teams with collectives
+    // Of a team with several members on one of several hosts; otherwise NULL: the members of this
+    // host, if they are several, and the first members of all hosts, if this rank is one of them.
+    bool has_hosts;
+    aq_coll_t *local, *across;
+};
+
+// Protects lists of operations, of messages and of teams.
+extern aq_lock_t aq_coll_lock;
+
+static inline aq_coll_t *aq_coll_of(const aq_team_t *team)
+{
+    return team->coll;
+}
+
+// The rank of this process in the team of an operation.
+static inline uint32_t aq_coll_my_rank(const aq_coll_op_t *op)
+{
+    return op->coll->team->head.rank;
+}
+
+// ---- blocks ----
+
+static inline bool aq_coll_is_from_root(const aq_coll_op_t *op)
+{
+    return op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_BROADCAST;
+}
+// Whether a rank has a block of its own for each other one.
+static inline bool aq_coll_is_for_each(const aq_coll_op_t *op)
+{
+    return op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_EXCHANGE;
+}
+// Whether this rank sends a block to a rank, or awaits one from it.
+static inline bool aq_coll_block_goes(const aq_coll_op_t *op, uint32_t rank)
+{
+    const uint32_t me = op->coll->team->head.rank;
+    return rank != me && (!aq_coll_is_from_root(op) || op->call.root == me) &&
+           (op->call.kind != AQ_COLL_GATHER || op->call.root == rank);
+}
+static inline bool aq_coll_block_comes(const aq_coll_op_t *op, uint32_t rank)
+{
+    const uint32_t me = op->coll->team->head.rank;
+    return rank != me && (!aq_coll_is_from_root(op) || op->call.root == rank) &&
+           (op->call.kind != AQ_COLL_GATHER || op->call.root == me);
+}
+
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The choice of the way by which an operation moves its data.
+#ifndef AQ_COLL_WAY_H
+#define AQ_COLL_WAY_H
+
+#include "coll_op.h"
+
+// Chooses the way of a call. All ranks choose alike, because the choice depends only on the team
+// and single-valued arguments.
+const aq_coll_way_t *aq_coll_choose_way(const aq_coll_t *coll, const aq_coll_call_t *call);
+
+// Chooses the way of an operation whose call and team are set; returns the size of its record in
+// bytes.
+size_t aq_coll_op_plan(aq_coll_op_t *op);
+
+#endif
