@@ -3,6 +3,8 @@
 #include "../../core/ground/fatal.h"
 #include "large.h"
 #include "../two_sided/msg_room.h"
+#include "../two_sided/msg_check.h"
+#include "../two_sided/msg_recv.h"
 
 int gasnetx_Msg_Mode(unsigned mode)
 {

@@ -17,8 +17,8 @@
 //                              client receives it: piece: a request -> stored
 //
 // The data of a short message go with its header, which has no cookie then. The header of another
-// one is an offer, as of a message with two sides (msg.h), and the same pulls fetch the data: a
-// destination does not know whether they come from the memory of a source or through a forwarder.
+// one is an offer, as of a message with two sides (msg_state.h), and the same pulls fetch the data:
+// a destination does not know whether they come from the memory of a source or through a forwarder.
 //
 // What is always true:
 // - Only the task of large_task.c runs functions of the client, and goes on with what is forwarded:

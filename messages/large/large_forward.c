@@ -20,6 +20,9 @@
 #include "../../other/base/minmax.h"
 #include "large.h"
 #include "../two_sided/msg_read.h"
+#include "../two_sided/request.h"
+#include "../two_sided/msg_pull.h"
+#include "../two_sided/msg_send.h"
 
 typedef enum slot { FREE, ASKED, COPIED, HERE } slot_t;
 

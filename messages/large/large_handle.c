@@ -7,6 +7,9 @@
 #include "../../core/record/trace.h"
 #include "../../other/base/minmax.h"
 #include "large.h"
+#include "../two_sided/request.h"
+#include "../two_sided/msg_pull.h"
+#include "../two_sided/msg_check.h"
 
 // The message whose handler runs in this thread.
 static _Thread_local gasnetx_Large_t running;

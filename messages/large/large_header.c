@@ -13,6 +13,7 @@
 #include "../../other/base/minmax.h"
 #include "large.h"
 #include "../two_sided/params.h"
+#include "../two_sided/msg_peers.h"
 
 // A header as it travels; types, parameters and data follow, without gaps.
 typedef struct wire {

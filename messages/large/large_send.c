@@ -6,6 +6,8 @@
 #include "large.h"
 #include "../two_sided/msg_read.h"
 #include "../two_sided/params.h"
+#include "../two_sided/request.h"
+#include "../two_sided/msg_check.h"
 
 // ---- completion ----
 

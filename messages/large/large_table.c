@@ -7,6 +7,7 @@
 #include "../../core/ground/fatal.h"
 #include "large.h"
 #include "../two_sided/params.h"
+#include "../two_sided/msg_check.h"
 
 typedef struct function {
     uint32_t id;

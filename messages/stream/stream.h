@@ -39,7 +39,7 @@
 #include "../../core/endpoint/team.h"
 #include "../../core/record/trace.h"
 #include "../aqueduct_stream.h"
-#include "../two_sided/msg.h"
+#include "../two_sided/msg_state.h"
 #include "stream_sync.h"
 
 // A handler of a stream in one direction.

@@ -11,6 +11,7 @@
 #include "stream.h"
 #include "stream_entries.h"
 #include "stream_tree.h"
+#include "../two_sided/msg_check.h"
 
 #define CALL "gasnetx_Stream_Create"
 

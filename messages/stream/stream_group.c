@@ -15,6 +15,7 @@
 #include "../../core/ground/fatal.h"
 #include "../../extended/coll/coll_operators.h"
 #include "stream.h"
+#include "../two_sided/msg_check.h"
 
 #define CALL "gasnetx_Stream_SendRecv"
 

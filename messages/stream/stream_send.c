@@ -12,6 +12,7 @@
 #include "../../core/record/trace.h"
 #include "../../extended/rma/layer_table.h"
 #include "stream.h"
+#include "../two_sided/msg_check.h"
 
 _Thread_local bool aq_stream_in_handler __attribute__((tls_model("initial-exec")));
 

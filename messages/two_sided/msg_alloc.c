@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory for messages that the other processes of the host can map.
 #include "../../core/memory/shared_heap.h"
-#include "msg.h"
+#include "msg_check.h"
 
 int gasnetx_Msg_Alloc(size_t nbytes, void **memory)
 {

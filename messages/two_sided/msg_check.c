@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of arguments.
 #include "../../core/ground/fatal.h"
-#include "msg.h"
+#include "msg_check.h"
 
 int aq_msg_refuse(const char *call, const char *why)
 {

@@ -12,6 +12,7 @@
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"
 #include "../../core/am/am_answer.h"
+#include "request.h"
 
 enum {
     PARTS = 4,             // of a message that are exposed at a time

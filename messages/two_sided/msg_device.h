@@ -16,7 +16,7 @@
 #ifndef AQ_MSG_DEVICE_H
 #define AQ_MSG_DEVICE_H
 
-#include "msg.h"
+#include "msg_state.h"
 
 // The receiver: begins to read a message. False: it has to be fetched some other way, because it is
 // short, or not as a whole in memory, or no device can read it.

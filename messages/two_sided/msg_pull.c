@@ -14,6 +14,8 @@
 #include "msg_device.h"
 #include "msg_read.h"
 #include "msg_share.h"
+#include "request.h"
+#include "msg_peers.h"
 
 enum { PIECES = 4 }; // of a message that are under way at a time
 

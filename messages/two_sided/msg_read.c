@@ -5,6 +5,7 @@
 
 #include "../../core/ground/arg64.h"
 #include "../../core/memory/cma_read.h"
+#include "msg_peers.h"
 
 void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head)
 {

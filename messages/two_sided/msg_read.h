@@ -8,7 +8,7 @@
 #ifndef AQ_MSG_READ_H
 #define AQ_MSG_READ_H
 
-#include "msg.h"
+#include "msg_state.h"
 
 // Fills in what offers of this process to a rank say about it: nothing if that rank has another
 // host.

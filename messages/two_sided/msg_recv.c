@@ -13,22 +13,12 @@
 #include "../../core/record/traffic.h"
 #include "../../extended/rma/layer_table.h"
 #include "../../other/base/minmax.h"
-#include "msg.h"
+#include "msg_recv.h"
+#include "msg_peers.h"
+#include "request.h"
+#include "msg_check.h"
+#include "msg_pull.h"
 #include "msg_room.h"
-
-aq_msg_t aq_msg;
-
-void aq_msg_peers_make(void)
-{
-    aq_msg.peers = calloc(aq_job.size, sizeof *aq_msg.peers);
-    if (!aq_msg.peers)
-        aq_fatal("out of memory for the messages of %u ranks", aq_job.size);
-}
-
-bool aq_msg_is_far(uint32_t jobrank)
-{
-    return aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX;
-}
 
 // ---- what a receive has got ----
 

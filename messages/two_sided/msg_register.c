@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "../../extended/rma/layer_table.h"
 #include "msg_room.h"
+#include "msg_send.h"
+#include "msg_recv.h"
+#include "msg_pull.h"
+#include "msg_share.h"
 
 void aq_msg_register(void)
 {

@@ -9,6 +9,7 @@
 #include "../../extended/rma/layer_table.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"
+#include "msg_peers.h"
 
 #define SHARE_MIN ((size_t)64 << 10)
 

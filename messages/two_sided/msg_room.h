@@ -13,7 +13,7 @@
 #ifndef AQ_MSG_ROOM_H
 #define AQ_MSG_ROOM_H
 
-#include "msg.h"
+#include "msg_state.h"
 
 // What a message takes besides bytes that travel with it.
 #define AQ_MSG_COST ((size_t)256)

@@ -17,6 +17,9 @@
 #include "msg_read.h"
 #include "msg_room.h"
 #include "../../core/am/am_answer.h"
+#include "msg_peers.h"
+#include "request.h"
+#include "msg_check.h"
 
 // ---- messages ----
 

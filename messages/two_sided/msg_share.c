@@ -11,6 +11,8 @@
 #include "../../extended/rma/layer_table.h"
 #include "../../other/base/minmax.h"
 #include "msg_read.h"
+#include "msg_peers.h"
+#include "request.h"
 
 // docs/performance/messages.md has the measurements behind these. Bytes of the shortest message
 // that is shared: by calls of the system; if both sides have the memory of the other one mapped;

@@ -12,7 +12,7 @@
 #ifndef AQ_MSG_SHARE_H
 #define AQ_MSG_SHARE_H
 
-#include "msg.h"
+#include "msg_state.h"
 
 // The receiver: asks the sender of a long message to share the copy. False: it has to be made some
 // other way, because the message is short, claims or room are used up, or the system does not allow
@@ -22,5 +22,7 @@ bool aq_msg_share_begin(gasnetx_Request_t receive);
 // The receiver: copies what is left. Returns how the receive goes on: as now, if the sender has
 // still to write what it has claimed; over; or in pieces, if the system does not allow this copy.
 aq_pull_way_t aq_msg_share_turn(gasnetx_Request_t receive);
+
+void aq_msg_share_register(void);
 
 #endif

@@ -5,7 +5,8 @@
 #include "../../core/ground/fatal.h"
 #include "../../core/progress/poll_loop.h"
 #include "../../core/progress/progress.h"
-#include "msg.h"
+#include "request.h"
+#include "msg_check.h"
 
 enum { BRIEF_POLLS = 4 }; // before a wait
 
@@ -192,7 +193,7 @@ int gasnetx_Request_Complete(gasnetx_Request_t request)
     return GASNET_OK;
 }
 
-// ---- several, and persistent ones ----
+// ---- several ----
 
 int gasnetx_Request_WaitAll(gasnetx_Request_t *requests, size_t count, gasnetx_msg_status_t *status)
 {
@@ -201,32 +202,5 @@ int gasnetx_Request_WaitAll(gasnetx_Request_t *requests, size_t count, gasnetx_m
         return code;
     for (size_t i = 0; i < count; i++)
         gasnetx_Request_Wait(&requests[i], status ? &status[i] : NULL);
-    return GASNET_OK;
-}
-
-int gasnetx_Request_Start(gasnetx_Request_t request)
-{
-    aq_job_need("gasnetx_Request_Start");
-    if (!request || !request->call.persistent)
-        return aq_msg_refuse("gasnetx_Request_Start", "the request is not persistent");
-    if (request->begun)
-        return aq_msg_refuse("gasnetx_Request_Start",
-                             "the request has begun, and was not waited for");
-    if (request->call.is_send)
-        return aq_msg_send(request);
-    aq_msg_receive(request);
-    return GASNET_OK;
-}
-
-int gasnetx_Request_Free(gasnetx_Request_t *request)
-{
-    aq_job_need("gasnetx_Request_Free");
-    if (!*request || !(*request)->call.persistent)
-        return aq_msg_refuse("gasnetx_Request_Free", "the request is not persistent");
-    if ((*request)->begun)
-        return aq_msg_refuse("gasnetx_Request_Free",
-                             "the request has begun, and was not waited for");
-    aq_request_free(*request);
-    *request = GASNETX_REQUEST_NULL;
     return GASNET_OK;
 }

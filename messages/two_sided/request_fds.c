@@ -9,7 +9,8 @@
 #include "../../core/progress/progress.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/minmax.h"
-#include "msg.h"
+#include "request.h"
+#include "msg_check.h"
 
 enum {
     BRIEF_POLLS = 64, // before a sleep: some microseconds

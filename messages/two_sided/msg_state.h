@@ -10,7 +10,8 @@
 //      msg_alloc.c  the client's calls for memory that the processes of a host map
 //      msg_room.c   room: how much of a peer's messages a rank keeps
 //      flow.c       the client's calls for flow control
-//      request.c    requests and their completion
+//      request.c    requests and their completion; request_start.c: persistent ones
+//      msg_peers.c  what a rank keeps of each other rank
 //
 //      eager:  Medium with the bytes ---------------------------> matched: copied
 //      long:   offer: a Short with the envelope ----------------> matched: to be pulled
@@ -29,8 +30,8 @@
 // - A pull names the cookie of its offer, an offset and a length, which the sender checks. An
 //   address of a peer is used only by calls of the system that read or write the peer's memory, and
 //   where it was found in memory of the peer that is mapped here.
-#ifndef AQ_MSG_H
-#define AQ_MSG_H
+#ifndef AQ_MSG_STATE_H
+#define AQ_MSG_STATE_H
 
 #include <stdatomic.h>
 
@@ -156,125 +157,10 @@ typedef struct aq_msg {
 } aq_msg_t;
 extern aq_msg_t aq_msg;
 
-// With the lock. Ends the job if memory is out.
-void aq_msg_peers_make(void);
-static inline aq_msg_peer_t *aq_msg_peer(uint32_t jobrank)
-{
-    if (__builtin_expect(!aq_msg.peers, 0))
-        aq_msg_peers_make();
-    return &aq_msg.peers[jobrank];
-}
-
 // The job rank of the other side of a call. rank: in tm, or a job rank if a receive names no team.
 static inline uint32_t aq_msg_jobrank(gex_TM_t tm, gex_Rank_t rank)
 {
     return tm == GEX_TM_INVALID ? rank : aq_tm_jobrank(tm, rank);
 }
-
-// Whether this process shares no memory with a rank.
-bool aq_msg_is_far(uint32_t jobrank);
-
-// Whether a message of so many bytes is sent to a rank at once if there is room.
-static inline bool aq_msg_is_eager(uint32_t jobrank, size_t nbytes)
-{
-    return nbytes <= aq_msg.eager_near || (nbytes <= aq_msg.eager && aq_msg_is_far(jobrank));
-}
-
-// ---- requests ----
-
-// Fills in a request that has not begun. Members that only some requests need are set later.
-static inline void aq_request_init(gasnetx_Request_t request, const aq_msg_call_t *call)
-{
-    atomic_init(&request->complete, false);
-    request->entry.list[AQ_MATCH_OF_SOURCE] = request->entry.list[AQ_MATCH_OF_ALL] = NULL;
-    request->call = *call;
-    request->begun = request->counts = false;
-    request->status = (gasnetx_msg_status_t){0};
-    request->cookie = 0;
-    request->claims = NULL;
-    request->reads = NULL;
-    request->exposures = NULL;
-    request->unreadable = false;
-    request->hooks = NULL;
-}
-
-// A request that is not initialized, and a request that has not begun. Ends the job if memory is
-// out.
-gasnetx_Request_t aq_request_allocate(void);
-static inline gasnetx_Request_t aq_request_new(const aq_msg_call_t *call)
-{
-    aq_lock_take(&aq_msg.lock);
-    gasnetx_Request_t request = aq_msg.free_requests;
-    if (request)
-        aq_msg.free_requests = request->next;
-    aq_lock_drop(&aq_msg.lock);
-    if (!request)
-        request = aq_request_allocate();
-    aq_request_init(request, call);
-    return request;
-}
-void aq_request_free(gasnetx_Request_t request);
-void aq_request_complete(gasnetx_Request_t request);
-static inline bool aq_request_is_complete(const struct gasnetx_request *request)
-{
-    return atomic_load_explicit(&request->complete, memory_order_acquire);
-}
-void aq_request_await(gasnetx_Request_t request); // polls until it is complete
-
-// The cookie of a request for messages of a peer, and the request behind one. NULL: there is none.
-aq_cookie_t aq_request_cookie(gasnetx_Request_t request, uint32_t jobrank); // or ends the job
-gasnetx_Request_t aq_request_of_cookie(uint32_t jobrank, aq_cookie_t cookie);
-
-// Ends a cookie. False: there is none.
-bool aq_request_cookie_take(uint32_t jobrank, aq_cookie_t cookie);
-
-// Checks the arguments of a call. GASNET_ERR_BAD_ARG: logged if the client wants that.
-int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive);
-int aq_msg_check_requests(const char *call, size_t count); // of an array of requests
-int aq_msg_refuse_bytes(const char *call, size_t nbytes);
-// The same, of the length of a send.
-static inline int aq_msg_check_bytes(const char *call, size_t nbytes)
-{
-    return __builtin_expect(nbytes > AQ_ADDRESS_SPACE, 0) ? aq_msg_refuse_bytes(call, nbytes)
-                                                          : GASNET_OK;
-}
-
-// Returns GASNET_ERR_BAD_ARG, and logs why if the client wants that.
-int aq_msg_refuse(const char *call, const char *why);
-
-// ---- sends and receives ----
-
-// Begins a persistent request. GASNET_ERR_RESOURCE: the receiver has no room, and nothing was done.
-int aq_msg_send(gasnetx_Request_t request);
-void aq_msg_receive(gasnetx_Request_t request);
-
-// A peer has all that it wants of what a send has offered with a cookie. In a handler, too.
-void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send);
-
-// Tells the sender of an offer that no receive will take it; also in a handler.
-void aq_msg_offer_drop(const aq_msg_head_t *offer);
-
-// Messages that this rank has held back while it had stopped receiving can be matched now.
-void aq_msg_arrivals_go_on(void);
-
-// Begins to fetch the bytes of the offer of a receive, as many as its memory holds; also in a
-// handler.
-void aq_msg_pull(gasnetx_Request_t receive);
-
-// Asks for some bytes of the offer of a receive that has a cookie; and tells the sender that no
-// more will be asked for. False: there is no room now. Not in a handler.
-bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes);
-bool aq_msg_pull_end(const aq_msg_head_t *offer);
-
-// Goes on with all pulls. Not in a handler.
-void aq_msg_pulls_turn(void);
-
-// Registers a handler of pieces that have arrived: replies to pulls, or requests.
-void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name);
-
-void aq_msg_send_register(void);
-void aq_msg_recv_register(void);
-void aq_msg_pull_register(void);
-void aq_msg_share_register(void);
 
 #endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks of the arguments of calls.
+#ifndef AQ_MSG_CHECK_H
+#define AQ_MSG_CHECK_H
+
+#include "msg_state.h"
+
+// Checks the arguments of a call. GASNET_ERR_BAD_ARG: logged if the client wants that.
+int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive);
+int aq_msg_check_requests(const char *call, size_t count); // of an array of requests
+int aq_msg_refuse_bytes(const char *call, size_t nbytes);
+// The same, of the length of a send.
+static inline int aq_msg_check_bytes(const char *call, size_t nbytes)
+{
+    return __builtin_expect(nbytes > AQ_ADDRESS_SPACE, 0) ? aq_msg_refuse_bytes(call, nbytes)
+                                                          : GASNET_OK;
+}
+
+// Returns GASNET_ERR_BAD_ARG, and logs why if the client wants that.
+int aq_msg_refuse(const char *call, const char *why);
+
+#endif

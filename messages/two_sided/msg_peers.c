@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <stdlib.h>
+
+#include "../../core/ground/fatal.h"
+#include "msg_peers.h"
+
+aq_msg_t aq_msg;
+
+void aq_msg_peers_make(void)
+{
+    aq_msg.peers = calloc(aq_job.size, sizeof *aq_msg.peers);
+    if (!aq_msg.peers)
+        aq_fatal("out of memory for the messages of %u ranks", aq_job.size);
+}
+
+bool aq_msg_is_far(uint32_t jobrank)
+{
+    return aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a receiver fetches the bytes of an offered message.
+#ifndef AQ_MSG_PULL_H
+#define AQ_MSG_PULL_H
+
+#include "msg_state.h"
+
+// Tells the sender of an offer that no receive will take it; also in a handler.
+void aq_msg_offer_drop(const aq_msg_head_t *offer);
+
+// Begins to fetch the bytes of the offer of a receive, as many as its memory holds; also in a
+// handler.
+void aq_msg_pull(gasnetx_Request_t receive);
+
+// Asks for some bytes of the offer of a receive that has a cookie; and tells the sender that no
+// more will be asked for. False: there is no room now. Not in a handler.
+bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes);
+bool aq_msg_pull_end(const aq_msg_head_t *offer);
+
+// Goes on with all pulls. Not in a handler.
+void aq_msg_pulls_turn(void);
+
+// Registers a handler of pieces that have arrived: replies to pulls, or requests.
+void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name);
+
+void aq_msg_pull_register(void);
+
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The side of a message that receives.
+#ifndef AQ_MSG_RECV_H
+#define AQ_MSG_RECV_H
+
+#include "msg_state.h"
+
+void aq_msg_receive(gasnetx_Request_t request);
+
+// Messages that this rank has held back while it had stopped receiving can be matched now.
+void aq_msg_arrivals_go_on(void);
+
+void aq_msg_recv_register(void);
+
+#endif

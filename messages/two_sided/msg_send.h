@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The side of a message that sends.
+#ifndef AQ_MSG_SEND_H
+#define AQ_MSG_SEND_H
+
+#include "msg_state.h"
+
+// Begins a persistent request. GASNET_ERR_RESOURCE: the receiver has no room, and nothing was done.
+int aq_msg_send(gasnetx_Request_t request);
+
+// A peer has all that it wants of what a send has offered with a cookie. In a handler, too.
+void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send);
+
+void aq_msg_send_register(void);
+
+#endif
