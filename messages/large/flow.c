@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flow control in the client's hand: modes, and what this rank has counted.
 #include "../../core/ground/fatal.h"
-#include "large.h"
+#include "large_arrive.h"
 #include "../two_sided/msg_room.h"
 #include "../two_sided/msg_check.h"
 #include "../two_sided/msg_recv.h"

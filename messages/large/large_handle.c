@@ -6,7 +6,13 @@
 #include "../../core/ground/fatal.h"
 #include "../../core/record/trace.h"
 #include "../../other/base/minmax.h"
-#include "large.h"
+#include "large_handle.h"
+#include "large_task.h"
+#include "large_header.h"
+#include "large_message.h"
+#include "large_send.h"
+#include "large_table.h"
+#include "large_forward.h"
 #include "../two_sided/request.h"
 #include "../two_sided/msg_pull.h"
 #include "../two_sided/msg_check.h"
@@ -27,41 +33,12 @@ static aq_large_turn_t message_end(aq_large_work_t *work)
     return AQ_LARGE_OVER;
 }
 
-void aq_large_end(gasnetx_Large_t message)
-{
-    const aq_msg_head_t *head = &message->head;
-    const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
-    if (message->received)
-        message->received(message->arg, head->nbytes, message->stored);
-    aq_trace_two_sided(AQ_TRACED_LARGE_END, begin, head->source, head->nbytes, head->tag,
-                       head->number);
-    aq_msg_room_leave(head->source, aq_large_cost(head));
-    for (aq_large_child_t *child = message->children, *next; child; child = next) {
-        next = child->next;
-        if (child->send)
-            aq_request_free(child->send);
-        free(child);
-    }
-    free(message);
-}
-
 static void receive_complete(gasnetx_Request_t receive)
 {
     gasnetx_Large_t message = receive->context;
     aq_request_free(receive);
     message->work.run = message_end;
     aq_large_add(&message->work);
-}
-
-gasnetx_Request_t aq_large_receive(gasnetx_Large_t message, const aq_request_hooks_t *hooks)
-{
-    const aq_msg_call_t call = {.memory = message->dest, .bytes = message->stored};
-    gasnetx_Request_t receive = aq_request_new(&call);
-    receive->offer = message->head;
-    receive->status.received = message->stored;
-    receive->hooks = hooks;
-    receive->context = message;
-    return receive;
 }
 
 static void data_pull(gasnetx_Large_t message)

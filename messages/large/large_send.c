@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "../../core/ground/fatal.h"
-#include "large.h"
+#include "large_send.h"
+#include "large_task.h"
+#include "large_header.h"
 #include "../two_sided/msg_read.h"
 #include "../two_sided/params.h"
 #include "../two_sided/request.h"

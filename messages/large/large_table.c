@@ -5,7 +5,7 @@
 
 #include "../../core/ground/bounds.h"
 #include "../../core/ground/fatal.h"
-#include "large.h"
+#include "large_table.h"
 #include "../two_sided/params.h"
 #include "../two_sided/msg_check.h"
 

@@ -2,7 +2,7 @@
 // The task of large messages.
 #include "../../core/progress/progress.h"
 #include "../../extended/rma/layer_table.h"
-#include "large.h"
+#include "large_task.h"
 
 enum { WORKS = 256 }; // of one poll
 
@@ -107,9 +107,7 @@ int gasnetx_Large_QueryCounts(gasnetx_large_counts_t *counts)
     return GASNET_OK;
 }
 
-void aq_large_register(void)
+void aq_large_task_start(void)
 {
     aq_progress_add(&large_task);
-    aq_large_header_register();
-    aq_large_forward_register();
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../../core/state/job.h"
-#include "../../messages/large/large.h"
+#include "../../messages/large/large_header.h"
 #include "../../messages/two_sided/params.h"
 #include "fuzz_check.h"
 

@@ -3,7 +3,9 @@
 //
 //      large_send.c     the sender: the header, which may have the data
 //      large_table.c    the functions that the client has registered
-//      large_header.c   headers: their bytes, and the order in which they are handled
+//      large_header.c   headers: their bytes, and how they leave
+//      large_arrive.c   headers that arrive, and the order in which they are handled
+//      large_message.c  the end of a message that has arrived
 //      large_handle.c   the receiver: runs a handler, which says where the data go
 //      large_forward.c  a forwarder: the data come in pieces, and go on to the destinations
 //      large_task.c     the task that does all of this
@@ -29,8 +31,8 @@
 // - A forwarder asks for a piece only when it has a place for it: one of AQ_LARGE_PIECES, which is
 //   free again when all destinations have the piece, or memory of the client.
 // - The task frees a message, after everything that arrives for it.
-#ifndef AQ_LARGE_H
-#define AQ_LARGE_H
+#ifndef AQ_LARGE_STATE_H
+#define AQ_LARGE_STATE_H
 
 #include "../two_sided/msg_room.h"
 
@@ -61,13 +63,6 @@ typedef struct aq_large {
 } aq_large_t;
 extern aq_large_t aq_large;
 
-// Adds work, which has its turns in the order in which it was added. Any thread, in a handler too.
-void aq_large_add(aq_large_work_t *work);
-void aq_large_append(aq_large_work_t *work); // with the lock
-
-// Whether this thread runs a function of the client for a large message.
-bool aq_large_inside(void);
-
 // ---- messages ----
 
 // One that has arrived.
@@ -89,27 +84,7 @@ struct gasnetx_large {
     _Alignas(16) uint8_t memory[];  // parameters, their types, data
 };
 
-// Work: runs the handler of a message, and begins with its data.
-aq_large_turn_t aq_large_handle(aq_large_work_t *work);
-
-// The same for a message that is dropped: tells its sender.
-aq_large_turn_t aq_large_drop(aq_large_work_t *work);
-
-// Whether an earlier message of the same source waits for its team, so that this one has to wait,
-// too. Otherwise the message itself waits now, or does so no longer.
-bool aq_large_is_behind(gasnetx_Large_t message, bool waits);
-
-// Makes a request for the data of a message that came without them.
-gasnetx_Request_t aq_large_receive(gasnetx_Large_t message, const aq_request_hooks_t *hooks);
-
-// Runs the completion function of the client, and frees the message. Of the task.
-void aq_large_end(gasnetx_Large_t message);
-
 // ---- headers ----
-
-// Of a message from this rank. Without a cookie, `bytes` are the data.
-void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_params_t *params,
-                          const void *bytes);
 
 // A header that has arrived. The parameters and the data behind them are in its payload, at any
 // address.
@@ -120,28 +95,13 @@ typedef struct aq_large_header {
     size_t params_bytes, data_bytes;
 } aq_large_header_t;
 
-// Reads what a peer has sent. Returns NULL, or what is wrong, to be read after "is wrong: ".
-const char *aq_large_header_read(const uint8_t *payload, size_t nbytes, aq_large_header_t *header);
-
-// Whether the data of a message may go with its header.
-bool aq_large_is_eager(uint32_t jobrank, size_t nbytes);
-
 // What a message takes at its receiver (msg_room.h).
 static inline size_t aq_large_cost(const aq_msg_head_t *head)
 {
     return AQ_LARGE_COST + (head->cookie ? 0 : head->nbytes);
 }
 
-// Headers that waited while this rank had stopped receiving become work now.
-void aq_large_headers_go_on(void);
-
-// Checks the arguments of a call that sends, and replaces NULL by parameters of 0 bytes.
-int aq_large_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const gasnetx_params_t **params);
-
 // ---- functions of the client ----
-
-// The function of a message. Ends the job if the id is not registered, or the types differ.
-gasnetx_Large_Fn_t aq_large_function(const aq_msg_head_t *head, const char *types);
 
 // ---- forwarding ----
 
@@ -157,14 +117,5 @@ typedef struct aq_large_child {
     uint64_t pulled;    // bytes of all pulls
     uint64_t served;    // bytes; of the task
 } aq_large_child_t;
-
-// Sends the header to a destination. In the handler of the message.
-void aq_large_forward(aq_large_child_t *child, aq_msg_head_t *head, const gasnetx_params_t *params);
-
-// The handler has returned: the data can come.
-void aq_large_forward_begin(gasnetx_Large_t message);
-
-void aq_large_header_register(void);
-void aq_large_forward_register(void);
 
 #endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a message goes on to its destinations.
+#ifndef AQ_LARGE_FORWARD_H
+#define AQ_LARGE_FORWARD_H
+
+#include "large_state.h"
+
+// Sends the header to a destination. In the handler of the message.
+void aq_large_forward(aq_large_child_t *child, aq_msg_head_t *head, const gasnetx_params_t *params);
+
+// The handler has returned: the data can come.
+void aq_large_forward_begin(gasnetx_Large_t message);
+
+void aq_large_forward_register(void);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Headers: their bytes, and how they leave.
+#ifndef AQ_LARGE_HEADER_H
+#define AQ_LARGE_HEADER_H
+
+#include "large_state.h"
+
+// Whether an earlier message of the same source waits for its team, so that this one has to wait,
+// too. Otherwise the message itself waits now, or does so no longer.
+bool aq_large_is_behind(gasnetx_Large_t message, bool waits);
+
+// Of a message from this rank. Without a cookie, `bytes` are the data.
+void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_params_t *params,
+                          const void *bytes);
+
+// Reads what a peer has sent. Returns NULL, or what is wrong, to be read after "is wrong: ".
+const char *aq_large_header_read(const uint8_t *payload, size_t nbytes, aq_large_header_t *header);
+
+// The order of the headers of a rank. With the lock. NULL: there is none yet, and `make` is false.
+aq_order_t *aq_large_order(uint32_t jobrank, bool make);
+
+// Copies bytes, which may be none, and returns the place behind them.
+uint8_t *aq_large_bytes_append(uint8_t *to, const void *bytes, size_t count);
+
+// Whether the data of a message may go with its header.
+bool aq_large_is_eager(uint32_t jobrank, size_t nbytes);
+
+#endif
