@@ -8,7 +8,10 @@
 #include "../../extended/coll/coll_team.h"
 #include "../../extended/rma/layer_table.h"
 #include "../../other/base/minmax.h"
-#include "stream.h"
+#include "stream_list.h"
+#include "stream_send.h"
+#include "stream_receive.h"
+#include "stream_turn.h"
 #include "stream_entries.h"
 #include "stream_tree.h"
 #include "../two_sided/msg_check.h"
@@ -16,20 +19,6 @@
 #define CALL "gasnetx_Stream_Create"
 
 enum { KEEP_MESSAGES = 64, KEEP_BYTES = 256 * 1024 }; // if the client does not say
-
-aq_lock_t aq_streams_lock;
-gasnetx_Stream_t aq_streams;
-atomic_bool aq_streams_turning;
-
-gasnetx_Stream_t aq_stream_find(uint64_t id)
-{
-    aq_lock_take(&aq_streams_lock);
-    gasnetx_Stream_t stream = aq_streams;
-    while (stream && stream->id != id)
-        stream = stream->next;
-    aq_lock_drop(&aq_streams_lock);
-    return stream;
-}
 
 // ---- what the ranks of the team tell each other ----
 

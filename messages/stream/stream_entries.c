@@ -7,6 +7,7 @@
 #include "../../core/ground/bounds.h"
 #include "../../core/ground/fatal.h"
 #include "../../other/base/minmax.h"
+#include "stream_group.h"
 
 enum { NS_OF_US = 1000 };
 
@@ -149,18 +150,4 @@ void aq_stream_entries_free(gasnetx_Stream_t stream)
             free(table->handlers[i].round.items);
         free(table->handlers);
     }
-}
-
-aq_stream_handler_t *aq_stream_handler(gasnetx_Stream_t stream, unsigned direction, uint32_t id)
-{
-    const aq_stream_table_t *table = &stream->table[direction];
-    size_t low = 0, high = table->count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (table->handlers[middle].entry.id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < table->count && table->handlers[low].entry.id == id ? &table->handlers[low] : NULL;
 }

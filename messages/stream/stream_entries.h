@@ -3,7 +3,7 @@
 #ifndef AQ_STREAM_ENTRIES_H
 #define AQ_STREAM_ENTRIES_H
 
-#include "stream.h"
+#include "stream_state.h"
 
 // Returns NULL, or what is wrong with the entries of a client.
 const char *aq_stream_entries_check(const gasnetx_stream_entry_t *entries, size_t count);

@@ -2,7 +2,7 @@
 // The filters of the library, and the records of combined messages.
 #include <string.h>
 
-#include "stream.h"
+#include "stream_state.h"
 
 // A record: this head, and the data, filled up to a multiple of 8 bytes.
 typedef struct record_head {

@@ -14,7 +14,9 @@
 
 #include "../../core/ground/fatal.h"
 #include "../../extended/coll/coll_operators.h"
-#include "stream.h"
+#include "stream_group.h"
+#include "stream_list.h"
+#include "stream_send.h"
 #include "../two_sided/msg_check.h"
 
 #define CALL "gasnetx_Stream_SendRecv"

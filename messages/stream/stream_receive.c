@@ -12,7 +12,8 @@
 #include "../../extended/rma/layer_table.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/minmax.h"
-#include "stream.h"
+#include "stream_receive.h"
+#include "stream_list.h"
 
 // ---- checks ----
 

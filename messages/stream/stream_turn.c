@@ -5,24 +5,14 @@
 #include "../../core/ground/fatal.h"
 #include "../../core/progress/progress.h"
 #include "../../other/base/clock.h"
-#include "stream.h"
+#include "stream_turn.h"
+#include "stream_list.h"
+#include "stream_send.h"
+#include "stream_receive.h"
 
 enum { BATCHES = 64 }; // of a stream in a turn, at most
 
-static bool task_turn(aq_task_t *task);
-aq_task_t aq_stream_task = {.turn = task_turn};
-
 // ---- what there is to do, all with the lock ----
-
-void aq_stream_activate(gasnetx_Stream_t stream)
-{
-    if (!atomic_load_explicit(&stream->active, memory_order_relaxed)) {
-        atomic_store_explicit(&stream->active, true, memory_order_relaxed);
-        aq_progress_busy(&aq_stream_task, 1);
-    }
-    if (aq_threads)
-        aq_progress_wake();
-}
 
 // Whether handlers of a direction may run: nothing waits in the direction in which they send. The
 // root turns messages from up to down. So no chain of ranks that wait for each other closes: leaves
@@ -367,5 +357,6 @@ static bool task_turn(aq_task_t *task)
 
 void aq_stream_turn_register(void)
 {
+    aq_stream_task.turn = task_turn;
     aq_progress_add(&aq_stream_task);
 }

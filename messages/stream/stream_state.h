@@ -2,6 +2,8 @@
 // Streams inside the library. aqueduct_stream.h has the calls.
 //
 //      stream_create.c   checks and makes the tree; ends a stream
+//      stream_list.c     the streams of this process, and which of them have work
+//      stream_calls.c    the calls that send
 //      stream_send.c     sends: room, numbers, what waits for room
 //      stream_receive.c  arrivals, credits and other control messages
 //      stream_turn.c     the task: calls handlers and filters, sends what waited, returns credits
@@ -30,8 +32,8 @@
 // - The last messages between two neighbours are END, which says how many messages there were in
 //   that direction, and then BYE, which says how many control messages. So nothing arrives for a
 //   stream that was freed.
-#ifndef AQ_STREAM_H
-#define AQ_STREAM_H
+#ifndef AQ_STREAM_STATE_H
+#define AQ_STREAM_STATE_H
 
 #include <stdatomic.h>
 
@@ -164,93 +166,5 @@ static inline aq_trace_stream_t aq_stream_traced(gasnetx_Stream_t stream,
                                .number = message->item.number,
                                .bytes = message->nbytes};
 }
-
-// Returns the handler of an id, or NULL.
-aq_stream_handler_t *aq_stream_handler(gasnetx_Stream_t stream, unsigned direction, uint32_t id);
-
-// Whether this thread runs a function of the client for a stream.
-extern _Thread_local bool aq_stream_in_handler __attribute__((tls_model("initial-exec")));
-
-// Checks that a call may be made: there is a job, and the stream is not the null handle, which
-// ranks without a part in a stream have. sends: not in a handler of an active message (debug
-// builds). Returns GASNET_OK or GASNET_ERR_BAD_ARG (logged).
-int aq_stream_check(const char *call, gasnetx_Stream_t stream, bool sends);
-
-// Logs, and returns `error`.
-int aq_stream_refuse(int error, const char *call, const char *why);
-
-// ---- the streams of this process: stream_create.c ----
-
-extern aq_lock_t aq_streams_lock;
-extern gasnetx_Stream_t aq_streams; // streams leave it only while aq_streams_turning is held, too
-extern atomic_bool aq_streams_turning;
-extern struct aq_task aq_stream_task; // busy: once for each active stream
-
-gasnetx_Stream_t aq_stream_find(uint64_t id); // NULL: there is none
-
-// ---- sends: stream_send.c ----
-
-// What to send. data NULL with nbytes 0 is allowed.
-typedef struct aq_stream_parcel {
-    uint32_t id, source, flags;
-    const void *data, *params;
-    size_t nbytes, params_bytes;
-} aq_stream_parcel_t;
-
-// Sends to the edges of a span; as gasnetx_Stream_Send, without checks. ALWAYS: in a handler; the
-// message may wait for room beyond the limit, and the call succeeds.
-#define AQ_STREAM_ALWAYS ((gex_Flags_t)1 << 31)
-int aq_stream_send(gasnetx_Stream_t stream, aq_stream_span_t span, const aq_stream_parcel_t *parcel,
-                   gex_Flags_t flags);
-
-// As gasnetx_Stream_Send, for handlers of the library: up from this rank to itself (the handler has
-// GASNETX_STREAM_SELF).
-int aq_stream_send_own(gasnetx_Stream_t stream, const aq_stream_parcel_t *parcel,
-                       gex_Flags_t flags);
-
-// Sends what waits for an edge, as far as there is room. Blocks for room of the core unless flags
-// has IMMEDIATE. Returns whether anything was sent.
-bool aq_stream_flush(gasnetx_Stream_t stream, uint32_t edge, gex_Flags_t flags);
-
-// With the lock: whether something waits that could be sent; whether anything waits at all.
-bool aq_stream_can_flush(gasnetx_Stream_t stream);
-bool aq_stream_waits(gasnetx_Stream_t stream, aq_stream_span_t span);
-
-// ---- arrivals: stream_receive.c ----
-
-// A message of an edge has arrived; owns the message.
-void aq_stream_arrive(gasnetx_Stream_t stream, aq_stream_message_t *message);
-
-// Control messages to a neighbour.
-typedef enum aq_stream_control {
-    AQ_STREAM_CREDIT, // messages, bytes
-    AQ_STREAM_STOP,   // serial, whether receiving is stopped
-    AQ_STREAM_END,    // messages
-    AQ_STREAM_BYE     // control messages
-} aq_stream_control_t;
-void aq_stream_control(gasnetx_Stream_t stream, uint32_t edge, aq_stream_control_t kind, uint64_t a,
-                       uint64_t b);
-
-// Handled messages of an edge: counts them, and returns credits if enough have come together.
-void aq_stream_return_credits(gasnetx_Stream_t stream, uint32_t edge, aq_stream_load_t load);
-
-// With the lock: counts a message as dropped.
-void aq_stream_count_dropped(gasnetx_Stream_t stream, size_t nbytes);
-
-// ---- the task: stream_turn.c ----
-
-void aq_stream_activate(gasnetx_Stream_t stream); // with the lock
-// With the lock: whether no message of a direction waits for its handler, or is in it.
-bool aq_stream_quiet(gasnetx_Stream_t stream, unsigned direction);
-// Frees the messages of rounds that can never be complete.
-void aq_stream_abandon(gasnetx_Stream_t stream);
-
-// ---- group communication: stream_group.c ----
-
-// The handlers of an id of group communication; *up synchronizes all children and this rank.
-void aq_stream_group_entries(uint32_t id, gasnetx_stream_entry_t *up, gasnetx_stream_entry_t *down);
-
-void aq_stream_receive_register(void);
-void aq_stream_turn_register(void);
 
 #endif

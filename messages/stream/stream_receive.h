@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arrivals on streams, and control messages.
+#ifndef AQ_STREAM_RECEIVE_H
+#define AQ_STREAM_RECEIVE_H
+
+#include "stream_state.h"
+
+// Control messages to a neighbour.
+typedef enum aq_stream_control {
+    AQ_STREAM_CREDIT, // messages, bytes
+    AQ_STREAM_STOP,   // serial, whether receiving is stopped
+    AQ_STREAM_END,    // messages
+    AQ_STREAM_BYE     // control messages
+} aq_stream_control_t;
+
+// A message of an edge has arrived; owns the message.
+void aq_stream_arrive(gasnetx_Stream_t stream, aq_stream_message_t *message);
+
+void aq_stream_control(gasnetx_Stream_t stream, uint32_t edge, aq_stream_control_t kind, uint64_t a,
+                       uint64_t b);
+
+// Handled messages of an edge: counts them, and returns credits if enough have come together.
+void aq_stream_return_credits(gasnetx_Stream_t stream, uint32_t edge, aq_stream_load_t load);
+
+// With the lock: counts a message as dropped.
+void aq_stream_count_dropped(gasnetx_Stream_t stream, size_t nbytes);
+
+void aq_stream_receive_register(void);
+
+#endif
