@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of operations of the udp conduit: opening, waiting, closing and reports. udp_send.c and
 // udp_receive.c carry the messages.
-#include "udp_state.h"
-#include "udp_watch.h"
+#include "udp_link.h"
+#include "udp_send.h"
+#include "udp_rma.h"
+#include "udp_window.h"
+#include "udp_receive.h"
+#include "udp_meet.h"
 #include "../profile/udp_profile.h"
 
 #include <stdlib.h>
@@ -14,8 +18,6 @@
 #include "../../../other/base/log/log.h"
 #include "../../../other/base/settings/settings.h"
 #include "../../../other/base/minmax.h"
-
-enum { LOOK_PAUSE_NS = 10000 }; // the longest interval between receives in a run of polls
 
 static bool udp_usable(char *errbuf, size_t errbuf_size)
 {
@@ -147,35 +149,9 @@ static aq_status_t udp_admit(aq_conduit_t *conduit, uint32_t joined)
 
 // The memory beyond the slots of the socket is divided evenly between the two queues, so that
 // requests, which may have to wait, never keep a reply out.
-static unsigned queue_most(size_t bytes)
-{
-    return (unsigned)(bytes / UDP_SLOT_BYTES - UDP_SLOTS) / UDP_CLASSES;
-}
-
-udp_conduit_t *udp_conduit_new(const aq_conduit_env_t *env, uint16_t endpoint)
-{
-    udp_conduit_t *udp = udp_alloc_lines(sizeof *udp);
-    if (!udp) {
-        aq_log_error("out of memory for the udp conduit (%zu bytes)", sizeof *udp);
-        return NULL;
-    }
-    udp->base = (aq_conduit_t){.ops = &aq_udp_conduit,
-                               .env = env,
-                               .endpoint = endpoint,
-                               .capabilities = AQ_CAN_SLEEP_BESIDE | AQ_CAN_GATHER};
-    udp->party = udp_party(env->rank, endpoint);
-    udp->main = udp;
-    atomic_init(&udp->deadline, UDP_NEVER);
-    udp->queue_most = queue_most((size_t)aq_setting_bytes(aq_udp_setting(UDP_SET_RECEIVE_MEMORY)));
-    udp_watch_start(&udp->watch);
-    for (unsigned c = 0; c < UDP_CLASSES; c++)
-        udp->queue[c].last = &udp->queue[c].first;
-    return udp;
-}
-
 static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
 {
-    udp_conduit_t *udp = udp_conduit_new(env, 0);
+    udp_conduit_t *udp = udp_conduit_new(env, &aq_udp_conduit, 0);
     if (!udp)
         return AQ_ERR_RESOURCE;
     aq_status_t status = open_socket(udp);
@@ -203,38 +179,6 @@ static aq_status_t udp_connect(aq_conduit_t *conduit, const aq_peer_t *peer, voi
         return udp_window_connect(udp_of(conduit), peer, link);
     *link = udp_link_get(udp_of(conduit), peer->rank);
     return *link ? AQ_OK : AQ_ERR_RESOURCE;
-}
-
-// ---- an unusable socket ----
-
-void udp_end_without_socket(const udp_conduit_t *udp)
-{
-    static atomic_flag reported = ATOMIC_FLAG_INIT;
-    if (aq_boot_ended(udp->base.env->boot) || atomic_flag_test_and_set(&reported))
-        return;
-    aq_fatal("the UDP socket of this rank is unusable (%s); check whether the program, or one of "
-             "its libraries, closes file descriptors that it did not open",
-             strerror(atomic_load(&udp->socket.broken)));
-}
-
-// ---- polling ----
-
-// A receive costs far more than a poll of shared memory, and in a process with neighbours most
-// receives would find nothing. So a receive is skipped until a sixteenth of the time since the last
-// arrival has passed, but not longer than LOOK_PAUSE_NS. A process that polls rarely receives in
-// each poll.
-bool udp_time_to_peek(udp_conduit_t *udp, uint64_t *time)
-{
-    if (udp->base.env->nbrhd_size == 1)
-        return true;
-    const uint64_t now = udp_time(time);
-    uint64_t pause = (now - atomic_load_explicit(&udp->came_at, memory_order_relaxed)) / 16;
-    if (pause > LOOK_PAUSE_NS)
-        pause = LOOK_PAUSE_NS;
-    if (now - atomic_load_explicit(&udp->looked_at, memory_order_relaxed) < pause)
-        return false;
-    atomic_store_explicit(&udp->looked_at, now, memory_order_relaxed);
-    return true;
 }
 
 // ---- waiting ----

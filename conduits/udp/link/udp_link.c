@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links: creation, and work that is due by time.
-#include "udp_state.h"
-#include "udp_watch.h"
+#include "udp_link.h"
+#include "udp_send.h"
+#include "udp_buffer.h"
+#include "udp_warn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,9 @@
 #include "../../../other/base/clock.h"
 #include "../../../other/base/log/log.h"
 #include "../../../other/base/minmax.h"
+#include "udp_watch.h"
 
 enum {
-    LINE = 64,             // bytes of a cache line
     ACK_DELAY_NS = 200000, // an acknowledgement waits this long for a datagram that can carry it
     RTO_FIRST_NS = 5000000,
     RTO_LEAST_NS = 1000000,
@@ -22,53 +24,6 @@ enum {
     FIRST_DATAGRAMS = 8, // the initial congestion window
 };
 static const uint64_t rto_most = UINT64_C(1000000000);
-
-// ---- buffers ----
-
-void *udp_alloc_lines(size_t bytes)
-{
-    const size_t whole = (bytes + LINE - 1) / LINE * LINE;
-    void *memory = aligned_alloc(LINE, whole);
-    return memory ? memset(memory, 0, whole) : NULL;
-}
-
-static udp_buffer_t *make_buffer(void)
-{
-    udp_buffer_t *buffer = udp_alloc_lines(sizeof *buffer);
-    uint8_t *bytes = aligned_alloc(64, UDP_SLOT_BYTES);
-    if (!buffer || !bytes) {
-        free(buffer);
-        free(bytes);
-        return NULL;
-    }
-    *buffer = (udp_buffer_t){.bytes = bytes};
-    return buffer;
-}
-
-udp_buffer_t *udp_buffer_take(udp_conduit_t *udp)
-{
-    aq_lock_take(&udp->buffer_lock);
-    udp_buffer_t *buffer = udp->free_buffers;
-    if (buffer)
-        udp->free_buffers = buffer->next;
-    else if ((buffer = make_buffer()))
-        udp->buffers++;
-    aq_lock_drop(&udp->buffer_lock);
-    if (!buffer)
-        aq_fatal(
-            "out of memory for the next datagram (%zu buffers of %d bytes are in use); run fewer "
-            "ranks on this host, or raise the limit of memory",
-            atomic_load(&udp->buffers), UDP_SLOT_BYTES);
-    return buffer;
-}
-
-void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer)
-{
-    aq_lock_take(&udp->buffer_lock);
-    buffer->next = udp->free_buffers;
-    udp->free_buffers = buffer;
-    aq_lock_drop(&udp->buffer_lock);
-}
 
 // ---- the path to a peer ----
 
@@ -266,13 +221,6 @@ uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
     }
     uint64_t ack = serve_ack(udp, link, now);
     return aq_min(ack, due);
-}
-
-void udp_links_due(udp_conduit_t *udp, uint64_t when)
-{
-    uint64_t known = atomic_load_explicit(&udp->deadline, memory_order_relaxed);
-    while (when < known && !atomic_compare_exchange_weak(&udp->deadline, &known, when))
-        ;
 }
 
 // Sets the deadline to "never" first, so that anything that becomes due meanwhile is not

@@ -5,7 +5,13 @@
 #include "../../../other/base/clock.h"
 #include "../../../other/base/minmax.h"
 #include "../../../other/base/log/log.h"
-#include "udp_state.h"
+#include "udp_receive.h"
+#include "udp_link.h"
+#include "udp_send.h"
+#include "udp_rma.h"
+#include "udp_window.h"
+#include "udp_buffer.h"
+#include "udp_place.h"
 #include "udp_watch.h"
 
 enum {
@@ -511,6 +517,26 @@ static unsigned run_queue(udp_conduit_t *udp, unsigned what)
     return done;
 }
 
+enum { LOOK_PAUSE_NS = 10000 }; // the longest interval between receives in a run of polls
+
+// A receive costs far more than a poll of shared memory, and in a process with neighbours most
+// receives would find nothing. So a receive is skipped until a sixteenth of the time since the last
+// arrival has passed, but not longer than LOOK_PAUSE_NS. A process that polls rarely receives in
+// each poll.
+static bool time_to_peek(udp_conduit_t *udp, uint64_t *time)
+{
+    if (udp->base.env->nbrhd_size == 1)
+        return true;
+    const uint64_t now = udp_time(time);
+    uint64_t pause = (now - atomic_load_explicit(&udp->came_at, memory_order_relaxed)) / 16;
+    if (pause > LOOK_PAUSE_NS)
+        pause = LOOK_PAUSE_NS;
+    if (now - atomic_load_explicit(&udp->looked_at, memory_order_relaxed) < pause)
+        return false;
+    atomic_store_explicit(&udp->looked_at, now, memory_order_relaxed);
+    return true;
+}
+
 // Datagrams at the end of a poll carry the time of its beginning, if that is known: peers wait for
 // the time of handlers anyway. A spinning process uses the time of its previous poll, so that it
 // reads the clock while no peer waits for it.
@@ -527,7 +553,7 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
         now = atomic_load_explicit(&udp->polled_at, memory_order_relaxed);
     if (!sending)
         udp_flush(udp, &now);
-    if (udp_time_to_peek(udp, &now) && aq_lock_try(&udp->receiving)) {
+    if (time_to_peek(udp, &now) && aq_lock_try(&udp->receiving)) {
         process_deferred_acks(udp);
         first = datagrams_receive(udp, what, &now);
         done += udp->done;

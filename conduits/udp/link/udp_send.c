@@ -4,8 +4,10 @@
 
 #include "../../../other/base/clock.h"
 #include "../../../other/base/modules/observed.h"
-#include "udp_state.h"
-#include "udp_watch.h"
+#include "udp_send.h"
+#include "udp_buffer.h"
+#include "udp_place.h"
+#include "udp_warn.h"
 
 // Each outgoing datagram acknowledges everything that was received, after which nothing is owed.
 static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header, uint64_t now)

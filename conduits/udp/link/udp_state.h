@@ -31,8 +31,9 @@
 //   udp_send.c     send -> open datagram -> slot of the flow -> socket
 //   udp_rma.c      put, get -> open datagram, or a datagram of their own; replies to gets
 //   udp_receive.c  socket -> header -> flow -> memory, or queue of the class -> handlers
+//   udp_buffer.c   buffers; when links are due; udp_place.c: memory, as it travels
 //   udp_link.c     timers: retransmissions, new epochs, acknowledgements without data
-//   udp_watch.c    silent peers and hosts
+//   udp_watch.c    silent peers and hosts; udp_warn.c: warnings; udp_meet.c: the check at the start
 //   udp_window.c   windows
 #ifndef AQ_UDP_STATE_H
 #define AQ_UDP_STATE_H
@@ -259,26 +260,6 @@ static inline uint64_t udp_time(uint64_t *now)
     return *now;
 }
 
-// ---- udp_link.c ----
-
-// The link of the main receive side to a rank, created if there is none yet. Any thread. NULL: no
-// memory (logged).
-udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank);
-
-// With links_lock held: creates a link to a party at this address, of which there is none yet.
-// NULL: no memory, or the address is invalid (logged).
-udp_link_t *udp_link_new(udp_conduit_t *udp, uint32_t party, const udp_address_t *address);
-
-// With the link's lock held: retransmits and acknowledges what is due. Returns when the link has to
-// be served again.
-uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
-
-// Serves all links if the deadline of one has passed.
-void udp_links_serve(udp_conduit_t *udp, uint64_t *now);
-
-// Makes sure that links are served at this time or earlier.
-void udp_links_due(udp_conduit_t *udp, uint64_t when);
-
 // With the link's lock held: records that a datagram of the peer was received.
 static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
 {
@@ -287,148 +268,11 @@ static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
     link->met = true;
 }
 
-// Memory of zeros in cache lines of its own, so that threads of different receive sides do not
-// disturb each other. The caller frees it with free. NULL: there is no memory.
-void *udp_alloc_lines(size_t bytes);
-
-// A buffer that the caller owns until it puts it back. Ends the job when memory is exhausted: to
-// drop received datagrams instead would make peers wait for ever.
-udp_buffer_t *udp_buffer_take(udp_conduit_t *udp);
-void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer);
-
 // The bytes of an outgoing datagram, with the longest header.
 static inline size_t udp_buffer_bytes(const udp_buffer_t *buffer)
 {
     return buffer->used + udp_round_up(buffer->tail.iov_len);
 }
-
-// ---- udp_send.c ----
-
-aq_status_t udp_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
-bool udp_requests_flushed(aq_conduit_t *conduit, void *link, uint64_t *mark);
-
-// With the link's lock held: the open datagram of a class, with room for a frame of `bytes` and for
-// the completion of a put (pending is NULL otherwise). NULL: no room now.
-udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned class, size_t bytes,
-                               atomic_uint *pending);
-
-// Datagrams to one peer that are sent together with few system calls. The caller holds the link's
-// lock from the first datagram until the batch is sent.
-enum { UDP_SEND_BATCH = 32 };
-typedef struct udp_send_batch {
-    unsigned count;
-    udp_buffer_t *room; // memory for encrypted datagrams; NULL: not needed yet
-    size_t room_used;
-    udp_outgoing_t out[UDP_SEND_BATCH];
-    struct iovec pieces[UDP_SEND_BATCH][3];
-} udp_send_batch_t;
-
-// Sends the datagrams of a batch and empties it.
-void udp_send_batch_flush(udp_conduit_t *udp, udp_send_batch_t *batch);
-
-// How a put or a get reply is sent in a datagram of its own.
-typedef struct udp_alone {
-    udp_send_batch_t *batch; // NULL: send it now
-    bool in_place;           // the payload stays in place until the datagram is acknowledged
-    bool wants_ack;          // the caller will wait for the acknowledgement
-    atomic_uint *pending;    // of a put
-} udp_alone_t;
-
-// With the link's lock held: sends a put or get reply in a datagram of its own. False: the flow has
-// no room.
-bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, udp_alone_t how,
-                    uint64_t now);
-
-// Adds the completion of a put to the datagram that carries the put. The caller has checked for
-// room.
-void udp_buffer_add_completion(udp_buffer_t *buffer, atomic_uint *pending);
-
-// Sends the open datagrams of all links whose flows have room.
-void udp_flush_dirty(udp_conduit_t *udp, uint64_t *now);
-
-static inline void udp_flush(udp_conduit_t *udp, uint64_t *now)
-{
-    if (atomic_load_explicit(&udp->any_dirty, memory_order_acquire))
-        udp_flush_dirty(udp, now);
-}
-
-// With the link's lock held: retransmits a datagram with a current header.
-void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *action, uint64_t now);
-
-// With the link's lock held: sends a datagram of any kind but UDP_DATA, which has no frames.
-void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
-                    uint32_t epoch, uint64_t now);
-
-// As udp_send_plain, for a request for an epoch or its confirmation, which is sent twice: all other
-// traffic of the class waits for it, and a lossy network would delay it most.
-void udp_send_epoch(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
-                    uint32_t epoch, uint64_t now);
-
-// ---- udp_rma.c ----
-
-// See aq_conduit_ops_t.
-aq_status_t udp_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
-
-// Answers the get that was read last and those right behind it; adds their number to *done. False:
-// there is no room now for the reply to the get at frames->at.
-bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, const udp_frame_t *get,
-                unsigned *done);
-
-// By the receiver, with the link's lock held: the destination of a put or get reply. Ends the job
-// if the peer names memory outside of all segments, or a get that is not outstanding.
-void *udp_rma_dest(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame);
-
-// By the receiver, with the link's lock held: completes a put or get reply; placed: its data is at
-// the destination already.
-void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed);
-
-// How memory of a rank travels, and the reverse: memory of this process that a peer names. The
-// latter ends the job unless all of it lies in a segment (with AQ_SEGMENT_EVERYTHING: anywhere).
-uint64_t udp_place_of(const udp_conduit_t *udp, uint32_t rank, const void *addr);
-void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes);
-
-// As udp_place_of, for the destination of a Long. The address of a Long without payload is data for
-// the handler: all of its 64 bits are sent, without a key, and the receiver neither validates nor
-// accesses that memory.
-uint64_t udp_place_of_long(const udp_conduit_t *udp, uint32_t rank, const aq_am_t *am);
-void *udp_place_long(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes);
-
-// ---- udp_conduit.c ----
-
-// Whether a poll should receive from the socket. Always true in a process that shares memory with
-// no other.
-bool udp_time_to_peek(udp_conduit_t *udp, uint64_t *now);
-
-// Ends the job, with one message, because socket.broken is set. Returns if another thread is about
-// to do so, or if the job is ending already.
-void udp_end_without_socket(const udp_conduit_t *udp);
-
-static inline void udp_check_socket(const udp_conduit_t *udp)
-{
-    if (__builtin_expect(atomic_load_explicit(&udp->socket.broken, memory_order_relaxed), 0))
-        udp_end_without_socket(udp);
-}
-
-// A receive side whose members have their first values. Owned by the caller until it is open. NULL:
-// no memory (logged).
-udp_conduit_t *udp_conduit_new(const aq_conduit_env_t *env, uint16_t endpoint);
-
-// ---- udp_window.c ----
-
-// See aq_conduit_ops_t.
-aq_status_t udp_open_window(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
-void udp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES]);
-
-// The link of a window to a party. Any thread. NULL: the core has not connected the two.
-udp_link_t *udp_window_find(const udp_conduit_t *window, uint32_t party);
-
-// As connect of aq_conduit_ops_t, for a window. Logs faults.
-aq_status_t udp_window_connect(udp_conduit_t *window, const aq_peer_t *peer, void **link);
-
-// ---- udp_receive.c ----
-
-// See aq_conduit_ops_t.
-unsigned udp_poll(aq_conduit_t *conduit, unsigned what);
 
 extern const aq_conduit_ops_t aq_udp_conduit;
 

@@ -24,15 +24,6 @@
 // Reads the settings.
 void udp_watch_start(udp_watch_t *watch);
 
-// Collective, while the conduit opens: verifies that neighbours in the job receive each other's
-// datagrams. Blocks for at most GASNET_CONNECT_TIMEOUT. All ranks return the same status; faults
-// are logged.
-aq_status_t udp_watch_check_network(udp_conduit_t *udp);
-
-// Collective, when ranks have joined: the counterpart of udp_watch_check_network at the ranks that
-// were there. Blocks and polls.
-aq_status_t udp_watch_admit(const udp_conduit_t *udp);
-
 // The host of a peer, for its link. NULL: the host is not monitored. The caller holds links_lock.
 udp_host_t *udp_watch_host(udp_conduit_t *udp, const udp_link_t *link);
 
@@ -49,11 +40,6 @@ void udp_watch_listen(udp_watch_t *watch, uint64_t now);
 // With the link's lock held: warns of a silent peer, or ends the job. Returns when to check again;
 // UDP_NEVER: not before the link's flows have something due.
 uint64_t udp_watch_link(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
-
-// With the link's lock held: warns, once, that the path to a peer drops long packets, and of what
-// was done about it; or that not even fragments of them arrive.
-void udp_watch_warn_of_path(udp_conduit_t *udp, const udp_link_t *link);
-void udp_watch_warn_of_block(udp_conduit_t *udp, const udp_link_t *link, size_t bytes);
 
 // As udp_watch_link, for all hosts. Takes the locks of links.
 uint64_t udp_watch_hosts(udp_conduit_t *udp, uint64_t now);

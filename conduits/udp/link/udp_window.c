@@ -4,13 +4,17 @@
 //
 // Each direction of a pair of windows has its own keys and packet numbers, because these belong to
 // parties (udp_wire.h). So a datagram that is replayed at another window is dropped.
-#include "udp_state.h"
+#include "udp_window.h"
+#include "udp_link.h"
+#include "udp_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../../core/gasnetex_core.h"
 #include "../../../other/base/log/log.h"
+#include "../profile/udp_profile.h"
+#include "udp_watch.h"
 
 _Static_assert(GASNET_MAXEPS <= 1 << (32 - UDP_PARTY_RANK_BITS),
                "a party has room for each endpoint");
@@ -21,6 +25,32 @@ _Static_assert(sizeof(udp_address_t) <= AQ_DESCRIPTION_BYTES,
                "a description has room for an address");
 
 // ---- opening ----
+
+// The memory beyond the slots of the socket is divided evenly between the two queues, so that
+// requests, which may have to wait, never keep a reply out.
+static unsigned queue_most(size_t bytes)
+{
+    return (unsigned)(bytes / UDP_SLOT_BYTES - UDP_SLOTS) / UDP_CLASSES;
+}
+
+udp_conduit_t *udp_conduit_new(const aq_conduit_env_t *env, const aq_conduit_ops_t *ops,
+                               uint16_t endpoint)
+{
+    udp_conduit_t *udp = udp_alloc_lines(sizeof *udp);
+    if (!udp) {
+        aq_log_error("out of memory for the udp conduit (%zu bytes)", sizeof *udp);
+        return NULL;
+    }
+    udp->base = (aq_conduit_t){.ops = ops, .env = env, .endpoint = endpoint};
+    udp->party = udp_party(env->rank, endpoint);
+    udp->main = udp;
+    atomic_init(&udp->deadline, UDP_NEVER);
+    udp->queue_most = queue_most((size_t)aq_setting_bytes(aq_udp_setting(UDP_SET_RECEIVE_MEMORY)));
+    udp_watch_start(&udp->watch);
+    for (unsigned c = 0; c < UDP_CLASSES; c++)
+        udp->queue[c].last = &udp->queue[c].first;
+    return udp;
+}
 
 static aq_status_t window_open_socket(udp_conduit_t *window)
 {
@@ -50,7 +80,7 @@ static void window_take_constants(udp_conduit_t *window, udp_conduit_t *main)
 // NULL: logged.
 static udp_conduit_t *window_new(udp_conduit_t *main, uint16_t endpoint)
 {
-    udp_conduit_t *window = udp_conduit_new(main->base.env, endpoint);
+    udp_conduit_t *window = udp_conduit_new(main->base.env, main->base.ops, endpoint);
     if (!window)
         return NULL;
     window_take_constants(window, main);

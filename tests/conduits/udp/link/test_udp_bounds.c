@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #include "udp_alone.h"
+#include "../../conduits/udp/link/udp_receive.h"
+#include "../../conduits/udp/link/udp_link.h"
+#include "../../conduits/udp/link/udp_rma.h"
 
 enum { SEGMENT = 64 << 10, AROUND = 64 << 10, LARGE = 16384, POLLS = 100000 };
 

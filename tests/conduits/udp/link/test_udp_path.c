@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../../../conduits/udp/link/udp_state.h"
+#include "../../../../conduits/udp/link/udp_send.h"
+#include "../../../../conduits/udp/link/udp_receive.h"
 #include "../../../../conduits/udp/socket/udp_interface.h"
 #include "../../../../other/base/clock.h"
 #include "../../../../other/base/settings/settings.h"

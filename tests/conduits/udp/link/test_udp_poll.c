@@ -12,7 +12,9 @@
 
 #include "../../../../other/base/clock.h"
 #include "udp_alone.h"
-#include "../../../unit/assert_between.h"
+#include "assert_between.h"
+#include "../../../../conduits/udp/link/udp_receive.h"
+#include "../../../../conduits/udp/link/udp_buffer.h"
 
 enum { POLLS = 20000, PAUSE_NS = 10000 }; // PAUSE_NS: the longest pause between two receives
 

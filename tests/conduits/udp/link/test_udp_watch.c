@@ -14,6 +14,7 @@
 #include "../../../unit/child_errors.h"
 #include "udp_alone.h"
 #include "../../../../conduits/udp/link/udp_watch.h"
+#include "../../../../conduits/udp/link/udp_link.h"
 
 #define SECOND ((uint64_t)1000000000)
 

@@ -19,6 +19,10 @@
 #include "../../../../conduits/udp/link/udp_watch.h"
 #include "../../../../core/aqueduct.h"
 #include "../../../../other/base/modules/observed.h"
+#include "../../../../conduits/udp/link/udp_send.h"
+#include "../../../../conduits/udp/link/udp_receive.h"
+#include "../../../../conduits/udp/link/udp_window.h"
+#include "../../../../conduits/udp/link/udp_rma.h"
 
 enum {
     SEGMENT = 1 << 20,

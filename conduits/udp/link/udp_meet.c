@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The check of the network while a job starts.
+#include "udp_meet.h"
+#include "udp_warn.h"
+
+#include <string.h>
+
+#include "../../../other/base/clock.h"
+#include "../../../other/base/minmax.h"
+#include "udp_receive.h"
+#include "udp_link.h"
+#include "udp_send.h"
+
+enum {
+    PING_FIRST_NS = 5000000,
+    PING_MOST_NS = 100000000, // longest interval between pings at the start
+    SENTENCE = 512,
+};
+
+static udp_conduit_t *opening;
+
+// Called during collective operations of the bootstrap: other ranks may not have heard this one
+// yet.
+static unsigned answer_pings(void)
+{
+    return udp_poll(&opening->base, 0);
+}
+
+// The neighbours of this rank with which it shares no memory. The relation is symmetric.
+static aq_status_t find_neighbours(udp_conduit_t *udp, udp_link_t *found[2], unsigned *count)
+{
+    const aq_conduit_env_t *env = udp->base.env;
+    const uint32_t ranks = aq_boot_present(env->boot);
+    const uint32_t around[] = {(env->rank + 1) % ranks, (env->rank + ranks - 1) % ranks};
+    *count = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        if (aq_index_in_nbrhd(env, around[i]) != UINT32_MAX || (*count && around[0] == around[1]))
+            continue;
+        found[*count] = udp_link_get(udp, around[i]);
+        if (!found[(*count)++])
+            return AQ_ERR_RESOURCE;
+    }
+    return AQ_OK;
+}
+
+static udp_link_t *first_unmet(udp_link_t *const *links, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (!links[i]->met)
+            return links[i];
+    return NULL;
+}
+
+static void ping_unmet(udp_conduit_t *udp, udp_link_t *const *links, unsigned count, uint64_t now)
+{
+    for (unsigned i = 0; i < count; i++) {
+        aq_lock_take(&links[i]->lock);
+        if (!links[i]->met)
+            udp_send_plain(udp, links[i], UDP_PING, UDP_REQUESTS, 0, now);
+        aq_lock_drop(&links[i]->lock);
+    }
+}
+
+// Returns the first neighbour from which nothing was received in time; NULL: there is none, or the
+// job has ended. Time during which this process was stopped counts little.
+static const udp_link_t *wait_for_neighbours(udp_conduit_t *udp, udp_link_t *const *links,
+                                             unsigned count)
+{
+    udp_watch_t *watch = &udp->watch;
+    uint64_t last = aq_clock_ns(), ping_at = last, pause = PING_FIRST_NS, waited = 0;
+    for (;;) {
+        (void)udp_poll(&udp->base, 0);
+        const udp_link_t *unmet = first_unmet(links, count);
+        if (!unmet || aq_boot_ended(udp->base.env->boot))
+            return NULL;
+        const uint64_t now = aq_clock_ns();
+        waited += aq_min(now - last, 2 * (uint64_t)PING_MOST_NS);
+        last = now;
+        if (waited >= watch->connect_timeout)
+            return unmet;
+        if (watch->silence && waited >= watch->silence)
+            udp_watch_warn_of_silence(udp, unmet);
+        if (now >= ping_at) {
+            ping_unmet(udp, links, count, now);
+            ping_at = now + pause;
+            pause = aq_min(2 * pause, PING_MOST_NS);
+        }
+        (void)udp_socket_wait(&udp->socket, udp_socket_wakings(&udp->socket), ping_at - now);
+    }
+}
+
+static void describe_unmet(const udp_watch_t *watch, const udp_link_t *unmet, char *sentence)
+{
+    char text[UDP_ADDRESS_TEXT];
+    snprintf(sentence, SENTENCE,
+             "nothing was heard of rank %u at %s for %.3g s (GASNET_CONNECT_TIMEOUT), though it "
+             "has started: check whether a firewall blocks UDP on the path (open a range of ports, "
+             "and name it in GASNET_UDP_PORTS), or GASNET_WORKERIP has to name another network",
+             unmet->rank, udp_address_text(&unmet->to, text), (double)watch->connect_timeout / 1e9);
+}
+
+aq_status_t udp_watch_check_network(udp_conduit_t *udp)
+{
+    udp_link_t *links[2];
+    unsigned count;
+    char sentence[SENTENCE] = "";
+    const udp_link_t *unmet = NULL;
+    if (!udp->watch.connect_timeout)
+        return AQ_OK;
+    opening = udp;
+    aq_boot_meanwhile(answer_pings);
+    aq_status_t status = find_neighbours(udp, links, &count);
+    if (status == AQ_OK && (unmet = wait_for_neighbours(udp, links, count))) {
+        describe_unmet(&udp->watch, unmet, sentence);
+        status = AQ_ERR_RESOURCE;
+    }
+    status = aq_boot_agree(udp->base.env->boot, status, sentence);
+    aq_boot_meanwhile(NULL);
+    return status;
+}
+
+// Polls, which go on meanwhile, answer the pings of the new ranks.
+aq_status_t udp_watch_admit(const udp_conduit_t *udp)
+{
+    return udp->watch.connect_timeout ? aq_boot_agree(udp->base.env->boot, AQ_OK, "") : AQ_OK;
+}
