@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The buffers that MPI sends from and receives into.
-#include "mpi_conduit.h"
+#include "mpi_buffers.h"
+#include "mpi_fail.h"
 
 #include <stdlib.h>
 

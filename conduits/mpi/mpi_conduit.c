@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of operations of the mpi conduit: opening, closing and reports.
-#include "mpi_conduit.h"
+#include "mpi_messages.h"
+#include "mpi_fail.h"
+#include "mpi_buffers.h"
+#include "mpi_link.h"
+#include "mpi_window.h"
+#include "mpi_shared.h"
+#include "mpi_rma.h"
 #include "mpi_profile.h"
 
 #include <stdio.h>
@@ -27,39 +33,7 @@ static bool mpi_usable(char *errbuf, size_t errbuf_size)
     return false;
 }
 
-// ---- errors ----
-
-aq_status_t mpi_conduit_error(const mpi_conduit_t *mpi, const char *call, int error)
-{
-    char why[256];
-    mpi->mpi->explain(error, why, sizeof why);
-    aq_log_error("%s of %s failed: %s; see what mpirun reports", call, mpi->mpi->name, why);
-    return AQ_ERR_RESOURCE;
-}
-
-void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error)
-{
-    mpi_leave(mpi);
-    if (mpi->lost)
-        aq_fatal("MPI_Finalize was called while conduit mpi was in use: call it after the last "
-                 "call of GASNet, or leave it to gasnet_exit");
-    if (error)
-        (void)mpi_conduit_error(mpi, call, error);
-    aq_fatal("conduit mpi cannot continue after an error of MPI");
-}
-
 // ---- opening ----
-
-// The barrier makes sure that rank 0 has logged the reason before the first rank exits, upon which
-// mpirun ends the others.
-aq_status_t mpi_refuse(const mpi_conduit_t *mpi, const char *why)
-{
-    aq_boot_t *boot = mpi->mail.base.env->boot;
-    if (boot->rank == 0)
-        aq_log_error("%s", why);
-    (void)boot->ops->barrier(boot);
-    return AQ_ERR_CONFIG;
-}
 
 static aq_status_t refuse_start(const mpi_conduit_t *mpi)
 {
@@ -264,23 +238,6 @@ static void mpi_close(aq_conduit_t *conduit)
         drain_sends(window, limit);
     }
     aq_mpilib_inside = false;
-}
-
-size_t mpi_memory_bytes(aq_conduit_t *conduit)
-{
-    return mpi_of(conduit)->bytes;
-}
-
-void mpi_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
-{
-    mpi_conduit_t *mpi = mpi_of(conduit);
-    aq_mail_counters(conduit, sum);
-    mpi_enter(mpi);
-    sum->frames_sent += mpi->messages + mpi->accesses;
-    sum->packets_sent += mpi->messages + mpi->accesses;
-    sum->frames_received += mpi->received;
-    sum->packets_received += mpi->received;
-    mpi_leave(mpi);
 }
 
 // If all credits of a peer are in use, requests to it wait.

@@ -6,39 +6,14 @@
 #include "../../core/ground/fatal.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
-#include "mpi_conduit.h"
+#include "mpi_messages.h"
+#include "mpi_fail.h"
+#include "mpi_buffers.h"
+#include "mpi_link.h"
+#include "mpi_rma.h"
+#include "../../core/aqueduct.h"
 
-// ---- links ----
-
-mpi_link_t *mpi_link_new(mpi_conduit_t *mpi, uint32_t rank, uint16_t endpoint)
-{
-    mpi_link_t *link = aligned_alloc(_Alignof(mpi_link_t), sizeof *link);
-    if (!link) {
-        aq_log_error("out of memory for the connection to endpoint %u of rank %u (%zu bytes)",
-                     endpoint, rank, sizeof *link);
-        return NULL;
-    }
-    memset(link, 0, sizeof *link);
-    link->comm = mpi->comm;
-    link->rank = rank;
-    link->endpoint = endpoint;
-    aq_credit_start(&link->credit, &mpi->pool, mpi->limits.each, mpi->limits.each,
-                    mpi->limits.slack);
-    return link;
-}
-
-mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank)
-{
-    mpi_link_t *link = mpi->links[rank];
-    if (link)
-        return link;
-    link = mpi_link_new(mpi, rank, 0);
-    if (!link)
-        return NULL;
-    mpi_shared_link(mpi, rank, link);
-    mpi->links[rank] = link;
-    return link;
-}
+// ---- in which link ----
 
 // The link that a message came by; NULL: no memory (logged). Under the lock.
 static mpi_link_t *link_of_message(mpi_conduit_t *mpi, const mpi_slot_t *slot, size_t bytes,
@@ -316,4 +291,21 @@ void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
     if (mpi->far || mpi->window) // nothing wakes this process
         limit_ns = aq_min(limit_ns / MPI_NAPS, MPI_NAP_NS);
     aq_mail_sleep(conduit, armed, limit_ns);
+}
+
+size_t mpi_memory_bytes(aq_conduit_t *conduit)
+{
+    return mpi_of(conduit)->bytes;
+}
+
+void mpi_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
+{
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    aq_mail_counters(conduit, sum);
+    mpi_enter(mpi);
+    sum->frames_sent += mpi->messages + mpi->accesses;
+    sum->packets_sent += mpi->messages + mpi->accesses;
+    sum->frames_received += mpi->received;
+    sum->packets_received += mpi->received;
+    mpi_leave(mpi);
 }

@@ -10,7 +10,9 @@
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"
-#include "mpi_conduit.h"
+#include "mpi_rma.h"
+#include "mpi_fail.h"
+#include "mpi_buffers.h"
 #include "mpi_profile.h"
 
 #define PIECE_MAX ((size_t)1 << 30) // bytes of one call, which MPI counts in an int
@@ -54,21 +56,6 @@ static aq_status_t window_measure(mpi_conduit_t *mpi, bool *one_sided)
 }
 
 // ---- the window ----
-
-aq_status_t mpi_agree(const mpi_conduit_t *mpi, bool yes, bool *all)
-{
-    aq_boot_t *boot = mpi->mail.base.env->boot;
-    uint8_t mine = yes;
-    uint8_t *others = malloc(boot->size);
-    if (!others) {
-        aq_log_error("out of memory for the windows of %u ranks", boot->size);
-        return AQ_ERR_RESOURCE;
-    }
-    aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, others);
-    *all = status == AQ_OK && memchr(others, 0, boot->size) == NULL;
-    free(others);
-    return status;
-}
 
 static void close_window(mpi_conduit_t *mpi, aq_mpilib_window_t **window)
 {

@@ -13,7 +13,8 @@
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
 #include "../common/guarded.h"
-#include "mpi_conduit.h"
+#include "mpi_shared.h"
+#include "mpi_fail.h"
 #include "mpi_profile.h"
 
 enum { PAGE = GASNET_PAGESIZE };

@@ -12,7 +12,12 @@
 // A window makes its buffers with its first link, and posts receives for each further link until
 // MPI_WINDOW_RECEIVES_MAX are posted. With more links MPI may have to store messages: at most
 // MPI_WINDOW_EACH of each class for each link.
-#include "mpi_conduit.h"
+#include "mpi_window.h"
+#include "mpi_messages.h"
+#include "mpi_fail.h"
+#include "mpi_buffers.h"
+#include "mpi_link.h"
+#include "mpi_rma.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,20 +59,6 @@ static aq_mpilib_comm_t *window_comm(const mpi_conduit_t *main, uint16_t endpoin
 
 // ---- links ----
 
-// The place of the table at which the links to an endpoint of a rank are: neighbours spread.
-static unsigned link_place(uint32_t rank, uint16_t endpoint)
-{
-    return (rank + 37u * endpoint) % MPI_WINDOW_PLACES;
-}
-
-mpi_link_t *mpi_window_find(const mpi_conduit_t *window, uint32_t rank, uint16_t endpoint)
-{
-    mpi_link_t *link = window->links ? window->links[link_place(rank, endpoint)] : NULL;
-    while (link && (link->rank != rank || link->endpoint != endpoint))
-        link = link->next;
-    return link;
-}
-
 static bool window_make_table(mpi_conduit_t *window)
 {
     window->links = calloc(MPI_WINDOW_PLACES, sizeof(mpi_link_t *));
@@ -80,7 +71,7 @@ static bool window_make_table(mpi_conduit_t *window)
 // Under the lock.
 static mpi_link_t *window_add_link(mpi_conduit_t *window, const aq_peer_t *peer)
 {
-    mpi_link_t **place = &window->links[link_place(peer->rank, peer->endpoint)];
+    mpi_link_t **place = mpi_window_place(window, peer->rank, peer->endpoint);
     mpi_link_t *link = mpi_link_new(window, peer->rank, peer->endpoint);
     if (!link)
         return NULL;

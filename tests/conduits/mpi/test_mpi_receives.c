@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../conduits/mpi/mpi_conduit.h"
+#include "../../../conduits/mpi/mpi_messages.h"
+#include "../../../conduits/mpi/mpi_buffers.h"
+#include "../../../conduits/mpi/mpi_link.h"
 
 enum { PEERS = 3, EACH = 4, TOTAL = PEERS * EACH, MESSAGES = 500, ME = PEERS };
 

@@ -201,12 +201,6 @@ static inline size_t mpi_payload_at(unsigned category, unsigned nargs)
 
 extern const aq_conduit_ops_t aq_mpi_conduit;
 
-struct gasnetx_counters; // core/aqueduct.h
-
-// As in aq_conduit_ops_t, for endpoint 0 and for windows.
-size_t mpi_memory_bytes(aq_conduit_t *conduit);
-void mpi_counters(aq_conduit_t *conduit, struct gasnetx_counters *sum);
-
 // ---- around every call of MPI ----
 
 static inline bool mpi_try_enter(mpi_conduit_t *mpi)
@@ -226,91 +220,5 @@ static inline void mpi_leave(mpi_conduit_t *mpi)
     aq_mpilib_inside = false;
     aq_lock_drop(mpi->lock);
 }
-
-// Logs MPI's text for an error of one of its calls. Returns AQ_ERR_RESOURCE.
-aq_status_t mpi_conduit_error(const mpi_conduit_t *mpi, const char *call, int error);
-// Logs, once, why the job cannot run. Collective, with the same arguments at all ranks. Returns
-// AQ_ERR_CONFIG.
-aq_status_t mpi_refuse(const mpi_conduit_t *mpi, const char *why);
-// Ends the job after such an error, or because MPI was finalized; for callers that cannot return
-// it.
-void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error) __attribute__((noreturn));
-
-// ---- mpi_buffers.c ----
-
-// Creates and posts the receives, and creates the send buffers. Logs faults.
-aq_status_t mpi_buffers_open(mpi_conduit_t *mpi);
-// As mpi_buffers_open, for a window without links. Under the lock.
-aq_status_t mpi_window_buffers_open(mpi_conduit_t *window);
-// Posts receives of both classes for one more link of a window, as far as there may be more. Logs
-// faults. Under the lock.
-aq_status_t mpi_window_buffers_add(mpi_conduit_t *window);
-// Frees the receive requests before MPI_Finalize.
-void mpi_buffers_withdraw(mpi_conduit_t *mpi);
-
-// The functions below require the lock.
-
-// A send buffer for a message of this length; NULL: none is free now.
-mpi_slot_t *mpi_slot_take(mpi_conduit_t *mpi, unsigned class, size_t bytes);
-// Sends a slot's message to the peer of a link.
-aq_status_t mpi_slot_send(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot, size_t bytes,
-                          const mpi_link_t *link);
-// Frees the send buffers that MPI has finished with.
-void mpi_slots_reclaim(mpi_conduit_t *mpi);
-// Whether MPI still uses any send buffer.
-bool mpi_slots_busy(const mpi_conduit_t *mpi);
-
-// Receives the next message of the classes in what (AQ_POLL_*): returns its class, and sets slot,
-// length and sender. -1: there is none, or too many handlers run.
-int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_t *bytes,
-                     uint32_t *source);
-// Posts the receive again after its handler has returned.
-void mpi_receive_done(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot);
-
-// ---- mpi_messages.c ----
-
-// The link of a rank, created on first use; NULL: no memory (logged). Under the lock.
-mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank);
-// A link to an endpoint of a rank, which is in no table yet, with the credits of this conduit;
-// NULL: no memory (logged).
-mpi_link_t *mpi_link_new(mpi_conduit_t *mpi, uint32_t rank, uint16_t endpoint);
-
-aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
-unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what);
-// Polls MPI, unless another thread does.
-unsigned mpi_poll_messages(mpi_conduit_t *mpi, unsigned what);
-// Ends the job if MPI was finalized by somebody else.
-void mpi_check_lost(mpi_conduit_t *mpi);
-// Messages of MPI do not wake a sleeping process: if some may arrive, sleeps are short.
-void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
-
-// ---- mpi_window.c ----
-
-// Makes the communicators of the windows. Collective. Logs faults.
-aq_status_t mpi_windows_prepare(mpi_conduit_t *main);
-// Open_window of aq_conduit_ops_t.
-aq_status_t mpi_window_open(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
-// The link of a window to an endpoint of a rank; NULL: there is none. Under the lock.
-mpi_link_t *mpi_window_find(const mpi_conduit_t *window, uint32_t rank, uint16_t endpoint);
-
-// ---- mpi_shared.c ----
-
-// Finds the ranks that share memory with this process, and opens the mailboxes. Collective.
-aq_status_t mpi_shared_open(mpi_conduit_t *mpi);
-// Sets the link to the mailbox of a rank, if it has one.
-void mpi_shared_link(const mpi_conduit_t *mpi, uint32_t rank, mpi_link_t *link);
-aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
-
-// ---- mpi_rma.c ----
-
-// Whether all ranks pass true. Collective.
-aq_status_t mpi_agree(const mpi_conduit_t *mpi, bool yes, bool *all);
-
-aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size);
-aq_status_t mpi_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
-// Closes the windows. Collective.
-void mpi_rma_end(mpi_conduit_t *mpi);
-// Completes outstanding puts and gets; returns their number. Under the lock.
-unsigned mpi_rma_complete(mpi_conduit_t *mpi);
 
 #endif
