@@ -27,6 +27,10 @@
 #include "../supervise/supervisor_signal.h"
 #include "../tree/workers.h"
 #include "../supervise/supervisor.h"
+#include "../tree/node_tree.h"
+#include "../tree/node.h"
+#include "../tree/node_watch.h"
+#include "../tree/node_start.h"
 
 // The time for each step of the introduction, so that a process that is stuck ends within 10 s.
 #define CALL_MS 8000

@@ -8,6 +8,7 @@
 #include "../../other/observe/top/rank_reader.h"
 #include "../../other/observe/top/rank_signal.h"
 #include "helper_look.h"
+#include "../tree/node_tree.h"
 
 static bool line_is_zero(const uint8_t *line)
 {

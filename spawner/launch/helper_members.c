@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "helper_members.h"
+#include "../tree/node_watch.h"
 
 // ---- frames of members ----
 

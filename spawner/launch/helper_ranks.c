@@ -16,6 +16,7 @@
 #include "../../other/base/settings/settings.h"
 #include "helper_ranks.h"
 #include "../supervise/supervisor_job.h"
+#include "../tree/node_watch.h"
 
 #define EXIT_NO_START 1
 

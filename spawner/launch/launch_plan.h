@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "../tree/node.h"
+#include "../tree/node_state.h"
 
 typedef struct aq_launch_plan {
     aq_spec_t spec; // the caller owns texts and tables

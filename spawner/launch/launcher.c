@@ -31,6 +31,10 @@
 #include "../tree/workers.h"
 #include "../../other/base/minmax.h"
 #include "../supervise/supervisor.h"
+#include "../tree/node_tree.h"
+#include "../tree/node.h"
+#include "../tree/node_watch.h"
+#include "../tree/node_start.h"
 
 #define END_GRACE (3 * AQ_SECOND) // in addition to the time that hosts give their ranks
 #define INPUT_CREDIT ((uint32_t)64 * 1024)

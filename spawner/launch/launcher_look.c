@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "launcher_job.h"
+#include "../tree/node_tree.h"
 
 // The hosts that will answer.
 static uint32_t hosts_with_ranks(const aq_launcher_t *launcher)

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "../aqueduct_spawn.h"
-#include "../tree/node.h"
+#include "../tree/node_state.h"
 
 #define AQ_STARTER_TOLD 2 // its exit code after a fault that it has logged
 

@@ -11,6 +11,7 @@
 #include "../launch/helper_members.h"
 #include "rendezvous.h"
 #include "../launch/helper.h"
+#include "../tree/node_watch.h"
 
 #define EXIT_FAILED 1
 // Milliseconds that the master gets to report why the process that leads has ended.

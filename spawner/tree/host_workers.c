@@ -10,6 +10,7 @@
 
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
+#include "node_tree.h"
 
 // ---- which host ----
 

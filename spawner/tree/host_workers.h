@@ -3,7 +3,7 @@
 #ifndef AQ_HOST_WORKERS_H
 #define AQ_HOST_WORKERS_H
 
-#include "node.h"
+#include "node_state.h"
 
 // Finds the host of a worker that has described itself: child->host becomes its name in the list,
 // child->wish its number. False: it is none of the list, or has called already; logged.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../other/base/system/local_socket.h"
+#include "node_watch.h"
 
 static void reader_close(aq_look_reader_t *reader)
 {

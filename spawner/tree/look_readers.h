@@ -11,7 +11,7 @@
 #include <sys/un.h>
 
 #include "../../other/observe/format/look_format.h"
-#include "node.h"
+#include "node_state.h"
 
 enum { AQ_LOOK_READERS = 8, AQ_LOOK_WAITING_MAX = 64 << 20 };
 

@@ -19,7 +19,7 @@
 #ifndef AQ_MEMBERS_H
 #define AQ_MEMBERS_H
 
-#include "node.h"
+#include "node_state.h"
 
 #define AQ_MEMBER_UNKNOWN UINT32_MAX
 

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starting the children of a process of the tree through the daemons of a universe.
+// Children of a process of the tree that the daemons of a universe fork.
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../../other/base/log/log.h"
-#include "node.h"
-
-void aq_node_dial(aq_node_t *node, aq_child_t *child)
-{
-    const aq_spec_daemon_t *daemon = aq_spec_daemon(&node->spec, child->low);
-    child->state = AQ_CHILD_DIALED;
-    child->dial = malloc(sizeof *child->dial);
-    if (child->dial == NULL)
-        aq_node_lose_child(node, child, "no memory to call the daemon there");
-    else
-        aq_dial_begin(child->dial, daemon->addresses, (uint16_t)daemon->port, daemon->number);
-}
+#include "node_dial.h"
+#include "node_tree.h"
+#include "node_watch.h"
+#include "node_start.h"
 
 // The daemon forks a helper, which goes on with the connection.
 static void send_job(aq_node_t *node, aq_child_t *child)

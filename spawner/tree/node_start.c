@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starting the children of a process of the tree, with remote shells.
+// Starting the children of a process of the tree, with remote shells or by daemons of a universe.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
-#include "node.h"
+#include "node_start.h"
+#include "node_tree.h"
+#include "node_watch.h"
+#include "node_listen.h"
 
 static const aq_spec_host_t *host_of(const aq_node_t *node, const aq_child_t *child)
 {
@@ -110,11 +114,23 @@ static void begin_shell(aq_node_t *node, aq_child_t *child)
         aq_log_info("host %s: starting its helper", host_of(node, child)->name);
 }
 
+// Calls the daemon of a universe there, which forks a helper. The loop goes on meanwhile.
+static void begin_dial(aq_node_t *node, aq_child_t *child)
+{
+    const aq_spec_daemon_t *daemon = aq_spec_daemon(&node->spec, child->low);
+    child->state = AQ_CHILD_DIALED;
+    child->dial = malloc(sizeof *child->dial);
+    if (child->dial == NULL)
+        aq_node_lose_child(node, child, "no memory to call the daemon there");
+    else
+        aq_dial_begin(child->dial, daemon->addresses, (uint16_t)daemon->port, daemon->number);
+}
+
 static void begin_child(aq_node_t *node, aq_child_t *child)
 {
     child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
     if (node->spec.daemons != NULL)
-        aq_node_dial(node, child);
+        begin_dial(node, child);
     else
         begin_shell(node, child);
 }

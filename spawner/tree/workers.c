@@ -15,6 +15,8 @@
 #include "../../other/base/settings/settings.h"
 #include "../../other/base/size.h"
 #include "host_workers.h"
+#include "node_listen.h"
+#include "node_tree.h"
 
 // ---- the launcher: arrival of workers ----
 

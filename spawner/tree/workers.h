@@ -20,7 +20,7 @@
 #ifndef AQ_WORKERS_H
 #define AQ_WORKERS_H
 
-#include "node.h"
+#include "node_state.h"
 
 #define AQ_WORKER_OPTION "--worker="
 #define AQ_WORKER_KEY "GASNET_SPAWN_KEY"

@@ -24,8 +24,8 @@
 #include "../../../other/base/log/log.h"
 #include "../../../other/base/minmax.h"
 #include "../../../spawner/wire/gather.h"
-#include "../../../spawner/tree/node.h"
-#include "../../unit/default_settings.h"
+#include "../../../spawner/tree/node_tree.h"
+#include "default_settings.h"
 #include "fake_verbs.h"
 #include "../../unit/assert_between.h"
 

@@ -12,7 +12,7 @@
 #include "../../../other/base/minmax.h"
 #include "../../../spawner/wire/gather.h"
 #include "../../../spawner/launch/helper_state.h"
-#include "../../../spawner/tree/node.h"
+#include "../../../spawner/tree/node_tree.h"
 
 // The model of time, in microseconds: what a process spends on each message that it sends or takes,
 // on each child that it starts, and how long a message and a remote shell travel.

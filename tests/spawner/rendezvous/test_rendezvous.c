@@ -14,6 +14,7 @@
 #include "../../../spawner/tree/workers.h"
 #include "child_errors.h"
 #include "../../../spawner/launch/helper.h"
+#include "../../../spawner/tree/node_tree.h"
 
 static void expect_place(const char *text, const char *host, uint16_t port)
 {

@@ -12,8 +12,10 @@
 
 #include "../../../spawner/tree/look_readers.h"
 #include "../../../spawner/wire/messages.h"
-#include "../../../spawner/tree/node.h"
-#include "../../unit/assert_between.h"
+#include "../../../spawner/tree/node_tree.h"
+#include "../../../spawner/tree/node_watch.h"
+#include "../../../spawner/tree/node_frames.h"
+#include "assert_between.h"
 
 // ---- readers ----
 

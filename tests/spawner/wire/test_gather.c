@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../../spawner/wire/gather.h"
-#include "../../../spawner/tree/node.h"
+#include "../../../spawner/tree/node_tree.h"
 
 #define PART 24u
 
