@@ -11,7 +11,6 @@ int aq_helper_main(void);
 // which is modified. Returns the exit code.
 int aq_worker_main(char *word);
 
-// Those of an OUTPUT message.
 // Runs the helper of a job in a universe, in a process that a daemon has just forked: from the
 // sealed link to the helper's parent, which has the JOB next. Returns the exit code.
 int aq_helper_serve(const aq_link_t *parent, const uint8_t key[AQ_KEY_BYTES], int lifeline);

@@ -30,6 +30,7 @@
 #include "../supervise/supervisor_start.h"
 #include "../tree/workers.h"
 #include "../../other/base/minmax.h"
+#include "../../other/base/system/open_files.h"
 #include "../supervise/supervisor.h"
 #include "../tree/node_tree.h"
 #include "../tree/node.h"

@@ -18,6 +18,5 @@ bool aq_supervised_same_file(int a, int b);
 
 // Kills all children of this process (a subreaper), including those that their ends bring here.
 void aq_supervised_sweep(void);
-// Whether ranks get the variable "NAME=value". list: see aq_supervise_options_t.
 
 #endif

@@ -147,8 +147,6 @@ static aq_status_t udp_admit(aq_conduit_t *conduit, uint32_t joined)
     return status == AQ_OK ? udp_watch_admit(udp) : status;
 }
 
-// The memory beyond the slots of the socket is divided evenly between the two queues, so that
-// requests, which may have to wait, never keep a reply out.
 static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
 {
     udp_conduit_t *udp = udp_conduit_new(env, &aq_udp_conduit, 0);

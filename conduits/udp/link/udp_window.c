@@ -41,7 +41,10 @@ udp_conduit_t *udp_conduit_new(const aq_conduit_env_t *env, const aq_conduit_ops
         aq_log_error("out of memory for the udp conduit (%zu bytes)", sizeof *udp);
         return NULL;
     }
-    udp->base = (aq_conduit_t){.ops = ops, .env = env, .endpoint = endpoint};
+    udp->base = (aq_conduit_t){.ops = ops,
+                               .env = env,
+                               .endpoint = endpoint,
+                               .capabilities = AQ_CAN_SLEEP_BESIDE | AQ_CAN_GATHER};
     udp->party = udp_party(env->rank, endpoint);
     udp->main = udp;
     atomic_init(&udp->deadline, UDP_NEVER);

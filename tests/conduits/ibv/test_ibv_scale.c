@@ -25,7 +25,7 @@
 #include "../../../other/base/minmax.h"
 #include "../../../spawner/wire/gather.h"
 #include "../../../spawner/tree/node_tree.h"
-#include "default_settings.h"
+#include "../../unit/default_settings.h"
 #include "fake_verbs.h"
 #include "../../unit/assert_between.h"
 

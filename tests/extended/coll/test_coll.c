@@ -10,7 +10,7 @@
 
 #include "../../../extended/coll/coll_tree.h"
 #include "../../../extended/coll/coll_operators.h"
-#include "assert_between.h"
+#include "../../unit/assert_between.h"
 
 enum { RANKS_MAX = 200, CASES = 300, WIDE = 1 << 30 };
 

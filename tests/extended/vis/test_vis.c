@@ -20,7 +20,7 @@
 #include "../../../extended/vis/vis_pieces.h"
 #include "../../../extended/vis/vis_copy.h"
 #include "../../../extended/vis/vis_pack.h"
-#include "random_below.h"
+#include "../../unit/random_below.h"
 
 enum { RANKS = 2, FAR = 1, MEDIUM = 1024, RUN = sizeof(aq_vis_run_t), REMOTE = 1 << 20 };
 

@@ -27,7 +27,7 @@
 #include "../../../spawner/boot/boot.h"
 #include "../../../spawner/supervise/supervisor_job.h"
 #include "../../../spawner/supervise/supervisor_output.h"
-#include "assert_between.h"
+#include "../../unit/assert_between.h"
 #include "../../../spawner/supervise/supervisor.h"
 
 typedef int rank_body_t(aq_boot_t *boot);

@@ -12,7 +12,7 @@
 #include "../../../spawner/tree/members.h"
 #include "../../../spawner/rendezvous/rendezvous.h"
 #include "../../../spawner/tree/workers.h"
-#include "child_errors.h"
+#include "../../unit/child_errors.h"
 #include "../../../spawner/launch/helper.h"
 #include "../../../spawner/tree/node_tree.h"
 

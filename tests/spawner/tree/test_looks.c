@@ -15,7 +15,7 @@
 #include "../../../spawner/tree/node_tree.h"
 #include "../../../spawner/tree/node_watch.h"
 #include "../../../spawner/tree/node_frames.h"
-#include "assert_between.h"
+#include "../../unit/assert_between.h"
 
 // ---- readers ----
 

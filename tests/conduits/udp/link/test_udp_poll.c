@@ -12,7 +12,7 @@
 
 #include "../../../../other/base/clock.h"
 #include "udp_alone.h"
-#include "assert_between.h"
+#include "../../../unit/assert_between.h"
 #include "../../../../conduits/udp/link/udp_receive.h"
 #include "../../../../conduits/udp/link/udp_buffer.h"
 
