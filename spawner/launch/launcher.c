@@ -25,7 +25,9 @@
 #include "../../other/base/settings/exit_timeout.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
-#include "launcher_job.h"
+#include "launcher_end.h"
+#include "launcher_look.h"
+#include "launcher_command.h"
 #include "../supervise/supervisor_signal.h"
 #include "../supervise/supervisor_start.h"
 #include "../tree/workers.h"
@@ -37,7 +39,6 @@
 #include "../tree/node_watch.h"
 #include "../tree/node_start.h"
 
-#define END_GRACE (3 * AQ_SECOND) // in addition to the time that hosts give their ranks
 #define INPUT_CREDIT ((uint32_t)64 * 1024)
 #define REASONS 8
 #define SPARE_GRACE AQ_SECOND // for hosts that are slower than as many as are needed
@@ -86,70 +87,6 @@ static void show_progress(aq_launcher_t *launcher)
     else
         fprintf(stderr, "\r%" PRIu32 " of %" PRIu32 " hosts started", launcher->started, all);
     launcher->shown = over ? 0 : launcher->started + 1;
-}
-
-// ---- the end ----
-
-static void send_end(aq_launcher_t *launcher)
-{
-    aq_bytes_t bytes = {0};
-    aq_write_end(&bytes, AQ_MSG_ENDED, &(aq_end_t){launcher->now, (uint32_t)launcher->code});
-    aq_node_down(&launcher->node, &bytes);
-    aq_bytes_free(&bytes);
-}
-
-static void set_deadline(aq_launcher_t *launcher, uint64_t time)
-{
-    uint64_t deadline = aq_clock_ns() + time;
-    if (launcher->node.deadline == 0 || deadline < launcher->node.deadline)
-        launcher->node.deadline = deadline;
-}
-
-// Processes of a rendezvous learn that the job ends, also those that call a little later. They
-// close their links first, so that the news does not get lost.
-static void dismiss_processes(aq_launcher_t *launcher)
-{
-    aq_node_t *node = &launcher->node;
-    aq_write_end(&node->farewell, AQ_MSG_ENDED, &(aq_end_t){true, (uint32_t)launcher->code});
-    aq_node_down(node, &node->farewell);
-    set_deadline(launcher, END_GRACE);
-}
-
-// Before GO no rank runs that could leave in good order, so the job ends at once.
-static void end_start(aq_launcher_t *launcher)
-{
-    launcher->phase = LAUNCH_ENDING;
-    if (launcher->node.spec.rendezvous)
-        dismiss_processes(launcher);
-    else
-        aq_node_close(&launcher->node);
-}
-
-// The time after which the launcher gives up the hosts: at least what the ranks get to leave after
-// SIGTERM, even if one leaves at once. The memory of this host stands for that of the ranks, which
-// only their hosts know.
-static uint64_t time_to_leave(const aq_launcher_t *launcher, int sig)
-{
-    return END_GRACE + aq_stop_timeout_ns(sig, launcher->node.spec.size) +
-           aq_exit_memory_ns(UINT64_MAX);
-}
-
-// The first code counts; `now` may follow later.
-void aq_launcher_end_job(aq_launcher_t *launcher, int code, bool now)
-{
-    bool news = !launcher->code_known || (now && !launcher->now);
-    if (!launcher->code_known)
-        launcher->code = code;
-    launcher->code_known = true;
-    launcher->now = launcher->now || now;
-    if (launcher->phase == LAUNCH_STARTING) {
-        end_start(launcher);
-    } else if (news) {
-        launcher->phase = LAUNCH_ENDING;
-        send_end(launcher);
-        set_deadline(launcher,
-                     launcher->now ? END_GRACE : time_to_leave(launcher, launcher->stop_signal));
-    }
 }
 
 // ---- the start ----
@@ -235,11 +172,6 @@ static void lose_hosts(aq_launcher_t *launcher, const aq_failed_t *failed)
         return;
     flush_sinks(launcher);
     aq_log_error("%s: %s; the job is ended", title_of(launcher, failed->low).text, failed->why);
-    aq_launcher_end_job(launcher, 1, true);
-}
-
-void aq_launcher_fail_start(aq_launcher_t *launcher)
-{
     aq_launcher_end_job(launcher, 1, true);
 }
 
@@ -600,7 +532,7 @@ static void take_signal(aq_launcher_t *launcher, int sig)
         return;
     if (launcher->stop_signal == 0)
         launcher->stop_signal = sig;
-    set_deadline(launcher, time_to_leave(launcher, sig));
+    aq_launcher_let_leave(launcher, sig);
 }
 
 static void serve_signals(aq_node_t *node, void *item, short events)
@@ -702,7 +634,7 @@ static void launch_turn(aq_node_t *node)
         log_fault(launcher);
     // A slow reader of our output delays the end, not the hosts.
     if (node->deadline != 0 && launch_blocked(node))
-        node->deadline = aq_clock_ns() + END_GRACE;
+        node->deadline = aq_clock_ns() + AQ_END_GRACE;
     if (node->deadline != 0 && aq_clock_ns() >= node->deadline) {
         flush_sinks(launcher);
         if (launcher->start_ranks)

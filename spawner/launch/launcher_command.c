@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Processes that a command, a boot module or something else starts for the launcher.
-#include "launcher_job.h"
+#include "launcher_command.h"
+#include "launcher_end.h"
 
 #include <inttypes.h>
 #include <signal.h>

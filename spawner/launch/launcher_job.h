@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The implementation of the launcher: the job, as its three files share it. launcher.c has the
-// loop, from the start of the hosts to the end of the job; launcher_command.c the wait for
-// processes that a command, a boot module or something else starts, and the end of that command.
+// The implementation of the launcher: the job, as its files share it. launcher.c has the loop,
+// from the start of the hosts to the end of the job; launcher_end.c how a job ends;
+// launcher_command.c the wait for processes that a command, a boot module or something else starts,
+// and the end of that command.
 #ifndef AQ_LAUNCHER_JOB_H
 #define AQ_LAUNCHER_JOB_H
 
@@ -10,6 +11,7 @@
 #include "../supervise/supervisor_output.h"
 
 #define AQ_SECOND UINT64_C(1000000000)
+#define AQ_END_GRACE (3 * AQ_SECOND) // in addition to the time that hosts give their ranks
 
 typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } aq_launch_phase_t;
 
@@ -64,33 +66,5 @@ static inline aq_launcher_t *aq_launcher_of(aq_node_t *node)
 {
     return (aq_launcher_t *)(void *)node;
 }
-
-// The job ends with that code; the first one counts. now: without waiting for ranks to leave.
-void aq_launcher_end_job(aq_launcher_t *launcher, int code, bool now);
-// The job cannot start; the reason was logged.
-void aq_launcher_fail_start(aq_launcher_t *launcher);
-
-// ---- launcher_look.c ----
-
-// Listens for readers, before the loop; without them if that fails.
-void aq_launcher_look_start(aq_launcher_t *launcher);
-// Adds the readers to the next wait.
-void aq_launcher_look_watch(aq_launcher_t *launcher);
-// Starts the look of a reader at a helper.
-void aq_launcher_look_asked(aq_launcher_t *launcher, const aq_frame_t *frame);
-// Hands the answer of a host to the reader who has asked.
-void aq_launcher_look_answer(aq_launcher_t *launcher, const aq_frame_t *frame);
-
-// ---- launcher_command.c ----
-
-// Starts the command, as the plan says, once its processes can call. False: failed, logged. True
-// also if the job has no such processes.
-bool aq_launcher_await_workers(aq_launcher_t *launcher, const aq_launch_plan_t *plan);
-// After each wait: numbers the processes once all are there, or ends a start that takes too long.
-void aq_launcher_check_workers(aq_launcher_t *launcher);
-// A child process has ended; see aq_node_ops_t.
-void aq_launcher_reaped(aq_node_t *node, pid_t pid, int status);
-// At the end of the job: waits for the command, or ends it. Blocks for seconds at most.
-void aq_launcher_end_command(aq_launcher_t *launcher);
 
 #endif

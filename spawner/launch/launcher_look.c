@@ -3,7 +3,7 @@
 // tree, and the answers of the hosts go to the reader (other/observe/format/look_format.h).
 #include <unistd.h>
 
-#include "launcher_job.h"
+#include "launcher_look.h"
 #include "../tree/node_tree.h"
 
 // The hosts that will answer.

@@ -79,40 +79,4 @@ typedef struct aq_daemon {
     uint32_t guard_count, guard_room;
 } aq_daemon_t;
 
-// universe_daemon.c
-//
-// Runs a daemon: gasnetrun --daemon, started by a remote shell, with a JOIN_CONFIG on standard
-// input. Returns in the process that was started, with its exit code.
-int aq_daemon_main(void);
-// Forks the helper of a job, which goes on with the caller's link.
-void aq_daemon_fork_helper(aq_daemon_t *daemon, aq_link_t *link);
-
-// universe_calls.c: connections
-//
-// Takes over a link. NULL: no memory; the link is closed.
-aq_peer_t *aq_daemon_add_peer(aq_daemon_t *daemon, const aq_link_t *link, uint32_t number);
-void aq_daemon_accept_calls(aq_daemon_t *daemon);
-// Whether one more program may connect.
-bool aq_daemon_has_room(const aq_daemon_t *daemon);
-void aq_daemon_accept_programs(aq_daemon_t *daemon);
-void aq_daemon_serve_caller(aq_daemon_t *daemon, aq_caller_t *caller);
-void aq_daemon_serve_peer(aq_daemon_t *daemon, aq_peer_t *peer);
-// Closes callers that are late, and forgets connections that have ended.
-void aq_daemon_check_calls(aq_daemon_t *daemon);
-
-// universe_coordinator.c: members
-//
-// A daemon calls to become or to stay a member. Takes over its link.
-void aq_daemon_take_join(aq_daemon_t *daemon, aq_link_t *link, const aq_frame_t *frame);
-// A member has ended, or its connection broke.
-void aq_daemon_lose_member(aq_daemon_t *daemon, uint32_t number);
-// Frames that a member or a program sends. False: not legal.
-bool aq_daemon_take_request(aq_daemon_t *daemon, aq_peer_t *peer, const aq_frame_t *frame);
-void aq_daemon_serve_coordinator(aq_daemon_t *daemon);
-void aq_daemon_serve_dial(aq_daemon_t *daemon);
-// The number of jobs here has changed.
-void aq_daemon_tell_jobs(aq_daemon_t *daemon);
-// What is due: broadcasts, elections, the end.
-void aq_daemon_check_members(aq_daemon_t *daemon);
-
 #endif

@@ -6,29 +6,13 @@
 #include <unistd.h>
 
 #include "../../other/base/clock.h"
-#include "universe.h"
+#include "universe_calls.h"
+#include "universe_fork.h"
+#include "universe_peers.h"
+#include "universe_coordinator.h"
 
 #define PROGRAMS 256u                  // connected at a time; more wait in the kernel's queue
 #define WAITING_MAX ((size_t)64 << 20) // bytes for a peer that does not read; then it is given up
-
-aq_peer_t *aq_daemon_add_peer(aq_daemon_t *daemon, const aq_link_t *link, uint32_t number)
-{
-    aq_link_t mine = *link;
-    if (daemon->peer_count == daemon->peer_room) {
-        uint32_t room = 2 * daemon->peer_room + 16;
-        aq_peer_t *peers = realloc(daemon->peers, room * sizeof *peers);
-        if (peers == NULL) {
-            aq_link_close(&mine);
-            return NULL;
-        }
-        daemon->peers = peers;
-        daemon->peer_room = room;
-    }
-    aq_peer_t *peer = &daemon->peers[daemon->peer_count++];
-    *peer = (aq_peer_t){.link = mine, .number = number};
-    aq_link_bear(&peer->link, daemon->silence_ms);
-    return peer;
-}
 
 // ---- callers ----
 

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "../../other/base/clock.h"
-#include "universe.h"
+#include "universe_coordinator.h"
+#include "universe_peers.h"
 
 #define MOMENT_NS UINT64_C(20000000) // changes within this time are told together
 #define RETRY_NS UINT64_C(50000000)  // between two calls to a daemon that is not yet coordinator

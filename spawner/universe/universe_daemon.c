@@ -20,8 +20,9 @@
 #include "../../other/base/size.h"
 #include "../launch/helper_state.h"
 #include "../supervise/supervisor_job.h"
-#include "universe.h"
-#include "../launch/helper.h"
+#include "universe_daemon.h"
+#include "universe_calls.h"
+#include "universe_coordinator.h"
 #include "../supervise/supervisor.h"
 
 #define JOIN_CONFIG_MS 8000
@@ -170,55 +171,6 @@ static void daemon_init(aq_daemon_t *daemon)
 }
 
 // ---- jobs ----
-
-// Restores what ranks must not inherit, and closes what belongs to the daemon: the link becomes
-// descriptor 3, the pipe 4.
-static bool shed_daemon(const aq_daemon_t *daemon, aq_link_t *link)
-{
-    int fd = fcntl(link->fd, F_DUPFD_CLOEXEC, 5),
-        line = fcntl(daemon->lifeline[0], F_DUPFD_CLOEXEC, 5);
-    if (fd < 0 || line < 0 || dup3(fd, 3, O_CLOEXEC) < 0 || dup3(line, 4, O_CLOEXEC) < 0)
-        return false;
-    (void)close_range(5, UINT_MAX, 0);
-    link->fd = 3;
-    aq_open_files_restore(&daemon->old_files);
-    return setsid() >= 0;
-}
-
-__attribute__((noreturn)) static void become_helper(const aq_daemon_t *daemon, aq_link_t *link)
-{
-    uint8_t key[AQ_KEY_BYTES];
-    memcpy(key, daemon->key, sizeof key);
-    _exit(shed_daemon(daemon, link) ? aq_helper_serve(link, key, 4) : EXIT_FAILED);
-}
-
-static bool note_guard(aq_daemon_t *daemon, pid_t pid)
-{
-    if (daemon->guard_count == daemon->guard_room) {
-        uint32_t room = 2 * daemon->guard_room + 16;
-        pid_t *guards = realloc(daemon->guards, room * sizeof *guards);
-        if (guards == NULL)
-            return false;
-        daemon->guards = guards;
-        daemon->guard_room = room;
-    }
-    daemon->guards[daemon->guard_count++] = pid;
-    return true;
-}
-
-void aq_daemon_fork_helper(aq_daemon_t *daemon, aq_link_t *link)
-{
-    if (!note_guard(daemon, 0))
-        return;
-    pid_t pid = fork();
-    if (pid == 0)
-        become_helper(daemon, link);
-    if (pid < 0)
-        daemon->guard_count--;
-    else
-        daemon->guards[daemon->guard_count - 1] = pid;
-    aq_daemon_tell_jobs(daemon);
-}
 
 static void forget_guard(aq_daemon_t *daemon, pid_t pid)
 {

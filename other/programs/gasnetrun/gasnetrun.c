@@ -20,7 +20,7 @@
 #include "../../../spawner/start/spawn_module.h"
 #include "../../../spawner/join/spawner_list.h"
 #include "../../../spawner/start/host_probe.h"
-#include "../../../spawner/universe/universe.h"
+#include "../../../spawner/universe/universe_daemon.h"
 #include "../../../spawner/tree/workers.h"
 
 #define EXIT_USAGE AQ_EXIT_USAGE
