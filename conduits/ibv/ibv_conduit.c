@@ -17,6 +17,8 @@
 #include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"
+#include "rails/ibv_rail_queues.h"
+#include "rails/ibv_rail.h"
 
 // ---- parts ----
 

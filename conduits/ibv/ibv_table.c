@@ -10,6 +10,7 @@
 
 #include "../../core/aqueduct.h"
 #include "../../other/base/log/log.h"
+#include "rails/ibv_rail.h"
 
 // ---- several rails, fenced puts ----
 

@@ -11,7 +11,7 @@
 //   and the same MTU. See aq_ibv_ports_wanted for how many are used.
 // - A link has queue_pairs queue pairs, number i on port i % count. Number 0 is the first one of
 // the
-//   link; ibv_rail.h has the others.
+//   link; ibv_rail_state.h has the others.
 #ifndef AQ_IBV_RAIL_PORTS_H
 #define AQ_IBV_RAIL_PORTS_H
 

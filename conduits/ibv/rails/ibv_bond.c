@@ -13,6 +13,7 @@
 #include "../../../other/base/log/log.h"
 #include "../verbs/ibv_queue_pair.h"
 #include "../send/ibv_ring_slot.h"
+#include "ibv_rail_setup.h"
 
 enum {
     QUIET_NS = 2000000, // for a device that was at work when its queue pair was closed

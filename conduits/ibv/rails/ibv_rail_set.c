@@ -10,6 +10,7 @@
 
 #include "../../../other/base/log/log.h"
 #include "../../../other/base/minmax.h"
+#include "ibv_rail_queues.h"
 
 enum {
     LETTER_BYTES = 32, // of ibv_bond.c, at most

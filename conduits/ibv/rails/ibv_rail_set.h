@@ -13,7 +13,7 @@
 #define AQ_IBV_RAIL_SET_H
 
 #include "../verbs/ibv_queue_pair.h"
-#include "ibv_rail.h"
+#include "ibv_rail_state.h"
 
 // Makes the rails of a link, or its standbys, not connected yet; none, if they cannot be made
 // (logged). NULL: no memory. Under the lock, as the other functions are.

@@ -16,6 +16,7 @@
 
 #include "../../../other/base/minmax.h"
 #include "ibv_rail_set.h"
+#include "ibv_rail_queues.h"
 
 typedef struct hello {
     uint16_t ports;    // of the sender

@@ -8,6 +8,7 @@
 
 #include "../../../other/base/clock.h"
 #include "../../../other/base/log/log.h"
+#include "../rails/ibv_rail_setup.h"
 
 enum {
     DELIVER_MAX = 32,  // messages that one poll delivers

@@ -13,7 +13,7 @@
 #ifndef AQ_IBV_RECEIVE_H
 #define AQ_IBV_RECEIVE_H
 
-#include "../rails/ibv_rail.h"
+#include "../rails/ibv_rail_state.h"
 #include "../send/ibv_ring.h"
 #include "../send/ibv_rma_ondemand.h"
 

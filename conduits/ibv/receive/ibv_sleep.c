@@ -15,6 +15,7 @@
 #include "../../../other/base/clock.h"
 #include "../../../other/base/log/log.h"
 #include "../../../other/base/minmax.h"
+#include "../rails/ibv_rail.h"
 
 enum {
     RING_NAP_NS = 100000, // the first sleep beside rings; afterwards their owners are asked to

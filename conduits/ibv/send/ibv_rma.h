@@ -12,7 +12,7 @@ typedef struct aq_ibv_rma_path {
     aq_ibv_buffers_t *buffers;
     aq_ibv_keys_t *keys;
     aq_ibv_send_queue_t *queue;
-    struct aq_ibv_rails *rails; // NULL: a link has one queue pair; see ibv_rail.h
+    struct aq_ibv_rails *rails; // NULL: a link has one queue pair; see ibv_rail_state.h
     atomic_ulong fences;        // of puts
     atomic_ulong by_device;     // puts and gets that the device has done
 } aq_ibv_rma_path_t;

@@ -109,8 +109,8 @@ static inline void aq_ibv_op_init(aq_ibv_op_t *op, aq_ibv_peer_t *link)
 }
 
 // An operation to a link, with one of the free entries that `slots` counts: of the link's first
-// queue pair (link->entries), or of one beside it (ibv_rail.h). Its work request needs memory and
-// opcode. NULL: no entry or operation is free now. Any thread.
+// queue pair (link->entries), or of one beside it (ibv_rail_state.h). Its work request needs memory
+// and opcode. NULL: no entry or operation is free now. Any thread.
 static inline aq_ibv_op_t *aq_ibv_op_take_beside(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
                                                  atomic_uint *slots)
 {

@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "../../../../conduits/ibv/rails/ibv_bond.h"
+#include "../../../../conduits/ibv/rails/ibv_rail_queues.h"
 #include "../../../../conduits/ibv/rails/ibv_rail.h"
-#include "../../../unit/default_settings.h"
-#include "../fake_verbs.h"
-#include "../../../unit/assert_between.h"
+#include "../../../../conduits/ibv/rails/ibv_rail_setup.h"
+#include "default_settings.h"
+#include "fake_verbs.h"
+#include "assert_between.h"
 
 enum { SIDES = 2, PORTS = 2, LETTERS = 16, ATTEMPTS = 5, ROUNDS = 2000 };
 
