@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Regions of this process: misses, growth, eviction, invalidation.
-#include "firehose_state.h"
+#include "firehose_local.h"
+#include "firehose_pool.h"
 #include "../other/base/minmax.h"
 #include "../other/base/modules/observed.h"
 
@@ -373,17 +374,6 @@ static bool region_touches(const aq_firehose_region_t *region, aq_firehose_range
     return own.start < range.end && range.start < own.end;
 }
 
-static bool is_going(const aq_firehose_t *firehose, aq_firehose_range_t range)
-{
-    const aq_firehose_region_t *region;
-    TAILQ_FOREACH(region, &firehose->going, queue)
-    {
-        if (region_touches(region, range))
-            return true;
-    }
-    return false;
-}
-
 // Finds overlapping regions by the pages of the range, or by scanning all regions if these are
 // fewer.
 void aq_firehose_local_forget(aq_firehose_t *firehose, uintptr_t start, uintptr_t end)
@@ -401,17 +391,4 @@ void aq_firehose_local_forget(aq_firehose_t *firehose, uintptr_t start, uintptr_
     for (region = map->records; region < map->records + map->fresh; region++)
         if (region->state == AQ_FIREHOSE_LIVE && region_touches(region, range))
             region_retire(firehose, region);
-}
-
-aq_status_t aq_firehose_invalidate(aq_firehose_t *firehose, const void *memory, size_t bytes)
-{
-    uintptr_t start = (uintptr_t)memory;
-    aq_firehose_range_t range = {start, start + bytes};
-    pthread_mutex_lock(&firehose->lock);
-    aq_firehose_local_forget(firehose, range.start, range.end);
-    bool going = is_going(firehose, range);
-    pthread_mutex_unlock(&firehose->lock);
-    if (going)
-        aq_firehose_serve_revoke(firehose, range.start, range.end);
-    return going ? AQ_AGAIN : AQ_OK;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The accounts of both pools. firehose_local.c enters each pin and unpin here, and each limit of
 // the machine that it reaches.
-#include "firehose_state.h"
+#include "firehose_pool.h"
 
 #include "../other/base/log/log.h"
 #include "../other/base/minmax.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // This process's firehoses into peers: which exist, and how one is moved. firehose_serve.c is the
 // other side.
-#include "firehose_state.h"
+#include "firehose_remote.h"
 
 #include "../other/base/log/log.h"
 #include "../other/base/minmax.h"
@@ -232,7 +232,7 @@ static void end_move(aq_firehose_peer_t *peer, aq_firehose_region_t *region,
     }
 }
 
-static aq_status_t move_complete(aq_firehose_peer_t *peer, const aq_firehose_message_t *answer)
+aq_status_t aq_firehose_remote_moved(aq_firehose_peer_t *peer, const aq_firehose_message_t *answer)
 {
     STAILQ_HEAD(, aq_firehose_wait) waiting = STAILQ_HEAD_INITIALIZER(waiting);
     pthread_mutex_lock(&peer->lock);
@@ -252,24 +252,6 @@ static aq_status_t move_complete(aq_firehose_peer_t *peer, const aq_firehose_mes
         carries = false;
     }
     return AQ_OK;
-}
-
-aq_status_t aq_firehose_answered(aq_firehose_t *firehose, uint32_t rank,
-                                 const aq_firehose_message_t *answer)
-{
-    aq_status_t status = AQ_ERR_PEER;
-    aq_firehose_peer_t *peer =
-        rank < firehose->ranks ? aq_firehose_peer_look(firehose, rank) : NULL;
-    if (peer && answer->kind == AQ_FIREHOSE_MOVED)
-        status = move_complete(peer, answer);
-    else if (peer && answer->kind == AQ_FIREHOSE_GIVEN)
-        status = aq_firehose_serve_given(firehose, peer, answer);
-    if (status == AQ_ERR_PEER)
-        aq_log_error(
-            "process %u answered a request that firehose did not send (kind %u, slot %u); all "
-            "processes of a job have to use the same version of the library",
-            rank, answer->kind, answer->slot);
-    return status;
 }
 
 // ---- giving up ----

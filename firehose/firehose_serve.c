@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The firehoses of peers into this process. firehose_remote.c is the other side.
-#include "firehose_state.h"
+// The firehoses of peers into this process, and the messages of peers. firehose_remote.c is the
+// other side.
+#include "firehose_serve.h"
+#include "firehose_local.h"
+#include "firehose_remote.h"
 
 #include "../other/base/log/log.h"
 
@@ -118,9 +121,9 @@ typedef struct aq_firehose_cursor {
     uint32_t rank, slot;
 } aq_firehose_cursor_t;
 
-static bool is_on(const aq_firehose_guest_t *guest, uintptr_t start, uintptr_t end)
+static bool is_on(const aq_firehose_region_t *region, uintptr_t start, uintptr_t end)
 {
-    return guest->region && guest->region->start < end && start < guest->region->end;
+    return region && region->start < end && start < region->end;
 }
 
 // The next guest on the memory that was not asked yet. Under the lock. NULL: no more.
@@ -133,14 +136,14 @@ static aq_firehose_guest_t *next_guest(aq_firehose_t *firehose, aq_firehose_curs
             continue;
         for (; at->slot < firehose->params.per_peer; at->slot++) {
             aq_firehose_guest_t *guest = &peer->guests[at->slot];
-            if (is_on(guest, start, end) && !guest->revoked)
+            if (is_on(guest->region, start, end) && !guest->revoked)
                 return guest;
         }
     }
     return NULL;
 }
 
-void aq_firehose_serve_revoke(aq_firehose_t *firehose, uintptr_t start, uintptr_t end)
+static void serve_revoke(aq_firehose_t *firehose, uintptr_t start, uintptr_t end)
 {
     aq_firehose_cursor_t at = {0, 0};
     for (;; at.slot++) {
@@ -159,8 +162,8 @@ void aq_firehose_serve_revoke(aq_firehose_t *firehose, uintptr_t start, uintptr_
     }
 }
 
-aq_status_t aq_firehose_serve_given(aq_firehose_t *firehose, aq_firehose_peer_t *peer,
-                                    const aq_firehose_message_t *answer)
+static aq_status_t serve_given(aq_firehose_t *firehose, aq_firehose_peer_t *peer,
+                               const aq_firehose_message_t *answer)
 {
     if (answer->slot >= firehose->params.per_peer)
         return AQ_ERR_PEER;
@@ -174,4 +177,48 @@ aq_status_t aq_firehose_serve_given(aq_firehose_t *firehose, aq_firehose_peer_t 
     }
     pthread_mutex_unlock(&firehose->lock);
     return AQ_OK;
+}
+
+// Whether a region of that memory is still being unpinned.
+static bool is_going(const aq_firehose_t *firehose, uintptr_t start, uintptr_t end)
+{
+    const aq_firehose_region_t *region;
+    TAILQ_FOREACH(region, &firehose->going, queue)
+    {
+        if (is_on(region, start, end))
+            return true;
+    }
+    return false;
+}
+
+aq_status_t aq_firehose_invalidate(aq_firehose_t *firehose, const void *memory, size_t bytes)
+{
+    const uintptr_t start = (uintptr_t)memory, end = start + bytes;
+    pthread_mutex_lock(&firehose->lock);
+    aq_firehose_local_forget(firehose, start, end);
+    const bool going = is_going(firehose, start, end);
+    pthread_mutex_unlock(&firehose->lock);
+    if (going)
+        serve_revoke(firehose, start, end);
+    return going ? AQ_AGAIN : AQ_OK;
+}
+
+// ---- answers ----
+
+aq_status_t aq_firehose_answered(aq_firehose_t *firehose, uint32_t rank,
+                                 const aq_firehose_message_t *answer)
+{
+    aq_status_t status = AQ_ERR_PEER;
+    aq_firehose_peer_t *peer =
+        rank < firehose->ranks ? aq_firehose_peer_look(firehose, rank) : NULL;
+    if (peer && answer->kind == AQ_FIREHOSE_MOVED)
+        status = aq_firehose_remote_moved(peer, answer);
+    else if (peer && answer->kind == AQ_FIREHOSE_GIVEN)
+        status = serve_given(firehose, peer, answer);
+    if (status == AQ_ERR_PEER)
+        aq_log_error(
+            "process %u answered a request that firehose did not send (kind %u, slot %u); all "
+            "processes of a job have to use the same version of the library",
+            rank, answer->kind, answer->slot);
+    return status;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Start and stop of firehose, and its counters.
-#include "firehose_state.h"
+#include "firehose_local.h"
+#include "firehose_remote.h"
+#include "firehose_serve.h"
 
 #include "../other/base/log/log.h"
 
