@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "gasnet_config.h"
 #include "gasnet_fwd.h"
@@ -519,6 +520,48 @@ AQ_API int gex_NBI_Test(gex_EC_t event_mask, gex_Flags_t flags);
 AQ_API void gex_NBI_Wait(gex_EC_t event_mask, gex_Flags_t flags);
 AQ_API void gex_NBI_BeginAccessRegion(gex_Flags_t flags);
 AQ_API gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags);
+
+// Copies between this process and memory that is mapped here.
+
+// Ends the job with a message: that is more than memory can hold.
+AQ_API void aq_api_length_refuse(size_t nbytes) __attribute__((noreturn, cold));
+
+// Copies nbytes. A copy of 2, 4 or 8 bytes is one move, which is atomic if both addresses are
+// aligned; larger copies pay one comparison for this, and one for lengths that are no length.
+AQ_API_INLINE void aq_api_copy(void *dest, const void *src, size_t nbytes)
+{
+    if (nbytes > 8) {
+        if (__builtin_expect((ptrdiff_t)nbytes < 0, 0))
+            aq_api_length_refuse(nbytes);
+        memcpy(dest, src, nbytes);
+    } else if (nbytes == 8)
+        memcpy(dest, src, 8);
+    else if (nbytes == 4)
+        memcpy(dest, src, 4);
+    else if (nbytes == 2)
+        memcpy(dest, src, 2);
+    else
+        memcpy(dest, src, nbytes);
+}
+
+// The address in this process of memory of a rank. No arithmetic of pointers, which has no result
+// for NULL, a legal address of no bytes.
+AQ_API_INLINE char *aq_api_shifted(const void *address, intptr_t shift)
+{
+    return (char *)((uintptr_t)address + (uintptr_t)shift);
+}
+
+AQ_API_INLINE void aq_api_copy_out(void *dest, const void *src, size_t nbytes, intptr_t shift)
+{
+    aq_api_copy(aq_api_shifted(dest, shift), src, nbytes);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+AQ_API_INLINE void aq_api_copy_in(void *dest, const void *src, size_t nbytes, intptr_t shift)
+{
+    aq_api_copy(dest, aq_api_shifted(src, shift), nbytes);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
 
 // Sets the caller's event, if lc_opt points to one, to complete.
 AQ_API_INLINE void aq_api_lc_done(gex_Event_t *lc_opt)

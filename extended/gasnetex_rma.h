@@ -45,46 +45,8 @@ AQ_API_INLINE int aq_api_mapped(gex_TM_t tm, gex_Rank_t rank, intptr_t *shift)
 #endif
 }
 
-// End the job with a message: more than memory can hold; a value of no byte, or of more than 8.
-AQ_API void aq_api_length_refuse(size_t nbytes) __attribute__((noreturn, cold));
+// Ends the job with a message: a value of no byte, or of more than 8.
 AQ_API void aq_api_value_refuse(const char *call, size_t nbytes) __attribute__((noreturn, cold));
-
-// Copies nbytes. A copy of 2, 4 or 8 bytes is one move, which is atomic if both addresses are
-// aligned; larger copies pay one comparison for this, and one for lengths that are no length.
-AQ_API_INLINE void aq_api_copy(void *dest, const void *src, size_t nbytes)
-{
-    if (nbytes > 8) {
-        if (__builtin_expect((ptrdiff_t)nbytes < 0, 0))
-            aq_api_length_refuse(nbytes);
-        memcpy(dest, src, nbytes);
-    } else if (nbytes == 8)
-        memcpy(dest, src, 8);
-    else if (nbytes == 4)
-        memcpy(dest, src, 4);
-    else if (nbytes == 2)
-        memcpy(dest, src, 2);
-    else
-        memcpy(dest, src, nbytes);
-}
-
-// The address in this process of memory of a rank. No arithmetic of pointers, which has no result
-// for NULL, a legal address of no bytes.
-AQ_API_INLINE char *aq_api_shifted(const void *address, intptr_t shift)
-{
-    return (char *)((uintptr_t)address + (uintptr_t)shift);
-}
-
-AQ_API_INLINE void aq_api_copy_out(void *dest, const void *src, size_t nbytes, intptr_t shift)
-{
-    aq_api_copy(aq_api_shifted(dest, shift), src, nbytes);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-AQ_API_INLINE void aq_api_copy_in(void *dest, const void *src, size_t nbytes, intptr_t shift)
-{
-    aq_api_copy(dest, aq_api_shifted(src, shift), nbytes);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-}
 
 // Put and get nbytes between this process and the segment of rank. Calls that return int return 0,
 // or non-zero if flags has GEX_FLAG_IMMEDIATE and nothing was done; PutNB and GetNB return

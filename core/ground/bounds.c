@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bounds.h"
 
+#include "../gasnetex_core.h"
 #include "fatal.h"
 
 void aq_bounds_refuse_rank(const char *call, const char *what, uint32_t rank, uint32_t size)
@@ -17,4 +18,10 @@ void aq_bounds_refuse_blocks(const char *call, const char *what, size_t count, s
 {
     aq_fatal("%s: %zu %s of %zu bytes are more than memory can hold (%lu bytes)", call, count, what,
              nbytes, AQ_ADDRESS_SPACE);
+}
+
+void aq_api_length_refuse(size_t nbytes)
+{
+    aq_fatal("a put or get of %zu bytes is more than memory can hold (%lu bytes)", nbytes,
+             AQ_ADDRESS_SPACE);
 }

@@ -232,12 +232,6 @@ static unsigned stability_flags(const gex_Event_t *lc_opt)
     return lc_opt == GEX_EVENT_DEFER ? AQ_RMA_STABLE : 0;
 }
 
-void aq_api_length_refuse(size_t nbytes)
-{
-    aq_fatal("a put or get of %zu bytes is more than memory can hold (%lu bytes)", nbytes,
-             AQ_ADDRESS_SPACE);
-}
-
 void aq_api_value_refuse(const char *call, size_t nbytes)
 {
     aq_fatal("%s: a value of %zu bytes; it may have 1 to 8", call, nbytes);
