@@ -24,6 +24,14 @@
 
 enum { AQ_HANDLER_ROUTE = GEX_AM_INDEX_BASE - 3, AQ_HANDLER_ROUTE_TAGGED = 51 };
 
+// Of long_fragment.c.
+enum {
+    AQ_HANDLER_LONG_PIECE = AQ_HANDLER_ROUTE - 3,
+    AQ_HANDLER_LONG_PIECE_DONE,
+    AQ_HANDLER_LONG_FRAGMENTED,
+    AQ_HANDLER_LONG_PIECE_TAGGED = AQ_HANDLER_ROUTE_TAGGED - 1
+};
+
 enum { AQ_ROUTE_TAGGED_ARGS = 3 }; // before those of the client: the route and the tag
 
 // The first argument: to (12 bits), from (12 bits), handler (8 bits).

@@ -16,13 +16,6 @@
 
 #include "am.h"
 
-enum {
-    AQ_HANDLER_LONG_PIECE = AQ_HANDLER_ROUTE - 3,
-    AQ_HANDLER_LONG_PIECE_DONE,
-    AQ_HANDLER_LONG_FRAGMENTED,
-    AQ_HANDLER_LONG_PIECE_TAGGED = AQ_HANDLER_ROUTE_TAGGED - 1
-};
-
 // Registers the handlers; once, at init.
 void aq_long_fragment_start(void);
 

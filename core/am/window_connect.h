@@ -12,7 +12,6 @@
 #define AQ_WINDOW_CONNECT_H
 
 #include "am.h"
-#include "long_fragment.h"
 #include "../endpoint/window.h"
 
 enum { AQ_HANDLER_WINDOW = AQ_HANDLER_LONG_PIECE - 1 };

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The public calls of aqueduct_coll.h: they check the arguments and translate the request for the
 // engine.
+#include <stdlib.h>
+#include <string.h>
+
 #include "../aqueduct_coll.h"
 #include "coll.h"
 #include "coll_engine.h"
+#include "coll_limits.h"
+#include "coll_team.h"
 #include "coll_check.h"
 
 #include "../../core/ground/bounds.h"
@@ -135,4 +140,50 @@ gex_Event_t gasnetx_Coll_ScanExclusiveNB(gex_TM_t tm, void *dst, const void *src
     const aq_coll_words_t words = {AQ_COLL_SCAN_EXCLUSIVE, 0, dt, op, dt_sz, dt_cnt};
     aq_coll_call_t call = {.dst = dst, .src = src, .cdata = user_cdata};
     return begin_scan(tm, &words, &call, user_op, flags);
+}
+
+// ---- limits ----
+
+#define SET_LIMIT "gasnetx_Coll_SetLimit"
+
+// What a rank asks for: all ranks look at all of these.
+typedef struct wish {
+    uint32_t index, value, legal;
+} wish_t;
+
+static bool wish_is_legal(unsigned index, uint32_t value)
+{
+    const aq_coll_limit_row_t *row = aq_coll_limit_at(index);
+    return row && value >= row->low && value <= row->high;
+}
+
+// Returns the same at all ranks. Afterwards this rank needs the old limit no more: operations
+// choose when they are initiated, and reductions once more when they combine. Other ranks may be
+// late, but they set the limit between the same two operations.
+static bool wish_agree(wish_t mine)
+{
+    const uint32_t size = aq_team.head.size;
+    wish_t *all = malloc(size * sizeof *all);
+    if (!all)
+        aq_fatal(SET_LIMIT ": out of memory for %u ranks", size);
+    aq_coll_engine_finish();
+    aq_coll_allgather(&aq_team, &mine, sizeof mine, all);
+    uint32_t same = 0;
+    while (same < size && all[same].legal && memcmp(&all[same], all, sizeof *all) == 0)
+        same++;
+    free(all);
+    return same == size;
+}
+
+int gasnetx_Coll_SetLimit(unsigned index, uint32_t value)
+{
+    aq_job_need(SET_LIMIT);
+    if (AQ_CHECKS)
+        aq_thread_check_context(SET_LIMIT, "");
+    if (aq_job.grows)
+        return GASNET_ERR_RESOURCE;
+    if (!wish_agree((wish_t){index, value, wish_is_legal(index, value)}))
+        return GASNET_ERR_BAD_ARG;
+    *aq_coll_limit_of(&aq_coll_limits, aq_coll_limit_at(index)) = value;
+    return GASNET_OK;
 }

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of limits, and the calls that ask for and set one.
+// The table of limits, and the call that asks for one.
 #include "coll_limits.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
-#include "../../core/ground/fatal.h"
-#include "../../core/state/job.h"
-#include "../../core/progress/progress.h"
 #include "../aqueduct_coll.h"
-#include "coll_team.h"
-#include "coll_engine.h"
-
-#define CALL "gasnetx_Coll_SetLimit"
 
 // A macro, because an object is no constant in an initializer.
 #define FALLBACKS                                                                                  \
@@ -84,47 +76,5 @@ int gasnetx_Coll_QueryLimit(unsigned index, gasnetx_coll_limit_t *limit)
                                     .high = row->high,
                                     .fallback = aq_coll_limit_get(&aq_coll_fallbacks, row),
                                     .value = aq_coll_limit_get(&aq_coll_limits, row)};
-    return GASNET_OK;
-}
-
-// What a rank asks for: all ranks look at all of these.
-typedef struct wish {
-    uint32_t index, value, legal;
-} wish_t;
-
-static bool wish_is_legal(unsigned index, uint32_t value)
-{
-    const aq_coll_limit_row_t *row = aq_coll_limit_at(index);
-    return row && value >= row->low && value <= row->high;
-}
-
-// Returns the same at all ranks. Afterwards this rank needs the old limit no more: operations
-// choose when they are initiated, and reductions once more when they combine. Other ranks may be
-// late, but they set the limit between the same two operations.
-static bool wish_agree(wish_t mine)
-{
-    const uint32_t size = aq_team.head.size;
-    wish_t *all = malloc(size * sizeof *all);
-    if (!all)
-        aq_fatal(CALL ": out of memory for %u ranks", size);
-    aq_coll_engine_finish();
-    aq_coll_allgather(&aq_team, &mine, sizeof mine, all);
-    uint32_t same = 0;
-    while (same < size && all[same].legal && memcmp(&all[same], all, sizeof *all) == 0)
-        same++;
-    free(all);
-    return same == size;
-}
-
-int gasnetx_Coll_SetLimit(unsigned index, uint32_t value)
-{
-    aq_job_need(CALL);
-    if (AQ_CHECKS)
-        aq_thread_check_context(CALL, "");
-    if (aq_job.grows)
-        return GASNET_ERR_RESOURCE;
-    if (!wish_agree((wish_t){index, value, wish_is_legal(index, value)}))
-        return GASNET_ERR_BAD_ARG;
-    *aq_coll_limit_of(&aq_coll_limits, aq_coll_limit_at(index)) = value;
     return GASNET_OK;
 }

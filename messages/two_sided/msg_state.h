@@ -94,8 +94,8 @@ typedef struct aq_msg_pull {
     uint64_t dest;      // where the piece goes, if the sender has that mapped; 0: nowhere
 } aq_msg_pull_t;
 
-// What a large message (large_state.h) does in place of a message with two sides. Called with no lock
-// held, in a handler too.
+// What a large message (large_state.h) does in place of a message with two sides. Called with no
+// lock held, in a handler too.
 typedef struct aq_request_hooks {
     void (*complete)(gasnetx_Request_t request);
     // Of a send whose bytes are not all there; NULL: they are in memory. The pull is within them.
