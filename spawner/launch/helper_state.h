@@ -13,7 +13,7 @@
 #include "../tree/members.h"
 #include "../supervise/supervisor_output.h"
 
-// Those of an OUTPUT message.
+// The streams of an OUTPUT message.
 enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
 _Static_assert(AQ_HELPER_STREAMS == (int)AQ_OUTPUT_STREAMS, "of one host");
 

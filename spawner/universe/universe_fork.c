@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../other/base/system/open_files.h"
 #include "../launch/helper.h"
 
 // Restores what ranks must not inherit, and closes what belongs to the daemon: the link becomes
@@ -21,7 +22,7 @@ static bool shed_daemon(const aq_daemon_t *daemon, aq_link_t *link)
         return false;
     (void)close_range(5, UINT_MAX, 0);
     link->fd = 3;
-    (void)setrlimit(RLIMIT_NOFILE, &daemon->old_files);
+    aq_open_files_restore(&daemon->old_files);
     return setsid() >= 0;
 }
 

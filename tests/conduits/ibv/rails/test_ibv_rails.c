@@ -18,9 +18,9 @@
 #include "../../../../conduits/ibv/rails/ibv_rail_queues.h"
 #include "../../../../conduits/ibv/rails/ibv_rail.h"
 #include "../../../../conduits/ibv/rails/ibv_rail_setup.h"
-#include "default_settings.h"
-#include "fake_verbs.h"
-#include "assert_between.h"
+#include "../../../unit/default_settings.h"
+#include "../fake_verbs.h"
+#include "../../../unit/assert_between.h"
 
 enum { SIDES = 2, PORTS = 2, LETTERS = 16, ATTEMPTS = 5, ROUNDS = 2000 };
 
