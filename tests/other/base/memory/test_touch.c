@@ -12,8 +12,19 @@
 #include <unistd.h>
 
 #include "../../../../other/base/memory/touch.h"
+#include "../../../../other/base/minmax.h"
+#include "../../../../other/base/system/quiet_thread.h"
 
-enum { PAGE = 4096, PAGES = 25 * 1024 + 3 }; // four pieces
+enum { PAGE = 4096, PAGES = 25 * 1024 + 3, PIECES = 4 };
+
+static unsigned begun; // threads
+
+// Replaces that of the library.
+int aq_quiet_thread_create(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+    begun++;
+    return pthread_create(thread, NULL, run, arg);
+}
 
 static char *map_file(size_t pages, size_t file_pages)
 {
@@ -49,7 +60,9 @@ static void touch_by(unsigned threads)
     for (size_t i = 0; i < PAGES; i += 1000)
         memory[i * PAGE + i % PAGE] = (char)(i / 1000 + 1);
     assert_int_equal(count_there(memory), (PAGES + 999) / 1000);
+    begun = 0;
     assert_int_equal(aq_touch(memory, (size_t)PAGES * PAGE, threads, note_progress, &last), 0);
+    assert_int_equal(begun, aq_min(threads, PIECES) - 1); // this thread takes pieces, too
     assert_int_equal(count_there(memory), PAGES);
     for (size_t i = 0; i < PAGES; i += 1000)
         assert_int_equal(memory[i * PAGE + i % PAGE], (char)(i / 1000 + 1));
