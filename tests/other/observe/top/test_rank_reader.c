@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../../../core/record/rank_head.h"
+#include "../../../../other/base/clock.h"
 #include "../../../../other/observe/top/rank_reader.h"
 
 enum { RANKS = 40, SLOT = 4096 * 6, SLOTS = 2 };
@@ -376,6 +378,20 @@ static void any_bytes_stay_within_bounds(void **state)
     }
 }
 
+// ---- what this process writes ----
+
+static void stages_are_written(void **state)
+{
+    (void)state;
+    const aq_rank_head_t *head = aq_rank_head();
+    for (aq_stage_t stage = AQ_STAGE_RUNNING; stage < AQ_STAGES; stage++) {
+        const uint64_t before = aq_clock_ns();
+        aq_rank_stage(stage);
+        assert_int_equal(head->stage, stage);
+        assert_true(head->stage_since >= before);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, file_make, file_drop)
 
 int main(void)
@@ -394,6 +410,7 @@ int main(void)
         TEST(other_versions_and_early_files_are_told),
         TEST(a_file_without_its_end_has_no_threads),
         TEST(any_bytes_stay_within_bounds),
+        cmocka_unit_test(stages_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
