@@ -70,7 +70,9 @@ expect 0 "$top" --once "$rank_process"
 grep -q ' gets/s poll% ' "$work/out" || fail "no column for the polls"
 grep -q "^watched_work: $ranks ranks, $ranks shown; " "$work/out" || fail "no title"
 
+umask 022
 expect 0 "$top" --once --prometheus "$work/metrics" "$job"
+[ "$(stat -c %a "$work/metrics")" = 644 ] || fail "the metrics have the mode $(stat -c %a "$work/metrics")"
 for ((rank = 0; rank < ranks; rank++)); do
     messages=$((ranks * (rank + 1) + ranks * (ranks - 1) / 2))
     grep -q "^aqueduct_messages_total{job_number=\"[0-9a-f]*\",program=\"watched_work\",host=\"[^\"]*\",rank=\"$rank\"} $messages\$" \
