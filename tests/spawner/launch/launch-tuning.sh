@@ -92,6 +92,17 @@ rmdir "$file" && mkfifo "$file"
 refuses "its first line is not 'aqueduct-tuning 1', so it is no tuning file;" # does not hang
 export GASNET_COLL_TUNING_FILE=/dev/zero
 refuses "it cannot be read: File too large;"
+
+# Files of 1 MiB are read, and no longer ones.
+rm "$file"
+export GASNET_COLL_TUNING_FILE=$file
+printf '%s\n' 'aqueduct-tuning 1' '[smp ranks 3]' 'post-bytes 77' >"$file"
+yes '#' | head -c $(((1 << 20) - $(stat -c %s "$file"))) >>"$file"
+expect 0 "$run" -n 3 "$limits"
+silent
+have post-bytes 77
+echo >>"$file"
+refuses "it cannot be read: File too large;"
 expect 0 env GASNET_QUIET=1 "$run" -n 2 "$limits"
 silent
 have
