@@ -41,14 +41,16 @@ says "'-x' is not an option"
 
 # gasnet_wipe leaves a running job alone, and ends ranks without a supervisor.
 start_job 2 "$run" -n 2 -H n1,n2 sh -c 'echo ready; exec sleep 1000'
-on_host n2 env GASNET_SPAWN_CONTROL=fork:9:1:1 setsid sleep 2000 2>/dev/null &
+for _ in 1 2; do
+    on_host n2 env GASNET_SPAWN_CONTROL=fork:9:1:1 setsid sleep 2000 2>/dev/null &
+done
 for _ in $(seq 100); do
-    [ "$(find_on n2 sleep | wc -l)" -eq 2 ] && break
+    [ "$(find_on n2 sleep | wc -l)" -eq 3 ] && break
     sleep 0.05
 done
 expect 0 "$wipe" -H n1,n2
-[ "$(grep -c '^n2: ended process .*sleep' "$work/out")" -eq 1 ] || fail "the lost process is not ended"
-grep -q '^1 processes ended on 2 of 2 hosts' "$work/out" || fail "not one process was ended"
+[ "$(grep -c '^n2: ended process .*sleep' "$work/out")" -eq 2 ] || fail "the lost processes are not ended"
+grep -q '^2 processes ended on 2 of 2 hosts' "$work/out" || fail "not two processes were ended"
 kill -0 "$sup" || fail "the running job is ended"
 expect 0 "$wipe" -a -H n1,n2
 grep -q '^n[12]: ended process .*gasnet-helper' "$work/out" || fail "the running job is not ended"
