@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <aqueduct.h>
+#include <aqueduct_large.h>
+#include <aqueduct_msg.h>
 #include <gasnet.h>
 #include <gasnet_coll.h>
 #include <gasnet_ratomic.h>
@@ -47,7 +50,7 @@ static void objects(void)
     gasnet_QueryGexObjects(NULL, &bad_ep, &bad_tm, NULL);
 }
 
-static void poll(void)
+static void polls(void)
 {
     gasnet_AMPoll();
 }
@@ -154,6 +157,56 @@ static void request(void)
     (void)gex_AM_RequestShort0(bad_tm, 0, BAD_H_SHORT, 0);
 }
 
+static void growth(void)
+{
+    (void)gasnetx_Job_QueryGrowth(NULL);
+}
+
+static void counters_update(void)
+{
+    gasnetx_Counters_Update();
+}
+
+static void next_error(void)
+{
+    gasnetx_error_t error;
+    (void)gasnetx_Error_Next(&error);
+}
+
+static void error_counts(void)
+{
+    uint64_t failed, dropped;
+    gasnetx_Error_Counts(&failed, &dropped);
+}
+
+static void aligned(void)
+{
+    (void)gasnetx_Segments_Aligned();
+}
+
+static void message_memory(void)
+{
+    void *memory;
+    (void)gasnetx_Msg_Alloc(sizeof word, &memory);
+}
+
+static void message_mode(void)
+{
+    (void)gasnetx_Msg_Mode(0);
+}
+
+static void message_counts(void)
+{
+    gasnetx_msg_counts_t counts;
+    (void)gasnetx_Msg_Counts(&counts);
+}
+
+static void large_counts(void)
+{
+    gasnetx_large_counts_t counts;
+    (void)gasnetx_Large_QueryCounts(&counts);
+}
+
 static void legacy_put(void)
 {
     gasnet_put(0, word, word, sizeof word);
@@ -193,7 +246,16 @@ static const early_t named[] = {{"gex_System_QueryJobRank", job_rank},
                                 {"gasnet_barrier_try", barrier_try},
                                 {"gex_Coll_BroadcastNB", broadcast},
                                 {"gex_TM_Split", split},
-                                {"gex_AD_Create", domain}};
+                                {"gex_AD_Create", domain},
+                                {"gasnetx_Job_QueryGrowth", growth},
+                                {"gasnetx_Counters_Update", counters_update},
+                                {"gasnetx_Error_Next", next_error},
+                                {"gasnetx_Error_Counts", error_counts},
+                                {"gasnetx_Segments_Aligned", aligned},
+                                {"gasnetx_Msg_Alloc", message_memory},
+                                {"gasnetx_Msg_Mode", message_mode},
+                                {"gasnetx_Msg_Counts", message_counts},
+                                {"gasnetx_Large_QueryCounts", large_counts}};
 enum { NAMED = sizeof named / sizeof named[0] };
 
 static void (*early_call)(void);
@@ -227,9 +289,9 @@ static const struct {
     void (*call)(void), (*way)(void);
 } others[] = {
     {"before/gasnet_nodes", "gex_System_QueryJobSize was called before", nodes, before},
-    {"before/gasnet_AMPoll", "a function that polls or waits was called before", poll, before},
+    {"before/gasnet_AMPoll", "a function that polls or waits was called before", polls, before},
     {"before/GASNET_BLOCKUNTIL", "a function that polls or waits was called before", block, before},
-    {"failed/gasnet_AMPoll", "a function that polls or waits was called after", poll,
+    {"failed/gasnet_AMPoll", "a function that polls or waits was called after", polls,
      after_failure},
     {"before/limits", "gex_System_QueryJobSize was called before", early_limits, before},
     {"failed/gex_AM_LUBRequestMedium", "gex_AM_LUBRequestMedium was called after", limit,
