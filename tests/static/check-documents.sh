@@ -36,20 +36,24 @@ malformed_measurements()
     done
 }
 
+# Prints "FILE:TARGET" for each match of the pattern $1 in the documents, without the brackets and quotes around it.
+targets()
+{
+    documents | xargs grep -oE "$1" /dev/null | tr -d '](`' | sort -u
+}
+
 broken_links()
 {
     local file target
-    for file in $(documents); do
-        for target in $(grep -oE '\]\([^):# ]+' "$file" | cut -c3-); do
-            [ -e "${file%/*}/$target" ] || echo "$file: there is no $target."
-        done
-        for target in $(grep -oE "\`($folders)/[A-Za-z0-9_./-]+\.[a-z0-9]+\`" "$file" | tr -d '`'); do
-            [ -e "$target" ] || echo "$file: there is no $target."
-        done
-    done
-    for target in $( (sources && documents) | xargs grep -hoE '\bdocs/[a-z0-9/-]+\.md\b' | sort -u); do
+    while IFS=: read -r file target; do
+        [ -e "${file%/*}/$target" ] || echo "$file: there is no $target."
+    done < <(targets '\]\([^):# ]+')
+    while IFS=: read -r file target; do
+        [ -e "$target" ] || echo "$file: there is no $target."
+    done < <(targets "\`($folders)/[A-Za-z0-9_./-]+\.[a-z0-9]+\`")
+    while read -r target; do
         [ -e "$target" ] || echo "Something names $target, which is not there."
-    done
+    done < <({ sources && documents; } | xargs grep -hoE '\bdocs/[a-z0-9/-]+\.md\b' | sort -u)
 }
 
 long_lines()
