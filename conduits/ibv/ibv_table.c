@@ -289,38 +289,17 @@ const aq_conduit_ops_t aq_conduit_module = {
     .connect = ibv_connect,
     .close = ibv_close,
     .open_window = ibv_open_window,
-    .am =
-        {
-            .send = ibv_send,
-            .poll = ibv_poll,
-        },
-    .wait =
-        {
-            .arm = ibv_arm,
-            .sleep = ibv_sleep,
-            .disarm = ibv_disarm,
-            .wake = ibv_wake,
-        },
-    .memory =
-        {
-            .attach = ibv_attach,
-            .fills_segment = ibv_fills_segment,
-            .expose = ibv_expose,
-            .conceal = ibv_conceal,
-        },
-    .rma =
-        {
-            .begin = ibv_rma,
-            .get_exposed = ibv_get_exposed,
-            .atomic = ibv_atomic,
-        },
-    .report =
-        {
-            .print_info = aq_ibv_report,
-            .counters = ibv_counters,
-            .dump_state = ibv_dump_state,
-            .network = ibv_network,
-            .memory_bytes = ibv_memory_bytes,
-            .peer_costs = ibv_peer_costs,
-        },
+    .am = {.send = ibv_send, .poll = ibv_poll},
+    .wait = {.arm = ibv_arm, .sleep = ibv_sleep, .disarm = ibv_disarm, .wake = ibv_wake},
+    .memory = {.attach = ibv_attach,
+               .fills_segment = ibv_fills_segment,
+               .expose = ibv_expose,
+               .conceal = ibv_conceal},
+    .rma = {.begin = ibv_rma, .get_exposed = ibv_get_exposed, .atomic = ibv_atomic},
+    .report = {.print_info = aq_ibv_report,
+               .counters = ibv_counters,
+               .dump_state = ibv_dump_state,
+               .network = ibv_network,
+               .memory_bytes = ibv_memory_bytes,
+               .peer_costs = ibv_peer_costs},
 };

@@ -270,32 +270,15 @@ const aq_conduit_ops_t aq_mpi_conduit = {
     .connect = mpi_connect,
     .open_window = mpi_window_open,
     .close = mpi_close,
-    .am =
-        {
-            .send = mpi_conduit_send,
-            .poll = mpi_conduit_poll,
-        },
-    .wait =
-        {
-            .arm = aq_mail_arm,
-            .sleep = mpi_conduit_sleep,
-            .disarm = aq_mail_disarm,
-            .wake = aq_mail_wake,
-        },
-    .memory =
-        {
-            .share_segments = mpi_share_segments,
-            .attach = mpi_rma_attach,
-        },
-    .rma =
-        {
-            .begin = mpi_rma,
-        },
-    .report =
-        {
-            .memory_bytes = mpi_memory_bytes,
-            .counters = mpi_counters,
-            .dump_state = mpi_dump_state,
-            .network = mpi_network,
-        },
+    .am = {.send = mpi_conduit_send, .poll = mpi_conduit_poll},
+    .wait = {.arm = aq_mail_arm,
+             .sleep = mpi_conduit_sleep,
+             .disarm = aq_mail_disarm,
+             .wake = aq_mail_wake},
+    .memory = {.share_segments = mpi_share_segments, .attach = mpi_rma_attach},
+    .rma = {.begin = mpi_rma},
+    .report = {.memory_bytes = mpi_memory_bytes,
+               .counters = mpi_counters,
+               .dump_state = mpi_dump_state,
+               .network = mpi_network},
 };

@@ -142,21 +142,11 @@ static const aq_conduit_ops_t mpi_window_ops = {
     .abi = AQ_CONDUIT_ABI,
     .describe = mpi_window_describe,
     .connect = mpi_window_connect,
-    .am =
-        {
-            .send = mpi_conduit_send,
-            .poll = mpi_window_poll,
-        },
-    .rma =
-        {
-            .begin = mpi_rma,
-        },
-    .report =
-        {
-            .memory_bytes = mpi_memory_bytes,
-            .counters = mpi_counters,
-            .dump_state = mpi_window_dump_state,
-        },
+    .am = {.send = mpi_conduit_send, .poll = mpi_window_poll},
+    .rma = {.begin = mpi_rma},
+    .report = {.memory_bytes = mpi_memory_bytes,
+               .counters = mpi_counters,
+               .dump_state = mpi_window_dump_state},
 };
 
 static void window_take_constants(mpi_conduit_t *window, mpi_conduit_t *main)

@@ -305,34 +305,13 @@ const aq_conduit_ops_t aq_conduit_module = {
     .match = ofi_match,
     .connect = ofi_connect,
     .close = ofi_close,
-    .am =
-        {
-            .send = ofi_send,
-            .poll = ofi_poll,
-            .requests_flushed = ofi_requests_flushed,
-        },
-    .wait =
-        {
-            .arm = ofi_arm,
-            .sleep = ofi_sleep,
-            .disarm = ofi_disarm,
-            .wake = ofi_wake,
-        },
-    .memory =
-        {
-            .attach = ofi_attach,
-        },
-    .rma =
-        {
-            .begin = ofi_rma,
-            .atomic = ofi_atomic,
-        },
-    .report =
-        {
-            .memory_bytes = ofi_memory_bytes,
-            .print_info = ofi_info_print,
-            .counters = ofi_counters,
-            .dump_state = ofi_dump_state,
-            .network = ofi_network,
-        },
+    .am = {.send = ofi_send, .poll = ofi_poll, .requests_flushed = ofi_requests_flushed},
+    .wait = {.arm = ofi_arm, .sleep = ofi_sleep, .disarm = ofi_disarm, .wake = ofi_wake},
+    .memory = {.attach = ofi_attach},
+    .rma = {.begin = ofi_rma, .atomic = ofi_atomic},
+    .report = {.memory_bytes = ofi_memory_bytes,
+               .print_info = ofi_info_print,
+               .counters = ofi_counters,
+               .dump_state = ofi_dump_state,
+               .network = ofi_network},
 };

@@ -130,31 +130,19 @@ const aq_conduit_ops_t aq_smp_conduit = {
     .close = smp_close,
     .admit = smp_memory_admit,
     .open_window = smp_window_open,
-    .am =
-        {
-            .send = aq_mail_send,
-            .poll = aq_mail_poll,
-            .prepare = aq_mail_prepare,
-            .commit = aq_mail_commit,
-            .cancel = aq_mail_cancel,
-        },
-    .wait =
-        {
-            .arm = aq_mail_arm,
-            .sleep = aq_mail_sleep,
-            .disarm = aq_mail_disarm,
-            .wake = aq_mail_wake,
-        },
-    .memory =
-        {
-            .share_segments = smp_memory_share_segments,
-            .shared_scratch = smp_shared_scratch,
-            .segment_file = smp_memory_segment_file,
-        },
-    .report =
-        {
-            .memory_bytes = smp_memory_bytes,
-            .counters = aq_mail_counters,
-            .dump_state = aq_mail_dump_state,
-        },
+    .am = {.send = aq_mail_send,
+           .poll = aq_mail_poll,
+           .prepare = aq_mail_prepare,
+           .commit = aq_mail_commit,
+           .cancel = aq_mail_cancel},
+    .wait = {.arm = aq_mail_arm,
+             .sleep = aq_mail_sleep,
+             .disarm = aq_mail_disarm,
+             .wake = aq_mail_wake},
+    .memory = {.share_segments = smp_memory_share_segments,
+               .shared_scratch = smp_shared_scratch,
+               .segment_file = smp_memory_segment_file},
+    .report = {.memory_bytes = smp_memory_bytes,
+               .counters = aq_mail_counters,
+               .dump_state = aq_mail_dump_state},
 };

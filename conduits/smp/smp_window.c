@@ -129,27 +129,18 @@ static const aq_conduit_ops_t smp_window_ops = {
     .abi = AQ_CONDUIT_ABI,
     .describe = smp_window_describe,
     .connect = smp_window_connect,
-    .am =
-        {
-            .send = aq_mail_send,
-            .poll = aq_mail_poll,
-            .prepare = aq_mail_prepare,
-            .commit = aq_mail_commit,
-            .cancel = aq_mail_cancel,
-        },
-    .wait =
-        {
-            .arm = aq_mail_arm,
-            .sleep = aq_mail_sleep,
-            .disarm = aq_mail_disarm,
-            .wake = aq_mail_wake,
-        },
-    .report =
-        {
-            .memory_bytes = smp_window_memory_bytes,
-            .counters = aq_mail_counters,
-            .dump_state = aq_mail_dump_state,
-        },
+    .am = {.send = aq_mail_send,
+           .poll = aq_mail_poll,
+           .prepare = aq_mail_prepare,
+           .commit = aq_mail_commit,
+           .cancel = aq_mail_cancel},
+    .wait = {.arm = aq_mail_arm,
+             .sleep = aq_mail_sleep,
+             .disarm = aq_mail_disarm,
+             .wake = aq_mail_wake},
+    .report = {.memory_bytes = smp_window_memory_bytes,
+               .counters = aq_mail_counters,
+               .dump_state = aq_mail_dump_state},
 };
 
 aq_status_t smp_window_open(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out)

@@ -114,10 +114,7 @@ void aq_loopback_start(void)
 {
     static const aq_conduit_ops_t ops = {
         .name = "loopback",
-        .am =
-            {
-                .send = loopback_send,
-            },
+        .am = {.send = loopback_send},
     };
     static aq_conduit_t loopback = {
         .ops = &ops, .max_medium = SIZE_MAX, .max_long = SIZE_MAX, .max_long_unmapped = SIZE_MAX};

@@ -314,29 +314,12 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .close = udp_close,
     .admit = udp_admit,
     .open_window = udp_open_window,
-    .am =
-        {
-            .send = udp_send,
-            .poll = udp_poll,
-            .requests_flushed = udp_requests_flushed,
-        },
-    .wait =
-        {
-            .arm = udp_arm,
-            .sleep = udp_sleep,
-            .disarm = udp_disarm,
-            .wake = udp_wake,
-        },
-    .rma =
-        {
-            .begin = udp_rma,
-        },
-    .report =
-        {
-            .memory_bytes = udp_memory_bytes,
-            .counters = udp_counters,
-            .dump_state = udp_dump_state,
-            .network = udp_network,
-            .print_info = udp_print_info,
-        },
+    .am = {.send = udp_send, .poll = udp_poll, .requests_flushed = udp_requests_flushed},
+    .wait = {.arm = udp_arm, .sleep = udp_sleep, .disarm = udp_disarm, .wake = udp_wake},
+    .rma = {.begin = udp_rma},
+    .report = {.memory_bytes = udp_memory_bytes,
+               .counters = udp_counters,
+               .dump_state = udp_dump_state,
+               .network = udp_network,
+               .print_info = udp_print_info},
 };

@@ -384,15 +384,8 @@ const aq_conduit_ops_t aq_conduit_module = {
     .match = fake_match,
     .connect = fake_connect,
     .close = fake_close,
-    .am =
-        {
-            .send = fake_send,
-            .poll = fake_poll,
-        },
-    .report =
-        {
-            .print_info = fake_print_info,
-        },
+    .am = {.send = fake_send, .poll = fake_poll},
+    .report = {.print_info = fake_print_info},
 };
 
 static const aq_conduit_ops_t *fake_table(void)

@@ -97,16 +97,8 @@ static int start_job(void **state)
 {
     (void)state;
     static const aq_conduit_ops_t ops = {
-
-        .am =
-            {
-                .send = post_send,
-                .poll = post_poll,
-            },
-        .rma =
-            {
-                .begin = post_rma,
-            },
+        .am = {.send = post_send, .poll = post_poll},
+        .rma = {.begin = post_rma},
     };
     static aq_conduit_t conduit = {.ops = &ops};
     static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;

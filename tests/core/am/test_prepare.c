@@ -39,12 +39,7 @@ static int start_job(void **state)
 {
     (void)state;
     static const aq_conduit_ops_t ops = {
-
-        .am =
-            {
-                .send = post_send,
-                .poll = post_poll,
-            },
+        .am = {.send = post_send, .poll = post_poll},
     };
     static aq_conduit_t conduit = {.ops = &ops};
     static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
@@ -129,15 +124,11 @@ static unsigned buffer_poll(aq_conduit_t *conduit, unsigned what)
 static void use_conduit_buffer(void)
 {
     static const aq_conduit_ops_t ops = {
-
-        .am =
-            {
-                .send = post_send,
-                .poll = buffer_poll,
-                .prepare = buffer_prepare,
-                .commit = buffer_commit,
-                .cancel = buffer_cancel,
-            },
+        .am = {.send = post_send,
+               .poll = buffer_poll,
+               .prepare = buffer_prepare,
+               .commit = buffer_commit,
+               .cancel = buffer_cancel},
     };
     aq_job.conduits[0]->ops = &ops;
     commits = cancels = refusals = 0;

@@ -109,23 +109,11 @@ static int start_job(void **state)
     (void)state;
     static const aq_boot_ops_t boot_ops = {.exchange = stub_exchange, .barrier = stub_barrier};
     static const aq_conduit_ops_t ops = {
-
-        .memory =
-            {
-                .share_segments = stub_share,
-            },
-        .report =
-            {
-                .memory_bytes = stub_memory,
-            },
+        .memory = {.share_segments = stub_share},
+        .report = {.memory_bytes = stub_memory},
     };
     static const aq_conduit_ops_t network_ops = {
-
-        .memory =
-            {
-                .share_segments = stub_decline,
-                .attach = stub_pin,
-            },
+        .memory = {.share_segments = stub_decline, .attach = stub_pin},
     };
     static aq_conduit_t conduit = {.ops = &ops}, network = {.ops = &network_ops};
     static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;

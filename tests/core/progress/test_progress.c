@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "../../../core/record/counters.h"
-#include "../../../core/endpoint/window.h"
 #include "../../../core/thread/event.h"
 #include "../../../core/ground/fatal.h"
 #include "../../../core/gasnetex_core.h"
@@ -24,7 +23,7 @@
 #include "../../../core/thread/thread.h"
 #include "../../../other/base/settings/settings.h"
 #include "../../../other/base/size.h"
-#include "assert_between.h"
+#include "../../unit/assert_between.h"
 
 enum { ARMED = 7, TURNS_MAX = 100000000, SLEEPS = 6 };
 
@@ -106,25 +105,11 @@ static void stub_wake(aq_conduit_t *conduit, bool neighbourhood)
 }
 
 static const aq_conduit_ops_t ops = {
-
-    .am =
-        {
-            .poll = stub_poll,
-        },
-    .wait =
-        {
-            .arm = stub_arm,
-            .sleep = stub_sleep,
-            .disarm = stub_disarm,
-            .wake = stub_wake,
-        },
+    .am = {.poll = stub_poll},
+    .wait = {.arm = stub_arm, .sleep = stub_sleep, .disarm = stub_disarm, .wake = stub_wake},
 };
 static const aq_conduit_ops_t no_wake_ops = {
-
-    .am =
-        {
-            .poll = stub_poll,
-        },
+    .am = {.poll = stub_poll},
 };
 static aq_conduit_t stub = {.ops = &ops}, no_wake = {.ops = &no_wake_ops};
 
@@ -579,33 +564,6 @@ static void poll_arrival(void)
     aq_progress_poll_replies();
 }
 
-static unsigned window_polls;
-
-static unsigned window_poll(aq_conduit_t *conduit, unsigned what)
-{
-    (void)conduit, (void)what;
-    window_polls++;
-    return 0;
-}
-
-// A bound thread polls its own window each time, and endpoint 0 now and then. Runs last: windows
-// stay open.
-static void test_bound_thread(void **state)
-{
-    (void)state;
-    static const aq_conduit_ops_t window_ops = {.poll = window_poll};
-    static aq_conduit_t conduit = {.ops = &window_ops};
-    static aq_window_t window = {.conduits = {&conduit}};
-    aq_progress_serve_windows();
-    aq_window_own = &window;
-    for (unsigned i = 0; i < 64; i++)
-        aq_progress_poll();
-    aq_window_own = NULL;
-    assert_int_equal(window_polls, 64);
-    assert_int_equal(seen.polls, 4);
-    assert_int_equal(atomic_load(&window.attended), 1);
-}
-
 // Only with threads can another waiter sleep until a poll makes progress.
 static void test_wakes(void **state)
 {
@@ -1017,7 +975,6 @@ int main(void)
         cmocka_unit_test_setup(test_bound, clear_record),
         cmocka_unit_test_setup(test_crowd_in_mode, clear_record),
         cmocka_unit_test_setup(test_brief_polls, clear_record),
-        cmocka_unit_test_setup(test_bound_thread, clear_record),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }

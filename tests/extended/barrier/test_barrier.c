@@ -136,21 +136,9 @@ static int start_job(void **state)
 {
     (void)state;
     static const aq_conduit_ops_t ops = {
-
-        .am =
-            {
-                .send = post_send,
-                .poll = post_poll,
-                .requests_flushed = post_requests_flushed,
-            },
-        .wait =
-            {
-                .wake = post_wake,
-            },
-        .memory =
-            {
-                .shared_scratch = post_scratch,
-            },
+        .am = {.send = post_send, .poll = post_poll, .requests_flushed = post_requests_flushed},
+        .wait = {.wake = post_wake},
+        .memory = {.shared_scratch = post_scratch},
     };
     static aq_conduit_t conduit = {.ops = &ops};
     static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
@@ -318,11 +306,7 @@ static void test_shared_threads(void **state)
 {
     (void)state;
     static const aq_conduit_ops_t quiet = {
-
-        .wait =
-            {
-                .wake = quiet_wake,
-            },
+        .wait = {.wake = quiet_wake},
     };
     const aq_conduit_ops_t *old = aq_job.conduits[0]->ops;
     aq_job.conduits[0]->ops = &quiet;

@@ -41,15 +41,8 @@ static unsigned waits_poll(aq_conduit_t *conduit, unsigned what)
 }
 
 static const aq_conduit_ops_t ops = {
-
-    .am =
-        {
-            .poll = waits_poll,
-        },
-    .rma =
-        {
-            .begin = waits_rma,
-        },
+    .am = {.poll = waits_poll},
+    .rma = {.begin = waits_rma},
 };
 static aq_conduit_t conduit = {.ops = &ops};
 

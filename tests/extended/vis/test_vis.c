@@ -83,12 +83,7 @@ static int clear_post(void **state)
 static int start_job(void **state)
 {
     static const aq_conduit_ops_t ops = {
-
-        .am =
-            {
-                .send = post_send,
-                .poll = post_poll,
-            },
+        .am = {.send = post_send, .poll = post_poll},
     };
     static aq_conduit_t conduit = {.ops = &ops};
     static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
