@@ -8,8 +8,8 @@
 //   a socket in the file system, for programs of the same user on that host:
 //   gasnetrun, gasnet_grow, gasnet_shrink, gasnet_recon, gasnet_halt
 //
-// A job is the tree of node.h. Its launcher gets the table and the key from the daemon of its own
-// host. Where a parent of the tree would run a remote shell, it calls the daemon of the child's
+// A job is the tree of node_state.h. Its launcher gets the table and the key from the daemon of its
+// own host. Where a parent of the tree would run a remote shell, it calls the daemon of the child's
 // host, and the daemon forks a process that goes on with the connection as helper:
 //
 //   parent                         daemon                          fork

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The protocol by which a reader looks at the ranks of a job: its request goes down the tree of the
-// launcher (spawner/tree/node.h), and the answers of the hosts come up and go to the reader.
+// launcher (spawner/tree/node_state.h), and the answers of the hosts come up and go to the reader.
 //
 //     reader -> launcher:    connects to the abstract socket of aq_look_address, and sends
 //                            requests: a letter (aq_look_request_t), u32 rank
