@@ -9,8 +9,8 @@
 // later, by aq_helper_check_asks, which is to be called after each wait. Nothing here blocks.
 void aq_helper_look_start(aq_helper_t *helper);
 
-// Listens for readers on this host, unless another helper of the job does here. Not before the
-// supervisor was forked, which would listen, too.
+// Listens for readers on this host, unless another helper of the job does here. Call it after the
+// fork of the supervisor, which would inherit the socket.
 void aq_helper_look_listen(aq_helper_t *helper);
 
 // Hands what the launcher tells a reader to the reader, or to the child that leads to its host.

@@ -11,8 +11,8 @@ void aq_helper_watch_members(aq_helper_t *helper);
 void aq_helper_start_members(aq_helper_t *helper);
 // Passes a frame of the master on to all members.
 void aq_helper_tell_members(aq_helper_t *helper, const aq_frame_t *frame);
-// Tells all members that the master is lost. A member that is told nothing before its link ends is
-// silent: the master tells what has happened.
+// Tells all members that the master is lost. A member whose link ends without that message logs
+// nothing, because the master reports what has happened.
 void aq_helper_tell_lost(aq_helper_t *helper);
 
 #endif

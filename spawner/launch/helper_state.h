@@ -17,7 +17,7 @@
 enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
 _Static_assert(AQ_HELPER_STREAMS == (int)AQ_OUTPUT_STREAMS, "of one host");
 
-// A reader wants the stack of a rank, which was asked for it (helper_look.c).
+// A rank that was asked for its stack on behalf of a reader (helper_look.c).
 typedef struct aq_helper_ask {
     int fd; // the file of the rank; -1: this place is free
     uint32_t number, before;
@@ -52,16 +52,16 @@ typedef struct aq_helper {
     aq_page_step_t step; // the current one
     bool ended;          // the launcher has announced the end of the job, with end_code
     int end_code;
-    // Of a process of a rendezvous (rendezvous.h), which has one rank and its own standard streams.
-    // resume: goes on as the rank, in a process that was forked from this one; does not return.
-    // NULL: ranks execute their program.
+    // Set in a process of a rendezvous (rendezvous.h), which has one rank and its own standard
+    // streams. resume: goes on as the rank, in a process that was forked from this one; does not
+    // return. NULL: ranks execute their program.
     void (*resume)(aq_boot_t *boot);
     sigset_t client_mask; // of the process that was started; the rank gets them back
     struct sigaction client_on_child;
     bool stopped;  // by a signal to this process alone
     uint32_t rank; // of this process
     aq_members_t members;
-    bool lost;     // the master, as the process that leads has told
+    bool lost;     // the process that leads has reported the loss of the master
     bool attached; // is a member: the parent is the process that leads on this host, whose page is
                    // at that place
     aq_page_place_t place;

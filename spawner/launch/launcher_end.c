@@ -42,8 +42,9 @@ static void end_start(aq_launcher_t *launcher)
         aq_node_close(&launcher->node);
 }
 
-// The first rank that leaves after SIGTERM must not cut short what the others do. Hosts know how
-// much memory their ranks have; here that of this host stands for it.
+// The time after which the launcher gives up the hosts: at least what the ranks get to leave after
+// SIGTERM, even if one leaves at once. The memory of this host stands for that of the ranks, which
+// only their hosts know.
 static uint64_t time_to_leave(const aq_launcher_t *launcher, int sig)
 {
     return AQ_END_GRACE + aq_stop_timeout_ns(sig, launcher->node.spec.size) +

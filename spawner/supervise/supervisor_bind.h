@@ -5,7 +5,7 @@
 
 #include "supervisor_job.h"
 
-// Chooses the processors of the ranks, if these are bound, and tells which (-v).
+// Chooses the processors of the ranks, if these are bound, and prints them (-v).
 void aq_supervised_bind(aq_supervised_t *job);
 
 // Tells the ranks on the page that they were bound without being asked.

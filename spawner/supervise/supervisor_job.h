@@ -55,10 +55,9 @@ typedef struct aq_supervised {
     sigset_t old_mask;          // of the caller; restored for ranks
     struct sigaction old_child; // disposition of SIGCHLD; restored for ranks
     struct rlimit old_files;    // restored for ranks
-    bool files_raised;
-    bool keeps_files;     // there is room for a memory file of each rank
-    bool only_ranks;      // this process had no children before
-    aq_binding_t binding; // has an entry for each place
+    bool keeps_files;           // there is room for a memory file of each rank
+    bool only_ranks;            // this process had no children before
+    aq_binding_t binding;       // has an entry for each place
     bool bound_unasked;
 
     aq_supervised_phase_t phase;
@@ -83,12 +82,5 @@ static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
 {
     return atomic_load(&job->page->present);
 }
-
-// supervisor_signal.c:
-
-// How the process ended that had joined as the rank at that place, if the child of this process
-// that had started it, and stayed as a wrapper, ended with code 0: the code of its exit(), or
-// AQ_CODE_NONE: it did not call that. *joined: that process; 0: the child itself, or out of sight.
-#define AQ_CODE_NONE (-1)
 
 #endif

@@ -56,18 +56,18 @@ typedef struct aq_child {
     uint32_t orphaned;  // the hosts [high, orphaned) need a new parent; 0: none do
     aq_child_state_t state;
     aq_remote_t remote;
-    aq_dial_t *dial;                // while the daemon there is called, else NULL
-    uint64_t deadline;              // for its start
-    bool late;                      // its start has taken long enough that others go on without it
+    aq_dial_t *dial;   // while the daemon there is called, else NULL
+    uint64_t deadline; // for its start
+    bool late;         // its start took so long that the hosts behind it got another parent
     char addresses[AQ_REMOTE_TEXT]; // of its host, as reported through the remote shell
     char seen[AQ_ADDRESS_TEXT];     // its address as seen by this process
-    // Of a worker that has described itself (workers.h): name of its host, its machine, and the
-    // rank that it asks for.
+    // Set by a worker's description of itself (workers.h): the name of its host, its machine, and
+    // the rank that it asks for.
     char host[AQ_ADDRESS_TEXT];
     char machine[128];
     uint32_t wish;
-    // Of a process of a rendezvous: where members attach; the rank of the process that it is a
-    // member of, or its own; the number of its members.
+    // Set in a rendezvous: where members attach; the rank of the process of which the child is a
+    // member, or its own rank; the number of its members.
     char space[AQ_SPACE_TEXT], door[AQ_DOOR_TEXT];
     uint32_t leader, members;
     aq_link_t link;
@@ -149,6 +149,6 @@ struct aq_node {
 
 #define AQ_NODE_LAUNCHER UINT32_MAX
 #define AQ_NODE_ANY (UINT32_MAX - 1)     // a worker that has no number yet
-#define AQ_NODE_KEYLESS (UINT32_MAX - 2) // a worker that has no key, and only says so
+#define AQ_NODE_KEYLESS (UINT32_MAX - 2) // a worker that has no key, and only reports that
 
 #endif

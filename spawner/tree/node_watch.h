@@ -5,8 +5,8 @@
 
 #include "node_state.h"
 
-// The inner part of it: waits for what is watched, at most ms milliseconds (-1: no limit), and
-// calls the watchers. Nothing is watched afterwards.
+// The inner part of a turn: waits for the watched descriptors, at most ms milliseconds (-1: no
+// limit), and calls the watchers. Nothing is watched afterwards.
 void aq_node_wait(aq_node_t *node, int ms);
 
 void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, void *item);

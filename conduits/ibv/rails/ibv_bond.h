@@ -12,9 +12,9 @@
 // - A process with one port has no bonds: its links use the queues of the device.
 // - Way 0 of a bond is the first queue pair of its link, way k the standby of the link on the k-th
 //   port after that (ibv_rail_state.h). Each port has a shared receive queue of full size.
-// - Links that datagrams connect begin at different ports, so that messages take all of them: that
-//   of ranks a and b at port (a + b - 1) mod ports, if both have as many, or a later one if that
-//   one is down when they connect. Others begin at port 0.
+// - Links that datagrams connect begin at different ports, so that messages use all of them: the
+//   link of ranks a and b begins at port (a + b - 1) mod ports if both have as many ports, or at a
+//   later one if that port is down when they connect. Other links begin at port 0.
 // - Keys in the journal are those of port 0; posting on another way translates them.
 // - Bonds move while arrivals are polled: under the receiver's lock, since the resync says what is
 //   in the ring of the peer. The lock of a bond guards its journal.

@@ -10,7 +10,8 @@
 #include "../../../other/base/log/log.h"
 #include "../verbs/ibv_queue_pair.h"
 
-// As the queues of the endpoint (ibv_queues.h).
+// Makes the queues for standbys at a port, of the same size as those of the endpoint
+// (ibv_queues.h).
 static bool standby_queues_open(aq_ibv_rails_t *rails, unsigned port)
 {
     const aq_ibv_rail_port_t *at = &rails->ports->list[port];

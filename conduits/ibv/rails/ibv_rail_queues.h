@@ -13,7 +13,7 @@ bool aq_ibv_rails_open(aq_ibv_rails_t *rails);
 void aq_ibv_rail_start(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail);
 
 // Gives up a rail, if it is in use. The operations that are outstanding on it move to the first
-// queue pair, whether or not the device would notice that nobody acknowledges them. Under the lock.
+// queue pair, even if the device would retry them for ever. Under the lock.
 void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *why);
 
 // The same for a rail whose queue pair has failed already.

@@ -9,7 +9,7 @@
 //                       '-- piece 3 --> rail 1
 //
 // What is always true:
-// - Messages, atomics and short puts and gets take the first queue pair: so a Long is
+// - Messages, atomics and short puts and gets use the first queue pair: so a Long is
 //   ordered behind its payload, and all atomics on a memory are done by one device. Short puts and
 //   gets take a rail when the first queue pair has no free entry.
 // - A piece goes where fewest operations are outstanding; the first queue pair before the others.
@@ -65,14 +65,14 @@ typedef struct aq_ibv_rail_queue {
     struct ibv_comp_channel *receives; // the same for arrivals and the receive thread
     struct ibv_cq *cq;
     struct ibv_mr *slab; // the buffers of the endpoint, registered there; of port 0 NULL
-    // For standbys; of port 0, and without standbys, NULL.
+    // The queues of standbys; NULL at port 0, and without standbys.
     struct ibv_cq *standby_cq, *arrivals;
     struct ibv_srq *srq;
     atomic_uint outstanding;
     aq_lock_t reaping; // only tried by threads of the client
 } aq_ibv_rail_queue_t;
 
-// Of an operation on a rail; the keys are those with which the first queue pair would do it.
+// What the first queue pair needs to take over an operation from a rail: the keys at its port.
 typedef struct aq_ibv_rail_work {
     aq_ibv_rail_t *rail;
     uint32_t local_key, remote_key;
