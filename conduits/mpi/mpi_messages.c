@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages: sending, receiving, and credits.
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../core/ground/fatal.h"

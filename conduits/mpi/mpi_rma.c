@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Put and get by MPI's one-sided calls, on one window over the segments of all ranks, in an epoch
 // that lasts as long as the job.
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../core/ground/fatal.h"

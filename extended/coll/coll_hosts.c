@@ -14,7 +14,6 @@
 //   operator does not commute if the ranks of a host do not follow each other.
 // - The part of a host uses the boards in the slots of the team, which the whole team does not use.
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"

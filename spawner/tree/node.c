@@ -8,13 +8,8 @@
 #include "node_call.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"

@@ -3,8 +3,6 @@
 #include "node_frames.h"
 #include "node_start.h"
 
-#include <errno.h>
-
 static bool take_gather(aq_node_t *node, const aq_frame_t *frame)
 {
     aq_gathered_t part;

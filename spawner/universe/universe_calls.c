@@ -2,7 +2,6 @@
 // The connections of a daemon: callers, other daemons, programs on this host.
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "../../other/base/clock.h"

@@ -6,9 +6,6 @@
 #include "ibv_rail_queues.h"
 #include "ibv_rail_setup.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../../other/base/log/log.h"

@@ -10,7 +10,6 @@
 #include "../profile/udp_profile.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../../core/aqueduct.h"
 #include "../../../core/ground/fatal.h"

@@ -6,7 +6,6 @@
 #include "udp_warn.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../../../core/ground/fatal.h"

@@ -3,8 +3,6 @@
 #include "udp_meet.h"
 #include "udp_warn.h"
 
-#include <string.h>
-
 #include "../../../other/base/clock.h"
 #include "../../../other/base/minmax.h"
 #include "udp_receive.h"

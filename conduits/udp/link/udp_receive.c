@@ -15,10 +15,11 @@
 #include "udp_watch.h"
 
 enum {
-    SENDING_TURNS = 32, // polls of a busy sender for each receive from the socket
-    DELIVER_MAX = 16,   // most datagrams that one poll delivers
-    IN_PLACE_MAX = 8,   // most datagrams that one poll receives in place
-    LARGE = 4096,       // fewest bytes of a datagram that is received in place
+    SENDING_TURNS = 32,    // polls of a busy sender for each receive from the socket
+    LOOK_PAUSE_NS = 10000, // the longest interval between receives in a run of polls
+    DELIVER_MAX = 16,      // most datagrams that one poll delivers
+    IN_PLACE_MAX = 8,      // most datagrams that one poll receives in place
+    LARGE = 4096,          // fewest bytes of a datagram that is received in place
     NAMES = 64, // datagrams for which the source address is requested, to name an unknown sender
 };
 
@@ -516,8 +517,6 @@ static unsigned run_queue(udp_conduit_t *udp, unsigned what)
             break;
     return done;
 }
-
-enum { LOOK_PAUSE_NS = 10000 }; // the longest interval between receives in a run of polls
 
 // A receive costs far more than a poll of shared memory, and in a process with neighbours most
 // receives would find nothing. So a receive is skipped until a sixteenth of the time since the last

@@ -3,7 +3,6 @@
 //
 //     put:  PUT with the bytes --> memory;  complete when its datagram is acknowledged
 //     get:  GET --> [poll] --> GOT with the bytes --> memory; complete
-#include <inttypes.h>
 #include <string.h>
 
 #include "../../../core/ground/fatal.h"
