@@ -24,6 +24,7 @@ NOT = re.compile(r"!(?!=)")
 NUMBER = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)(?![\w.])")
 CONDITION = re.compile(r"\b(?:if|while) (?=\()")
 RETURN = re.compile(r"\breturn ([^;]+);")
+DECLARATION = re.compile(r"^[ ]+(?:[A-Za-z_]\w* )+\**[A-Za-z_]\w*\b(?! *\()")
 STATEMENT = re.compile(r"^[ ]+(?!(?:return|break|continue|goto|case|default|if|for|while|do|else)\b)([\w*(][^;{}]*;)$")
 ENDED = re.compile(r"[;{}):]$|\belse$")  # the end of a line after which a statement begins
 ITSELF = "\0"  # in what stands instead: the text that stood there
@@ -62,10 +63,11 @@ def swaps(line):
 
 def numbers(line):
     for found in NUMBER.finditer(line):
-        value = int(found[1], 16 if found[1][:2] in ("0x", "0X") else 10)
-        yield "constant", *found.span(), f"{value + 1}{found[2]}"
-        if value > 0:
-            yield "constant", *found.span(), f"{value - 1}{found[2]}"
+        octal = re.fullmatch(r"0[0-7]+", found[1])
+        value = int(found[1], 8 if octal else 16 if found[1][:2] in ("0x", "0X") else 10)
+        for other in (value + 1, value - 1):
+            if other >= 0:
+                yield "constant", *found.span(), f"{'0' if octal else ''}{other:{'o' if octal else 'd'}}{found[2]}"
 
 
 def conditions(line):
@@ -83,7 +85,7 @@ def returns(line):
 
 def statements(line):
     found = STATEMENT.match(line.rstrip())
-    if found and line.count("(") == line.count(")"):
+    if found and line.count("(") == line.count(")") and not DECLARATION.match(line):
         yield "statement", *found.span(1), ";"
 
 
