@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A copy of the source tree with a build of its own, in which changes are tried."""
+import collections
+import contextlib
 import glob
 import hashlib
 import os
@@ -15,6 +17,7 @@ APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--ipc", 
 FOLDERS = ("conduits", "core", "extended", "firehose", "messages", "other", "spawner")
 ENDED = re.compile(rb"(ok|FAIL|skip) ([A-Za-z0-9._+-]+)[ :]")
 BUILD_SECONDS = 600  # a build may run a mutant, too
+FILE_WORDS = 8  # of a line of readelf about a symbol
 
 
 def digest(path):
@@ -36,15 +39,41 @@ def lines_of(process, seconds):
     yield None
 
 
+# Yields (path, the name of a C file of which this program or library was linked).
+def files_of(paths):
+    listing = subprocess.run(["readelf", "-sW", *paths], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    path = None
+    for words in (line.split() for line in listing.stdout.splitlines()):
+        if words[:1] == ["File:"]:
+            path = words[1]
+        elif len(words) == FILE_WORDS and words[3] == "FILE":
+            yield path, words[-1]
+
+
+def is_linked(path):
+    if not os.path.isfile(path) or os.path.islink(path) or not os.access(path, os.X_OK):
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+# The test of this one program, or None.
+def test_of(target):
+    found = re.fullmatch(r"(?:tests/unit/test|(fuzz))_(\w+)", target)
+    return f"{found[1] or 'unit'}-{found[2]}" if found else None
+
+
 class Copy:
     def __init__(self, source, folder, configure, jobs):
         self.source = source
         self.tree = os.path.join(folder, "tree")
         self.build = os.path.join(self.tree, "build")
         self.temporary = os.path.join(folder, "tmp")
+        self.above = os.path.join(folder, "above")
         self.configure = configure
         self.jobs = jobs
         self.objects = {}  # path -> digest, as built from the source without a change
+        self.targets = {}  # the name of a C file -> what make has to build after it changed
 
     # Brings the copy up to date, which also takes back the change of a run that was interrupted.
     def refresh(self):
@@ -75,7 +104,35 @@ class Copy:
         else:
             built = self.make("check-programs", f"CONFIGURE_ARGS={self.configure}", folder=self.tree)
         self.objects = {path: digest(path) for path in glob.glob(f"{self.build}/**/*.o", recursive=True)}
+        self.targets = self.targets_of_files()
         return built
+
+    # A program that has the file in libaqueduct needs no new link.
+    def targets_of_files(self):
+        targets = collections.defaultdict(set)
+        everything = glob.glob(f"{self.build}/**/*", recursive=True, include_hidden=True)
+        for path, name in files_of(filter(is_linked, everything)):
+            target = os.path.relpath(path, self.build)
+            targets[name].add("libaqueduct.la" if target.startswith(".libs/libaqueduct.so") else target)
+        return targets
+
+    # What has to be linked again after a change of the file.
+    def targets_of(self, name):
+        return sorted(self.targets[os.path.basename(name)])
+
+    # What is written below the tree while this lasts is gone afterwards.
+    @contextlib.contextmanager
+    def scratch(self):
+        shutil.rmtree(self.above, ignore_errors=True)
+        upper, work = (os.path.join(self.above, name) for name in ("upper", "work"))
+        os.makedirs(upper)
+        os.makedirs(work)
+        layers = f"lowerdir={self.tree},upperdir={upper},workdir={work}"
+        subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, self.tree], check=True)
+        try:
+            yield
+        finally:
+            subprocess.run(["umount", "--lazy", self.tree], check=True)
 
     # The objects of a source; none if this machine does not compile it.
     def objects_of(self, name):
@@ -112,7 +169,7 @@ class Copy:
         shutil.rmtree(self.temporary, ignore_errors=True)
         os.makedirs(self.temporary)
         environment = {**os.environ, "AQ_BUILD": self.build, "TMPDIR": self.temporary}
-        command = APART + [os.path.join(self.tree, "tests", "run"), *patterns]
+        command = APART + [os.path.join(self.tree, "tests", "run"), "--as-built", *patterns]
         run = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)  # fmt: skip
         try:
