@@ -59,7 +59,7 @@ def is_linked(path):
 
 # The test of this one program, or None.
 def test_of(target):
-    found = re.fullmatch(r"(?:tests/unit/test|(fuzz))_(\w+)", target)
+    found = re.fullmatch(r"(?:tests/(?:\w+/)+test|(fuzz))_(\w+)", target)
     return f"{found[1] or 'unit'}-{found[2]}" if found else None
 
 
