@@ -111,13 +111,16 @@ static __attribute__((noreturn, cold, noinline)) void refuse_arrival(const gex_A
 }
 
 // Runs the handler in a debug build, which tracks the context of this thread.
-static void call_checked(gex_Token_t token, const aq_arrival_t *arrival)
+static void call_checked(gex_Token_t token, const aq_arrival_t *arrival, bool bare)
 {
     const aq_handlers_t *handlers =
         arrival->handler < GEX_AM_INDEX_BASE ? &aq_handlers : aq_token_endpoint(token)->handlers;
     const gex_AM_Entry_t *entry = &handlers->entry[arrival->handler];
     aq_thread_handler_depth++;
-    aq_am_call(entry->gex_fnptr, token, arrival);
+    if (bare)
+        ((void (*)(gex_Token_t))entry->gex_fnptr)(token);
+    else
+        aq_am_call(entry->gex_fnptr, token, arrival);
     aq_thread_handler_depth--;
     AQ_CHECK(!aq_thread_held_locks,
              "handler %u %s returned with %u handler-safe locks held: unlock them first",
@@ -128,12 +131,12 @@ static void call_checked(gex_Token_t token, const aq_arrival_t *arrival)
              entry->gex_name ? entry->gex_name : "(no name)");
 }
 
-// `bare`: a Short without arguments, the most common message, which needs no choice by their
-// number.
+// `bare`: the handler has the token as its only parameter, so no choice by the number of arguments
+// is needed. So are all handlers of Shorts without arguments, the most common messages.
 static inline void call_handler(gex_AM_Fn_t fn, gex_Token_t token, bool bare)
 {
     if (AQ_CHECKS)
-        call_checked(token, token->arrival);
+        call_checked(token, token->arrival, bare);
     else if (bare)
         ((void (*)(gex_Token_t))fn)(token);
     else
@@ -204,9 +207,10 @@ static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arriva
     struct aq_token token = {.arrival = arrival, .route = route, .tag = (uint8_t)tag};
     const uint64_t number = arrived_number;
     arrived_number = 0;
-    const bool replied = aq_trace_wants(AQ_TRACE_AM) && arrival->handler >= GEX_AM_INDEX_BASE
-                             ? run_traced(entry->gex_fnptr, &token, number)
-                             : run_handler(entry->gex_fnptr, &token, false);
+    const bool replied =
+        aq_trace_wants(AQ_TRACE_AM) && arrival->handler >= GEX_AM_INDEX_BASE
+            ? run_traced(entry->gex_fnptr, &token, number)
+            : run_handler(entry->gex_fnptr, &token, handlers->dispatch[arrival->handler].bare);
     return replied && !token.deferred;
 }
 

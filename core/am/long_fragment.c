@@ -13,6 +13,7 @@
 #include "../../other/base/minmax.h"
 #include "am_send.h"
 #include "am_answer.h"
+#include "am_args.h"
 
 // The message without its payload, as it travels.
 typedef struct pushed {
@@ -205,17 +206,18 @@ static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t hi
 
 // Without the identity the piece is not written. The message that follows the pieces counts as
 // dropped.
-static void on_tagged_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t dest_high,
-                            int32_t dest_low, int32_t high, int32_t low)
+static void on_tagged_piece(gex_Token_t token)
 {
-    void *dest = aq_join_pointer(dest_high, dest_low);
+    const aq_arrival_t *arrival = token->arrival;
+    aq_args_t args = aq_args_of(token);
+    void *dest = (void *)(uintptr_t)aq_args_64(&args);
     if (token->tag == AQ_TAG_RIGHT) {
-        if (!aq_segment_admits(token->route.to, dest, nbytes))
+        if (!aq_segment_admits(token->route.to, dest, arrival->nbytes))
             aq_fatal("a Long of rank %u (%zu bytes to %p) is not inside a segment of this process",
-                     token->arrival->source, nbytes, dest);
-        memcpy(dest, payload, nbytes);
+                     arrival->source, arrival->nbytes, dest);
+        memcpy(dest, arrival->payload, arrival->nbytes);
     }
-    aq_am_answer(token, AQ_HANDLER_LONG_PIECE_DONE, 2, (const int32_t[]){high, low});
+    aq_am_answer(token, AQ_HANDLER_LONG_PIECE_DONE, 2, args.next);
 }
 
 static void on_piece_done(gex_Token_t token, int32_t high, int32_t low)
@@ -283,6 +285,7 @@ void aq_long_fragment_start(void)
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, "piece of a Long, done");
     aq_endpoint_internal(AQ_HANDLER_LONG_FRAGMENTED, (gex_AM_Fn_t)on_pushed,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, "Long in pieces");
-    aq_endpoint_internal(AQ_HANDLER_LONG_PIECE_TAGGED, (gex_AM_Fn_t)on_tagged_piece,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "tagged piece of a Long");
+    aq_endpoint_internal_bare(AQ_HANDLER_LONG_PIECE_TAGGED, on_tagged_piece,
+                              GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4,
+                              "tagged piece of a Long");
 }

@@ -202,6 +202,13 @@ void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flag
     aq_endpoint_set_handler(&aq_endpoint, &entry);
 }
 
+void aq_endpoint_internal_bare(gex_AM_Index_t index, void (*fn)(gex_Token_t token),
+                               gex_Flags_t flags, unsigned nargs, const char *name)
+{
+    aq_endpoint_internal(index, (gex_AM_Fn_t)fn, flags, nargs, name);
+    aq_handlers.dispatch[index].bare = true;
+}
+
 static __attribute__((constructor)) void clear_primordial_dispatch(void)
 {
     clear_dispatch(&aq_handlers);

@@ -37,7 +37,7 @@ typedef struct aq_dispatch {
     gex_AM_Fn_t fn;
     uint8_t category; // AQ_SHAPE_SEVERAL: the entry of the handler allows several shapes
     uint8_t nargs, reply;
-    bool bare; // the shape is a Short without arguments
+    bool bare; // the handler has the token as its only parameter
 } aq_dispatch_t;
 enum {
     AQ_SHAPE_SEVERAL = 0xfe,
@@ -100,5 +100,10 @@ void aq_endpoint_set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry);
 // Registers a handler of the library itself, at init, before any message can arrive.
 void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flags, unsigned nargs,
                           const char *name);
+
+// As aq_endpoint_internal, for a handler that reads payload and arguments from the arrival of its
+// token.
+void aq_endpoint_internal_bare(gex_AM_Index_t index, void (*fn)(gex_Token_t token),
+                               gex_Flags_t flags, unsigned nargs, const char *name);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "../../other/base/minmax.h"
+#include "../am/am_args.h"
 #include "../am/am_send.h"
 #include "../ground/arg64.h"
 #include "../ground/lock.h"
@@ -83,16 +84,16 @@ static void tell_host(void)
             (void)aq_am_request(aq_job.host.members[i].gex_jobrank, &am, GEX_FLAG_IMMEDIATE);
 }
 
-static void on_tell(gex_Token_t token, int32_t offset_high, int32_t offset_low, int32_t since_high,
-                    int32_t since_low, int32_t drift_high, int32_t drift_low, int32_t error_high,
-                    int32_t error_low)
+static void on_tell(gex_Token_t token)
 {
-    (void)token;
+    aq_args_t args = aq_args_of(token);
+    aq_trace_clock_t told;
+    told.line.offset = (int64_t)aq_args_64(&args);
+    told.line.since = aq_args_64(&args);
+    told.line.drift_ppb = (int64_t)aq_args_64(&args);
+    told.error_ns = aq_args_64(&args);
     aq_lock_take(&lock);
-    known = (aq_trace_clock_t){{.since = aq_join(since_high, since_low),
-                                .offset = (int64_t)aq_join(offset_high, offset_low),
-                                .drift_ppb = (int64_t)aq_join(drift_high, drift_low)},
-                               .error_ns = aq_join(error_high, error_low)};
+    known = told;
     told_at = aq_trace_now();
     aq_lock_drop(&lock);
 }
@@ -138,8 +139,8 @@ void aq_trace_clock_register(void)
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 3, "time asked");
     aq_endpoint_internal(AQ_HANDLER_CLOCK_ANSWER, (gex_AM_Fn_t)on_answer,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 5, "time of rank 0");
-    aq_endpoint_internal(AQ_HANDLER_CLOCK_TELL, (gex_AM_Fn_t)on_tell,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 8, "time of the host");
+    aq_endpoint_internal_bare(AQ_HANDLER_CLOCK_TELL, on_tell,
+                              GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 8, "time of the host");
 }
 
 // ---- init ----

@@ -4,6 +4,7 @@
 // each neighbourhood knows that all have arrived.
 #include <stdlib.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am_send.h"
 #include "../../core/record/counters.h"
 #include "../../core/endpoint/endpoint.h"
@@ -102,11 +103,13 @@ static void keep_early(const word_t *word)
     early = e;
 }
 
-static void on_message(gex_Token_t token, int32_t id_high, int32_t id_low, int32_t phase,
-                       int32_t round, int32_t high, int32_t low)
+static void on_message(gex_Token_t token)
 {
-    const word_t word = {token->arrival->source, aq_join(id_high, id_low), (uint32_t)phase,
-                         (uint32_t)round, aq_join(high, low)};
+    aq_args_t args = aq_args_of(token);
+    word_t word = {.source = token->arrival->source, .id = aq_args_64(&args)};
+    word.phase = (uint32_t)aq_args_32(&args);
+    word.round = (uint32_t)aq_args_32(&args);
+    word.vote = aq_args_64(&args);
     aq_lock_take(&list_lock);
     aq_dissemination_t *d = barriers;
     while (d && d->id != word.id)
@@ -169,6 +172,6 @@ bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote)
 
 void aq_barrier_am_register(void)
 {
-    aq_endpoint_internal(AQ_HANDLER_BARRIER, (gex_AM_Fn_t)on_message,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, ARGS, "barrier");
+    aq_endpoint_internal_bare(AQ_HANDLER_BARRIER, on_message,
+                              GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, ARGS, "barrier");
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am_send.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
@@ -134,26 +135,27 @@ static void meet_note(aq_coll_t *coll, uint32_t number, const aq_coll_words_t *w
     free(other);
 }
 
-static void on_call(gex_Token_t token, int32_t team_high, int32_t team_low, int32_t number,
-                    int32_t call, int32_t root, int32_t dt, int32_t op, int32_t unit_high,
-                    int32_t unit_low, int32_t count_high, int32_t count_low)
+static void on_call(gex_Token_t token)
 {
-    if ((uint32_t)call >= AQ_COLL_CALLS)
+    aq_args_t args = aq_args_of(token);
+    aq_coll_words_t words;
+    const uint64_t team = aq_args_64(&args);
+    const uint32_t number = (uint32_t)aq_args_32(&args);
+    words.call = aq_args_32(&args);
+    words.root = (uint32_t)aq_args_32(&args);
+    words.dt = (uint32_t)aq_args_32(&args);
+    words.op = (uint32_t)aq_args_32(&args);
+    words.unit = aq_args_64(&args);
+    words.count = aq_args_64(&args);
+    if ((uint32_t)words.call >= AQ_COLL_CALLS)
         aq_fatal("the check of a collective from rank %u names call %d, which does not exist",
-                 token->arrival->source, call);
-    const uint64_t team = aq_join(team_high, team_low);
-    aq_coll_words_t words = {call,
-                             (uint32_t)root,
-                             (uint32_t)dt,
-                             (uint32_t)op,
-                             aq_join(unit_high, unit_low),
-                             aq_join(count_high, count_low)};
+                 token->arrival->source, words.call);
     aq_lock_take(&aq_coll_lock);
     aq_team_t *known = aq_team_find(team);
     if (known && known->coll)
-        meet_note(known->coll, (uint32_t)number, &words, false);
+        meet_note(known->coll, number, &words, false);
     else
-        keep_note(&orphans, team, (uint32_t)number, &words);
+        keep_note(&orphans, team, number, &words);
     aq_lock_drop(&aq_coll_lock);
 }
 
@@ -196,6 +198,7 @@ void aq_coll_check_end(aq_coll_t *coll)
 void aq_coll_check_register(void)
 {
     if (AQ_CHECKS)
-        aq_endpoint_internal(AQ_HANDLER_COLL_CALL, (gex_AM_Fn_t)on_call,
-                             GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, WORDS, "collective call");
+        aq_endpoint_internal_bare(AQ_HANDLER_COLL_CALL, on_call,
+                                  GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, WORDS,
+                                  "collective call");
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am_send.h"
 #include "../../core/record/counters.h"
 #include "../../core/endpoint/endpoint.h"
@@ -242,19 +243,18 @@ static void mail_arrive(const aq_coll_mail_t *mail, const void *payload)
         end_part(&part, payload);
 }
 
-static void on_part(gex_Token_t token, void *payload, size_t nbytes, int32_t team_high,
-                    int32_t team_low, int32_t number, int32_t row, int32_t part)
+static void on_part(gex_Token_t token)
 {
-    const aq_coll_mail_t mail = {.source = token->arrival->source,
-                                 .team = aq_join(team_high, team_low),
-                                 .number = (uint32_t)number,
-                                 .row = (uint32_t)row,
-                                 .part = (uint32_t)part,
-                                 .nbytes = nbytes};
+    aq_args_t args = aq_args_of(token);
+    aq_coll_mail_t mail = {.source = token->arrival->source, .nbytes = token->arrival->nbytes};
+    mail.team = aq_args_64(&args);
+    mail.number = (uint32_t)aq_args_32(&args);
+    mail.row = (uint32_t)aq_args_32(&args);
+    mail.part = (uint32_t)aq_args_32(&args);
     if (mail.row == AQ_COLL_READY)
         refuse_mail(&mail, "no part has this row");
     else
-        mail_arrive(&mail, payload);
+        mail_arrive(&mail, token->arrival->payload);
 }
 
 static void on_ready(gex_Token_t token, int32_t team_high, int32_t team_low, int32_t number)
@@ -268,8 +268,9 @@ static void on_ready(gex_Token_t token, int32_t team_high, int32_t team_low, int
 
 void aq_coll_mail_register(void)
 {
-    aq_endpoint_internal(AQ_HANDLER_COLL_PART, (gex_AM_Fn_t)on_part,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, PART_ARGS, "collective part");
+    aq_endpoint_internal_bare(AQ_HANDLER_COLL_PART, on_part,
+                              GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, PART_ARGS,
+                              "collective part");
     aq_endpoint_internal(AQ_HANDLER_COLL_READY, (gex_AM_Fn_t)on_ready,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, READY_ARGS, "collective ready");
 }

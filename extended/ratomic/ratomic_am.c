@@ -5,6 +5,7 @@
 //     old value
 #include <stdatomic.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am_answer.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/thread/event.h"
@@ -57,23 +58,25 @@ static bool admits_op(gex_Token_t token, gex_OP_t op, const void *at, size_t nby
     return true;
 }
 
-static void on_op(gex_Token_t token, int32_t op, int32_t type_flags, int32_t addr_high,
-                  int32_t addr_low, int32_t a_high, int32_t a_low, int32_t b_high, int32_t b_low,
-                  int32_t cookie_high, int32_t cookie_low)
+static void on_op(gex_Token_t token)
 {
-    gex_Flags_t flags = (uint32_t)type_flags >> ORDER_SHIFT & ORDER_FLAGS;
-    gex_DT_t dt = (gex_DT_t)type_flags & ((1u << ORDER_SHIFT) - 1);
-    void *at = aq_join_pointer(addr_high, addr_low);
-    check_op(token, (gex_OP_t)op, dt, at);
-    if (!admits_op(token, (gex_OP_t)op, at, aq_ratomic_bytes(dt), cookie_high, cookie_low))
+    aq_args_t args = aq_args_of(token);
+    const gex_OP_t op = (gex_OP_t)aq_args_32(&args);
+    const int32_t type_flags = aq_args_32(&args);
+    const gex_Flags_t flags = (uint32_t)type_flags >> ORDER_SHIFT & ORDER_FLAGS;
+    const gex_DT_t dt = (gex_DT_t)type_flags & ((1u << ORDER_SHIFT) - 1);
+    void *at = (void *)(uintptr_t)aq_args_64(&args);
+    const uint64_t a = aq_args_64(&args), b = aq_args_64(&args);
+    const int32_t *cookie = args.next;
+    check_op(token, op, dt, at);
+    if (!admits_op(token, op, at, aq_ratomic_bytes(dt), cookie[0], cookie[1]))
         return;
-    uint64_t old = aq_ratomic_apply(at, dt, (gex_OP_t)op, aq_join(a_high, a_low),
-                                    aq_join(b_high, b_low), flags);
-    if ((gex_OP_t)op & AQ_API_OP_FETCHING)
+    const uint64_t old = aq_ratomic_apply(at, dt, op, a, b, flags);
+    if (op & AQ_API_OP_FETCHING)
         aq_am_answer(token, AQ_HANDLER_RATOMIC_FETCHED, 4,
-                     (const int32_t[]){aq_high(old), aq_low(old), cookie_high, cookie_low});
+                     (const int32_t[]){aq_high(old), aq_low(old), cookie[0], cookie[1]});
     else
-        aq_am_answer(token, AQ_HANDLER_RATOMIC_DONE, 2, (const int32_t[]){cookie_high, cookie_low});
+        aq_am_answer(token, AQ_HANDLER_RATOMIC_DONE, 2, cookie);
 }
 
 static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
@@ -115,8 +118,8 @@ int aq_ratomic_over_am(aq_atomic_target_t target, const aq_api_atomic_t *atomic,
 
 void aq_ratomic_am_register(void)
 {
-    aq_endpoint_internal(AQ_HANDLER_RATOMIC_OP, (gex_AM_Fn_t)on_op,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 10, "atomic");
+    aq_endpoint_internal_bare(AQ_HANDLER_RATOMIC_OP, on_op, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
+                              10, "atomic");
     aq_endpoint_internal(AQ_HANDLER_RATOMIC_DONE, (gex_AM_Fn_t)on_done,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, "atomic done");
     aq_endpoint_internal(AQ_HANDLER_RATOMIC_FETCHED, (gex_AM_Fn_t)on_fetched,

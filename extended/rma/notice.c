@@ -530,29 +530,20 @@ static void notice_answer(gex_Token_t token, const int32_t *args)
                      (const int32_t[]){args[COOKIE_HIGH], args[COOKIE_LOW]});
 }
 
-static void on_count(gex_Token_t token, int32_t c1, int32_t c0, int32_t p1, int32_t p0, int32_t a1,
-                     int32_t a0)
+// Of a Long, too: the conduit has checked that the payload goes into a segment before it wrote the
+// payload.
+static void on_count(gex_Token_t token)
 {
-    const int32_t args[] = {c1, c0, p1, p0, a1, a0};
+    const int32_t *args = token->arrival->args;
     if (!notice_admits(token, args))
         return;
     notice_count(token, args);
     notice_answer(token, args);
 }
 
-// The conduit has checked that the payload goes into a segment before it wrote the payload.
-static void on_count_put(gex_Token_t token, void *payload, size_t nbytes, int32_t c1, int32_t c0,
-                         int32_t p1, int32_t p0, int32_t a1, int32_t a0)
+static void on_run(gex_Token_t token)
 {
-    (void)payload, (void)nbytes;
-    on_count(token, c1, c0, p1, p0, a1, a0);
-}
-
-static void on_run(gex_Token_t token, int32_t c1, int32_t c0, int32_t p1, int32_t p0, int32_t a1,
-                   int32_t a0, int32_t what, int32_t n, int32_t b0, int32_t b1, int32_t b2,
-                   int32_t b3, int32_t b4, int32_t b5, int32_t b6, int32_t b7)
-{
-    const int32_t args[] = {c1, c0, p1, p0, a1, a0, what, n, b0, b1, b2, b3, b4, b5, b6, b7};
+    const int32_t *args = token->arrival->args;
     if (!notice_admits(token, args))
         return;
     notice_count(token, args);
@@ -560,25 +551,15 @@ static void on_run(gex_Token_t token, int32_t c1, int32_t c0, int32_t p1, int32_
     notice_answer(token, args);
 }
 
-static void on_run_put(gex_Token_t token, void *payload, size_t nbytes, int32_t c1, int32_t c0,
-                       int32_t p1, int32_t p0, int32_t a1, int32_t a0, int32_t what, int32_t n,
-                       int32_t b0, int32_t b1, int32_t b2, int32_t b3, int32_t b4, int32_t b5,
-                       int32_t b6, int32_t b7)
-{
-    (void)payload, (void)nbytes;
-    on_run(token, c1, c0, p1, p0, a1, a0, what, n, b0, b1, b2, b3, b4, b5, b6, b7);
-}
-
 void aq_notice_register(void)
 {
     const gex_Flags_t small = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST;
     const gex_Flags_t with_data = GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST;
-    aq_endpoint_internal(AQ_HANDLER_NOTICE_COUNT, (gex_AM_Fn_t)on_count, small, COUNT_ARGS,
-                         "notice: count");
-    aq_endpoint_internal(AQ_HANDLER_NOTICE_COUNT_PUT, (gex_AM_Fn_t)on_count_put, with_data,
-                         COUNT_ARGS, "notice: put and count");
-    aq_endpoint_internal(AQ_HANDLER_NOTICE_RUN, (gex_AM_Fn_t)on_run, small, RUN_ARGS,
-                         "notice: run");
-    aq_endpoint_internal(AQ_HANDLER_NOTICE_RUN_PUT, (gex_AM_Fn_t)on_run_put, with_data, RUN_ARGS,
-                         "notice: put and run");
+    aq_endpoint_internal_bare(AQ_HANDLER_NOTICE_COUNT, on_count, small, COUNT_ARGS,
+                              "notice: count");
+    aq_endpoint_internal_bare(AQ_HANDLER_NOTICE_COUNT_PUT, on_count, with_data, COUNT_ARGS,
+                              "notice: put and count");
+    aq_endpoint_internal_bare(AQ_HANDLER_NOTICE_RUN, on_run, small, RUN_ARGS, "notice: run");
+    aq_endpoint_internal_bare(AQ_HANDLER_NOTICE_RUN_PUT, on_run, with_data, RUN_ARGS,
+                              "notice: put and run");
 }

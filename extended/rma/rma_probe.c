@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
@@ -30,13 +31,15 @@ static int reason_here(gex_EP_Index_t ep, const void *addr, size_t nbytes, bool 
                : GASNETX_ERROR_UNMAPPED;
 }
 
-static void on_probe(gex_Token_t token, int32_t ep, int32_t writes, int32_t addr_high,
-                     int32_t addr_low, int32_t size_high, int32_t size_low, int32_t cookie_high,
-                     int32_t cookie_low)
+static void on_probe(gex_Token_t token)
 {
-    const int reason = reason_here((gex_EP_Index_t)ep, aq_join_pointer(addr_high, addr_low),
-                                   aq_join(size_high, size_low), writes != 0);
-    aq_am_answer(token, AQ_HANDLER_PROBED, 3, (const int32_t[]){reason, cookie_high, cookie_low});
+    aq_args_t args = aq_args_of(token);
+    const gex_EP_Index_t ep = (gex_EP_Index_t)aq_args_32(&args);
+    const bool writes = aq_args_32(&args) != 0;
+    const void *addr = (const void *)(uintptr_t)aq_args_64(&args);
+    const int reason = reason_here(ep, addr, aq_args_64(&args), writes);
+    aq_am_answer(token, AQ_HANDLER_PROBED, 3,
+                 (const int32_t[]){reason, args.next[0], args.next[1]});
 }
 
 enum { NO_ANSWER = -1 };
@@ -78,8 +81,8 @@ bool aq_probe(aq_access_t *access, bool writes)
 
 void aq_rma_probe_register(void)
 {
-    aq_endpoint_internal(AQ_HANDLER_PROBE, (gex_AM_Fn_t)on_probe,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 8, "probe");
+    aq_endpoint_internal_bare(AQ_HANDLER_PROBE, on_probe, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
+                              8, "probe");
     aq_endpoint_internal(AQ_HANDLER_PROBED, (gex_AM_Fn_t)on_probed,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 3, "probed");
 }

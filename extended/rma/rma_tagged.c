@@ -10,6 +10,7 @@
 // one.
 #include <string.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/memory/access.h"
 #include "../../core/am/am_routed.h"
 #include "../../core/ground/arg64.h"
@@ -47,14 +48,16 @@ bool aq_tagged_admits(gex_Token_t token, aq_pending_kind_t kind, const void *add
     return !reason;
 }
 
-static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t addr_high,
-                   int32_t addr_low, int32_t cookie_high, int32_t cookie_low)
+static void on_put(gex_Token_t token)
 {
-    void *dest = aq_join_pointer(addr_high, addr_low);
-    if (!aq_tagged_admits(token, AQ_PENDING_PUT, dest, nbytes, cookie_high, cookie_low))
+    const aq_arrival_t *arrival = token->arrival;
+    aq_args_t args = aq_args_of(token);
+    void *dest = (void *)(uintptr_t)aq_args_64(&args);
+    const int32_t *cookie = args.next;
+    if (!aq_tagged_admits(token, AQ_PENDING_PUT, dest, arrival->nbytes, cookie[0], cookie[1]))
         return;
-    memcpy(dest, payload, nbytes);
-    aq_am_answer(token, AQ_HANDLER_PUT_DONE, 2, (const int32_t[]){cookie_high, cookie_low});
+    memcpy(dest, arrival->payload, arrival->nbytes);
+    aq_am_answer(token, AQ_HANDLER_PUT_DONE, 2, cookie);
 }
 
 static void on_get(gex_Token_t token, int32_t addr_high, int32_t addr_low, int32_t size,
@@ -85,18 +88,19 @@ static const char *refused_name(int32_t kind)
     }
 }
 
-static void on_refused(gex_Token_t token, int32_t kind, int32_t reason, int32_t addr_high,
-                       int32_t addr_low, int32_t cookie_high, int32_t cookie_low)
+static void on_refused(gex_Token_t token)
 {
-    const char *name = refused_name(kind);
     const uint32_t source = token->arrival->source;
+    aq_args_t args = aq_args_of(token);
+    const int32_t kind = aq_args_32(&args), reason = aq_args_32(&args);
+    const char *name = refused_name(kind);
     if (!name || (reason != GASNETX_ERROR_IDENTITY && reason != GASNETX_ERROR_OUTSIDE))
         aq_fatal("rank %u has refused an operation in a way that is none: kind %d, reason %d",
                  source, kind, reason);
-    const aq_pending_op_t op =
-        aq_pending_end((aq_pending_kind_t)kind, token, aq_join(cookie_high, cookie_low));
+    void *addr = (void *)(uintptr_t)aq_args_64(&args);
+    const aq_pending_op_t op = aq_pending_end((aq_pending_kind_t)kind, token, aq_args_64(&args));
     const aq_access_t access = {.call = name,
-                                .addr = aq_join_pointer(addr_high, addr_low),
+                                .addr = addr,
                                 .nbytes = op.nbytes,
                                 .rank = source,
                                 .ep = token->route.from,
@@ -141,10 +145,10 @@ int aq_rma_tagged(const aq_rma_op_t *op, gex_Event_t part)
 
 void aq_rma_tagged_register(void)
 {
-    aq_endpoint_internal(AQ_HANDLER_PUT_TAGGED, (gex_AM_Fn_t)on_put,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "tagged put");
+    aq_endpoint_internal_bare(AQ_HANDLER_PUT_TAGGED, on_put,
+                              GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "tagged put");
     aq_endpoint_internal(AQ_HANDLER_GET_TAGGED, (gex_AM_Fn_t)on_get,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 5, "tagged get");
-    aq_endpoint_internal(AQ_HANDLER_TAGGED_REFUSED, (gex_AM_Fn_t)on_refused,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 6, "tagged operation refused");
+    aq_endpoint_internal_bare(AQ_HANDLER_TAGGED_REFUSED, on_refused,
+                              GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 6, "tagged operation refused");
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
@@ -137,29 +138,32 @@ void aq_stream_arrive(gasnetx_Stream_t stream, aq_stream_message_t *message)
     aq_trace_on_stream(AQ_TRACED_STREAM_RECEIVE, begin, &what);
 }
 
-static void on_message(gex_Token_t token, void *payload, size_t nbytes, int32_t id_high,
-                       int32_t id_low, int32_t number, int32_t source, int32_t handler,
-                       int32_t params_bytes, int32_t flags)
+static void on_message(gex_Token_t token)
 {
-    const uint32_t from = token->arrival->source;
-    gasnetx_Stream_t stream = stream_check(from, aq_join(id_high, id_low));
-    const uint32_t edge = edge_check(stream, from), params = (uint32_t)params_bytes;
+    const aq_arrival_t *arrival = token->arrival;
+    const uint32_t from = arrival->source;
+    const size_t nbytes = arrival->nbytes;
+    aq_args_t args = aq_args_of(token);
+    gasnetx_Stream_t stream = stream_check(from, aq_args_64(&args));
+    const uint32_t edge = edge_check(stream, from), number = (uint32_t)aq_args_32(&args);
+    const uint32_t source = (uint32_t)aq_args_32(&args), handler = (uint32_t)aq_args_32(&args);
+    const uint32_t params = (uint32_t)aq_args_32(&args), flags = (uint32_t)aq_args_32(&args);
     if (params > GASNETX_STREAM_PARAMS_MAX || aq_stream_filled(params) > nbytes ||
-        (uint32_t)source >= gex_TM_QuerySize(stream->tm) || (uint32_t)handler > GASNETX_STREAM_SCAN)
+        source >= gex_TM_QuerySize(stream->tm) || handler > GASNETX_STREAM_SCAN)
         aq_fatal("a message of rank %u on a stream is wrong: handler 0x%x, source %u, %u bytes of "
                  "parameters in %zu",
-                 from, (unsigned)handler, (unsigned)source, params, nbytes);
+                 from, handler, source, params, nbytes);
     aq_stream_message_t *message = malloc(sizeof *message + nbytes);
     if (!message)
         aq_fatal("out of memory for a message of rank %u on a stream (%zu bytes)", from, nbytes);
-    *message = (aq_stream_message_t){.item = {.edge = edge, .number = (uint32_t)number},
-                                     .id = (uint32_t)handler,
-                                     .source = (uint32_t)source,
+    *message = (aq_stream_message_t){.item = {.edge = edge, .number = number},
+                                     .id = handler,
+                                     .source = source,
                                      .params_bytes = params,
-                                     .flags = (uint32_t)flags & GASNETX_STREAM_COMBINED,
+                                     .flags = flags & GASNETX_STREAM_COMBINED,
                                      .nbytes = nbytes};
     if (nbytes)
-        memcpy(message->payload, payload, nbytes);
+        memcpy(message->payload, arrival->payload, nbytes);
     aq_stream_arrive(stream, message);
 }
 
@@ -257,27 +261,28 @@ static bool control_note(gasnetx_Stream_t stream, aq_stream_edge_t *edge, aq_str
     return false;
 }
 
-static void on_control(gex_Token_t token, int32_t id_high, int32_t id_low, int32_t kind,
-                       int32_t a_high, int32_t a_low, int32_t b_high, int32_t b_low)
+static void on_control(gex_Token_t token)
 {
     const uint32_t from = token->arrival->source;
-    gasnetx_Stream_t stream = stream_check(from, aq_join(id_high, id_low));
+    aq_args_t args = aq_args_of(token);
+    gasnetx_Stream_t stream = stream_check(from, aq_args_64(&args));
     aq_stream_edge_t *edge = &stream->edges[edge_check(stream, from)];
+    const aq_stream_control_t kind = (aq_stream_control_t)aq_args_32(&args);
+    const uint64_t a = aq_args_64(&args), b = aq_args_64(&args);
     aq_lock_take(&stream->lock);
-    const bool right = control_note(stream, edge, (aq_stream_control_t)kind, aq_join(a_high, a_low),
-                                    aq_join(b_high, b_low));
+    const bool right = control_note(stream, edge, kind, a, b);
     aq_stream_activate(stream);
     aq_lock_drop(&stream->lock);
     if (!right)
-        aq_fatal("a control message of rank %u on a stream is wrong (kind %d)", from, kind);
+        aq_fatal("a control message of rank %u on a stream is wrong (kind %d)", from, (int)kind);
 }
 
 void aq_stream_receive_register(void)
 {
-    aq_endpoint_internal(AQ_HANDLER_STREAM_MESSAGE, (gex_AM_Fn_t)on_message,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 7, "message of a stream");
-    aq_endpoint_internal(AQ_HANDLER_STREAM_CONTROL, (gex_AM_Fn_t)on_control,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 7, "control of a stream");
+    aq_endpoint_internal_bare(AQ_HANDLER_STREAM_MESSAGE, on_message,
+                              GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 7, "message of a stream");
+    aq_endpoint_internal_bare(AQ_HANDLER_STREAM_CONTROL, on_control,
+                              GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 7, "control of a stream");
 }
 
 // ---- stop and start ----

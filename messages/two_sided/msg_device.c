@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
@@ -178,15 +179,18 @@ static bool answer_keep(uint32_t source, aq_cookie_t cookie, uint32_t index,
     return right;
 }
 
-static void on_exposed(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, int32_t index,
-                       int32_t bytes, int32_t key_high, int32_t key_low)
+static void on_exposed(gex_Token_t token)
 {
     const uint32_t source = token->arrival->source;
-    const aq_exposure_t exposed = {.bytes = (uint32_t)bytes, .key = aq_join(key_high, key_low)};
-    if (!answer_keep(source, aq_join(cookie_high, cookie_low), (uint32_t)index, &exposed))
-        aq_fatal("rank %u exposes a part of a message for which no receive waits (part %u, %u "
+    aq_args_t args = aq_args_of(token);
+    const aq_cookie_t cookie = aq_args_64(&args);
+    const uint32_t index = (uint32_t)aq_args_32(&args);
+    aq_exposure_t exposed = {.bytes = (uint32_t)aq_args_32(&args)};
+    exposed.key = aq_args_64(&args);
+    if (!answer_keep(source, cookie, index, &exposed))
+        aq_fatal("rank %u exposes a part of a message for which no receive waits (part %u, %zu "
                  "bytes)",
-                 source, (uint32_t)index, (uint32_t)bytes);
+                 source, index, exposed.bytes);
 }
 
 // ---- the sender ----
@@ -266,19 +270,18 @@ static aq_exposure_t part_expose(const ask_t *ask)
     return exposure;
 }
 
-static void on_expose(gex_Token_t token, int32_t cookie_high, int32_t cookie_low,
-                      int32_t offset_high, int32_t offset_low, int32_t bytes, int32_t part,
-                      int32_t answer_high, int32_t answer_low)
+static void on_expose(gex_Token_t token)
 {
-    const ask_t ask = {.source = token->arrival->source,
-                       .part = (uint32_t)part,
-                       .bytes = (uint32_t)bytes,
-                       .cookie = aq_join(cookie_high, cookie_low),
-                       .offset = aq_join(offset_high, offset_low)};
+    aq_args_t args = aq_args_of(token);
+    ask_t ask = {.source = token->arrival->source, .cookie = aq_args_64(&args)};
+    ask.offset = aq_args_64(&args);
+    ask.bytes = (uint32_t)aq_args_32(&args);
+    ask.part = (uint32_t)aq_args_32(&args);
     const aq_exposure_t exposure = part_expose(&ask);
     aq_am_answer(token, AQ_HANDLER_MSG_EXPOSED, 6,
-                 (const int32_t[]){answer_high, answer_low, part, (int32_t)exposure.bytes,
-                                   aq_high(exposure.key), aq_low(exposure.key)});
+                 (const int32_t[]){args.next[0], args.next[1], (int32_t)ask.part,
+                                   (int32_t)exposure.bytes, aq_high(exposure.key),
+                                   aq_low(exposure.key)});
 }
 
 void aq_msg_device_end(uint32_t jobrank, struct aq_msg_exposures *exposures)
@@ -294,8 +297,10 @@ void aq_msg_device_register(void)
 {
     const size_t least = aq_settings_bytes(AQ_SET_MSG_DEVICE);
     aq_msg.device = least ? least : SIZE_MAX;
-    aq_endpoint_internal(AQ_HANDLER_MSG_EXPOSE, (gex_AM_Fn_t)on_expose,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 8, "part of a message to expose");
-    aq_endpoint_internal(AQ_HANDLER_MSG_EXPOSED, (gex_AM_Fn_t)on_exposed,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 6, "part of a message is exposed");
+    aq_endpoint_internal_bare(AQ_HANDLER_MSG_EXPOSE, on_expose,
+                              GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 8,
+                              "part of a message to expose");
+    aq_endpoint_internal_bare(AQ_HANDLER_MSG_EXPOSED, on_exposed,
+                              GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 6,
+                              "part of a message is exposed");
 }

@@ -3,6 +3,7 @@
 // asks for them in pieces, a few at a time. Handlers may not send requests, so a task does.
 #include <string.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
@@ -229,18 +230,19 @@ static gasnetx_Request_t piece_place(uint32_t source, aq_cookie_t cookie, uint64
     return receive;
 }
 
-static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,
-                     int32_t cookie_low, int32_t offset_high, int32_t offset_low)
+static void on_piece(gex_Token_t token)
 {
-    const uint64_t offset = aq_join(offset_high, offset_low);
-    gasnetx_Request_t receive =
-        piece_place(token->arrival->source, aq_join(cookie_high, cookie_low), offset, nbytes, true);
+    const aq_arrival_t *arrival = token->arrival;
+    aq_args_t args = aq_args_of(token);
+    const aq_cookie_t cookie = aq_args_64(&args);
+    const uint64_t offset = aq_args_64(&args);
+    gasnetx_Request_t receive = piece_place(arrival->source, cookie, offset, arrival->nbytes, true);
     if (receive->hooks && receive->hooks->arrived) {
-        receive->hooks->arrived(receive, offset, payload, nbytes);
+        receive->hooks->arrived(receive, offset, arrival->payload, arrival->nbytes);
         return;
     }
-    memcpy((uint8_t *)receive->call.memory + offset, payload, nbytes);
-    bytes_count(receive, &receive->moved, nbytes);
+    memcpy((uint8_t *)receive->call.memory + offset, arrival->payload, arrival->nbytes);
+    bytes_count(receive, &receive->moved, arrival->nbytes);
 }
 
 // The sender has copied a piece into memory of the receive.
@@ -255,7 +257,7 @@ static void on_placed(gex_Token_t token, int32_t cookie_high, int32_t cookie_low
 
 void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name)
 {
-    aq_endpoint_internal(handler, (gex_AM_Fn_t)on_piece, GEX_FLAG_AM_MEDIUM | kind, 4, name);
+    aq_endpoint_internal_bare(handler, on_piece, GEX_FLAG_AM_MEDIUM | kind, 4, name);
 }
 
 void aq_msg_pull_register(void)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
@@ -202,39 +203,30 @@ static void message_arrive(const aq_msg_head_t *head, const void *bytes)
     }
 }
 
-static void on_eager(gex_Token_t token, void *payload, size_t nbytes, int32_t number, int32_t tag,
-                     int32_t team_high, int32_t team_low)
+static void on_eager(gex_Token_t token)
 {
-    const aq_msg_head_t head = {.team = aq_join(team_high, team_low),
-                                .source = token->arrival->source,
-                                .tag = (uint32_t)tag,
-                                .number = (uint32_t)number,
-                                .nbytes = nbytes};
-    message_arrive(&head, payload);
+    const aq_arrival_t *arrival = token->arrival;
+    aq_args_t args = aq_args_of(token);
+    aq_msg_head_t head = {.source = arrival->source, .nbytes = arrival->nbytes};
+    head.number = (uint32_t)aq_args_32(&args);
+    head.tag = (uint32_t)aq_args_32(&args);
+    head.team = arrival->handler == AQ_HANDLER_MSG_EAGER ? aq_args_64(&args) : 0;
+    message_arrive(&head, arrival->payload);
 }
 
-static void on_eager_job(gex_Token_t token, void *payload, size_t nbytes, int32_t number,
-                         int32_t tag)
+static void on_offer(gex_Token_t token)
 {
-    on_eager(token, payload, nbytes, number, tag, 0, 0);
-}
-
-static void on_offer(gex_Token_t token, int32_t number, int32_t tag, int32_t team_high,
-                     int32_t team_low, int32_t bytes_high, int32_t bytes_low, int32_t cookie_high,
-                     int32_t cookie_low, int32_t address_high, int32_t address_low, int32_t process,
-                     int32_t proof_address_high, int32_t proof_address_low, int32_t proof_high,
-                     int32_t proof_low)
-{
-    const aq_msg_head_t head = {.team = aq_join(team_high, team_low),
-                                .source = token->arrival->source,
-                                .tag = (uint32_t)tag,
-                                .number = (uint32_t)number,
-                                .nbytes = aq_join(bytes_high, bytes_low),
-                                .cookie = aq_join(cookie_high, cookie_low),
-                                .address = aq_join(address_high, address_low),
-                                .proof_address = aq_join(proof_address_high, proof_address_low),
-                                .proof = aq_join(proof_high, proof_low),
-                                .process = process};
+    aq_args_t args = aq_args_of(token);
+    aq_msg_head_t head = {.source = token->arrival->source};
+    head.number = (uint32_t)aq_args_32(&args);
+    head.tag = (uint32_t)aq_args_32(&args);
+    head.team = aq_args_64(&args);
+    head.nbytes = aq_args_64(&args);
+    head.cookie = aq_args_64(&args);
+    head.address = aq_args_64(&args);
+    head.process = aq_args_32(&args);
+    head.proof_address = aq_args_64(&args);
+    head.proof = aq_args_64(&args);
     if (!head.cookie)
         aq_fatal("a message of rank %u is wrong: it offers nothing", head.source);
     message_arrive(&head, NULL);
@@ -242,13 +234,13 @@ static void on_offer(gex_Token_t token, int32_t number, int32_t tag, int32_t tea
 
 void aq_msg_recv_register(void)
 {
-    aq_endpoint_internal(AQ_HANDLER_MSG_EAGER, (gex_AM_Fn_t)on_eager,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "message");
-    aq_endpoint_internal(AQ_HANDLER_MSG_EAGER_JOB, (gex_AM_Fn_t)on_eager_job,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 2,
-                         "message in the primordial team");
-    aq_endpoint_internal(AQ_HANDLER_MSG_OFFER, (gex_AM_Fn_t)on_offer,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 15, "offer of a message");
+    aq_endpoint_internal_bare(AQ_HANDLER_MSG_EAGER, on_eager,
+                              GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "message");
+    aq_endpoint_internal_bare(AQ_HANDLER_MSG_EAGER_JOB, on_eager,
+                              GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 2,
+                              "message in the primordial team");
+    aq_endpoint_internal_bare(AQ_HANDLER_MSG_OFFER, on_offer,
+                              GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 15, "offer of a message");
 }
 
 // ---- receives ----

@@ -2,6 +2,7 @@
 // The side of a message that sends.
 #include <string.h>
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/record/counters.h"
@@ -185,17 +186,16 @@ static void piece_serve(gex_Token_t token, aq_cookie_t cookie, gasnetx_Request_t
         aq_msg_offered_end(token->arrival->source, cookie, send);
 }
 
-static void on_pull(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, int32_t offset_high,
-                    int32_t offset_low, int32_t size, int32_t want_high, int32_t want_low,
-                    int32_t answer_high, int32_t answer_low, int32_t dest_high, int32_t dest_low)
+static void on_pull(gex_Token_t token)
 {
     const uint32_t source = token->arrival->source;
-    const aq_cookie_t cookie = aq_join(cookie_high, cookie_low);
-    const aq_msg_pull_t pull = {.offset = aq_join(offset_high, offset_low),
-                                .want = aq_join(want_high, want_low),
-                                .bytes = (uint32_t)size,
-                                .answer = aq_join(answer_high, answer_low),
-                                .dest = aq_join(dest_high, dest_low)};
+    aq_args_t args = aq_args_of(token);
+    const aq_cookie_t cookie = aq_args_64(&args);
+    aq_msg_pull_t pull = {.offset = aq_args_64(&args)};
+    pull.bytes = (uint32_t)aq_args_32(&args);
+    pull.want = aq_args_64(&args);
+    pull.answer = aq_args_64(&args);
+    pull.dest = aq_args_64(&args);
     gasnetx_Request_t send = offered_find(source, cookie);
     if (pull.want > send->call.bytes || pull.offset > pull.want ||
         pull.bytes > pull.want - pull.offset || pull.bytes > aq_job.max_medium)
@@ -226,8 +226,8 @@ void aq_msg_send_register(void)
     aq_msg.eager_near = aq_settings_given(AQ_SET_MSG_EAGER)
                             ? aq_msg.eager
                             : aq_min(aq_msg.eager, (size_t)EAGER_NEAR);
-    aq_endpoint_internal(AQ_HANDLER_MSG_PULL, (gex_AM_Fn_t)on_pull,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 11, "pull of a message");
+    aq_endpoint_internal_bare(AQ_HANDLER_MSG_PULL, on_pull, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
+                              11, "pull of a message");
     aq_endpoint_internal(AQ_HANDLER_MSG_DONE, (gex_AM_Fn_t)on_done,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 2, "message received");
 }

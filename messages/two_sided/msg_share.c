@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "msg_share.h"
 
+#include "../../core/am/am_args.h"
 #include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
@@ -314,32 +315,27 @@ static void share_check(const aq_msg_head_t *receiver, uint64_t want, uint64_t p
 }
 
 // The message may be complete already: its receiver does not wait for an answer.
-static void on_share(gex_Token_t token, int32_t cookie_high, int32_t cookie_low, int32_t want_high,
-                     int32_t want_low, int32_t piece_high, int32_t piece_low, int32_t slot,
-                     int32_t generation, int32_t dest_high, int32_t dest_low, int32_t process,
-                     int32_t proof_address_high, int32_t proof_address_low, int32_t proof_high,
-                     int32_t proof_low)
+static void on_share(gex_Token_t token)
 {
-    const uint64_t want = aq_join(want_high, want_low), piece = aq_join(piece_high, piece_low);
-    const aq_msg_head_t receiver = {.source = token->arrival->source,
-                                    .nbytes = want,
-                                    .address = aq_join(dest_high, dest_low),
-                                    .process = process,
-                                    .proof_address = aq_join(proof_address_high, proof_address_low),
-                                    .proof = aq_join(proof_high, proof_low)};
-    share_check(&receiver, want, piece, (uint32_t)slot);
+    aq_args_t args = aq_args_of(token);
+    aq_msg_head_t receiver = {.source = token->arrival->source};
+    const aq_cookie_t cookie = aq_args_64(&args);
+    const uint64_t want = receiver.nbytes = aq_args_64(&args), piece = aq_args_64(&args);
+    const uint32_t slot = (uint32_t)aq_args_32(&args), generation = (uint32_t)aq_args_32(&args);
+    receiver.address = aq_args_64(&args);
+    receiver.process = aq_args_32(&args);
+    receiver.proof_address = aq_args_64(&args);
+    receiver.proof = aq_args_64(&args);
+    share_check(&receiver, want, piece, slot);
     aq_lock_take(&aq_msg.lock);
-    const aq_pending_op_t *op =
-        aq_cookies_find(&aq_msg.cookies, aq_join(cookie_high, cookie_low), receiver.source);
+    const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, receiver.source);
     gasnetx_Request_t send = op ? op->context : NULL;
     const bool found = send && send->call.is_send && !(send->hooks && send->hooks->pulled);
     const bool fits = !found || want <= send->call.bytes;
-    const bool begun =
-        found && fits &&
-        help_begin(send, &receiver, want, piece, (uint32_t)slot, (uint32_t)generation);
+    const bool begun = found && fits && help_begin(send, &receiver, want, piece, slot, generation);
     aq_lock_drop(&aq_msg.lock);
     if (!fits)
-        share_refuse(&receiver, want, piece, (uint32_t)slot);
+        share_refuse(&receiver, want, piece, slot);
     if (begun)
         aq_progress_busy(&help_task, 1);
 }
@@ -347,6 +343,7 @@ static void on_share(gex_Token_t token, int32_t cookie_high, int32_t cookie_low,
 void aq_msg_share_register(void)
 {
     aq_progress_add(&help_task);
-    aq_endpoint_internal(AQ_HANDLER_MSG_SHARE, (gex_AM_Fn_t)on_share,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 15, "shared copy of a message");
+    aq_endpoint_internal_bare(AQ_HANDLER_MSG_SHARE, on_share,
+                              GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 15,
+                              "shared copy of a message");
 }
