@@ -85,6 +85,16 @@ otf2_teams()
     record '^NON_BLOCKING_COLLECTIVE_COMPLETE .*BARRIER, Communicator: "team 5" <1>, Root: ("rank 2" <)?1\b'
 }
 
+# A rank without events has a thread, as readers need one.
+otf2_idle()
+{
+    sed '/"pid":2,"tid":1/d' "$trace" >"$work/idle"
+    rm -rf "$archive"
+    expect 0 gasnet_view trace --otf2 "$archive" "$work/idle"
+    otf2-print -G "$archive/traces.otf2" >"$work/records"
+    record '^LOCATION +2 +Name: "thread 1" .*Events: 0, Group: "rank 2"'
+}
+
 otf2_wrong()
 {
     expect 1 gasnet_view trace --otf2 "$archive" "$trace"
@@ -123,6 +133,7 @@ gasnet_view trace -o /dev/null --otf2 "$archive" "$trace" 2>"$work/err" || {
 command -v otf2-print >/dev/null || skip "the program otf2-print is missing (package otf2-tools)"
 otf2_known
 otf2_teams
+otf2_idle
 otf2_wrong
 otf2_job "$1"
 ( otf2_full ) || exit
