@@ -57,8 +57,14 @@ for pmi in pmix pmi2; do
     row 'MPI and PMI' "$name" "yes: .*$name .*[0-9]"
     row 'Spawners that can run here' pmi yes
 done
-expect 0 env GASNET_SSH_CMD=/nonexistent "$info"
-row 'Spawners that can run here' ssh 'no: the remote shell .* is not in PATH'
+for shell in /nonexistent nonexistent; do
+    expect 0 env GASNET_SSH_CMD=$shell "$info"
+    row 'Spawners that can run here' ssh 'no: the remote shell .* is not in PATH'
+done
+for shell in /bin/sh sh; do
+    expect 0 env GASNET_SSH_CMD=$shell "$info"
+    row 'Spawners that can run here' ssh yes
+done
 
 # What a conduit prints about its devices.
 mkdir "$work/modules" && cp "$AQ_BUILD/modules/aq_conduit_fake.so" "$work/modules/aq_conduit_ibv.so"
