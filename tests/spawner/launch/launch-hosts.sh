@@ -52,6 +52,11 @@ grep -qx -- "-o A B -p 7 -x -oBatchMode=yes -l ann a exec '$AQ_BUILD/gasnetrun' 
 expect 2 env GASNET_SSH_OPTIONS="-o 'A" "$run" -n 2 -H a,b true
 says "GASNET_SSH_OPTIONS: a quote is not closed"
 
+# A shell that prints more than a pipe holds before it runs the command.
+printf '#!/bin/sh\nyes noise | head -c 200000 >&2\nexec "${0%%/*}/shell" "$@"\n' >"$work/loud"
+chmod +x "$work/loud"
+expect 0 timeout 20 env GASNET_SSH_CMD="$work/loud" "$run" -n 2 -H a,b true
+
 # A shell that fails, a shell that prints nothing, and this host, which needs no shell.
 printf '#!/bin/sh\necho "no way" >&2\nexit 5\n' >"$work/bad"
 printf '#!/bin/sh\nexit 5\n' >"$work/mute"
