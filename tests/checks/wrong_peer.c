@@ -288,6 +288,13 @@ static void begin_broadcast(void)
         printf("the broadcast is complete\n");
 }
 
+// Longer than what is sent unasked.
+static void begin_long_broadcast(void)
+{
+    static char all[1 << 18];
+    (void)gex_Coll_BroadcastNB(tm, 1, all, NULL, sizeof all, 0);
+}
+
 static void coll_part(int32_t row, int32_t part, size_t nbytes)
 {
     gex_AM_RequestMedium5(tm, 0, H_COLL_PART, bytes, nbytes, GEX_EVENT_NOW, 0, BOTH(TEAM), 1, row,
@@ -599,6 +606,8 @@ static const wrong_mode_t modes[] = {
      .before = begin_broadcast},
     {"coll-not-ready", "a message of a collective from rank 1 is wrong", .request = coll_not_ready,
      .before = begin_broadcast},
+    {"coll-long-not-ready", "a message of a collective from rank 1 is wrong",
+     .request = coll_not_ready, .before = begin_long_broadcast},
     {"coll-early-row", "a message of a collective from rank 1 is wrong", .request = coll_early_row,
      .after = begin_broadcast},
     {"coll-twice", "a message of a collective from rank 1 is wrong", .request = coll_twice,
