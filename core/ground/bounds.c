@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Ends the job with a sentence if a number of a public call is too large. The inline checks of
+// bounds.h come here, and those of the lengths of puts and gets (gasnetex_core.h).
 #include "bounds.h"
 
 #include "../gasnetex_core.h"

@@ -20,14 +20,14 @@ void aq_bounds_refuse_bytes(const char *call, size_t nbytes, size_t limit)
 void aq_bounds_refuse_blocks(const char *call, const char *what, size_t count, size_t nbytes)
     __attribute__((noreturn, cold));
 
-// A rank of a team of this size.
+// Checks a rank of a team of this size.
 static inline void aq_bounds_rank(const char *call, const char *what, uint32_t rank, uint32_t size)
 {
     if (__builtin_expect(rank >= size, 0))
         aq_bounds_refuse_rank(call, what, rank, size);
 }
 
-// The bytes of a payload.
+// Checks the length of a payload.
 static inline void aq_bounds_bytes(const char *call, size_t nbytes, size_t limit)
 {
     if (__builtin_expect(nbytes > limit, 0))
@@ -41,7 +41,7 @@ static inline bool aq_bounds_product_fits(size_t count, size_t nbytes)
     return !__builtin_mul_overflow(count, nbytes, &product) && product <= AQ_ADDRESS_SPACE;
 }
 
-// what: "blocks", "elements" ...
+// Checks that so many blocks fit. what: "blocks", "elements" ...
 static inline void aq_bounds_blocks(const char *call, const char *what, size_t count, size_t nbytes)
 {
     if (__builtin_expect(!aq_bounds_product_fits(count, nbytes), 0))

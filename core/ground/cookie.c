@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Grows and frees the table of cookies. aq_cookies_add (cookie.h) grows it when no slot is free.
 #include "cookie.h"
 
 #include <stdlib.h>

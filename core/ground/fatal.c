@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Logs a fault and ends the job: the library's side of aq_fatal (modules have module_fatal.c).
+// job_start.c sets the function that ends the other ranks.
 #include "fatal.h"
 
 #include <execinfo.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The slow path of aq_lock_take (lock.h): yields until the lock is free. In the thread that ends
+// the process it goes on without the lock after 0.1 s.
 #include "lock.h"
 
 #include <sched.h>

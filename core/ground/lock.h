@@ -40,9 +40,9 @@ static inline void aq_lock_drop(aq_lock_t *lock)
         atomic_store_explicit(&lock->held, 0, memory_order_release);
 }
 
-// Add to a counter that no thread but those of the client changes, or threads that exist only with
-// aq_threads. Then other threads see one step, ordered as the release of a lock; a single thread
-// does not pay for that. n may be negative, modulo the range. Any thread; do not block.
+// Add to a counter that is changed only by threads of the client, or by threads that exist only if
+// aq_threads is set. With aq_threads the addition is one atomic step with release order; a single
+// thread does not pay for that. n may be negative, modulo the range. Any thread; do not block.
 static inline void aq_counter_add(atomic_uint *counter, unsigned n)
 {
     if (aq_threads)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the library does for a module; see host.h.
+// The functions of the library that a module may call, as one table (host.h). registry.c gives it
+// to each module that it loads.
 #include "../../other/base/modules/host.h"
 
 #include "fatal.h"

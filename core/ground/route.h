@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The endpoints that a message leads from and to.
+// The route of a message: the endpoints of its sender and of its receiver.
 #ifndef AQ_ROUTE_H
 #define AQ_ROUTE_H
 
@@ -15,7 +15,7 @@ typedef struct aq_route {
     gex_EP_Index_t to;               // of the receiver
 } aq_route_t;
 
-// Both are read at once: each message asks.
+// Both indices as one number, since each message tests whether it needs a route.
 static inline uint32_t aq_route_word(aq_route_t route)
 {
     uint32_t both;
