@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where messages of the most common way count: requests over one team, whose ranks are job ranks,
-// and replies without a route. One comparison tells a send that its message counts here.
+// Counters of the fast path of sends: of requests over one team, whose ranks are job ranks, and of
+// replies without a route. One comparison, of the team or of the route, tells a send that it may
+// take that path.
 #ifndef AQ_FAST_COUNTS_H
 #define AQ_FAST_COUNTS_H
 
@@ -11,7 +12,7 @@
 #include "../gasnetex_core.h"
 
 enum { AQ_FAST_NO_ROUTE = 0 };
-#define AQ_FAST_NEVER UINT32_MAX // the route of no reply
+#define AQ_FAST_NEVER UINT32_MAX // no reply has this route
 
 typedef struct aq_fast_counts {
     gex_TM_t team;  // NULL: no request counts here

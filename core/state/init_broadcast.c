@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Keeps the bytes that a layer has registered, and broadcasts them from rank 0 by the bootstrap.
+// extended/coll/coll_tuning.c registers them; expose/segment.c broadcasts them at the end of init.
 #include "init_broadcast.h"
 
 #include "../../other/base/log/log.h"

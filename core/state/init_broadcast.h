@@ -10,14 +10,15 @@
 #include "../../other/base/log/status.h"
 
 // Registers the bytes, the same at all ranks and until the end of the job. Each rank calls it once
-// at most, when layers start. The bytes of rank 0 replace those of the others if rank 0 tells them.
-// is_legal looks at them when they have arrived.
+// at most, when layers start. The bytes of rank 0 replace those of the others if rank 0 calls
+// aq_init_broadcast_tell. is_legal checks them when they have arrived.
 void aq_init_broadcast(void *bytes, size_t nbytes, bool (*is_legal)(const void *bytes));
 
-// Rank 0: tells the bytes, as they are when ranks start or join. Other ranks: does nothing.
+// At rank 0: has the bytes broadcast, as they are then, when ranks start or join. At other ranks:
+// does nothing.
 void aq_init_broadcast_tell(void);
 
-// Whether this rank has something to tell.
+// Whether this is rank 0 and it has called aq_init_broadcast_tell.
 bool aq_init_broadcast_told(void);
 
 // Collective over the job, by the boot: copies the bytes of rank 0 to all others. May block. Logs

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The one aq_job of this process, its payload limits, and the end of a process that has no job or
+// whose job has ended. job_start.c fills aq_job in; the rooms above read it.
 #include "job.h"
 
 #include "../../other/base/clock.h"

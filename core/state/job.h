@@ -58,7 +58,8 @@ typedef struct aq_job {
     uint8_t
         *descriptions[AQ_MAX_CONDUITS]; // of all ranks, description_bytes each; NULL: none needed
 
-    // Of all threads, if no two of them call at once. Else each thread has its own (counters.h).
+    // Counters of all threads if no two of them call at once; else each thread has its own
+    // (counters.h).
     aq_fast_counts_t fast;
 
     atomic_uintptr_t *link;
@@ -111,7 +112,7 @@ static inline void aq_job_need(const char *call)
         aq_job_missing(call);
 }
 
-// The number of ranks that are there: those below it. Any thread.
+// The number of ranks that have been started; their numbers are below it. Any thread.
 static inline uint32_t aq_job_present(void)
 {
     return aq_job.size - atomic_load_explicit(&aq_job.absent, memory_order_relaxed);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Computes hosts and neighbourhoods from the bootstrap's table of hosts. job_start.c asks once for
+// those of this rank; queries, teams and the traffic matrix ask later for those of all ranks.
 #include "job_groups.h"
 
 #include <stdlib.h>
@@ -108,7 +110,8 @@ aq_group_numbers_t *aq_job_group_numbers(void)
     return numbers;
 }
 
-// Groups have numbers in the order of their first ranks.
+// Groups are numbered in the order of their first ranks, so the largest number that a started rank
+// has gives the count.
 void aq_job_count_groups(uint32_t *hosts, uint32_t *nbrhds)
 {
     const uint32_t present = aq_job_present();

@@ -11,7 +11,7 @@
 // nbrhd_limit ranks, or all of a host if nbrhd_limit is 0. Logs faults.
 aq_status_t aq_job_find_groups(aq_job_t *job, uint32_t nbrhd_limit);
 
-// The number of hosts and of neighbourhoods of the ranks that are there.
+// The number of hosts and of neighbourhoods of the present ranks (aq_job_present).
 void aq_job_count_groups(uint32_t *hosts, uint32_t *nbrhds);
 
 // The host and the neighbourhood of each rank, numbered by first appearance. The caller frees the
