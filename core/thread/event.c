@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The order of what an event counts (tests/model/weak_event.pml):
+// The pool of event records, and tests of their parts. An operation takes a record here; the call
+// that synchronizes it (event_wait.c) gives the record back. The memory order of the counters
+// (tests/model/weak_event.pml):
 //
 //     thread that begins         thread that handles the answer      thread that tests
 //     uses its memory            follow: load acquire                load acquire: 0
@@ -8,9 +10,9 @@
 //
 // - All changes of a counter are atomic operations, so that each passes on what those before it
 //   have released: the test that reads the last one acquires the results of all operations.
-// - Whoever frees a record has tested it, and stores `uses` with release. So a fence of another
-//   thread that loads a new `uses` with acquire (outstanding.c) knows that the operation is over,
-//   and sees its result, as if it had read the counter at 0.
+// - The thread that frees a record has tested it, and stores `uses` with release. So a fence of
+//   another thread that loads a new `uses` with acquire (outstanding.c) knows that the operation
+//   is over, and sees its result, as if it had read the counter at 0.
 #include "event.h"
 
 #include <stdlib.h>

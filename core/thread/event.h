@@ -5,11 +5,11 @@
 //
 // - Each part counts operations (or steps of one) that are pending in its category. A leaf event is
 //   complete when its part is zero, a root event when all parts are.
-// - A handle points to a part of a record. Records come from a pool whose memory is never freed, so
-// that a stale handle reads a counter and not freed memory. Each thread has free records of its own
-// (at most 128) and exchanges batches of them with a shared pool.
-// - The record of a root event goes back to the pool when that event is synchronized, by
-//   any thread.
+// - A handle points to a part of a record. Records come from a pool whose memory is never freed,
+//   so that a stale handle reads a counter and not freed memory. Each thread has free records of
+//   its own (at most 128) and exchanges batches of them with a shared pool.
+// - The record of a root event goes back to the pool when that event is synchronized, by any
+//   thread.
 // - A blocking put or get has its record on the stack of the call.
 // - An access region (NBI) is also such a record; its thread owns it.
 #ifndef AQ_EVENT_H
@@ -66,8 +66,9 @@ static inline uint16_t aq_event_uses(aq_event_t *event)
     return atomic_load_explicit(&event->part[AQ_PART_ROOT].uses, memory_order_acquire);
 }
 
-// Notes which collective the part OTHER of a record is about, for those who watch (report.h): its
-// team, as 1 + its place among the shown ones, 0: of none; and its number in the team.
+// Notes which collective the part OTHER of a record counts, for the report and gasnet_top
+// (wait_mark.h): its team, as 1 + the index among the published teams, or 0 for none; and the
+// number of the call in the team.
 static inline void aq_event_note(aq_event_t *event, unsigned team, unsigned call)
 {
     atomic_store_explicit(&event->part[AQ_PART_OTHER].uses, (unsigned short)team,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Gives each thread that uses the library an alternate stack for signals (thread.c, wait_mark.c),
+// and takes it back when the thread ends. fault.c asks whether a stack is used up.
 #include "fault_stack.h"
 
 #include <signal.h>
@@ -11,17 +13,17 @@
 
 enum {
     BYTES = 128 << 10, // for our sentences, a backtrace, and the handler of the client
-    NEAR = 128 << 10,  // of the stack pointer: a function touches its frame near there
+    NEAR = 128 << 10,  // a fault so near the stack pointer is one of the stack
 };
 
-static _Thread_local void *given; // NULL: the thread has none from here
+static _Thread_local void *given; // NULL: this file has given the thread none
 
 static void stack_take(void)
 {
     stack_t now;
     if (sigaltstack(NULL, &now) != 0 || now.ss_sp != given ||
         sigaltstack(&(const stack_t){.ss_flags = SS_DISABLE}, NULL) != 0)
-        return; // it may be in use
+        return; // the stack may be in use, or the client has set another one
     (void)munmap(given, BYTES);
     given = NULL;
 }

@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Gives the calling thread such a stack, until the thread ends, unless it has one (sigaltstack). A
-// thread without memory for it goes on without. Does not block.
+// Gives the calling thread such a stack, until the thread ends, unless it has one (sigaltstack).
+// If memory is out, the thread goes on without one. Does not block.
 void aq_fault_stack_give(void);
 
-// Whether the thread of this signal context has used up its stack, by the access to an address.
-// Async-signal-safe.
+// Whether a fault at this address shows that the thread has used up its stack: the address is near
+// the stack pointer of this signal context. Async-signal-safe.
 bool aq_fault_stack_is_used_up(const void *context, uintptr_t addr);
 
 // The size of the stack of the calling thread in bytes; 0: unknown or without limit.

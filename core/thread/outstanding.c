@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The lists of outstanding operations, one for each thread, and the lists of what a fence waits
+// for. The starts of operations in extended/ add to the former; extended/rma/fence.c asks for the
+// latter.
 #include "outstanding.h"
 
 #include <stdlib.h>
@@ -159,7 +162,7 @@ static void begun_append(aq_outstanding_t *begun, aq_outstanding_op_t op)
     aq_lock_take(&begun->lock);
     if (__builtin_expect(list->count == list->room, 0)) {
         begun_sweep(list);
-        if (list->count > list->room / 2) // sweeps cost a constant for each operation
+        if (list->count > list->room / 2) // so that sweeps cost a constant time per operation
             list_grow(list);
     }
     list_append(list, op);
@@ -171,7 +174,8 @@ static unsigned pending_in(aq_event_t *event, aq_part_t part)
     return atomic_load_explicit(&event->part[part].pending, memory_order_acquire);
 }
 
-// As aq_event_finished for AQ_OUTSTANDING_PARTS, without a loop: each explicit operation asks.
+// As aq_event_finished for AQ_OUTSTANDING_PARTS, without a loop, since each explicit operation
+// calls this.
 static bool is_complete(aq_event_t *event)
 {
     return !((pending_in(event, AQ_PART_GET) | pending_in(event, AQ_PART_PUT) |
@@ -193,7 +197,8 @@ void aq_outstanding_add_region(aq_outstanding_t *begun, aq_event_t *region)
     begun_append(begun, op);
 }
 
-// The scope grows until nothing is outstanding.
+// Adds an endpoint and parts to the scope of the implicit operations. If none of these is
+// outstanding, the scope starts anew.
 static void begun_widen(aq_outstanding_t *begun, gex_EP_Index_t ep, unsigned local)
 {
     const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);

@@ -6,7 +6,7 @@
 //     ...
 //
 // - An operation that completes in the call that begins it is never noted. So the inline paths to
-//   mapped memory have no part in this.
+//   mapped memory note nothing.
 // - Nothing is noted when an operation completes or is synchronized, which any thread may do. A
 //   noted operation is over when its event is finished, or when its record has been freed since
 //   (`uses` of the record differs).
@@ -43,9 +43,9 @@ typedef struct aq_outstanding_list {
 
 typedef struct aq_outstanding aq_outstanding_t;
 
-// Takes the state for a new thread, whose implicit operations that record counts. Ends the job if
-// memory is out. The thread returns the state with aq_outstanding_leave, which keeps what is
-// outstanding for the fences of other threads.
+// Takes the state for a new thread. `implicit`: the record that counts its implicit operations.
+// Ends the job if memory is out. The thread returns the state with aq_outstanding_leave, which
+// keeps what is outstanding for the fences of other threads.
 aq_outstanding_t *aq_outstanding_take(aq_event_t *implicit);
 void aq_outstanding_leave(aq_outstanding_t *begun);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Frees a source descriptor, for am_prepare.c and at the end of a thread (thread.c).
 #include "srcdesc.h"
 
 #include <stdlib.h>

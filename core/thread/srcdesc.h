@@ -27,7 +27,7 @@ typedef struct aq_srcdesc {
     size_t size; // limit in bytes for Commit
     const void *payload;
     uint32_t jobrank;
-    aq_route_t route;      // where needed, it adds one to am.nargs from Prepare on
+    aq_route_t route;      // its arguments are not in am.nargs (message_of_conduit)
     aq_conduit_t *conduit; // AQ_ROOM_CONDUIT: Commit and Cancel use the route of Prepare
     void *link;
     gex_Token_t token; // of a reply

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The thread modes, the state of each client thread, and checks of the context of a call. client.c
+// sets the mode at init; calls that start or await operations ask for the state.
 #include "thread.h"
 
 #include <stdlib.h>

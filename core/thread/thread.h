@@ -43,7 +43,7 @@ aq_event_t *aq_thread_nbi(void);
 
 // Number of threads that have such a state.
 unsigned long aq_thread_live(void);
-// `second` is called when a thread gets one while another thread has one. At init.
+// `second` is called when a thread gets a state while another thread has one. At init.
 void aq_thread_on_second(void (*second)(void));
 
 // Depth of handlers in this thread: 0 outside, 1 in a request or reply handler, 2 when a reply's

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Numbers the threads, and runs the functions that files have registered for the end of a thread,
+// by a destructor of thread-specific data.
 #include "thread_life.h"
 
 #include <pthread.h>
