@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The counters of each thread and their sums. A thread joins with its first count, and leaves its
+// counts to the process when it ends. counters_block.c, stats_file.c and traffic_file.c ask for
+// sums.
 #include "counters.h"
 
 #include <sched.h>
@@ -13,15 +16,15 @@
 enum { LEAVING_TURNS = 10000 };
 _Static_assert((int)AQ_OWN_DROPS == (int)GASNETX_DROP_REASONS, "all reasons have a count");
 
-static aq_own_record_t nobody; // of threads without records
+static aq_own_record_t nobody; // of all threads that have not joined; never summed
 _Thread_local aq_thread_counts_t aq_thread_counts = {.fast.route = AQ_FAST_NEVER, .own = &nobody};
 static gex_TM_t fast_team;
-static aq_thread_counts_t ended; // what threads that have ended counted
+static aq_thread_counts_t ended; // sums of the threads that have ended
 static aq_thread_counts_t *threads = &ended;
 static atomic_uint lock; // of the list, and of the tables `further`
 
-// An aq_lock_t does nothing in mode parsync, where threads may end at the same time. As with an
-// aq_lock_t, the thread that ends the process gives up at last (see aq_lock_leaving).
+// An aq_lock_t would do nothing in mode parsync, where threads may still end at the same time. The
+// thread that ends the process goes on without the lock after LEAVING_TURNS (see aq_lock_leaving).
 static void take_lock(void)
 {
     for (unsigned turns = 0; atomic_exchange_explicit(&lock, 1, memory_order_acquire); turns++) {

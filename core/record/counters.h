@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the client's operations are counted in. counters.c sums it for the client (aqueduct.h).
+// Counters of the client's operations. counters.c sums them; counters_block.c publishes the sums
+// to the client (aqueduct.h).
 //
 // Each thread counts into cells of its own, which no other thread writes, without a lock and
 // without a shared cache line. Operations on a rank count in a record of the rank (peer_records.h),
@@ -69,7 +70,7 @@ typedef struct aq_cells {
 typedef struct aq_thread_counts {
     aq_fast_counts_t fast;   // if threads may call at once; else aq_job has one for all threads
     aq_peer_record_t *peers; // of all ranks; NULL: none yet
-    aq_own_record_t *own;    // never NULL; without records one that nobody reads
+    aq_own_record_t *own;    // never NULL; before the thread joins, one without readers
     aq_cells_t endpoint0;    // events only
     aq_cells_t **further;    // by index of the endpoint; NULL: none yet
     struct aq_thread_counts *next;
@@ -85,8 +86,8 @@ void aq_counts_fast_team(gex_TM_t team);
 // of all ranks.
 aq_peer_record_t *aq_counts_join(void) __attribute__((cold, noinline));
 
-// The thread sanitizer does not see what an asm statement does, so its build, as other processors,
-// uses C.
+// The thread sanitizer does not see the accesses of an asm statement. So its build uses C, as
+// other processors do.
 static inline void aq_cell_add(_Atomic uint64_t *cell, uint64_t n)
 {
 #if defined __x86_64__ && !defined __SANITIZE_THREAD__
@@ -143,8 +144,8 @@ static inline void aq_count_bytes_to_at(gex_EP_Index_t endpoint, uint32_t jobran
         aq_count_bytes_to(jobrank, operation, bytes, nbytes);
 }
 
-// Counts of this thread itself. The first one is for where no instruction is too many: a thread
-// without records counts in vain.
+// Count for this thread itself. aq_count_own is one instruction, for hot paths; before the thread
+// has joined, its count is lost.
 static inline void aq_count_own(unsigned count)
 {
     aq_cell_add(&aq_thread_counts.own->count[count], 1);
@@ -163,7 +164,7 @@ void aq_counts_frame(uint16_t endpoint);
 // Adds what all threads have counted for an endpoint to sum.
 void aq_counts_sum(gex_EP_Index_t endpoint, uint64_t sum[AQ_COUNTS]);
 
-// As aq_peer_each, with the lock.
+// As aq_peer_each; takes the lock of the counters.
 void aq_counts_each_peer(aq_peer_visit_t visit, void *context);
 
 #endif

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Opens the files to which ranks add what they have observed, and writes whole lines to them.
+// trace_output.c, stats_file.c and traffic_file.c call it.
 #include "observe_file.h"
 
 #include <errno.h>
@@ -58,7 +60,7 @@ int aq_observe_file_write(int file, const char *text, size_t length)
     return 0;
 }
 
-// A pipe without a reader is refused, and not waited for. -1: errno says why.
+// Refuses a pipe without a reader, and does not wait for one. -1: see errno.
 static int path_open(const char *path, bool make)
 {
     return aq_own_file_open(path, O_APPEND | O_CREAT | O_NONBLOCK | (make ? O_TRUNC : 0), 0666);
@@ -78,7 +80,7 @@ static int name_open(const char *name, bool make, bool *titled)
     return -1;
 }
 
-// What is left to do for a file that was opened, or else the sentence. Returns the file or -1.
+// Writes the title to a file that was opened, or warns that it was not. Returns the file or -1.
 static int file_begin(const char *setting, const char *name, const char *title, bool make,
                       bool titled, int file)
 {
@@ -136,7 +138,8 @@ void aq_lines_quote(aq_lines_t *lines, const char *text, size_t length)
     aq_lines_add(lines, "\"");
 }
 
-// Replaces the last bytes of a regular file, if they are those. The file is open for writing only.
+// Replaces the end of a regular file if the end is `from`. Opens the file again to read it, since
+// the descriptor is for writing only.
 static void end_replace(int file, const char *from, const char *to)
 {
     const size_t length = strlen(from);
@@ -156,8 +159,8 @@ static void end_replace(int file, const char *from, const char *to)
 #define ARRAY_OPEN ",\n" // the end of a file to which ranks add lines
 #define ARRAY_CLOSED "\n]\n"
 
-// As F_UNLCK or F_WRLCK, which waits for other ranks. Some file systems have no locks: there a rank
-// that ends may close the array while another one adds lines, as if there were no closing.
+// how: F_UNLCK, or F_WRLCK, which waits for other ranks. Some file systems have no locks: there
+// another rank may add lines behind the bracket of a rank that closes the array.
 static void array_lock(int file, short how)
 {
     struct flock lock = {.l_type = how, .l_whence = SEEK_SET};

@@ -11,20 +11,21 @@
 
 // Opens the file that a setting names, at init; "stdout", "stderr" and "-" (standard error) are
 // those of this process, and each % in a name is replaced by the rank. With make the file is
-// emptied and gets a title; hosts that share it all do, which is the same as once: nobody adds
-// lines before the end of init. Without %, and not make: another rank of the host makes it. Returns
-// a descriptor, or -1: it cannot be written, and if this rank makes it, it has warned. Does not
-// block.
+// emptied and gets a title; where several hosts share a file, a rank of each host does this,
+// without harm, since no rank adds lines before the end of init. Without make, another rank of the
+// host does it. Returns a descriptor, or -1 if the file cannot be written, of which the rank that
+// makes it warns. Does not block.
 int aq_observe_file_open(const char *setting, const char *name, const char *title, bool make);
 
-// The same for a name that is a path as it stands.
+// As aq_observe_file_open, for a path: no name is a stream, and % stands for itself.
 int aq_observe_path_open(const char *setting, const char *path, const char *title, bool make);
 
 // Writes all of the text. Returns 0 or errno. Blocks for the file system; async-signal-safe.
 int aq_observe_file_write(int file, const char *text, size_t length);
 
-// Whether this rank makes the file: each rank has one of its own (%), or this is the first rank of
-// its host among those that write, as a list in the way of GASNET_TRACENODES, which has this rank.
+// Whether this rank makes the file: the name has a %, so that each rank has its own file, or this
+// is the first rank of its host in `ranks`, a list as in GASNET_TRACENODES, which contains this
+// rank.
 bool aq_observe_file_is_mine(const char *name, const char *ranks);
 
 // Text that is written in whole lines, so that other ranks may add theirs.
@@ -32,7 +33,7 @@ enum { AQ_LINES_BYTES = 64 << 10, AQ_LONGEST_LINE_MAX = 4096 };
 typedef struct aq_lines {
     int file;
     int error;  // errno of the first write that has failed; later ones do nothing
-    bool array; // of JSON, which the last rank closes: lines end with a comma
+    bool array; // the file is an array of JSON: lines end with a comma
     size_t length;
     char text[AQ_LINES_BYTES];
 } aq_lines_t;

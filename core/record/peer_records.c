@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Gives each thread a slot in the memory file of the rank (rank_head.c), and sums or walks the
+// records of all slots. counters.c calls it with its lock; traffic_file.c reads without one.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // SEEK_DATA
 #endif
@@ -121,7 +123,7 @@ static void walk_records(const walk_t *walk, const slot_t *slot, aq_slot_part_t 
         walk->visit((uint32_t)rank, &slot->records[rank], walk->context);
 }
 
-// Shows each count as a record that has no other one.
+// Visits each count as a record whose other counts are 0.
 static void walk_shorts(const walk_t *walk, const slot_t *slot, aq_slot_part_t bytes,
                         unsigned table)
 {
@@ -145,7 +147,7 @@ static void walk_part(const walk_t *walk, const slot_t *slot, aq_slot_part_t byt
         walk_shorts(walk, slot, bytes, table);
 }
 
-// The next bytes of a slot that are there, from part->high on; false: no more.
+// Finds the next bytes of a slot that were written, from part->high on. False: there are no more.
 static bool find_written(size_t i, aq_slot_part_t *part)
 {
     const off_t start = (off_t)slot_offset(i), limit = start + (off_t)slot_bytes();
@@ -177,7 +179,7 @@ void aq_peer_each(aq_peer_visit_t visit, void *context)
 
 // ---- reading without a lock ----
 
-// The slots of the process may move, so this reads the file.
+// Reads the file, since the table `slots` may move when another thread takes a slot.
 static bool words_read(size_t at, uint64_t *words, size_t count)
 {
     const size_t bytes = count * sizeof *words;

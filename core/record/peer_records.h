@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this process counts for each rank that it has to do with.
+// What this process counts for each rank that it communicates with.
 //
 //     memory file of the rank:  head (other/observe/format/rank_file.h) | slot 0 | slot 1 | ...
 //     slot:                     a record for each rank | one of the thread | tables of Shorts
 //
 // - A thread has a slot of its own, so it counts without a lock. When the thread ends, a later
 //   thread goes on counting in its slot.
-// - The file is sparse: the page of a rank is there from the first count on, and sums look only at
-//   pages that are there. A job whose system has no memfd_create uses memory without a file.
+// - The file is sparse: the page of a rank exists from the first count on, and sums read only pages
+//   that exist. A job whose system has no memfd_create uses memory without a file.
 // - Another process of the same user may map the file and read it at any time: all words are
 //   written whole, and only grow.
 #ifndef AQ_PEER_RECORDS_H

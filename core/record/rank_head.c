@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes the memory file of the rank, or takes over that of its starter, and fills in the head:
+// identity, stage, teams. client.c calls it at init; gasnet_top and the report read the file.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // program_invocation_short_name
 #endif
@@ -45,8 +47,8 @@ static bool is_of_this_rank(const aq_rank_head_t *found)
            found->pid == 0;
 }
 
-// A program between the launcher and this one may have closed the descriptor, and opened another
-// file.
+// Takes over the file that the starter of this rank has opened, if it is still that: a program
+// between the launcher and this one may have closed the descriptor, and opened another file.
 static bool take_file(int fd)
 {
     struct stat st;

@@ -10,24 +10,24 @@
 #include "../thread/event.h"
 
 // The head, which is made at the first call: in the file of the process that started this rank, in
-// one of its own, or, on a system without memory files, in memory that nobody else sees. Never
-// NULL, and never unmapped. Ends the job if memory is out. Any thread.
+// one of its own, or, on a system without memory files, in private memory. Never NULL, and never
+// unmapped. Ends the job if memory is out. Any thread.
 aq_rank_head_t *aq_rank_head(void);
 
-// Where the file goes on behind the head, and its descriptor, -1: there is none. After
-// aq_rank_head.
+// The offset in the file at which the head ends, and the descriptor of the file; -1: there is
+// none. After aq_rank_head.
 size_t aq_rank_file_first(void);
 int aq_rank_file(void);
 
-// Fills in who this rank is. report_signal: with a handler (report.h), or 0. At init, when the
-// conduits are open.
+// Fills in the identity of this rank: job, host, program, conduits. report_signal: the signal that
+// prints the report (report.h), or 0. At init, when the conduits are open.
 void aq_rank_file_start(int report_signal);
 
-// Any thread; async-signal-safe.
+// Publishes the stage that this rank has reached. Any thread; async-signal-safe.
 void aq_rank_stage(aq_stage_t stage);
 
-// Shows a team; NULL: there is no room for it. To be hidden when the team ends; NULL is allowed
-// there. Any thread.
+// aq_rank_show_team publishes a team and returns its entry, or NULL if there is no room;
+// aq_rank_hide_team removes the entry when the team ends, and allows NULL. Any thread.
 aq_shown_team_t *aq_rank_show_team(uint64_t id, uint32_t rank, uint32_t size);
 void aq_rank_hide_team(aq_shown_team_t *team);
 

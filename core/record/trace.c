@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes records of events and adds them to the ring of the calling thread (trace_ring.c). Sends,
+// accesses, collectives, waits and conduits call it while they are traced.
 #include "trace.h"
 
 #include <stdlib.h>
@@ -92,8 +94,9 @@ void aq_trace_cancel(uint64_t opened)
 
 // ---- operations and their synchronization ----
 
-// Of this thread: the parts of events in which operations count that it has not synchronized, and
-// its last synchronization. A wait ends with that, so that an operation contains the wait for it.
+// Of this thread: the parts of events that count operations which it has not synchronized, and the
+// time of its last synchronization. A traced wait ends at that time, so that the operation
+// contains the wait.
 static _Thread_local unsigned unsynced __attribute__((tls_model("initial-exec")));
 static _Thread_local uint64_t synced_at __attribute__((tls_model("initial-exec")));
 
@@ -143,7 +146,7 @@ void aq_trace_pieces(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t b
                                      .detail = (uint8_t)part});
 }
 
-// The root part of an event is the begin of its record.
+// event: the root part, whose address is that of its record.
 void aq_trace_collective(aq_traced_t kind, uint64_t begin, uint64_t team, uint32_t sequence,
                          uint64_t rooted, const void *event)
 {

@@ -12,8 +12,8 @@
 //   operations test aq_tracing.what.
 // - A message of the client travels with its number, as the first two arguments of a message to
 //   AQ_HANDLER_TRACED (trace_message.h). Any rank understands that, whether it traces or not.
-// - No event waits for another thread, and a ring never grows: it drops what is older than its
-//   last events, and counts that.
+// - Adding an event waits for no other thread. A ring never grows: a new event replaces the oldest
+//   one, and the ring counts those that it has replaced.
 #ifndef AQ_TRACE_H
 #define AQ_TRACE_H
 
@@ -44,7 +44,7 @@ enum {
     AQ_TRACE_SYNCED = AQ_TRACE_RMA | AQ_TRACE_COLL | AQ_TRACE_BARRIER,
 };
 
-// What an event has; 0 where it does not apply.
+// An event. A field that does not apply is 0.
 typedef struct aq_trace_event {
     aq_traced_t kind;
     uint64_t begin; // from aq_trace_begin
@@ -60,7 +60,7 @@ typedef struct aq_trace_event {
 } aq_trace_event_t;
 
 // The bytes and the root of a collective share a number: [bytes][root + 1]; more bytes than fit
-// count as the most that do. root: a job rank, or AQ_OBSERVED_NO_PEER.
+// count as the largest number that fits. root: a job rank, or AQ_OBSERVED_NO_PEER.
 enum { AQ_TRACE_ROOT_BITS = 21 };
 static inline uint64_t aq_trace_rooted(uint64_t bytes, uint32_t root)
 {
@@ -72,7 +72,7 @@ static inline uint32_t aq_trace_root(uint64_t rooted)
     return (uint32_t)(rooted & ((1u << AQ_TRACE_ROOT_BITS) - 1)) - 1;
 }
 
-// What each operation asks, in a line of the cache that nobody writes meanwhile.
+// What each operation tests, in a cache line of its own, which is rarely written.
 typedef struct aq_tracing {
     // The categories that this process traces now; 0 without a trace. The client may change it.
     _Alignas(64) _Atomic uint32_t what;
@@ -114,15 +114,15 @@ void aq_trace_instant(unsigned category, aq_traced_t kind, uint32_t peer, uint64
 // which may end the process. Returns what aq_trace_close takes.
 uint64_t aq_trace_open(const aq_trace_event_t *event) __attribute__((cold));
 void aq_trace_close(uint64_t opened) __attribute__((cold));
-// Takes the event back.
+// Removes the event again.
 void aq_trace_cancel(uint64_t opened) __attribute__((cold));
 
-// Adds a put, get or atomic that began at `begin` and of which this process need not do
-// more; begin 0: does nothing. event: the record of the gex_Event_t that its part `part` (event.h)
-// counts it in; NULL: it is complete.
+// Adds a put, get or atomic that began at `begin` and is started in full; begin 0: does nothing.
+// event: the record of the gex_Event_t whose part `part` (event.h) counts the operation; NULL: it
+// is complete.
 void aq_trace_operation(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                         const void *event, unsigned part) __attribute__((cold));
-// As aq_trace_operation, of so many pieces.
+// As aq_trace_operation, for an operation of several pieces.
 void aq_trace_pieces(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                      uint64_t pieces, const void *event, unsigned part) __attribute__((cold));
 
@@ -149,15 +149,15 @@ void aq_trace_on_stream(aq_traced_t kind, uint64_t begin, const aq_trace_stream_
 void aq_trace_collective(aq_traced_t kind, uint64_t begin, uint64_t team, uint32_t sequence,
                          uint64_t rooted, const void *event) __attribute__((cold));
 
-// The client has synchronized these parts of an event, as bits (1u << part). implicit: it need not
-// have counted an operation that is traced.
+// The client has synchronized these parts of an event, as bits (1u << part). implicit: the event is
+// a record of implicit operations, which may have counted no traced one.
 void aq_trace_sync(const void *event, unsigned parts, bool implicit) __attribute__((cold));
 
 // Adds a wait of this thread that began at `begin` and has ended; begin 0: does nothing. peer: the
 // rank to which there was no room, or AQ_OBSERVED_NO_PEER.
 void aq_trace_waited(uint64_t begin, uint32_t peer) __attribute__((cold));
 
-// This thread traces a wait itself, so that report.c need not.
+// The caller traces the wait of this thread itself, so wait_mark.c does not.
 extern _Thread_local bool aq_trace_in_wait __attribute__((tls_model("initial-exec")));
 
 // The next number of a message of this process.

@@ -45,7 +45,7 @@ typedef enum aq_traced {
     AQ_TRACED_VISIBLE,                  // the others are not written
     AQ_TRACED_SYNC = AQ_TRACED_VISIBLE, // a gex_Event_t was synchronized
     AQ_TRACED_TEXT,                     // the text of the AQ_TRACED_USER before it
-    AQ_TRACED_NOTHING,                  // an event that was taken back
+    AQ_TRACED_NOTHING,                  // an event that was removed again
 } aq_traced_t;
 
 #endif

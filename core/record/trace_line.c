@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Computes the line through samples of another clock, and a bound of its error. trace_clock.c adds
+// the samples and asks.
 #include "trace_line.h"
 
 #include <stdlib.h>
@@ -62,8 +64,8 @@ static uint64_t bound_by(const aq_sample_t *sample, const aq_line_t *line, uint6
            (uint64_t)((double)away * rate);
 }
 
-// The best bound that one sample gives for all times from `from` until `until`: at one of these two
-// it is largest.
+// The best bound that one sample gives for all times from `from` until `until`: the bound of a
+// sample is largest at one of these two.
 static uint64_t bound_between(const aq_samples_t *samples, const aq_line_t *line, uint64_t from,
                               uint64_t until)
 {

@@ -28,8 +28,8 @@ typedef struct aq_line {
 // Keeps a sample; if there is no room, forgets each second one, but the first.
 void aq_samples_add(aq_samples_t *samples, const aq_sample_t *sample);
 
-// The line through the best sample of the earlier half and that of the later half; without drift as
-// long as that could be the errors of both. There is a sample.
+// The line through the best sample of the earlier half and that of the later half; without drift
+// as long as that could be the errors of both. At least one sample exists.
 aq_line_t aq_samples_line(const aq_samples_t *samples);
 
 // The bound of the error of that line from the first sample until `now`, in nanoseconds, if clocks

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Gives each thread a ring, a new one or that of an ended thread, and adds records for trace.c.
+// trace_output.c reads all rings when the rank leaves.
 #include "trace_ring.h"
 
 #include <stdbool.h>

@@ -3,9 +3,8 @@
 //
 // - Only its thread writes a ring. A thread that ends leaves its ring, with its events, to a later
 //   one. Rings are never freed.
-// - A new event takes the place of the oldest one: the end of a job that gets slow, or stands
-// still,
-//   tells more than its begin.
+// - A new event takes the place of the oldest one: the end of a job that gets slow or hangs tells
+//   more than its begin.
 #ifndef AQ_TRACE_RING_H
 #define AQ_TRACE_RING_H
 
@@ -34,7 +33,7 @@ typedef struct aq_trace_ring {
     struct aq_trace_ring *next; // all rings of the process
     atomic_flag taken;          // by a thread
     _Atomic uint64_t added;     // records so far
-    _Atomic uint64_t dropped;   // visible ones that others have replaced
+    _Atomic uint64_t dropped;   // visible records that newer ones have replaced
     uint64_t room;              // records
     aq_trace_record_t *records;
 } aq_trace_ring_t;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Counts arrived messages in the record of their sender, for the traffic matrix. am.c calls it for
+// active messages, messages/ for those of its own.
 #include "traffic.h"
 
 #include <stdatomic.h>

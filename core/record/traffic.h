@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the traffic matrix counts besides the counters of each rank: what has arrived.
-// traffic_file.h writes it.
+// Counts of what has arrived, for the traffic matrix (traffic_file.h); the counters of each rank
+// have what was sent.
 //
-// While it is asked for, nothing may pass uncounted, which costs time that other jobs do not pay:
+// While the matrix is wanted, every message and access is counted, which costs time that other
+// jobs do not pay:
 // - no handler has a shape in the fast dispatch (endpoint.h), so the slow one counts arrivals;
 // - inline puts, gets and atomics call the library, which counts those on mapped memory, too.
 #ifndef AQ_TRAFFIC_H

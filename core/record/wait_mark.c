@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Publishes in the memory file of the rank what each thread waits for. The waits of event_wait.c,
+// progress.c and retry.c mark their begin and their end here.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // gettid
 #endif
@@ -33,7 +35,7 @@ static inline void own_set_wait(uint64_t what)
     atomic_store_explicit(&own->wait, what, memory_order_relaxed);
 }
 
-// At its end, since another thread may use the place.
+// Runs at the end of the thread, since another thread may use the entry.
 static void own_leave(void)
 {
     if (own) {
@@ -83,7 +85,7 @@ void aq_wait_begin(uint64_t what, gex_Event_t event)
     wait_begin = aq_trace_in_wait ? 0 : aq_trace_begin(AQ_TRACE_WAIT);
     own_event = event;
     own_set_wait(what);
-    if (__builtin_expect(aq_wait_unmarked, 0) && event) // the first turn has lasted
+    if (__builtin_expect(aq_wait_unmarked, 0) && event) // aq_wait_lasts ran in the first turn
         event_show();
 }
 
@@ -95,7 +97,8 @@ static __attribute__((noinline, cold)) void trace_wait_end(void)
     wait_begin = 0;
 }
 
-// A wait that has lasted is over. What follows is no longer shown as a part of it.
+// Counts the time of a wait that has lasted, and resets `since`, so that readers do not take later
+// work for a part of the wait.
 static __attribute__((noinline, cold)) void count_wait(aq_shown_thread_t *mine, uint64_t since)
 {
     const uint64_t what = atomic_load_explicit(&mine->wait, memory_order_relaxed);
@@ -126,8 +129,8 @@ void aq_wait_loops(void)
 
 // ---- a wait that lasts ----
 
-// The event of a wait for several may be another one than before, and of another kind. A wait for
-// room inside of that wait stays what it is.
+// Updates the event of a wait for several, which may be another one than before, and of another
+// kind. A nested wait for room keeps its mark.
 static void unmarked_update(void)
 {
     const uint64_t what = atomic_load_explicit(&own->wait, memory_order_relaxed);
