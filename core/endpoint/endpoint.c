@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The endpoints of this process, their tables of handlers, and the client's calls on both. am.c
+// looks up the handler of each arrival in the tables; layers register theirs with
+// aq_endpoint_internal.
 #include "endpoint.h"
 
 #include <stdatomic.h>

@@ -26,8 +26,8 @@ struct gex_segment {
     uintptr_t size;
     void *cdata;
     bool attached;              // by gex_Segment_Attach: the segment lives as long as the job
-    bool allocated;             // gex_Segment_Create has allocated the memory:
-    aq_segment_memory_t memory; // this
+    bool allocated;             // gex_Segment_Create has allocated `memory`
+    aq_segment_memory_t memory; // if allocated
     bool reserved;              // by gasnetx_Segment_AttachReserved; attached too
 };
 
@@ -48,7 +48,7 @@ enum {
 typedef struct aq_handlers {
     gex_AM_Entry_t entry[AQ_HANDLERS];   // gex_fnptr NULL: not registered; 1 to
                                          // GEX_AM_INDEX_BASE-1: the library's own
-    aq_dispatch_t dispatch[AQ_HANDLERS]; // of the same
+    aq_dispatch_t dispatch[AQ_HANDLERS]; // of the same handlers
 } aq_handlers_t;
 
 struct gex_ep {
@@ -91,7 +91,7 @@ gex_EP_Index_t aq_endpoint_count(void);
 int aq_endpoint_create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                        gex_Flags_t flags, const gasnetx_identity_t *accepts);
 
-// Destroys a further endpoint. Its index and its memory are those of a later endpoint.
+// Destroys a further endpoint. A later endpoint gets its index and its memory.
 void aq_endpoint_destroy(gex_EP_t ep);
 
 // Makes an entry the handler of its index. No message for that index may be in flight.

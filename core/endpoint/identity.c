@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Computes the tags of endpoints with an identity, and keeps them. am_route.c adds a tag to each
+// message that such an endpoint sends, and checks the tag of each arrival.
 #include "identity.h"
 
 #include <endian.h>
@@ -11,7 +13,7 @@
 #include "../state/job.h"
 
 enum { NOBODY = UINT16_MAX }; // no endpoint has this index
-enum { DROPPED_TOLD = 1000 }; // dropped messages after which one line tells it
+enum { DROPPED_TOLD = 1000 }; // dropped messages after which one line is logged
 
 _Static_assert(sizeof(gasnetx_identity_t) == crypto_shorthash_siphash24_KEYBYTES,
                "an identity is the key of its tags");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Binds a rank to the first open conduit that reaches it. The inline aq_job_link comes here when
+// this process first communicates with the rank.
 #include "peer_link.h"
 
 #include "../../other/base/probes.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Allocates memory for segments of gex_Segment_Create, maps those of neighbours, and finds the
+// mapping beside which an access has faulted. extended/team publishes segments here,
+// segment_revoke.c unmaps them, fault_place.c asks.
 #include "segment_map.h"
 
 #include <errno.h>
@@ -15,7 +18,7 @@
 
 // ---- memory of this process ----
 
-enum { FILES_SHARE = 2 }; // segments take files as long as this part of the limit is free
+enum { FILES_SHARE = 2 }; // segments use files while less than 1 / FILES_SHARE of the limit is used
 
 static uint64_t files_limit(void)
 {
@@ -34,7 +37,8 @@ static void tell_of_files(uint64_t limit)
 }
 
 // Returns a descriptor, or -1. The kernel gives the lowest free number, so a large one shows that
-// many files are open. A file may be larger than all memory, unlike memory of this process.
+// many files are open. Makes no file larger than all memory, which the kernel would allow, unlike
+// anonymous memory of that size.
 static int file_create(size_t size)
 {
     const uint64_t limit = files_limit();
@@ -110,7 +114,7 @@ typedef struct place {
     size_t guard;
     uint64_t serial;
     uint64_t ended; // bindings up to this serial have ended
-    bool gone;      // here is without access
+    bool gone;      // the addresses have no access
 } place_t;
 
 // The mappings of a process are limited by vm.max_map_count (65,530), and each takes up to three.
@@ -164,7 +168,7 @@ static void shift_set(uint32_t jobrank, gex_EP_Index_t ep, intptr_t shift)
         __atomic_store_n(&shifts[jobrank], shift, __ATOMIC_RELEASE);
 }
 
-// With the lock held, and after the shift is odd.
+// With the lock held, and after shift_set has stored AQ_UNMAPPED.
 static void place_clear(place_t *place, bool own)
 {
     if (place->here && !own) {
@@ -233,7 +237,7 @@ static bool place_change(place_t *place, uint32_t jobrank, gex_EP_Index_t ep,
     if (source->serial <= place->ended)
         return false;
     if (own)
-        place->here = source->file.pid ? source->addr : 0; // only this memory has guards
+        place->here = source->file.pid ? source->addr : 0; // only memory in a file has guards
     else
         new = place_fill(place, jobrank, ep, source);
     place->addr = source->addr;
@@ -299,7 +303,8 @@ uint64_t aq_segment_map_serial(uint32_t jobrank, gex_EP_Index_t ep, const void *
 
 #define NULL_BYTES ((uintptr_t)1 << 16) // around NULL of another rank
 
-// What counts as farther than any address beside a segment, and as not found.
+// Distances: of an address beside no segment, and of an address near NULL of another rank, which
+// is farther than any address beside a segment.
 enum { NOT_FOUND = AQ_SEGMENT_GUARD, NEAR_NULL = NOT_FOUND - 1 };
 
 static bool is_null_of(const place_t *place, uintptr_t here)

@@ -8,8 +8,8 @@
 //
 // A neighbour that gives up a mapping leaves its addresses without access until the endpoint index
 // gets another segment, so an access that comes late faults and hits no other memory. Memory that
-// the client brings is not mapped: the kernel copies (cma_copy.h). The segment of an endpoint
-// with an identity is not, either: puts and gets are messages, as between hosts.
+// the client brings is not mapped: the kernel copies (cma_copy.h). Nor is the segment of an
+// endpoint with an identity: puts and gets to it are messages, as between hosts.
 #ifndef AQ_SEGMENT_MAP_H
 #define AQ_SEGMENT_MAP_H
 
@@ -32,7 +32,7 @@ typedef struct aq_segment_memory {
 } aq_segment_memory_t;
 
 // Allocates size bytes, a multiple of the page size. Without a file if this process has many files
-// open (told once), or if there is no room for one. Returns false, unlogged, if memory is out.
+// open (logged once), or if there is no room for one. Returns false, unlogged, if memory is out.
 bool aq_segment_memory_allocate(size_t size, aq_segment_memory_t *out);
 
 // Frees the memory here. Accesses of neighbours to it fault from now on.
@@ -60,11 +60,11 @@ static inline intptr_t aq_segment_map_shift(uint32_t jobrank, gex_EP_Index_t ep)
     return shifts ? __atomic_load_n(&shifts[jobrank], __ATOMIC_RELAXED) : AQ_UNMAPPED;
 }
 
-// Maps the published segment of an endpoint of a job rank (of endpoint 0: in a job that may grow;
-// aq_team_refresh then tells the teams) in place of an earlier one,
-// if that rank is a neighbour and there is room; notes where it is if it is this rank's own.
-// Returns true if the table of this index is new: aq_team_refresh_pairs then gives it to pairs.
-// Blocks for a moment; no other thread uses the endpoint meanwhile.
+// Maps the published segment of an endpoint of a job rank in place of an earlier one, if that rank
+// is a neighbour and there is room; if the rank is this one, only notes the address. Endpoint 0:
+// only in a job that may grow; then aq_team_refresh updates the teams. Returns true if the table
+// of this index is new: aq_team_refresh_pairs then gives it to pairs. Blocks for a moment; no
+// other thread uses the endpoint meanwhile.
 bool aq_segment_map(uint32_t jobrank, gex_EP_Index_t ep, const aq_segment_source_t *source);
 
 // Notes the published segment of the primordial endpoint of a neighbour without mapping it; it is

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Maps tables of shifts with a guard behind each, and finds the table behind which an access has
+// faulted (for fault.c). job_start.c, team.c and segment_map.c make tables.
 #include "shift_table.h"
 
 #include <stdatomic.h>
@@ -24,7 +26,7 @@ typedef struct record {
 } record_t;
 
 static _Atomic(record_t *) records;
-static bool whole; // a table has such a guard now
+static bool whole; // a table has WHOLE_GUARD now
 static aq_lock_t lock;
 
 static bool addresses_are_limited(void)

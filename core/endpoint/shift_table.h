@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 // Returns a table of `size` entries, all 0; NULL: memory is out. The first table, that of the
-// primordial team, takes addresses for all ranks that a number can be, 32 GiB; later ones, and all
-// of a process whose addresses are limited (ulimit -v), for 131,072 ranks: the rank UINT32_MAX of
-// such a table is known all the same, if nothing is mapped there. Any thread.
+// primordial team, reserves addresses for every possible rank number, 32 GiB. Later tables, and
+// all tables of a process with limited addresses (ulimit -v), reserve them for 131,072 ranks; rank
+// UINT32_MAX behind such a table is recognized too, if nothing is mapped there. Any thread.
 intptr_t *aq_shift_table_new(uint32_t size);
 
 // Frees a table, which no operation uses any more; NULL: nothing.

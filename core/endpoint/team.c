@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes and finds teams and pairs, fills their tables of shifts, and answers the client's queries.
+// client.c starts the primordial team; extended/ makes the others.
 #include "team.h"
 
 #include <stdlib.h>
@@ -35,10 +37,10 @@ static const intptr_t *job_shifts(void)
     return aq_team_calls_always() ? aq_team_unmapped() : aq_job.shift;
 }
 
-// From an endpoint with an identity everything goes by messages, which prove it. Puts and gets to
-// further endpoints of other processes call the library, since their mappings come and go. Other
-// threads may put to ranks whose entries stay the same, and map the segments of ranks that have
-// just joined. The caller holds the lock.
+// Puts and gets from an endpoint with an identity go by messages, which prove the identity. Those
+// to further endpoints of other processes call the library, since their mappings come and go. An
+// entry that stays the same is not written, because other threads may use it meanwhile, or map the
+// segments of ranks that have just joined. The caller holds the lock.
 static void fill_shifts(aq_team_t *team)
 {
     const intptr_t *from = team->ep->identity ? aq_team_unmapped() : job_shifts();
@@ -52,8 +54,8 @@ static void fill_shifts(aq_team_t *team)
     }
 }
 
-// The team of the ranks that have joined a running job together. Its first rank reserves the number
-// of the id, which is its first one, so that the others need not be told.
+// The team of the ranks that have joined a running job together. Its id has number 1 of its first
+// rank, which reserves that number, so that the others know the id without a message.
 static void start_joined(uint32_t first)
 {
     const gex_Rank_t size = aq_job_present() - first;
@@ -247,8 +249,8 @@ static const gex_Rank_t *all_members(void)
     return all;
 }
 
-// From an endpoint with an identity everything goes by messages, which prove it. With the lock
-// held.
+// Puts and gets from an endpoint with an identity go by messages, which prove the identity. With
+// the lock held.
 static const intptr_t *pair_shifts(gex_EP_t ep, gex_EP_Index_t remote_ep)
 {
     if (ep->identity)

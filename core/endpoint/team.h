@@ -7,9 +7,9 @@
 //   NULL and its id is 0. In a process that has joined a running job it is an ordinary team of the
 //   ranks that have joined together, with a list of members.
 // - A team has the same id at all members, and no other team of the job ever has that id, so
-// messages can name a team. One rank chooses the id: rank 0 of the new team has reserved a number
-// before the members exchange their requests. So calls that create teams of different parents may
-// run at the same time in one process, in any order.
+//   messages can name a team. One rank chooses the id: rank 0 of the new team has reserved a
+//   number before the members exchange their requests. So calls that create teams of different
+//   parents may run at the same time in one process, in any order.
 // - A team has at most one endpoint of each process. endpoints is NULL if all are primordial ones.
 // - peer_shift of the primordial team is the table of the job; teams with members have their own,
 //   which aq_team_refresh fills again when segments are attached.
@@ -44,9 +44,10 @@ typedef struct aq_team {
     struct aq_team *next; // all teams of this process but the primordial one and pairs
 } aq_team_t;
 
-// The primordial one of this process. An inlined put or get loads head.peer_shift, an entry of that
-// table and the client's handles in one or two cycles, and loads at the same place of different
-// cache lines delay each other (docs/decisions/short-loops.md). So the head does not begin a line.
+// The primordial team of this process. An inlined put or get loads head.peer_shift, an entry of
+// that table and the client's handles in one or two cycles, and loads at the same place of
+// different cache lines delay each other (docs/decisions/short-loops.md). So the head does not
+// begin a line.
 extern aq_team_t aq_team;
 
 static inline aq_team_t *aq_team_of(gex_TM_t tm)
@@ -94,7 +95,7 @@ static inline bool aq_team_checks_mapped(void)
     return AQ_CHECKS || aq_job.returns_errors;
 }
 
-// Whether the inline ones call the library: to be checked, or counted.
+// Whether the client's inline puts, gets and atomics call the library, to be checked or counted.
 static inline bool aq_team_calls_always(void)
 {
     return aq_team_checks_mapped() || aq_traffic_on || aq_tracing.calls_rma;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Opens windows and their links, and polls them for progress.c. window_connect.c opens a window
+// when its endpoint first communicates.
 #include "window.h"
 
 #include <stdlib.h>
@@ -107,7 +109,7 @@ static unsigned poll_all_windows(unsigned what)
     return done;
 }
 
-// Whether a bound thread has polled the window since a thread last came by.
+// Whether a bound thread has polled the window since another thread last looked here.
 static bool window_is_attended(aq_window_t *window)
 {
     const unsigned count = atomic_load_explicit(&window->attended, memory_order_relaxed);

@@ -13,8 +13,8 @@
 //   between their endpoints travel between the receive sides of endpoint 0. Both ways carry the
 //   same message, which names its endpoints itself (am_route.h).
 // - A thread polls the window that it is bound to, and now and then everything. A thread without a
-//   window polls endpoint 0, and one window in turn. Both leave out a window whose own thread has
-//   polled since they last came by: its lines stay in the cache of that thread's processor.
+//   window polls endpoint 0, and one window in turn. Both omit a window that its bound thread has
+//   polled since they last looked, so that its cache lines stay at the processor of that thread.
 #ifndef AQ_WINDOW_H
 #define AQ_WINDOW_H
 
@@ -25,10 +25,10 @@
 
 #define AQ_CACHE_LINE 64 // bytes
 
-// The way from a window to a window of a job rank.
+// The links from a window to one window of a job rank.
 typedef struct aq_window_link {
     atomic_uintptr_t ready;     // 0: no messages yet; else the link, with the index of the conduit
-    atomic_uintptr_t connected; // as ready, from the moment at which this process is connected
+    atomic_uintptr_t connected; // as ready, but set as soon as this process has connected
     atomic_uintptr_t replies;   // as connected, for replies to requests that came without a path
     atomic_uint asked;          // the peer was asked to connect
 } aq_window_link_t;
@@ -37,8 +37,8 @@ typedef struct aq_window {
     gex_EP_Index_t endpoint;
     bool whole;                              // every conduit of the job offers this window
     aq_conduit_t *conduits[AQ_MAX_CONDUITS]; // as aq_job.conduits; NULL: offers no windows
-    // Counts now and then while a bound thread polls the window, and its value when another thread
-    // came by. Each is on a cache line of its own.
+    // attended: grows now and then while a bound thread polls the window. seen: its value when
+    // another thread last looked. Each is on a cache line of its own.
     _Alignas(AQ_CACHE_LINE) atomic_uint attended;
     _Alignas(AQ_CACHE_LINE) atomic_uint seen;
     _Alignas(AQ_CACHE_LINE) _Atomic(aq_window_link_t *) links[GASNET_MAXEPS]; // by endpoint of the
