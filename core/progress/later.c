@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The list of deferred work, which a task of progress.c runs when it is ready. Long replies in
+// pieces (long_fragment.c), and fences and notices of extended/, add to it.
 #include "later.h"
 
 #include <stddef.h>

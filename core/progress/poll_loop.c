@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Polls of loops and of sends. They read the watches of the conduit, and go on to progress.c if a
+// watch shows something, or now and then. gasnet_AMPoll of the client is here.
 #include "poll_loop.h"
 
 #include <sched.h>
@@ -27,14 +29,16 @@ enum {
     LONGER_MAX = 63, // times LOOP_TURNS
 };
 
-// Of the only conduit. A process with several, or with one that has no watches, asks them at each
-// poll: a watch of its own value always calls.
+// The watches of the only conduit. A process with several conduits, or with one that has no
+// watches, has always_calls in their place: its word always has the awaited value, so each poll
+// calls the conduits.
 static const aq_watched_t always_calls[AQ_WATCHES] = {{.word = &always_calls->awaited}};
 static const aq_watched_t *watches = always_calls;
 static bool has_watches; // not always_calls
-// With one thread the watches show all that there is. If ranks do not share processors either,
-// loops need not count: each turn of a count waits for the store of the one before. A thread learns
-// that when its first loop lasts, so a second thread is known by then.
+// Whether the loops of all threads count their turns. A loop need not count if the process has one
+// thread, so that the watches show all that can arrive, and if ranks do not share processors; then
+// a turn need not wait for the store of the turn before. A thread decides this when its first loop
+// lasts, so a second thread is known by then.
 static atomic_bool all_count = true; // until the conduits are open
 // The thread that need not count, as thread_here() names it: the only one known, if it has a
 // processor. NULL: all threads count.
@@ -118,7 +122,7 @@ static inline const void *thread_here(void)
 #endif
 }
 
-// Another thread may get the name of one that has ended.
+// Whether thread_leaves will run at the end of this thread: a later thread may get the same name.
 static _Thread_local bool will_leave;
 
 static void thread_leaves(void)
@@ -135,10 +139,11 @@ static void thread_leaves_at_end(void)
     will_leave = true;
 }
 
-// aq_poll_loop_count may interrupt this, or run in another thread meanwhile.
+// Lets the loops of this thread stop counting. aq_poll_loop_count may interrupt this, or run in
+// another thread meanwhile, so all_count is read again.
 static void thread_rests(void)
 {
-    if (atomic_load(&all_count)) // without a store, which all threads that poll would notice
+    if (atomic_load(&all_count)) // no store, which would disturb all threads that poll
         return;
     thread_leaves_at_end();
     atomic_store(&resting_thread, thread_here());
@@ -151,8 +156,8 @@ static void loop_begin(unsigned longer)
     turn = first_turn = -(int)longer * LOOP_TURNS;
 }
 
-// Returns by how many times LOOP_TURNS the next loop is longer: a process that shares its processor
-// with others that sleep asks for them ever more rarely.
+// Returns by how many times LOOP_TURNS the next loop is longer: while the other processes on this
+// processor sleep, the yields become ever rarer.
 static unsigned loop_yield_in_vain(void)
 {
     static _Thread_local unsigned char vain __attribute__((tls_model("initial-exec")));
@@ -165,8 +170,8 @@ static unsigned loop_yield_in_vain(void)
     return vain;
 }
 
-// Returns what loop_yield_in_vain returns. Loops of a thread beside others of its process stay
-// short, because what it polls for may be theirs to do.
+// Returns what loop_yield_in_vain returns. Loops stay short if the process has several threads,
+// because the loop may wait for one of them.
 static unsigned loop_yield(void)
 {
     if (aq_thread_live() <= 1)
@@ -185,7 +190,7 @@ static void loop_lasts(void)
     loop_begin(crowded ? loop_yield() : 0);
 }
 
-// Returns GASNET_OK, as the call that ends with it.
+// Returns GASNET_OK, so that gasnet_AMPoll ends with a tail call.
 static __attribute__((noinline)) int poll_in_turn(void)
 {
     turn += ASKING_TURNS - 1;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Polls that ask the conduit only if the watches (conduit.h) show that there is something: in loops
-// that wait, those of the client (gasnet_AMPoll) and of the library, and after sends.
+// Polls that call the conduit only if its watches (conduit.h) show that something has arrived: in
+// loops of the client (gasnet_AMPoll) and of the library that wait, and after sends.
 #ifndef AQ_POLL_LOOP_H
 #define AQ_POLL_LOOP_H
 
 // After the conduits are open.
 void aq_poll_loop_start(void);
 
-// From now on loops count their turns, so that those who watch the job see them (aq_wait_loops).
-// Otherwise those of a process with one thread and a processor do not. Async-signal-safe.
+// From now on loops count their turns, which gasnet_top shows (aq_wait_loops). Otherwise loops of a
+// process with one thread and a processor of its own do not count. Async-signal-safe.
 void aq_poll_loop_count(void);
 
 // As aq_progress_poll, for a loop that waits. A poll that can find nothing, as far as the watches

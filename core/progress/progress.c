@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Polls conduits and windows, gives tasks their turns, and decides when a wait spins, yields or
+// sleeps. event_wait.c and retry.c wait by turns of aq_api_wait_turn, the rest of the library by
+// aq_progress_wait_until.
 #include "progress.h"
 
 #include <sched.h>
@@ -32,7 +35,8 @@ enum {
     // One of this many fruitless polls in a row is as thorough as the first.
     AGAIN_TURNS = 8,
     // One of this many polls of a thread with a window serves endpoint 0 too, and one of this many
-    // another window. Coming by a window that its own thread polls costs both threads a cache miss.
+    // another window. A poll of a window that its bound thread polls, too, costs both threads a
+    // cache miss.
     ENDPOINT0_TURNS = 16,
     OTHERS_TURNS = 64,
     // A wait yields at least this often and for this time before it sleeps, and longer for each
@@ -40,8 +44,8 @@ enum {
     YIELD_TURNS = 8,
     YIELD_NS = 500000,
     YIELD_NS_A_RANK = 20000,
-    // One of several threads of a rank yields for so long: while another one works, each message
-    // would wake it.
+    // Time for which one of several threads of a rank yields: while another thread works, each
+    // message would wake a sleeping one.
     YIELD_NS_BESIDE = 50000000,
     // Sleeps have limits because remote puts do not wake this process: the first limit doubles up
     // to SLEEP_NS_MAX. Later the limit is 1 / SLEEP_PART of the time waited so far, which bounds
@@ -189,7 +193,8 @@ static __attribute__((noinline)) unsigned poll_with_windows(unsigned what)
     return own ? poll_own_window(own, what) : poll_everything(what);
 }
 
-// Another thread may wait for what the handlers of a poll did. Returns done.
+// Counts a poll that found something, and wakes threads that may wait for what its handlers did.
+// Returns done.
 static inline unsigned poll_ends(unsigned done)
 {
     if (!done)
@@ -354,7 +359,8 @@ static void processor_leave(void)
         sched_setaffinity(0, sizeof all, &all);
 }
 
-// Lets another rank on this processor run. If that goes on, there are processors enough for both.
+// Lets another rank on this processor run. If that goes on, moves to another processor: a wait
+// spins where there are enough processors for all ranks.
 static void share_processor(void)
 {
     static _Thread_local unsigned yields __attribute__((tls_model("initial-exec")));
@@ -374,9 +380,9 @@ static bool is_polled(void)
     return aq_conduit_can(aq_job.conduits[aq_job.conduit_count - 1], AQ_NEEDS_POLLS);
 }
 
-// One of several threads that wakes early was woken by a message, which may have been for another
-// one. More may follow, and each would cost far more than a yield, so the thread yields again
-// first.
+// Sleeps for at most `limit`. If one of several threads wakes earlier, a message has woken it,
+// which may have been for another thread. More messages may follow, and waking for each would cost
+// far more than a yield, so the thread yields again first.
 static void sleep_up_to(aq_conduit_t *conduit, aq_api_wait_t *wait, uint64_t limit)
 {
     const uint64_t begun = aq_clock_ns();
@@ -473,8 +479,8 @@ static void brief_fail(brief_t *brief)
     brief->left = brief->pause;
 }
 
-// Whether a wait that does not spin polls again before it yields. Not with more ranks than
-// processors: there a rank that yields at once lets the awaited one go on.
+// Whether a wait that does not spin polls again before it yields. Never if ranks outnumber
+// processors: yielding at once lets the awaited rank run.
 static bool wait_is_brief(const aq_api_wait_t *wait)
 {
     static _Thread_local brief_t brief __attribute__((tls_model("initial-exec")));

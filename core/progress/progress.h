@@ -42,8 +42,8 @@ void aq_progress_serve_windows(void);
 // Delivers replies only; for waits in the handler of a request.
 void aq_progress_poll_replies(void);
 
-// Polls and sleeps until done(context) is true. Meanwhile this thread shows (report.h) that it
-// waits for this (aq_wait_word), and for an event or NULL.
+// Polls and sleeps until done(context) is true. Meanwhile the wait is published (wait_mark.h):
+// what: of aq_wait_word; event: NULL or the event that it waits for.
 void aq_progress_wait_until(bool (*done)(void *context), void *context, uint64_t what,
                             gex_Event_t event);
 
@@ -59,8 +59,8 @@ typedef struct aq_task {
 } aq_task_t;
 void aq_progress_add(aq_task_t *task);
 
-// Polls give turns to a task only while it has something to do: +1 for each thing, -1 when that is
-// done. Any thread.
+// Changes the number of things that a task has to do: +1 for each that begins, -1 for each that is
+// done. Polls give turns to a task only while that number is not 0. Any thread.
 void aq_progress_busy(aq_task_t *task, int change);
 
 // The number of things that tasks have to do, and a bit while polls serve windows. 0: a poll goes

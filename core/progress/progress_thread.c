@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The progress threads: their start, their service and their sleeps for the client. client.c starts
+// them for GASNET_RCV_THREAD, progress_thread_api.c for calls of the client; exit.c ends them.
 #include "progress_thread.h"
 
 #include <pthread.h>
@@ -29,8 +31,8 @@ enum {
 typedef struct progress_thread {
     unsigned index; // of its conduit
     uint32_t armed; // what the conduit's arm has returned for the client
-    unsigned order; // the last one that it has followed
-    bool asleep;    // for the client
+    unsigned order; // number of the last order that it has followed
+    bool asleep;    // for an order of the client
     bool retired;
 } progress_thread_t;
 
@@ -79,7 +81,8 @@ static void conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_
         ops->sleep(conduit, armed, aq_window_any() ? nap_ns : limit_ns);
 }
 
-// Ends the sleeps in a conduit: it wakes only what has announced its sleep.
+// Ends the sleeps in a conduit. Announces a sleep first (arm), since wake may do nothing without
+// one.
 static void conduit_wake(aq_conduit_t *conduit)
 {
     if (!conduit->ops->wait.wake)
@@ -114,7 +117,7 @@ static void progress_thread_serve(const progress_thread_t *progress_thread)
     aq_wake_fd_ring();
 }
 
-// With the lock, which is not held meanwhile.
+// Called with the lock held; releases the lock while the thread serves.
 static void progress_thread_serve_until_told(const progress_thread_t *progress_thread)
 {
     crew.active++;
@@ -126,7 +129,7 @@ static void progress_thread_serve_until_told(const progress_thread_t *progress_t
     pthread_cond_broadcast(&crew.changed);
 }
 
-// With the lock, which is not held meanwhile.
+// Sleeps once in the conduit. Called with the lock held; releases the lock during the sleep.
 static void progress_thread_follow_order(progress_thread_t *progress_thread)
 {
     const uint32_t armed = progress_thread->armed;
@@ -227,7 +230,8 @@ aq_status_t aq_progress_threads_start(void)
                                                              : AQ_OK;
 }
 
-// A progress thread that still sleeps for an earlier order does not know the timers of today.
+// Waits for the threads that still sleep for an earlier order, which began with earlier timers of
+// their conduits.
 static void crew_await_awake(void)
 {
     for (unsigned i = 0; i < crew.count; i++)
@@ -235,8 +239,8 @@ static void crew_await_awake(void)
             pthread_cond_wait(&crew.changed, &crew.lock);
 }
 
-// The conduits are armed once for all threads of the client: each arrival then wakes an
-// progress thread, whose ring wakes all these threads.
+// The conduits are armed once for all threads of the client: each arrival then wakes a progress
+// thread, whose ring wakes all these threads.
 aq_status_t aq_progress_threads_arm(void)
 {
     pthread_mutex_lock(&crew.lock);
@@ -259,7 +263,7 @@ void aq_progress_threads_watch(uint64_t limit_ns)
     pthread_mutex_unlock(&crew.lock);
 }
 
-// Calls a progress thread back from its order.
+// Ends the order of a progress thread: wakes it if it sleeps, and disarms its conduit.
 static void progress_thread_disarm(progress_thread_t *progress_thread)
 {
     aq_conduit_t *conduit = conduit_of(progress_thread);

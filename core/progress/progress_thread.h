@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads of the library that sleep in the conduits, one in each, for a client that does not. They
-// start when they are needed first.
+// Progress threads: threads of the library, one for each conduit, which block in its sleep
+// operation in place of the client. They start on first use.
 //
 // - They stand by for a client that is about to sleep on the descriptor of wake_fd.h: each sleeps
 //   once in its conduit, and rings the descriptor. They run no handlers.
@@ -11,10 +11,10 @@
 //                 sleep in the conduit                           announce the sleep, poll once more
 //                 ring the descriptor                            sleep in the conduit; ring
 //
-// A conduit with a receive thread of its own (`attended` in aq_conduit_t) has no progress thread
-// that serves: it only stands by. A progress thread and a client that poll at the same time take
-// turns by the conduit's own try-locks: neither waits while the other runs a handler. Conduits that
-// are polled where arrivals do not wake: see conduit_sleep.
+// The progress thread of a conduit with a receive thread of its own (AQ_CAN_DELIVER) does not
+// serve, and only stands by. A progress thread and a client that poll at the same time take turns
+// by the conduit's own try-locks: neither waits while the other runs a handler. Where arrivals do
+// not end a sleep, the thread polls at intervals (conduit_sleep).
 #ifndef AQ_PROGRESS_THREAD_H
 #define AQ_PROGRESS_THREAD_H
 
@@ -45,8 +45,8 @@ void aq_progress_threads_disarm(void);
 // job), and returns at once in a child of fork.
 void aq_progress_threads_stop(void);
 
-// For a thread that waits for the end of the process: aq_progress_threads_stop does not wait for
-// it.
+// Called by a thread that waits for the end of the process: if it is a progress thread,
+// aq_progress_threads_stop does not wait for it.
 void aq_progress_thread_retire(void);
 
 #endif

@@ -15,8 +15,8 @@
 #include "wake_fd.h"
 #include "../endpoint/window.h"
 
-// A sleep has a limit for work of which nothing tells: room at a peer, the end of the job. Unless
-// the user sets it, the limit doubles while sleeps find nothing.
+// A sleep has a limit because nothing signals room at a peer, or the end of the job. Unless the
+// user sets it, the limit doubles while sleeps find nothing.
 enum { FIRST_MS = 1, LONGEST_MS = 50, NS_PER_MS = 1000000 };
 
 static _Thread_local struct {
@@ -66,8 +66,8 @@ static void sleep_end(void)
     aq_wake_fd_leave();
 }
 
-// As in other waits: first whatever arrives, or another thread does from now on, rings; then the
-// caller looks for the last time.
+// Announces a sleep, as in other waits: arrivals, and handlers that other threads run, ring the
+// descriptor from now on. The caller then polls for the last time.
 static aq_status_t sleep_begin(void)
 {
     const aq_status_t status = aq_progress_threads_arm();
@@ -80,7 +80,8 @@ static aq_status_t sleep_begin(void)
     return AQ_OK;
 }
 
-// The descriptor stays readable until all threads that it has woken have run.
+// Ends an announced sleep because there is work. The descriptor stays readable until all threads
+// that it has woken have left it, so lets them run.
 static int sleep_refuse(void)
 {
     sleeper.limit_ms = 0;
@@ -127,7 +128,7 @@ int gasnetx_Wait_Disarm(void)
 
 // ---- levels of progress ----
 
-// The thread of the library is what GASNET_RCV_THREAD asks for, so it stays with that setting.
+// With GASNET_RCV_THREAD the user has asked for the progress threads, so the level stays theirs.
 int gasnetx_Progress_Level(unsigned wanted, unsigned *granted)
 {
     static const char call[] = "gasnetx_Progress_Level";

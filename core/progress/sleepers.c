@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Counts the threads that sleep in a wait, and has the kernel run the fence for them. progress.c
+// and progress_thread_api.c call it around each sleep.
 #include "sleepers.h"
 
 #include <linux/membarrier.h>

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 
 extern atomic_uint aq_sleepers;
-extern bool aq_sleepers_fence; // others than sleepers fence
+extern bool aq_sleepers_fence; // threads other than sleepers fence, too
 
 // At init, before threads sleep.
 void aq_sleepers_start(void);

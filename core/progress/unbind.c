@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Always true: only threads that have the processors of the launcher's binding are released; a
-// thread that the client has bound stays where it is.
+// Counts the threads of a bound process, and lifts the binding if they outnumber its processors.
+// progress.c calls it in waits. Always true: only threads that have the processors of the
+// launcher's binding are released; a thread that the client has bound stays where it is.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,7 +27,7 @@
 atomic_bool aq_unbind_armed;
 static cpu_set_t share;
 static atomic_uint turns;
-static _Atomic uint64_t counted; // in time of aq_clock_ns()
+static _Atomic uint64_t counted; // time of the last count, of aq_clock_ns()
 
 void aq_unbind_start(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lifting a binding: the launcher has bound this process to cores of its own unless the user asked
-// for something (spawner/supervise/binding.h). If the process turns out to have more threads than
-// these cores have processors, its threads would wait for each other while processors of other
-// ranks are idle; so they may all use the whole host again, as if nothing had been bound.
+// Lifting a binding: the launcher has bound this process to cores of its own unless the user chose
+// otherwise (spawner/supervise/binding.h). If the process turns out to have more threads than these
+// cores have processors, its threads would wait for each other while processors of other ranks are
+// idle; so they may all use the whole host again, as if nothing had been bound.
 #ifndef AQ_UNBIND_H
 #define AQ_UNBIND_H
 
@@ -16,7 +16,7 @@ void aq_unbind_start(void);
 // Counts the threads now and then, and lifts the binding if they are too many.
 void aq_unbind_turn(void);
 
-// From waits that do not end at once; costs nothing where nothing is bound.
+// Called by waits that do not end at once; costs one load unless the process is bound.
 static inline void aq_unbind_check(void)
 {
     if (atomic_load_explicit(&aq_unbind_armed, memory_order_relaxed))

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The eventfd that a client sleeps on. progress_thread_api.c opens it and counts its sleepers;
+// progress.c and the progress threads ring it.
 #include "wake_fd.h"
 
 #include <pthread.h>
