@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Delivers arrived messages: finds the handler, checks that the message fits it, and runs it
+// (am_call.c). Conduits call aq_am_deliver in their polls. Also the checks of messages in debug
+// builds.
 #include "am.h"
 
 #include "../ground/fatal.h"
@@ -45,7 +48,7 @@ void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)
              call, category_names[am->category]);
     AQ_CHECK(!token->replied, "%s%s: a second reply to one request from rank %u (handler %u)", call,
              category_names[am->category], token->arrival->source, token->arrival->handler);
-    if (token->arrival->handler >= GEX_AM_INDEX_BASE) // the library's own reply to each other
+    if (token->arrival->handler >= GEX_AM_INDEX_BASE) // the library's handlers reply to each other
         aq_am_check_handler(call, am);
     aq_am_check_payload(call, token->arrival->source, token->route.from, am);
 }
@@ -152,8 +155,8 @@ static inline bool run_handler(gex_AM_Fn_t fn, gex_Token_t token, bool bare)
     return token->replied;
 }
 
-// Whether a handler does not accept this shape of message, as far as its dispatch tells: one branch
-// for all three.
+// Whether the message has another shape than the one in the dispatch of its handler: one branch for
+// three comparisons.
 static inline bool dispatch_differs(const aq_dispatch_t *to, const aq_arrival_t *arrival)
 {
     return ((unsigned)(to->category ^ arrival->category) | (unsigned)(to->nargs ^ arrival->nargs) |
@@ -195,7 +198,7 @@ static __attribute__((noinline, cold)) bool deliver_traced(const gex_AM_Entry_t 
     return aq_am_deliver_numbered(&inner, route, tag, number);
 }
 
-// A reply that is deferred is not one that the conduit has sent.
+// Returns false if the reply is deferred, since no conduit has sent it yet.
 static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival, aq_route_t route,
                        aq_tag_t tag)
 {
@@ -228,7 +231,7 @@ bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route)
     return run_handler(to->fn, &token, to->bare) && !token.deferred;
 }
 
-// Handlers of the library look at the tag themselves.
+// Handlers of the library check the tag themselves.
 bool aq_am_deliver_tagged(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag)
 {
     if (arrival->handler < GEX_AM_INDEX_BASE)

@@ -81,7 +81,7 @@ static inline aq_count_t aq_am_bytes_of(const aq_am_t *am)
 static inline void aq_am_count_in(_Atomic uint64_t *cell, aq_peer_record_t *record,
                                   uint32_t jobrank, const aq_am_t *am)
 {
-    // Before the addition and the probe, behind which the compiler forgets what it knows of *am.
+    // Copied before the addition and the probe, after which the compiler would load *am again.
     const aq_am_t sent = *am;
     aq_cell_add(cell, 1);
     if (sent.category != AQ_AM_SHORT)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sends the replies of the library's own handlers, with the route of the request if it had one
+// (am_answer.h).
 #include "am_answer.h"
 
 void aq_am_answer(gex_Token_t token, gex_AM_Index_t handler, unsigned nargs, const int32_t *args)

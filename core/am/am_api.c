@@ -5,7 +5,7 @@
 #include "../ground/fatal.h"
 #include "../endpoint/team.h"
 
-// Takes back the count of a message that was refused.
+// Subtracts a message that was refused from the counts.
 static int uncount(uint32_t jobrank, const aq_am_t *am)
 {
     const aq_fast_counts_t *fast = aq_threads ? &aq_thread_counts.fast : &aq_job.fast;
@@ -14,7 +14,7 @@ static int uncount(uint32_t jobrank, const aq_am_t *am)
     return 1;
 }
 
-// Functions of their own, which keep nothing in registers during a send.
+// Separate functions, so that the callers keep nothing for them in registers during a send.
 static __attribute__((cold, noinline)) int refused_reply(gex_Token_t token, const aq_am_t *am)
 {
     return uncount(token->arrival->source, am);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Counts and traces a message of the client that travels inside of one of the library, and delivers
+// it at its target. am_routed.c and the notices of extended/ call it.
 #include "am_encapsulated.h"
 
 #include "trace_message.h"

@@ -24,11 +24,11 @@ typedef struct aq_carried {
 // aq_carried_end.
 aq_carried_t aq_carried_begin(gex_EP_Index_t from, uint32_t jobrank, const aq_am_t *am);
 
-// The message was sent, or refused: counts it, or takes its event back. Returns `refused`.
+// Called when the message was sent, or refused: counts it, or removes its event. Returns `refused`.
 int aq_carried_end(const aq_carried_t *carried, int refused);
 
 // Runs the client's handler of a message that came with this number. The message is dropped if this
-// process has no such endpoint, or the tag does not open it.
+// process has no such endpoint, or the endpoint does not accept the tag.
 void aq_carried_deliver(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag,
                         uint64_t number);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The client's Prepare, Commit and Cancel. Prepare reserves room in a message of the conduit, or a
+// buffer; Commit sends by the conduit's commit, or by am_routed.c as for other messages.
 #include <stdlib.h>
 
 #include "am_routed.h"

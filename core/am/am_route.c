@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The slow paths of am_route.h: adds and checks tags, and refuses or drops messages with a route.
+// am.c and the senders of this folder call it.
 #include "am_route.h"
 
 #include <stdatomic.h>
@@ -9,7 +11,7 @@
 #include "../ground/fatal.h"
 #include "../endpoint/identity.h"
 
-enum { LOGGED_MAX = 4 }; // messages that were dropped, of which each is logged
+enum { LOGGED_MAX = 4 }; // dropped messages that are logged
 
 _Static_assert(GASNET_MAXEPS <= 1 << AQ_ROUTE_ENDPOINT_BITS, "an index fits into a route");
 _Static_assert((GASNET_MAXEPS & (GASNET_MAXEPS - 1)) == 0, "bits tell an index that is too large");
@@ -27,7 +29,8 @@ void aq_route_wrap_tagged(aq_route_t route, uint32_t jobrank, aq_am_t *am, int32
     am->handler = AQ_HANDLER_ROUTE_TAGGED;
 }
 
-// The index of an endpoint that was destroyed keeps its counters. One that never was has none.
+// Counts at the index of an endpoint that was destroyed, which keeps its counters. An endpoint that
+// never existed has none, so endpoint 0 counts.
 static void count_dropped(gex_EP_t ep, gex_EP_Index_t to)
 {
     const bool existed = to < aq_endpoint_count();
@@ -47,7 +50,7 @@ static void log_dropped(const aq_arrival_t *inner, aq_route_t route, const char 
 }
 
 // A peer may name an endpoint that this process has not created yet, never creates, or has
-// destroyed. Neither process needs to end for it.
+// destroyed. So neither process ends.
 gex_EP_t aq_route_drop(const aq_arrival_t *inner, aq_route_t route, gex_EP_t ep)
 {
     if (ep && ep->handlers) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sends the messages that do not take the fast path of am_api.c: in pieces, with a route, traced,
+// or as they are, and counts them. Commit (am_prepare.c) and puts and gets by messages
+// (extended/rma) come here, too.
 #include "am_routed.h"
 
 #include "am_encapsulated.h"
@@ -68,7 +71,7 @@ static int send_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
     return aq_am_reply_whole(token, &routed, flags);
 }
 
-// The library puts and gets in this way, too.
+// Whether the client sends this message. Puts and gets of the library come here, too.
 static bool is_of_client(const aq_am_t *am)
 {
     return am->handler >= GEX_AM_INDEX_BASE;
@@ -76,7 +79,8 @@ static bool is_of_client(const aq_am_t *am)
 
 // ---- with an event in the trace ----
 
-// Whether the message arrives: one that is not wanted travels without its payload, and is dropped.
+// Whether the message may have a number: an unwanted Long travels without its payload, and is
+// dropped at its target.
 static bool may_have_number(aq_route_t route, uint32_t jobrank, const aq_am_t *am)
 {
     return am->category != AQ_AM_LONG || !is_unwanted(route, jobrank);

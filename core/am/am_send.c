@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The way of a message after a first attempt (am_send.h) that found no room: tries again by
+// retry.c. Also puts the payload of a Long ahead that is too long for the send of the conduit.
 #include "am_send.h"
 
 #include "../ground/fatal.h"

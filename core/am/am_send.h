@@ -8,7 +8,7 @@
 
 // Continue after a first attempt that returned `status`, neither AQ_OK nor AQ_HANDLED; as
 // aq_am_request and aq_am_reply, which return non-zero if flags has IMMEDIATE and there is no room.
-// They find the route again, so that the first attempt need not keep it in registers.
+// They find the route again, so that the first attempt does not keep it in registers.
 int aq_am_request_again(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags, aq_status_t status)
     __attribute__((cold));
 int aq_am_reply_again(const aq_arrival_t *request, aq_am_t *am, gex_Flags_t flags,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Longs in pieces, at both ends: am_routed.c begins them, polls continue replies (later.c), and
+// handlers acknowledge pieces and deliver the message.
 #include "long_fragment.h"
 
 #include <stdlib.h>
@@ -159,7 +161,8 @@ void aq_long_fragment_request(uint32_t jobrank, aq_route_t route, const aq_am_t 
 
 // ---- replies ----
 
-// This thread sends a reply. The polls of that send no others, which could go on without end.
+// Whether this thread is sending a reply. The polls of that send begin no other replies, which
+// could nest without end.
 static _Thread_local bool in_reply;
 
 static bool reply_ready(aq_later_t *later)
@@ -264,7 +267,7 @@ static aq_arrival_t pushed_arrival(const aq_arrival_t *carrier, const pushed_t *
                           .reply = message->reply};
 }
 
-// A message with a tag has arrived with its route.
+// A message with a tag has its route from its arguments, another one from its payload.
 static void on_pushed(gex_Token_t token, void *payload, size_t nbytes)
 {
     pushed_t message = {0};

@@ -7,7 +7,7 @@
 //     all acknowledged: the message without payload --> runs the client's handler
 //
 // A Long from an endpoint with an identity always travels in pieces, as Mediums with a tag
-// (identity.h): conduits write to memory that every endpoint may access only.
+// (identity.h): conduits write only to memory that every endpoint may access.
 //
 // A request blocks until its pieces are acknowledged. The handler that replies cannot wait for a
 // peer to run handlers, so a reply is copied, and later polls send it.

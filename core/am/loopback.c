@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A conduit whose send runs the handler at once. peer_link.c binds this rank to it for messages to
+// itself.
 #include "loopback.h"
 
 #include <stdlib.h>
@@ -44,7 +46,7 @@ static __attribute__((noinline)) void deliver_small(const aq_am_t *am)
     deliver_payload(am, copy);
 }
 
-// The handler may change the payload, and the sender's memory is not the handler's.
+// Copies the payload, since the handler may change it.
 static aq_status_t deliver_medium(const aq_am_t *am)
 {
     if (am->nbytes <= SMALL) {

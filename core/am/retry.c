@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Polls and tries an operation of a conduit again until there is room: sends (am_send.c),
+// reservations (am_prepare.c), and puts, gets and atomics of extended/.
 #include "retry.h"
 
 #include "../../other/base/probes.h"

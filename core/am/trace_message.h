@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The number of a traced message, which tells sender and receiver that they speak of the same one:
-// messages are not ordered, so nothing else would.
+// The number of a traced message, which connects the events of its sender and its receiver: their
+// order cannot do that, since messages are not ordered.
 //
 //     to AQ_HANDLER_TRACED: [ number, upper 24 bits | handler, 8 bits ][ number, lower 32 bits ]
 //                           [ arguments of the client ...
 //
 // The number is 0 if the sender does not trace the message. If the message needs a route, that
 // stands in front. A message that would have more arguments than conduits take (15 or 16 of the
-// client, from an endpoint with an identity), and a Long that goes in pieces (long_fragment.h),
-// travel without a number.
+// client, from an endpoint with an identity) travels without a number. The number of a Long in
+// pieces is in the message that follows them (long_fragment.h).
 #ifndef AQ_TRACE_MESSAGE_H
 #define AQ_TRACE_MESSAGE_H
 
@@ -43,14 +43,16 @@ uint64_t aq_traced_open(uint32_t jobrank, const aq_am_t *am, uint64_t number) __
 // unless it does not fit; args becomes its arguments and has to live as long as the message.
 uint64_t aq_traced_send_begin(aq_route_t route, uint32_t jobrank, aq_am_t *am, bool fits,
                               int32_t args[AQ_AM_MAX_ARGS]) __attribute__((cold));
-// The message was sent, or refused: returns `refused`. opened: from aq_traced_send_begin.
+// Called when the message was sent, or refused: closes its event, or removes it. Returns `refused`.
+// opened: from aq_traced_send_begin.
 int aq_traced_send_end(uint64_t opened, int refused) __attribute__((cold));
 
 // Reads a message to AQ_HANDLER_TRACED: fills in *inner, the client's message, and returns its
 // number. Ends the job if no correct peer sends this message.
 uint64_t aq_traced_read(const aq_arrival_t *arrival, aq_arrival_t *inner) __attribute__((cold));
 
-// Brackets the handler of a message of the client; number 0: it came without one.
+// Open and close the event of the handler of a message of the client; number 0: it came without
+// one.
 uint64_t aq_traced_handler_begin(const aq_arrival_t *arrival, uint64_t number)
     __attribute__((cold));
 void aq_traced_handler_end(uint64_t opened) __attribute__((cold));

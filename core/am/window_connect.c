@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Connects two windows by a question and an answer between the receive sides of endpoint 0. The
+// first request between two further endpoints starts it (aq_window_request_route).
 #include "window_connect.h"
 
 #include <string.h>

@@ -22,8 +22,8 @@ void aq_window_connect_start(void);
 // As aq_window_open; the polls of this process serve windows from now on.
 aq_window_t *aq_window_use(gex_EP_Index_t endpoint);
 
-// Asks a job rank to connect the windows of a route, at most once, unless there is no room for a
-// message now. Not in a handler.
+// Asks a job rank to connect the windows of a route, at most once. Does nothing if there is no room
+// for a message now. Not in a handler.
 void aq_window_ask(aq_route_t route, uint32_t jobrank) __attribute__((cold));
 
 static inline aq_am_route_t aq_window_route(aq_route_t route, uintptr_t link)
@@ -31,7 +31,8 @@ static inline aq_am_route_t aq_window_route(aq_route_t route, uintptr_t link)
     return (aq_am_route_t){aq_window_conduit(route.from, link), aq_link_pointer(link)};
 }
 
-// Returns the way of a request with a route: from window to window if both endpoints have one.
+// Returns conduit and link for a request with a route: from window to window if both endpoints have
+// one.
 static inline aq_am_route_t aq_window_request_route(aq_route_t route, uint32_t jobrank)
 {
     if (!route.from || !route.to)
