@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Refuses accesses to memory that the target does not have, and keeps their errors for
+// gasnetx_Error_Next. The puts, gets, atomics and VIS of extended/ refuse here; event_wait.c hands
+// the errors to the thread that synchronizes.
 #include "access.h"
 
 #include "../ground/fatal.h"
@@ -15,8 +18,8 @@ enum { ERRORS = 256 };
 
 typedef struct kept_error {
     uint64_t number;  // ascending; 0: this entry is free
-    gex_Event_t part; // not synchronized yet; or NULL:
-    uint64_t thread;  // the number of the thread that may read the error
+    gex_Event_t part; // the part that has failed; NULL: it was synchronized
+    uint64_t thread;  // number of the thread that has, and may read the error
     gasnetx_error_t error;
 } kept_error_t;
 

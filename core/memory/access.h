@@ -31,7 +31,7 @@ typedef struct aq_access {
     int reason; // GASNETX_ERROR_..., if it is known
 } aq_access_t;
 
-// Whether all bytes are in the segment of endpoint ep of a rank. Zero bytes are anywhere. Any
+// Whether all bytes are in the segment of endpoint ep of a rank. Zero bytes fit everywhere. Any
 // thread; does not block for endpoint 0.
 static inline bool aq_access_fits(uint32_t rank, gex_EP_Index_t ep, const void *addr, size_t nbytes)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds a range of addresses that is free at all ranks, for segment.c and segment_reserved.c.
+//
 // Each rank tries a list of places that is the same at all ranks, and tells which of them are free.
 // If no place is free everywhere, the ranks try the places that the kernel would have chosen at the
 // first ranks: those suit systems whose address space has another layout.

@@ -9,7 +9,8 @@
 #include "../../other/base/log/status.h"
 #include "../../spawner/boot/boot.h"
 
-// The size of a rank that cannot take part, because it lacks memory for what it needs besides.
+// The size that a rank passes if it cannot take part, because it lacks memory for tables that it
+// needs, too.
 #define AQ_RANGE_IMPOSSIBLE SIZE_MAX
 
 // Reserves size bytes (a multiple of the page size; 0: none at this rank) from *base on, the same

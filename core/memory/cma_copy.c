@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Puts and gets to a neighbour by one copy of the kernel, where the neighbour has its segment open.
+// extended/rma/rma.c tries this before it sends messages.
 #include "cma_copy.h"
 
 #include <errno.h>
@@ -13,10 +15,10 @@
 #include "scratch.h"
 #include "../endpoint/segment_map.h"
 
-static bool copies; // there are neighbours, and the user has nothing against it
+static bool copies; // copies are enabled: there are neighbours, and GASNET_PSHM_COPY is set
 
-// Of a process of the neighbourhood, by endpoint: the binding whose segment is there, in 32 bits of
-// its serial; 0: none that others may access by a copy. Written by that process.
+// The table that a process of the neighbourhood writes: for each endpoint, 32 bits of the serial of
+// the binding whose segment others may copy from and to; 0: none.
 static _Atomic uint32_t *open_of(uint32_t nbrhd_index)
 {
     return (_Atomic uint32_t *)(void *)(aq_scratch_of(nbrhd_index) + AQ_SCRATCH_SEGMENTS_AT);
@@ -36,11 +38,11 @@ void aq_cma_copy_open(gex_EP_Index_t ep, uint64_t serial)
 
 #define ENDED_NS UINT64_C(2000000000)
 
-// Whether the process may just have ended, which soon ends the job: there is none with its number,
-// and that is news.
+// Whether the process may just have ended, which soon ends the job: no process has its number, and
+// this was first seen less than ENDED_NS ago.
 static bool process_ended(int error)
 {
-    static _Atomic uint64_t first; // in time of aq_clock_ns()
+    static _Atomic uint64_t first; // time when this was first seen; 0: never
     uint64_t none = 0;
     const uint64_t now = error == ESRCH ? aq_clock_ns() : 0;
     if (!now || atomic_compare_exchange_strong(&first, &none, now))
@@ -70,8 +72,8 @@ static int32_t process_of(uint32_t nbrhd_index)
     return number > 0 ? number : 0;
 }
 
-// Whether the neighbour has these bytes in the segment of an endpoint. It closes a segment before
-// it destroys it, and says so to nobody: so its word is read each time.
+// Whether the neighbour has these bytes in the segment of an endpoint. Before the owner destroys a
+// segment, it clears the serial without notice, so every access reads the serial again.
 static bool memory_is_open(uint32_t nbrhd_index, const aq_rma_t *rma, uint32_t rank,
                            gex_EP_Index_t ep)
 {

@@ -3,7 +3,7 @@
 // not mapped here: all memory of a process with GASNET_SEGMENT_EVERYTHING, segments in memory of
 // the client, and those for which there was no file or no room.
 //
-// The target says in shared memory which of its segments are there. So an access that begins after
+// The target publishes in shared memory which of its segments exist. So an access that begins after
 // a segment was destroyed travels as a message, which the target refuses.
 #ifndef AQ_CMA_COPY_H
 #define AQ_CMA_COPY_H
@@ -17,14 +17,14 @@
 // Once, after the conduits are open.
 void aq_cma_copy_start(void);
 
-// Tells the neighbours that the segment of this binding to an endpoint of this process is there;
-// serial 0: that there is none which they may access without a message. Any thread; does not block.
+// Publishes to the neighbours the serial of the binding whose segment they may access at this
+// endpoint; serial 0: they may access none without a message. Any thread; does not block.
 void aq_cma_copy_open(gex_EP_Index_t ep, uint64_t serial);
 
 // Performs a put or get to memory of an endpoint of a rank. False: the rank is no neighbour, it has
 // published no such memory or has destroyed it, the kernel does not allow the access, or the memory
 // does not exist there; the bytes may have been copied in part. If the kernel allows no access at
-// all, one rank of the neighbourhood says so, once. Any thread; does not block.
+// all, one rank of the neighbourhood logs that, once. Any thread; does not block.
 bool aq_cma_copy(const aq_rma_t *rma, uint32_t rank, gex_EP_Index_t ep);
 
 #endif

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds out which process is a neighbour, and reads, writes and looks up its memory. cma_copy.c,
+// the collectives and messages/two_sided call it.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,14 +19,15 @@
 #include "shared_heap.h"
 #include "../endpoint/team.h"
 
-// What a process tells its neighbours, in its scratch. Written once.
+// What a process publishes to its neighbours, in its scratch. Written once.
 typedef struct description {
     aq_process_t process;
     atomic_bool written;
 } description_t;
 _Static_assert(sizeof(description_t) <= AQ_SCRATCH_PROCESS, "a description fits into the scratch");
 
-// By index in the neighbourhood: as aq_process_of, 0: not asked yet. NULL: there are no neighbours.
+// By index in the neighbourhood: as aq_process_of, 0: not checked yet. NULL: there are no
+// neighbours.
 static _Atomic int32_t *known;
 
 static uint64_t own_proof;
@@ -115,7 +118,8 @@ void aq_process_start(void)
     atomic_store_explicit(&mine->written, true, memory_order_release);
 }
 
-// The number of a process that has told about itself, or why it cannot be accessed: -errno.
+// Checks the process that a neighbour has described. Returns its number, or the reason why it
+// cannot be accessed: -errno.
 static int32_t process_ask(const aq_process_t *process)
 {
     errno = 0;

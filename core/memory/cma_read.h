@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads and writes the memory of another process of this host by one copy, if the system allows it.
 //
-// A process number may belong to another process: that of a rank in a container means another one
-// here. So each process has a random value at an address, and tells both to others; they believe
-// its number when they have read that value there.
+// The process number that a rank reports may belong to another process here, for example if the
+// rank is in a container. So each process reports a random value, too, and its address; others
+// trust the number after they have read that value there.
 #ifndef AQ_CMA_READ_H
 #define AQ_CMA_READ_H
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What a process tells about itself.
+// What a process publishes about itself.
 typedef struct aq_process {
     uint64_t proof, proof_address; // proof 0: nothing
     int32_t number;
@@ -24,12 +24,14 @@ aq_process_t aq_process_self(void);
 // answer. Any thread; does not block.
 bool aq_process_holds(const aq_process_t *process);
 
-// Tells the neighbours what this process is. After the conduits are open, before the ranks meet.
+// Publishes the description of this process to the neighbours. After the conduits are open, before
+// the ranks meet.
 void aq_process_start(void);
 
-// The number of the process of a neighbour, by its index in the neighbourhood, once it has proved
-// it; 0: it has told nothing yet; negative: its memory cannot be accessed (-errno; -ESRCH: the
-// system knows it by another number). It is asked once. Any thread; does not block.
+// The number of the process of a neighbour, by its index in the neighbourhood, once the number is
+// proved; 0: the neighbour has published nothing yet; negative: its memory cannot be accessed
+// (-errno; -ESRCH: the system knows it by another number). The memory is read once, and the answer
+// kept. Any thread; does not block.
 int32_t aq_process_of(uint32_t nbrhd_index);
 
 // Copies bytes at an address of a process that has proved its number. False: that is not possible,
@@ -40,12 +42,13 @@ bool aq_cma_read(int32_t number, uint64_t from, void *to, size_t nbytes);
 bool aq_process_write(int32_t number, uint64_t to, const void *from, size_t nbytes);
 
 // Returns where this process has mapped nbytes at an address of a rank, or NULL: these bytes are in
-// no mapped segment, and not in memory that the rank shares (shared_heap.h). Ends the job if they
-// are so only in part. Any thread; blocks for a moment when a rank's memory is mapped first.
+// no mapped segment, and not in memory that the rank shares (shared_heap.h). Ends the job if only a
+// part of them is in the latter. Any thread; blocks for a moment when a rank's memory is mapped
+// first.
 void *aq_process_mapped(uint32_t jobrank, uint64_t address, size_t nbytes);
 
-// Whether nbytes of this process are where its neighbours find them mapped, if the system lets them
-// map such memory. Any thread; does not block.
+// Whether nbytes of this process are in memory that neighbours map, its segment or its shared heap,
+// if the system lets them. Any thread; does not block.
 bool aq_process_shows(const void *memory, size_t nbytes);
 
 #endif

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The handler of SIGSEGV and SIGBUS, which client.c installs. It ends the job if fault_place.c or
+// shift_table.c recognizes an access to memory of a rank; otherwise it logs what is known, and the
+// signal takes its course.
 #include "fault.h"
 
 #include <signal.h>
@@ -126,7 +129,7 @@ static void tell_of_address(const char *access, uintptr_t here)
                      (void *)here);
 }
 
-// The processor does not tell an address that no process can have.
+// Logs a fault without its address: the processor reports no address that a process cannot have.
 static void tell_of_no_address(const void *context)
 {
     uint32_t rank;
@@ -188,7 +191,7 @@ static void tell_of_stack(uintptr_t here)
                      (void *)here);
 }
 
-// What is known of a fault that ends the process by its signal.
+// Logs what is known of a fault after which the signal takes its course.
 static void tell(const siginfo_t *info, const void *context, const aq_fault_place_t *inside)
 {
     const uintptr_t here = (uintptr_t)info->si_addr;
@@ -207,7 +210,7 @@ static void tell(const siginfo_t *info, const void *context, const aq_fault_plac
         tell_of_address(access_name(context), here);
 }
 
-// A rank that inline code looked up in a table which does not have it.
+// Ends the job because inline code has looked up a rank behind the end of its table.
 static __attribute__((noreturn)) void end_job_rank(uint32_t rank, uint32_t size)
 {
     aq_fatal("a put, get or atomic: rank %u is not below the team's size %u; a program that is "

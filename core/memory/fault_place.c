@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds the rank and the segment that an access was meant for, from its address and from the
+// registers. fault.c asks.
 #include "fault_place.h"
 
 #include <ucontext.h>

@@ -15,7 +15,7 @@ typedef aq_segment_near_t aq_fault_place_t;
 
 // How the place of a fault is known.
 typedef enum aq_fault_finding {
-    AQ_FAULT_UNKNOWN, // from the address alone nothing follows
+    AQ_FAULT_UNKNOWN, // the address alone does not tell
     AQ_FAULT_INSIDE,  // the address is inside the segment of *place
     AQ_FAULT_BESIDE,  // the access was surely, or very likely, one to *place
 } aq_fault_finding_t;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Takes blocks out of a range and gives them back, by a list of all blocks in the order of their
+// offsets. shared_heap.c divides its memory with it.
 #include "first_fit.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Asks the kernel whether memory exists, by a request for its pages. segment_table.c and
+// extended/rma/rma_probe.c check addresses so; reserved_map.c gets its pages so.
 #include "mapped.h"
 
 #include <errno.h>

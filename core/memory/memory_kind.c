@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The client's calls on kinds of memory, of which this library has one: memory of the host.
 #include "../ground/fatal.h"
 #include "../gasnet_mk.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes the reserved segment of this process a file, maps those of neighbours, and adds and removes
+// pages of the file. segment_reserved.c calls it.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -70,13 +72,13 @@ int aq_reserved_map_free(void *addr, size_t size, size_t offset)
     if (error)
         (void)mprotect(addr, size, PROT_READ | PROT_WRITE);
     else
-        (void)madvise(addr, size, MADV_DONTDUMP); // so that it is one mapping with its neighbours
+        (void)madvise(addr, size, MADV_DONTDUMP); // so that the kernel joins adjacent mappings
     return error;
 }
 
 // ---- attach ----
 
-// What a rank tells about its file, and then about the neighbours that it has mapped.
+// What a rank exchanges: its file, and then how many neighbours it could not map.
 typedef struct offer {
     aq_memfile_ticket_t file; // pid 0: there is none
     uint32_t missing;         // neighbours that are not mapped
@@ -177,7 +179,7 @@ static const char *remedy_of(int error)
     return "check that the processes of a host see each other in /proc";
 }
 
-// The first rank that lacks neighbours tells.
+// The first rank that could not map a neighbour logs why.
 static void tell_of_missing(const offer_t *all)
 {
     uint32_t first = 0;

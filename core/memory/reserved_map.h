@@ -22,8 +22,8 @@
 extern int aq_reserved_file;
 
 // Makes the reserved segment of this process, size bytes at base without access, a file that
-// neighbours map, and maps theirs; records these with aq_team_map. What cannot be mapped is told
-// once. Collective over the job; blocks.
+// neighbours map, and maps theirs; records these with aq_team_map. Logs once what cannot be mapped.
+// Collective over the job; blocks.
 aq_status_t aq_reserved_map_share(void *base, size_t size);
 
 // Makes the pages of this part of the segment, filled with zeros, and gives this process access. Or

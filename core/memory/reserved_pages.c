@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of the allocated pages of the reserved segment. segment_reserved.c changes it; checks
+// of addresses (aq_reserved_allows) read it.
 #include "reserved_pages.h"
 
 #include <stdatomic.h>

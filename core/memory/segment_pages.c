@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Gives the segments of gex_Segment_Attach huge pages, or all their pages at once. expose/segment.c
+// calls it between the mapping of the segments and the attach of the conduits.
 #include "segment_pages.h"
 
 #include <errno.h>

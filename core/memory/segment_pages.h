@@ -8,9 +8,9 @@
 
 #include "../../other/base/log/status.h"
 
-// Asks the kernel for huge pages in the segments of the neighbourhood, which are mapped at here[r],
-// or NULL (GASNET_USE_HUGEPAGES), unless they are in the pool (segment_pool.h). Where the kernel
-// gives none, a rank of each host says so.
+// With GASNET_USE_HUGEPAGES: asks the kernel for huge pages in the segments of the neighbourhood,
+// unless these are in a pool (segment_pool.h). here[r]: where the segment of rank r is mapped, or
+// NULL. Where the kernel gives none, the first rank of each host logs that.
 void aq_segment_ask_huge_pages(void *const *here);
 
 // Gives this rank's segment all its pages if GASNET_SEGMENT_TOUCH or a conduit asks for that, by

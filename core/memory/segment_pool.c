@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes the file of huge pages: the first process of the neighbourhood creates it, the others open
+// it. expose/segment.c calls it before a conduit maps the segments.
 #include "segment_pool.h"
 
 #include <stdlib.h>
@@ -10,7 +12,8 @@
 #include "../../other/base/settings/settings.h"
 #include "../state/job.h"
 
-// Of all segments of the neighbourhood; 0: one of them is smaller than a page.
+// The bytes of all segments of the neighbourhood in whole pages; 0: a segment is smaller than a
+// page.
 static size_t pool_bytes(size_t page)
 {
     const aq_conduit_env_t *env = &aq_job.env;

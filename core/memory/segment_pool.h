@@ -7,10 +7,10 @@
 
 #include "../../other/base/log/status.h"
 
-// Makes a file from a pool for the segments of aq_job.segment_size: from the one with the largest
-// pages of those where no segment is smaller than a page and there are enough of them, as
-// aq_job.env.segment_pool with segment_page; otherwise -1. Collective over the job;
-// blocks. Logs faults; that there is no file is none.
+// Makes a file of huge pages for the segments of aq_job.segment_size, with the largest pages of
+// which a pool has enough and no segment is smaller than one. Sets segment_pool and segment_page of
+// aq_job.env; segment_pool stays -1 if no pool fits, which is no fault. Collective over the job;
+// blocks. Logs faults.
 aq_status_t aq_segment_pool_open(void);
 
 // Closes the file, which the mappings keep. The segment_pool stays as it is.

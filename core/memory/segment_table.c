@@ -23,7 +23,7 @@ static atomic_bool any_published; // a segment of a primordial endpoint, by gex_
 
 static void *tree; // of published_t, by rank and ep
 static aq_lock_t tree_lock;
-static atomic_bool any_guarded; // in the tree, now or earlier
+static atomic_bool any_guarded; // the tree has, or had, a guarded segment
 
 static int compare_published(const void *a, const void *b)
 {
@@ -33,7 +33,8 @@ static int compare_published(const void *a, const void *b)
     return x->ep < y->ep ? -1 : x->ep > y->ep;
 }
 
-// Other processes do not map a segment that was not attached.
+// Records the segment of a primordial endpoint. Other processes do not map one that was not
+// attached, so the limits of Longs become those of unmapped memory.
 static void publish_primordial(uint32_t rank, uintptr_t addr, uintptr_t size)
 {
     if (aq_job.segment_addr[rank] == addr && aq_job.segment_size[rank] == size)

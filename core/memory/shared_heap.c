@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Divides memory that neighbours can map, and maps theirs. messages/ allocates here for
+// gasnetx_Msg_Alloc; cma_read.c looks up memory of neighbours.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -20,7 +22,7 @@
 
 enum { UNIT = 64 }; // bytes; of blocks
 
-// What a process tells its neighbours, in its scratch. Written once.
+// What a process publishes to its neighbours, in its scratch. Written once.
 typedef struct description {
     aq_memfile_ticket_t file;
     uint64_t address; // of the memory in its process

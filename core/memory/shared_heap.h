@@ -8,9 +8,9 @@
 // - The file has the size of GASNET_MSG_SHARED from the first moment, and never another one, so a
 //   mapping is right as long as the process lives. The file is sparse: pages that were never
 //   written take no memory. Pages of freed blocks stay, and are used again.
-// - A neighbour believes only the file itself: its size is asked of the kernel, and an address is
-//   compared with it.
-// - A process without neighbours, or that cannot make the file, has a heap of its own memory.
+// - A neighbour trusts only the file itself: it asks the kernel for the size, and compares each
+//   address with that.
+// - A process that has no neighbours, or cannot make the file, has a heap in private memory.
 #ifndef AQ_SHARED_HEAP_H
 #define AQ_SHARED_HEAP_H
 
