@@ -25,7 +25,8 @@ _Static_assert(offsetof(gasnetx_counters_t, updates) == 2 * sizeof(uint64_t),
                "version and size, endpoint, updates, then what an update writes");
 enum { UPDATES_WORD = 2 };
 
-// Of the process, then of each endpoint. Pages that nobody asked for take no memory.
+// Of the process, then of each endpoint. Pages of blocks that the client has not asked for take no
+// memory.
 static block_t *blocks;
 static aq_lock_t lock;
 static unsigned asked_most; // index of the last block that was asked for

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Receives what conduits report, also from modules, and passes it to counters, probes and the
+// trace. job_start.c registers it before the conduits open.
 #include "observer.h"
 
 #include "../../other/base/minmax.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What conduits tell those who watch the job (other/base/modules/observed.h) goes to the counters
-// of ranks, to probes, and to the trace.
+// Passes what conduits report (other/base/modules/observed.h) to the counters of ranks, to probes,
+// and to the trace.
 #ifndef AQ_OBSERVER_H
 #define AQ_OBSERVER_H
 

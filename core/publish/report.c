@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Prints the report in the handler of GASNET_REPORT_SIGNAL: the waits of all threads, then what
+// upper layers and conduits add. client.c installs the handler at init.
 #include "report.h"
 
 #include <errno.h>
@@ -97,7 +99,7 @@ static void report_print(void)
     aq_window_dump_state();
 }
 
-// A reader of the memory file asks for a stack there.
+// Writes the stack if a reader of the memory file has asked for it; otherwise prints the report.
 static void on_report_signal(int number, siginfo_t *info, void *context)
 {
     const int saved = errno;

@@ -10,8 +10,8 @@
 // with aq_log_notice. At init; at most eight of them.
 void aq_report_add(void (*tell)(void));
 
-// Sets what a reader of the memory file asks for with AQ_STACK_ASKED; it writes the stack there. At
-// init.
+// Sets the function that writes the stack to the memory file when a reader asks for it with
+// AQ_STACK_ASKED. At init.
 void aq_report_set_stack(void (*tell)(void));
 
 // Installs the handler of the signal unless the client has one.

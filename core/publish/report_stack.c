@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Writes the stack of the interrupted thread to the memory file of the rank. report.c calls it in
+// the handler of its signal if a reader of the file asks for a stack.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // dladdr, gettid
 #endif
@@ -24,8 +26,8 @@ enum {
     DEEPEST = AQ_SHOWN_FRAMES + OWN_FRAMES,
 };
 
-// The begin of the function of a frame. Its address is behind the call, which may be the last
-// instruction of the function.
+// The begin of the function of a frame. The address of a frame is behind its call, which may be the
+// last instruction of the function, so the byte before counts.
 static void *function_of(void *frame)
 {
     return _Unwind_FindEnclosingFunction((char *)frame - 1);
@@ -39,7 +41,8 @@ static int32_t handler_index(const void *function)
     return -1;
 }
 
-// The handler that the innermost delivery of a message has called, which it has called directly.
+// The handler that the innermost delivery of a message has called: its frame is next to that of the
+// delivery.
 static int32_t handler_find(void *const *frames, int count)
 {
     for (int i = 1; i < count; i++)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Writes the counters of this rank as text to the file of GASNET_STATSFILE: when the rank leaves
+// (exit.c), and when the client asks (trace_user.c).
 #include "stats_file.h"
 
 #include <errno.h>
@@ -87,7 +89,7 @@ static bool is_shown(const char *wanted)
     return strpbrk(letters, wanted) != NULL;
 }
 
-// What the threads count of themselves, but for what is written above.
+// Writes what the threads count of themselves, without the counts that counters_write has written.
 static void own_write(aq_lines_t *lines, const uint64_t own[AQ_OWN_COUNTS])
 {
     for (unsigned i = 0; i < AQ_OWN_COUNTS; i++) {

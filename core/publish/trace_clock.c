@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Samples the clock of rank 0 at init and later, and passes offset and drift to the other ranks of
+// this host. client.c starts it; trace_output.c converts times with it.
 #include "trace_clock.h"
 
 #include <stdbool.h>
@@ -16,21 +18,21 @@
 enum { SECOND = 1000000000 };
 
 enum {
-    FIRST_ASKS = 8,            // at init
-    PAUSE_NS = 10000000,       // before the next one; then twice as long each time,
-    PAUSE_MOST_NS = 100000000, // up to this, and this much more for
-    HOSTS_OF_PAUSE = 100,      // each so many hosts
-    OTHERS_NS = 1000000000,    // that rank 0 waits for the first asks of other hosts
+    FIRST_ASKS = 8,            // questions at init
+    PAUSE_NS = 10000000,       // before the next question; doubles each time
+    PAUSE_MOST_NS = 100000000, // limit of the pause, which grows by as much
+    HOSTS_OF_PAUSE = 100,      // with so many further hosts
+    OTHERS_NS = 1000000000,    // for which rank 0 waits for these questions of other hosts
 };
 
 static aq_samples_t samples;   // of the first rank of another host
 static aq_trace_clock_t known; // offset 0: of the first host, and as long as nothing is known
 static uint64_t told_at;       // when the first rank of this host told this one; 0: never
 static aq_lock_t lock;         // of these
-static atomic_uint answers;    // that have arrived
-static atomic_uint first_asks; // that rank 0 has answered
+static atomic_uint answers;    // answers that have arrived
+static atomic_uint first_asks; // first questions that rank 0 has answered
 static bool asking;            // the answer has not arrived yet
-static uint64_t best_error;    // of the first asks
+static uint64_t best_error;    // of the answers to the first questions
 
 static bool is_first_of_host(void)
 {
@@ -69,7 +71,7 @@ static void on_ask(gex_Token_t token, int32_t first, int32_t high, int32_t low)
     atomic_fetch_add_explicit(&first_asks, first != 0, memory_order_relaxed);
 }
 
-// Tells the other ranks of this host. A rank that has no room for it learns of the next one.
+// Tells the other ranks of this host. A rank without room for the message gets the next one.
 static void tell_host(void)
 {
     const aq_trace_clock_t clock = aq_trace_clock_now();
@@ -160,7 +162,8 @@ static void ask_first(void)
     tell_host();
 }
 
-// Rank 0 answers at once meanwhile. It does not wait for hosts that do not trace.
+// Whether the first ranks of all other hosts have asked, to whom rank 0 answers at once while it
+// waits. After the time limit it waits no longer, since some hosts may not trace.
 static bool others_have_asked(void *limit)
 {
     return atomic_load_explicit(&first_asks, memory_order_relaxed) >=

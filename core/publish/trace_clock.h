@@ -8,8 +8,7 @@
 // - The time of rank 0 belongs to the middle of the round trip, and is wrong by half of it at most.
 //   A line through the best samples is offset and drift of the host (trace_line.h).
 // - The error that is stated follows from the samples, and from what a clock may drift while
-// nothing
-//   is measured: 0.05 %, the most by which Linux slews a clock.
+//   nothing is measured: 0.05 %, the most by which Linux slews a clock.
 #ifndef AQ_TRACE_CLOCK_H
 #define AQ_TRACE_CLOCK_H
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The names, words and mask letters of events, and the parsers of words and masks. trace_start.c,
+// stats_file.c and trace_user.c parse; trace_output.c writes the names.
 #include "trace_names.h"
 
 #include <string.h>

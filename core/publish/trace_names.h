@@ -19,7 +19,7 @@ extern const aq_trace_name_t aq_trace_names[AQ_TRACED_VISIBLE];
 extern const char aq_trace_words[];
 
 // Reads categories: words, or their first letters, separated by commas. Returns NULL, or the part
-// of the text that is none.
+// of the text that is no category.
 const char *aq_trace_read_words(const char *text, uint32_t *categories);
 
 enum { AQ_MASK_LETTERS = 26 };

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Writes the records of all rings to the file of the trace when the rank leaves (exit.c).
+// trace_start.c opens the file at init.
 #include "trace_output.h"
 
 #include <errno.h>
@@ -43,7 +45,7 @@ static void time_write(output_t *out, const char *name, uint64_t ns)
                  (unsigned)(ns % NS_PER_US));
 }
 
-// Up to the time. name NULL: that of the record.
+// Writes a line up to its time. name NULL: the name of the kind of the record.
 static void head_write(output_t *out, const aq_trace_record_t *record, const char *name,
                        const char *phase)
 {
@@ -156,8 +158,8 @@ static void complete_write(output_t *out, const aq_trace_record_t *record, uint6
     tail_write(out);
 }
 
-// Ends of an arrow, and the letter of its number. An active message has the number of its sender,
-// others that of a pair of ranks, and those on a stream also that of the stream.
+// Which end of an arrow an event is, and the letter in front of the number. Active messages are
+// numbered by sender, others by pair of ranks, and those on a stream by stream, too.
 typedef struct arrow {
     bool arrives;
     const char *letter; // NULL: the event has none
@@ -341,7 +343,7 @@ static void rank_write(output_t *out)
                  "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":0,\"args\":{"
                  "\"name\":\"rank %u on ",
                  aq_job.rank, aq_job.rank);
-    for (const char *at = aq_log_host(); *at; at++) // a host's name has none of the others
+    for (const char *at = aq_log_host(); *at; at++) // without what no host's name has
         if (*at != '"' && *at != '\\' && *at > ' ')
             aq_lines_add(lines, "%c", *at);
     aq_lines_add(lines, "\"}");

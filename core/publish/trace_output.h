@@ -6,9 +6,9 @@
 //     {"name":"aqueduct","ph":"M", ...   a rank: its clock, and how many events it has and dropped
 //     {"name":"Short request","cat":"am","ph":"X", ...
 //
-// The bracket at the end is missing, which the format allows: a rank that ends does not know
-// whether it is the last one. Times are microseconds of the clock that all ranks share, that of the
-// first host since it was booted.
+// A rank that has written its lines closes the array, and the next one opens it again
+// (observe_file.c). The bracket may still be missing, if ranks die, which the format allows. Times
+// are microseconds of the clock that all ranks share, that of the first host since it was booted.
 #ifndef AQ_TRACE_OUTPUT_H
 #define AQ_TRACE_OUTPUT_H
 

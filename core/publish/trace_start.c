@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the settings of the trace, opens its file, and begins to trace. client.c calls it at init;
+// it also starts stats_file.c and trace_user.c.
 #include "trace_start.h"
 
 #include <string.h>
@@ -19,7 +21,7 @@
 typedef struct choice {
     const char *setting, *name; // of the file
     uint32_t what;
-    const char *ranks; // that write to it, as in GASNET_TRACENODES
+    const char *ranks; // those that write to the file, as in GASNET_TRACENODES
     bool masked;       // by letters, which the client may change
 } choice_t;
 
@@ -85,7 +87,7 @@ static void read_tracefile(const char *name, choice_t *choice)
         choice->name = "";
 }
 
-// Those that say what GASNET_TRACEFILE writes.
+// Warns of the settings around GASNET_TRACEFILE that have no effect.
 static void tell_unused(const char *why)
 {
     static const aq_setting_id_t ids[] = {AQ_SET_TRACEFILE, AQ_SET_TRACEMASK, AQ_SET_TRACENODES};

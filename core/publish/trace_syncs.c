@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Collects the synchronizations from all rings and sorts them, so that trace_output.c finds the end
+// of each operation.
 #include "trace_syncs.h"
 
 #include <stdbool.h>
@@ -7,7 +9,7 @@
 #include "../record/trace_kinds.h"
 
 typedef struct sync {
-    uint64_t event, time; // which, and when
+    uint64_t event, time; // address of the event, and when it was synchronized
     uint64_t parts;       // of the event, as bits
 } sync_t;
 

@@ -7,7 +7,7 @@
 
 #include "../record/trace_ring.h"
 
-// Collects the synchronizations in all rings. Without memory there are none.
+// Collects the synchronizations in all rings. If memory is out, some are missing.
 void aq_trace_syncs_find(void);
 
 // The time at which the operation of a record was synchronized; 0: never, as far as the rings tell.

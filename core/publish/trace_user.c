@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Adds the messages of GASNETT_TRACE_PRINTF and its kin to the trace and the statistics, and
+// changes their masks. trace_start.c starts it; other/tools has the calls of the client.
 #include "trace_user.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the client says and asks about trace and statistics (GASNETT_TRACE_PRINTF and its kin).
+// The client's messages to trace and statistics, and its masks (GASNETT_TRACE_PRINTF and its kin).
 #ifndef AQ_TRACE_USER_H
 #define AQ_TRACE_USER_H
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Writes the traffic matrix of this rank: its lines when the rank leaves (exit.c), and snapshots in
+// the handler of GASNET_TRAFFIC_SIGNAL. client.c opens the file at init.
 #include "traffic_file.h"
 
 #include <errno.h>
