@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// gex_Client_Init: checks the client, loads settings, joins the job (job_start.c), and starts
+// observation and layers in their order. Also queries of client, job, hosts and neighbourhoods.
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -110,9 +112,10 @@ static int public_error(aq_status_t status)
     return status == AQ_ERR_ARG ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE;
 }
 
-// Lines that the C library keeps are lost when a rank ends without it, as most do that another rank
-// ends. Those that pass through a launcher to a terminal should appear at once, even if something
-// has chosen another buffer: an MPI may have removed it, and then lines would be written in pieces.
+// Makes standard output line buffered. Lines in the buffer of the C library are lost when a rank
+// ends without flushing, as most ranks do that another rank ends. Lines that pass through a
+// launcher to a terminal should appear at once and whole, even if a library has chosen another
+// buffer: an MPI may have removed it, and then lines would be written in pieces.
 static void set_buffering(void)
 {
     static char line[BUFSIZ];
@@ -146,7 +149,8 @@ static void tell_settings(void)
         aq_settings_warn_ignored();
 }
 
-// The nodes of GASNet-1 are the ranks of the start of the job.
+// Refuses GASNet-1 in a process that has joined: the nodes of GASNet-1 are the ranks from the start
+// of the job.
 static aq_status_t check_joined(gex_Flags_t flags)
 {
     if (!aq_job.boot->first || !(flags & GEX_FLAG_USES_GASNET1))
@@ -217,7 +221,7 @@ static aq_status_t init_client(const char *name, int *argc, char ***argv, gex_Fl
     return status;
 }
 
-// From here on calls detect that there is no job.
+// Marks the job as failed, so that later calls detect that there is none.
 static void end_failed_start(void)
 {
     aq_job.failed = true;
@@ -308,7 +312,7 @@ gex_Rank_t gex_System_QueryJobSize(void)
     return aq_job_present();
 }
 
-// Members are in ascending order, so those that are there come first.
+// Members are in ascending order, so those that have been started come first.
 static void report_group(const aq_group_t *group, gex_RankInfo_t **info_p, gex_Rank_t *count_p,
                          gex_Rank_t *index_p)
 {

@@ -63,7 +63,7 @@ int gex_Event_Test(gex_Event_t event)
     return try_event("gex_Event_Test", event) ? GASNET_OK : GASNET_ERR_NOT_READY;
 }
 
-// After the first turn, which never sleeps.
+// Waits for an event after the first turn of the wait, which never sleeps.
 static void event_await(gex_Event_t event, aq_api_wait_t *wait)
 {
     aq_wait_begin(aq_wait_word(AQ_WAIT_EVENT, 0), event);

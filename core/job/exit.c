@@ -106,7 +106,7 @@ static void on_overtime(int number)
     aq_job.boot->ops->abort(aq_job.boot, code_of_job());
 }
 
-static uint64_t memory_ns; // that the ranks of this host may need to give their memory back
+static uint64_t memory_ns; // time that the ranks of this host may need to release their memory
 
 static void limit_step(const char *what)
 {
@@ -151,8 +151,8 @@ static void write_observed(void)
     aq_stats_file_end();
 }
 
-// Returns the least code of this process: 1 if output is lost. A supervisor reports that for its
-// ranks.
+// Flushes all output. Returns the least exit code of this process: 1 if output is lost and no
+// supervisor reports that.
 static int flush_output(int code)
 {
     errno = 0;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Carries the messages of the election (exit_election.c) as active messages: handlers and a task of
+// polls drive it. exit.c asks for the code of the job in its body.
 #include "exit_broadcast.h"
 
 #include "../../other/base/clock.h"
@@ -33,7 +35,7 @@ static void fill_args(int32_t args[4], const aq_exit_message_t *message)
     args[3] = message->ballot.code;
 }
 
-// The election repeats a message that finds no room, like a lost message.
+// Sends a message if there is room. The election repeats one that found no room, like a lost one.
 static void send_exit_message(uint32_t to, const aq_exit_message_t *message)
 {
     int32_t args[4];

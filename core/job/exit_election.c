@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The state machine of the election. exit_broadcast.c passes in messages and the time, and sends
+// what it takes out.
 #include "exit_election.h"
 #include "../../other/base/minmax.h"
 

@@ -13,17 +13,17 @@
 //
 // Always true:
 // - A ballot has an elector, a master and a code. A ballot is stronger than another if it has a
-// lower elector, or the same elector and a lower master. The ballot of a rank only gets stronger,
-// and a rank answers a message with a weaker ballot by its own ballot. - Only candidates and
-// elector 0 create ballots unless elector 0 is silent: then candidates ask ranks 1 and 2, and
-// finally elect themselves. So there is one ballot, and one code, while rank 0 lives and answers in
-// time.
+//   lower elector, or the same elector and a lower master. The ballot of a rank only gets stronger,
+//   and a rank answers a message with a weaker ballot by its own ballot.
+// - Only candidates and elector 0 create ballots unless elector 0 is silent: then candidates ask
+//   ranks 1 and 2, and finally elect themselves. So there is one ballot, and one code, while rank 0
+//   lives and answers in time.
 // - ASK and END are requests, ANSWER and HEARD their replies. A rank repeats only requests that
 //   were not answered. So, if nothing is lost, there are at most 2 (N - 1) messages to elect and
 //   2 (N - 1) to tell all ranks.
 // - A slot traverses the subtree of one child of this rank: from a rank that answers no try to the
-// children of that rank, otherwise to the next rank. No memory grows with N. The elector replaces a
-// master that notifies no rank.
+//   children of that rank, otherwise to the next rank. No memory grows with N. The elector replaces
+//   a master that notifies no rank.
 #ifndef AQ_EXIT_ELECTION_H
 #define AQ_EXIT_ELECTION_H
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Growth at the ranks that are present already: the bootstrap starts new ranks, and each conduit
+// admits them. extended/team/grow.c calls it, and makes the team of all.
 #include "job_grow.h"
 
 #include "../../other/base/clock.h"
 #include "../ground/fatal.h"
 #include "../state/job.h"
 
-enum { LOOK_NS = 10000000, LOOKS = 500 }; // for the end of the job
+enum { LOOK_NS = 10000000, LOOKS = 500 }; // checks whether the job has ended
 
 aq_status_t aq_job_grow(uint32_t count)
 {

@@ -18,12 +18,12 @@
 #include "../../other/base/log/status.h"
 
 // Starts the next count ranks of the reserve, and admits them: peers can reach them afterwards.
-// Collective over the ranks that are there; blocks and polls. On an error the job is about to end;
-// see aq_job_grow_failed.
+// Collective over the present ranks; blocks and polls. On an error the job is about to end; see
+// aq_job_grow_failed.
 aq_status_t aq_job_grow(uint32_t count);
 
 // Ends this process after a collective step of growth has failed, because the job ends: a new rank
-// has told why, or is about to.
+// has logged the reason, or is about to.
 void aq_job_grow_failed(void) __attribute__((noreturn, cold));
 
 #endif

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Joins the job: starts the bootstrap, finds hosts and neighbourhoods, allocates the peer table,
+// and opens the conduits that registry.c finds. client.c calls it at init.
 #include "job_start.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Starts the layers above the core, which client.c passes as a table.
 #include "layers.h"
 
 #include <stddef.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The handler of SIGSEGV while there is no job. A constructor installs it, and client.c again after
+// a failed init; client.c removes it when init begins.
 #include "pre_init_trap.h"
 
 #include <signal.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds the table of a conduit by its name, built in or in a module, and refuses an incomplete one.
+// job_start.c asks at init; gasnet_info lists all.
 #include "registry.h"
 
 #include <stdio.h>
@@ -50,7 +52,7 @@ static void explain_abi(const char *path, uint32_t abi, char *errbuf, size_t err
 }
 
 // Gives the library's services to a module, and adds the settings of the module. If this fails,
-// returns false with the reason in why.
+// returns false with the reason in errbuf.
 static bool module_welcome(const aq_conduit_ops_t *ops, const char *path, char *errbuf,
                            size_t errbuf_size)
 {

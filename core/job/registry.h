@@ -7,8 +7,8 @@
 #include "../conduit.h"
 
 // Returns the table of a conduit by name: built in, or from a module in GASNET_MODULE_PATH or
-// $libdir/gasnet. If there is none, returns NULL, with reason and remedy in why. Does not log. The
-// table stays valid until the process ends.
+// $libdir/gasnet. If there is none, returns NULL, with reason and remedy in errbuf. Does not log.
+// The table stays valid until the process ends.
 const aq_conduit_ops_t *aq_registry_find(const char *name, char *errbuf, size_t errbuf_size);
 
 typedef struct aq_conduit_report {
@@ -22,8 +22,8 @@ typedef struct aq_conduit_report {
 // returns how many (at most max are written).
 size_t aq_registry_report(aq_conduit_report_t *out, size_t max);
 
-// Opens the modules that it finds of conduits that are not known, so that their settings are. Says
-// nothing about those that are refused.
+// Opens the modules of conduits that are not known yet, so that their settings become known. Logs
+// nothing about modules that it refuses.
 void aq_registry_open_modules(void);
 
 #endif
