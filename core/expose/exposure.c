@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Exposes memory to a job rank and reads exposed memory, by the conduit between both.
+// messages/two_sided transfers long messages with it.
 #include "exposure.h"
 
 #include "../am/am.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// gex_Segment_Attach: exchanges sizes and addresses, and has conduits map the segments and register
+// them. Also limits of segments, which client.c agrees on at init, and queries.
 #include "segment.h"
 
 #include <errno.h>
@@ -24,13 +26,14 @@ static uint64_t local_limit, global_limit;
 static struct gex_segment segment;
 static bool everything;
 static bool aligned;         // the segments of all ranks begin at the same address
-static bool must_be_aligned; // the client needs that
+static bool must_be_aligned; // the client needs aligned segments
 
 static void (*tell_others)(const aq_segment_source_t *segment);
 
 void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
-// What the process that started this host has found out; reading it takes a dozen system calls.
+// The memory of this host in bytes. The process that started its ranks has found it out for all,
+// since that takes a dozen system calls.
 static double memory_of_host(void)
 {
     uint64_t known = aq_job.boot->memory;
@@ -53,8 +56,8 @@ static uint64_t find_local_limit(void)
     return (uint64_t)bytes / GASNET_PAGESIZE * GASNET_PAGESIZE;
 }
 
-// At the end of init. Limits are whole pages, so the lowest bit of what a rank tells is free: it
-// says whether the rank has a note for the others (init_broadcast.h).
+// At the end of init. Limits are whole pages, so the lowest bit of what a rank exchanges is free:
+// it tells whether the rank has bytes to broadcast (init_broadcast.h).
 aq_status_t aq_segment_share_limit(void)
 {
     uint64_t *all = malloc(aq_job.size * sizeof *all);
@@ -247,8 +250,8 @@ static aq_status_t map_segments(void **here, void *base)
     return status;
 }
 
-// The sizes of all ranks. Sizes are whole pages, so the lowest bits of what a rank tells are free:
-// they say whether it wants aligned segments, or huge pages. Returns what all ranks together want.
+// What a rank asks for: bits of the size that it exchanges, which are free, since sizes are whole
+// pages.
 enum { WANTS_ALIGNED = 1, NEEDS_ALIGNED = 2, WANTS_HUGE = 4 };
 
 static uintptr_t wishes(void)
@@ -259,6 +262,7 @@ static uintptr_t wishes(void)
     return huge | (aq_settings_bool(AQ_SET_ALIGN_SEGMENTS) ? WANTS_ALIGNED : 0);
 }
 
+// Exchanges the sizes of all ranks. *wanted: what any of them asks for.
 static aq_status_t exchange_sizes(uintptr_t size, unsigned *wanted)
 {
     size |= wishes();

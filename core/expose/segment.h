@@ -7,8 +7,8 @@
 #include "../endpoint/segment_map.h"
 #include "../gasnetex_core.h"
 
-// Computes the smallest limit of all ranks that are there. Collective, at init; also a barrier.
-// Logs faults.
+// Computes the smallest limit of all present ranks. Collective, at init; also a barrier. Logs
+// faults.
 aq_status_t aq_segment_agree_on_limit(void);
 
 // As aq_segment_agree_on_limit, when ranks have joined: the limit of this rank stays as it is.
@@ -35,7 +35,7 @@ void aq_segment_require_aligned(void);
 int aq_segment_check_limit(const char *call, uintptr_t size);
 
 // Registers how gex_Segment_Attach announces a segment in a job that has grown: collectively over
-// the primordial team of this process; returns when all ranks that are there know the segment.
+// the primordial team of this process; returns when all present ranks know the segment.
 void aq_segment_tell_with(void (*tell)(const aq_segment_source_t *segment));
 
 #endif

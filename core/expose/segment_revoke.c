@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sends the notices that a published segment is gone, first in the call that destroys
+// (segment_create.c, window_api.c), then by a task of polls; and handles those of neighbours.
 #include "segment_revoke.h"
 
 #include "../am/am_send.h"
