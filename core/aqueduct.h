@@ -167,10 +167,10 @@ typedef struct gasnetx_counters {
     // in all, and how many of them GEX_FLAG_IMMEDIATE refused. The others waited for room.
     uint64_t no_room, refused;
 
-    // The network and mailboxes in shared memory; 0 with a conduit that does not tell. A frame is a
-    // message, a put, a get or a reply, also the library's own; a packet (datagram) carries one or
-    // more. Over ibv a packet is a work request with one frame; a mailbox has frames, and no
-    // packets.
+    // The network and mailboxes in shared memory; 0 with a conduit that does not count them. A
+    // frame is a message, a put, a get or a reply, also the library's own; a packet (datagram)
+    // carries one or more. Over ibv a packet is a work request with one frame; a mailbox has
+    // frames, and no packets.
     uint64_t frames_sent, frames_received;
     uint64_t packets_sent, packets_received; // with frames; each packet sent counts once
     uint64_t bytes_sent, bytes_received;     // of all packets, with their headers
@@ -262,10 +262,10 @@ AQ_API void gasnetx_Error_Counts(uint64_t *failed, uint64_t *dropped);
 //
 // Blocking, explicit and implicit operations, open access regions, non-contiguous transfers and
 // gasnet_memset count, with the counters of notices (below). Messages do not count, nor do handlers
-// of notices, barriers and collectives: a request tells of its handler by its reply. Events stay as
-// they are: the client still synchronizes them, and gets the error of an operation that has failed.
-// A thread has one count of its implicit operations of each kind, so a fence may also wait for some
-// that the thread begins later, or that it began through another endpoint.
+// of notices, barriers and collectives: the reply of a request shows that its handler has run.
+// Events stay as they are: the client still synchronizes them, and gets the error of an operation
+// that has failed. A thread has one count of its implicit operations of each kind, so a fence may
+// also wait for some that the thread begins later, or that it began through another endpoint.
 //
 // Fences are counted: a fence sends no message, since targets acknowledge these operations in any
 // case, and with nothing outstanding it makes no system call. Fence_Local and Fence_Global block,
@@ -347,9 +347,9 @@ AQ_API int gasnetx_Wait_Descriptor(int *fd);
 // handlers). GASNET_OK: it may sleep, until gasnetx_Wait_Disarm. Messages, operations that
 // complete, retransmissions that are due, and what other threads handle make the descriptor
 // readable from now on. So does the end of a time of at most 50 ms (GASNET_WAKE_LIMIT), because
-// nothing tells of room at a peer or of the end of the job, and of at most 2.5 ms where arrivals
-// wake no sleeper: conduit mpi between hosts, and windows. A put of a neighbour, which is a store,
-// makes it readable only with a notice. Where other threads poll, look at what the thread waits for
+// nothing signals room at a peer or the end of the job, and of at most 2.5 ms where arrivals wake
+// no sleeper: conduit mpi between hosts, and windows. A put of a neighbour, which is a store, makes
+// it readable only with a notice. Where other threads poll, look at what the thread waits for
 // between this call and the sleep.
 // GASNET_ERR_NOT_READY: work was done, or is there; the thread is not announced, and calls again.
 // GASNET_ERR_BAD_ARG: the thread is announced already. GASNET_ERR_RESOURCE: there is no descriptor
@@ -395,8 +395,8 @@ AQ_API int gasnetx_Progress_Level(unsigned wanted, unsigned *granted);
 // them, and where userfaultfd is allowed; otherwise they access it by messages, and one rank says
 // why. A Long is limited as to a rank of another host. gasnet_client_attach_hook is not called.
 // flags is 0. Collective over the primordial team; blocks. Returns the same at all ranks:
-// GASNET_OK; GASNET_ERR_BAD_ARG for a size that is none or differs; GASNET_ERR_RESOURCE if no range
-// is free at all ranks, or if there is a segment already. After an error nothing is reserved
+// GASNET_OK; GASNET_ERR_BAD_ARG for a size that is not legal or differs; GASNET_ERR_RESOURCE if no
+// range is free at all ranks, or if there is a segment already. After an error nothing is reserved
 // anywhere, and the ranks may try again or attach another segment.
 AQ_API int gasnetx_Segment_AttachReserved(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size,
                                           gex_Flags_t flags);

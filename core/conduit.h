@@ -6,8 +6,8 @@
 // - A conduit's global symbols are its table, and its profile with the rows of its settings. A
 //   conduit never includes another one.
 // - Several conduits are open at once: smp for the processes of this process's neighbourhood, and
-// at most one network for the other processes. On first use a peer is bound, permanently, to the
-// first open conduit whose match accepts the peer.
+//   at most one network for the other processes. On first use a peer is bound, permanently, to the
+//   first open conduit whose match accepts the peer.
 // - A message is delivered exactly once; order is not promised. Requests and replies travel in
 //   separate classes: a full request class never keeps a reply from getting through.
 // - An open conduit is the receive side of one endpoint of this process: what arrives there, its
@@ -17,8 +17,8 @@
 // - A link leads from that endpoint to one endpoint of a peer. Several ways to the peer (rails) are
 //   inside a link: the conduit chooses one for each operation, and the core sees one link.
 // - Ownership: objects that an operation gets by pointer belong to the caller and are valid during
-// the call, unless the operation says otherwise. The conduit owns itself and its links, which stay
-// valid until close.
+//   the call, unless the operation says otherwise. The conduit owns itself and its links, which
+//   stay valid until close.
 // - Locks: the core calls only connect with a lock of the core held. A conduit calls deliver and
 //   poll_replies without holding its own locks.
 // - Threads: operations marked "any thread" may run at the same time in several threads if
@@ -156,9 +156,9 @@ typedef struct aq_conduit_env {
     // The segment of each rank's primordial endpoint, with the address in that rank; size 0: there
     // is none. These do not change after attach, and are undefined with AQ_SEGMENT_EVERYTHING.
     const uintptr_t *segment_addr, *segment_size;
-    // Parts of the segments are no memory: every access to this rank's needs segment_holds, and a
-    // rank may not have what its size suggests. Set at attach, which then calls neither
-    // share_segments nor attach.
+    // Parts of the segments may have no memory: every access to this rank's segment needs
+    // segment_holds, and a rank may not have what its size suggests. Set at attach, which then
+    // calls neither share_segments nor attach.
     bool segment_sparse;
     // A file of huge pages for share_segments, or -1: the segments of the neighbourhood in the
     // order of its ranks, each of whole pages of segment_page bytes. A conduit may leave it unused.
@@ -180,7 +180,7 @@ typedef struct aq_conduit_env {
     // Counts a frame that has left for an endpoint's peer (frames_sent of aqueduct.h), for a
     // conduit that does not count frames itself. Any thread; does not block.
     void (*count_frame)(uint16_t endpoint);
-    // Goes on with the core's own work (barriers, collectives), which may send. For a thread of the
+    // Continues the core's own work (barriers, collectives), which may send. For a thread of the
     // conduit that has delivered messages while no thread of the client polls; the conduit holds no
     // lock. Only if threads is set.
     void (*go_on)(void);
@@ -200,8 +200,8 @@ static inline uint32_t aq_index_in_nbrhd(const aq_conduit_env_t *env, uint32_t r
     return low < env->nbrhd_size && env->nbrhd[low] == rank ? low : UINT32_MAX;
 }
 
-// A word of memory in which a message shows. A hint: a poll that looks at watches only may miss a
-// message, and one that the watches call for may find nothing.
+// A word of memory whose value shows that a message has arrived. It is a hint: a message may arrive
+// without it, and a poll that follows it may find nothing.
 typedef struct aq_watched {
     const _Atomic uint64_t *_Atomic word;
     _Atomic uint64_t awaited; // its value if a message is there
@@ -394,8 +394,8 @@ typedef struct aq_conduit_memory_ops {
     // - conceal ends an exposure: no reads with its key are under way. The conduit may keep the
     //   memory registered for its next use.
     // - get_exposed of aq_conduit_rma_ops_t begins a get of memory that a peer has exposed with
-    // this key, all of it within
-    //   the exposed bytes. AQ_OK, AQ_AGAIN, *rma and *pending are as with rma.
+    //   this key, all of it within the exposed bytes. AQ_OK, AQ_AGAIN, *rma and *pending are as
+    //   with begin of that table.
     // Any thread, also in a handler; do not block. A conduit has all of them, or none, the same at
     // all ranks. Default: active messages.
     aq_status_t (*expose)(aq_conduit_t *conduit, const void *memory, size_t nbytes,
@@ -421,7 +421,7 @@ typedef struct aq_conduit_rma_ops {
     // Reads exposed memory: see expose in aq_conduit_memory_ops_t.
     aq_status_t (*get_exposed)(aq_conduit_t *conduit, void *link, aq_rma_t *rma, uint64_t key);
 
-    // Begins a remote atomic; memory, statuses and *pending are as with rma. result, if not NULL,
+    // Begins a remote atomic; memory, statuses and *pending are as with begin. result, if not NULL,
     // stays in use until the operation is complete. Any thread; does not block. Other ranks may
     // access the same memory with atomics of the processor, and operations of other kinds do (see
     // exclusive_ops): if the conduit's operation is not atomic with respect to those, the conduit
@@ -447,8 +447,8 @@ typedef struct aq_conduit_report_ops {
     // Prints queues and counters on standard error. Called in a handler of a signal: takes no
     // locks, and may read state that another thread is changing.
     void (*dump_state)(aq_conduit_t *conduit);
-    // Writes which network it uses, in a few words for those who watch the job: the device, the
-    // address or the provider. After open; does not block.
+    // Writes which network the conduit uses, in a few words for gasnet_top: the device, the address
+    // or the provider. After open; does not block.
     void (*network)(aq_conduit_t *conduit, char *text, size_t room);
 } aq_conduit_report_ops_t;
 
@@ -507,13 +507,13 @@ typedef struct aq_conduit_ops {
     // between further endpoints travel between the receive sides of endpoint 0.
     aq_status_t (*open_window)(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
 
-    // Collective over the ranks that are there; at the new ones it is `open`, so that both make the
-    // same calls of env->boot. Ranks have joined the job (grow in aq_boot_ops_t): the last
-    // `joined` ones below aq_boot_present(env->boot), of which env->size and env->nbrhd have had
-    // places from open on. After open, ranks that are absent have zeros in what exchanges gave.
-    // Other threads may be in operations with other peers; may block. Only with a description of 0
-    // bytes, and without attach: the segments of jobs that have grown are announced by messages.
-    // Default: jobs with a reserve are refused at the start.
+    // Collective over the present ranks; the new ranks call `open` meanwhile, so that both make the
+    // same calls of env->boot. Ranks have joined the job (grow in aq_boot_ops_t): the last `joined`
+    // ones below aq_boot_present(env->boot), of which env->size and env->nbrhd have had places from
+    // open on. After open, ranks that are absent have zeros in what exchanges gave. Other threads
+    // may be in operations with other peers; may block. Only with a description of 0 bytes, and
+    // without attach: the segments of jobs that have grown are announced by messages. Default: jobs
+    // with a reserve are refused at the start.
     aq_status_t (*admit)(aq_conduit_t *conduit, uint32_t joined);
 
     aq_conduit_am_ops_t am; // mandatory
@@ -525,9 +525,10 @@ typedef struct aq_conduit_ops {
 
 #define AQ_SCRATCH_BYTES ((size_t)2 << 20)
 
-// A page that saves the processor's tables 512 others, on x86-64 and on others with pages of 4 KiB.
-// The kernel uses one only where address and place in the file have the same remainder by it, so
-// segments of this size or more begin at a multiple, in the file too.
+// The size of a huge page, which takes the place of 512 pages in the tables of the processor, on
+// x86-64 and on others with pages of 4 KiB. The kernel uses one only where address and place in the
+// file have the same remainder by it, so segments of this size or more begin at a multiple, in the
+// file too.
 #define AQ_HUGE_PAGE ((uintptr_t)2 << 20)
 
 // Bytes without access that share_segments leaves on both sides of each segment that it maps, if

@@ -235,10 +235,10 @@ AQ_API int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flag
 
 // Creates an endpoint of this process. Indices count from 1 in the order of the calls. Peers name
 // the endpoint with gex_TM_Pair: its bound memory by RMA and VIS, and its handlers by active
-// messages. Teams of endpoints have collectives and
-// atomics, whatever the capabilities. Returns GASNET_OK; GASNET_ERR_BAD_ARG if capabilities is 0 or
-// has other bits; GASNET_ERR_RESOURCE if GASNET_MAXEPS endpoints exist or memory is out (with AM an
-// endpoint takes 17 KB). Endpoints live as long as the process. Local.
+// messages. Teams of endpoints have collectives and atomics, whatever the capabilities. Returns
+// GASNET_OK; GASNET_ERR_BAD_ARG if capabilities is 0 or has other bits; GASNET_ERR_RESOURCE if
+// GASNET_MAXEPS endpoints exist or memory is out (with AM an endpoint takes 17 KB). Endpoints live
+// as long as the process. Local.
 //
 // A message to an endpoint that its process has not created, or has created without AM, is dropped,
 // and that process logs it. A Long to a further endpoint that does not fit into one message, and
@@ -523,11 +523,11 @@ AQ_API gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags);
 
 // Copies between this process and memory that is mapped here.
 
-// Ends the job with a message: that is more than memory can hold.
+// Ends the job with a message: nbytes is more than memory can hold.
 AQ_API void aq_api_length_refuse(size_t nbytes) __attribute__((noreturn, cold));
 
 // Copies nbytes. A copy of 2, 4 or 8 bytes is one move, which is atomic if both addresses are
-// aligned; larger copies pay one comparison for this, and one for lengths that are no length.
+// aligned; larger copies pay one comparison for this, and one for lengths that no memory has.
 AQ_API_INLINE void aq_api_copy(void *dest, const void *src, size_t nbytes)
 {
     if (nbytes > 8) {
