@@ -30,7 +30,7 @@ unlicensed()
 }
 
 # Folders whose files do not all have such a comment yet, as paths of files begin.
-unopened_folders='core|extended|messages|conduits/udp|conduits/mpi'
+unopened_folders='extended|messages|conduits/udp|conduits/mpi'
 
 unopened()
 {
