@@ -237,8 +237,8 @@ AQ_API int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flag
 // the endpoint with gex_TM_Pair: its bound memory by RMA and VIS, and its handlers by active
 // messages. Teams of endpoints have collectives and atomics, whatever the capabilities. Returns
 // GASNET_OK; GASNET_ERR_BAD_ARG if capabilities is 0 or has other bits; GASNET_ERR_RESOURCE if
-// GASNET_MAXEPS endpoints exist or memory is out (with AM an endpoint takes 17 KB). Endpoints live
-// as long as the process. Local.
+// GASNET_MAXEPS endpoints exist or memory is out (with AM an endpoint takes 17 KB). An endpoint
+// lives until gasnetx_EP_Destroy, or as long as the process. Local.
 //
 // A message to an endpoint that its process has not created, or has created without AM, is dropped,
 // and that process logs it. A Long to a further endpoint that does not fit into one message, and
@@ -246,8 +246,9 @@ AQ_API int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flag
 // blocks until the target has acknowledged them, also with IMMEDIATE; a reply is copied.
 AQ_API int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                          gex_Flags_t flags);
-// Binds a segment to an endpoint that has none. ep may not be the primordial endpoint, whose
-// segment comes from gex_Segment_Attach. Returns GASNET_OK or GASNET_ERR_BAD_ARG. Local.
+// Binds a segment to an endpoint that has none. The primordial endpoint has none before
+// gex_Segment_Attach, or without it, and cannot get one in the mode GASNET_SEGMENT_EVERYTHING.
+// Returns GASNET_OK or GASNET_ERR_BAD_ARG. Local.
 AQ_API int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags);
 // Makes the segments of these endpoints known to the members of tm. Collective over tm; blocks.
 // Other threads may publish other endpoints over other teams at the same time. Endpoints without a
