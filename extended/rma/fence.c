@@ -3,17 +3,17 @@
 // acknowledged by its target in any case, so a fence sends nothing: it looks at the counters of
 // what is outstanding.
 //
-// What a put is before, for others than its own thread (tests/model/weak_put.pml):
-// - Mapped memory: the put ends with a release fence, so that its bytes come before all that its
-//   thread stores or sends later, a flag by another put among it. The thread that reads the flag
-//   fences before it reads the bytes: a get does so itself, and a client that polls its own memory
-//   by gasnett_local_rmb. No fence precedes a put: what the client itself has read or written
-//   comes before it only after gasnett_local_mb.
-// - Other memory: the answer of the target completes the put, and whatever message the thread then
-//   sends is after it by the release and acquire of each step, to the handler or to the counter of
-//   a notice (notice.c). C11 has no such order for a flag that is itself put, since its bytes are
-//   stored plainly. Processors have: arm64 and riscv64 show a store to all others at once, and the
-//   release of the answer is cumulative on ppc64el.
+// In which order other threads see a put and what follows it (tests/model/weak_put.pml):
+// - Mapped memory: the put ends with a release fence, so that its bytes are visible before
+//   everything that its thread stores or sends later, such as a flag by another put. The thread
+//   that reads the flag needs a fence before it reads the bytes: a get includes the fence, and a
+//   client that polls its own memory calls gasnett_local_rmb. No fence precedes a put: only
+//   gasnett_local_mb orders the client's own reads and writes before a put.
+// - Other memory: the answer of the target completes the put. Release and acquire at each step
+//   order the put before each message that the thread then sends, up to its handler or the counter
+//   of a notice (notice.c). C11 guarantees no such order for a flag that is itself put, since its
+//   bytes are stored plainly. Processors do: on arm64 and riscv64 all others see a store at the
+//   same time, and the release of the answer is cumulative on ppc64el.
 #include <stdatomic.h>
 #include <stdlib.h>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The names of token, type and operation bits, and the sides of non-contiguous transfers, as text:
+// the calls of gasnet_format.h, and names for messages of this library.
 #include "format.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of all layers above the core: the function that starts each, and its handler indices.
+// core/job/client.c starts them in this order.
 #include "layer_table.h"
 
 #include "../../core/job/exit_broadcast.h"

@@ -34,7 +34,7 @@
 #include "rma_tagged.h"
 #include "../../core/am/am_answer.h"
 
-// Arguments of a message. Those after COUNT_ARGS only if a handler is to run.
+// Arguments of a message, of which those from HANDLER on are sent only if a handler is to run.
 enum {
     COOKIE_HIGH, // of the answer; 0: there is none
     COOKIE_LOW,
@@ -169,7 +169,7 @@ static int notice_request(const notice_t *notice, const aq_am_t *am, gex_Flags_t
     return aq_am_request_routed(notice->route, notice->jobrank, am, flags & GEX_FLAG_IMMEDIATE);
 }
 
-// The same, for one that runs a handler.
+// As notice_request, for a notice that runs a handler: counted and traced as a Short reply to it.
 static int notice_request_run(notice_t *notice, const aq_am_t *am, gex_Flags_t flags,
                               aq_cookie_t cookie, gex_Event_t part)
 {
@@ -180,8 +180,8 @@ static int notice_request_run(notice_t *notice, const aq_am_t *am, gex_Flags_t f
     return aq_carried_end(&carried, notice_request(notice, am, flags, cookie, part));
 }
 
-// Sends a notice that the target answers; `part` counts it until then. data: NULL, or a put
-// that travels in the message.
+// Sends a notice that the target answers; `part` counts the notice until the answer. data: NULL, or
+// a put that travels in the message.
 static int notice_send(notice_t *notice, const aq_rma_t *data, gex_Event_t part, gex_Flags_t flags)
 {
     const aq_cookie_t cookie = aq_pending_add(AQ_PENDING_PUT, notice->jobrank, part, NULL, 0);
@@ -214,7 +214,8 @@ static bool waiting_is_ready(aq_later_t *later)
     return aq_event_finished(((waiting_t *)later)->pieces, ~0u);
 }
 
-// A put that has failed notifies nobody; the error goes to the event of the client.
+// Sends the notice once its put is complete. A failed put sends none; its error goes to the event
+// of the client.
 static bool waiting_end(aq_later_t *later)
 {
     waiting_t *w = (waiting_t *)later;
@@ -245,7 +246,7 @@ static int put_large(const put_t *put, gex_Event_t part)
     return 0;
 }
 
-// ---- the put itself, as it is counted and traced ----
+// ---- the counters and the trace of a put ----
 
 static void put_count(const put_t *put)
 {
@@ -253,15 +254,15 @@ static void put_count(const put_t *put)
                          put->op.access.nbytes);
 }
 
-// Puts to mapped memory count only if a matrix is asked for, as those without a notice.
+// Counts puts to mapped memory only if a traffic matrix is recorded, like puts without a notice.
 static void put_count_copied(const put_t *put)
 {
     if (__builtin_expect(aq_traffic_on, 0))
         put_count(put);
 }
 
-// A put that began at `begin`; 0: it is not traced. event: the record that counts it; NULL: it is
-// complete.
+// Traces a put that began at `begin`, unless that is 0. event: the record that counts the put;
+// NULL: the put is complete.
 static void put_trace(const put_t *put, uint64_t begin, const aq_event_t *event)
 {
     if (__builtin_expect(begin != 0, 0))
@@ -276,7 +277,8 @@ static bool fits_into_message(size_t nbytes)
     return nbytes <= aq_min(aq_job.max_medium, aq_job.max_long_unmapped);
 }
 
-// A Long proves no identity before its payload is written.
+// A put with an identity is never sent as one Long, whose payload would be written before the
+// target has checked the identity.
 static int put_away(const put_t *put, gex_Event_t part)
 {
     notice_t notice;
@@ -289,7 +291,7 @@ static int put_away(const put_t *put, gex_Event_t part)
     return 0;
 }
 
-// A store to shared memory wakes nobody who sleeps in GASNET_BLOCKUNTIL.
+// Wakes processes that sleep in GASNET_BLOCKUNTIL: a store to shared memory alone does not.
 static void wake_neighbourhood(void)
 {
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
@@ -315,14 +317,15 @@ static void counter_add(uint64_t *counter, uint64_t add)
     (void)__atomic_fetch_add(counter, add, __ATOMIC_RELEASE);
 }
 
-// The parts of an event in which a put uses the client's memory until it is complete.
+// The parts of an event that a local fence awaits: a stable put uses the client's memory until the
+// put is complete.
 static unsigned put_local_parts(const put_t *put)
 {
     return put->op.access.flags & AQ_RMA_STABLE ? 1u << AQ_PART_PUT : 0;
 }
 
-// The number to add to addresses of the target; odd: not mapped, or the target looks at the
-// identity.
+// The number to add to addresses of the target; odd: its memory is not mapped, or the target has to
+// check the identity.
 static intptr_t put_shift(const put_t *put)
 {
     if (aq_route_tagged(put->op.route))
@@ -330,8 +333,8 @@ static intptr_t put_shift(const put_t *put)
     return aq_team_shift(put->op.rank, put->op.route.to);
 }
 
-// Whether the calling thread can do everything but run a handler itself. With both a counter
-// and a handler the message does all of it, so that it is done in order, or not at all.
+// Whether the calling thread copies and counts itself, and only a handler needs a message. With
+// both a counter and a handler one message does both, so that they happen in order, or not at all.
 static bool put_is_direct(const put_t *put, intptr_t shift)
 {
     return !(shift & 1) && !(put->notice->counter && put->notice->handler);
@@ -485,8 +488,8 @@ static void notice_check_counter(gex_Token_t token, const uint64_t *counter)
                  source, (const void *)counter);
 }
 
-// Whether a notice is accepted: one with a tag needs the identity of the endpoint, and a counter in
-// its segment. Otherwise it is refused, which its sender learns.
+// Whether a notice is accepted: a notice with a tag needs the identity of the endpoint, and a
+// counter in its segment. Otherwise its sender gets a refusal.
 static bool notice_admits(gex_Token_t token, const int32_t *args)
 {
     const uint64_t *counter = aq_join_pointer(args[COUNTER_HIGH], args[COUNTER_LOW]);

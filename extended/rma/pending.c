@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The tables of operations that wait for an answer. Initiators (rma_am.c, notice.c, ratomic_am.c,
+// vis_am.c ...) add an operation and send its request; the handler of the answer removes the
+// operation.
 #include "pending.h"
 
 #include <stdatomic.h>
@@ -8,9 +11,9 @@
 #include "../../core/ground/lock.h"
 #include "../../core/memory/segment_table.h"
 
-// Each thread has a table, so that threads write no common memory; more than TABLES threads share
-// them. The upper bits of a cookie's index are the number of its table, which is 0 while one thread
-// at a time uses the library.
+// Each thread has a table of its own, so that threads do not write to the same memory; more than
+// TABLES threads share tables. The upper bits of a cookie's index are the number of its table,
+// which is 0 while one thread at a time uses the library.
 enum { TABLES = 64, INDEX_BITS = 26, APART = 128 };
 
 typedef struct table {
@@ -36,7 +39,7 @@ static table_t *own_table(void)
     return own;
 }
 
-// Returns 0 if memory is out, or if a table has all that its indices can name.
+// Returns 0 if memory is exhausted, or if the table has an operation for each of its indices.
 static aq_cookie_t add_pending(const aq_pending_op_t *op)
 {
     if (!aq_threads)

@@ -25,7 +25,8 @@ static bool is_get(const aq_rma_op_t *op)
     return op->access.kind == AQ_RMA_GET;
 }
 
-// The copy comes first, so that windows do not connect for messages that need not be sent.
+// Tries a copy by the kernel first, so that windows do not connect for messages that need not be
+// sent.
 static int start_by_best_way(const aq_rma_op_t *op, gex_Event_t part)
 {
     if (aq_cma_copy(&op->access, op->rank, op->route.to))
@@ -41,7 +42,7 @@ static inline void rma_count(const aq_rma_op_t *op)
     aq_count_bytes_to_at(op->route.from, op->rank, operation, bytes, op->access.nbytes);
 }
 
-// Starts an operation on memory that is not mapped, with this function.
+// Starts an operation on memory that is not mapped, by the function `begin`.
 static inline int start_away(const aq_rma_op_t *op, gex_Event_t part, bool counted,
                              int (*begin)(const aq_rma_op_t *op, gex_Event_t part))
 {
@@ -59,8 +60,8 @@ static aq_access_t access_of(const aq_rma_op_t *op, int reason)
                          op->rank, op->route.to,      reason};
 }
 
-// An endpoint with an identity proves it to the target, which refuses a wrong one. One without does
-// not even ask.
+// An endpoint with an identity proves it to the target, which refuses a wrong identity. An endpoint
+// without an identity is refused here, without a message.
 static __attribute__((noinline, cold)) int start_guarded(const aq_rma_op_t *op, gex_Event_t part,
                                                          bool counted)
 {
@@ -108,7 +109,8 @@ int aq_rma_start_part(const aq_rma_op_t *op, gex_Event_t part)
     return rma_start(op, part, false);
 }
 
-// For an operation whose target may lack the memory: asks, or ends the operation.
+// Starts an operation if it fits into the segment and a probe finds the memory at the target;
+// otherwise ends it with an error.
 static __attribute__((noinline, cold)) int rma_start_doubtful(const aq_rma_op_t *op, bool fits,
                                                               gex_Event_t part)
 {
@@ -136,7 +138,8 @@ static gex_Event_t part_for(const aq_rma_op_t *op, aq_event_t *event)
     return aq_event_part(event, is_get(op) ? AQ_PART_GET : AQ_PART_PUT);
 }
 
-// The parts of an event in which an operation uses the client's memory until it is complete.
+// The parts of an event that a local fence awaits: gets and stable puts use the client's memory
+// until they are complete.
 static unsigned local_parts(const aq_rma_op_t *op)
 {
     if (is_get(op))
@@ -151,8 +154,8 @@ static uint64_t trace_begin(const aq_rma_op_t *op)
     return aq_trace_begin(is_get(op) ? AQ_TRACE_GET : AQ_TRACE_PUT);
 }
 
-// An operation that began at `begin`, if that is not 0, and is counted in an event; NULL: it is
-// complete. before: what was pending in its part of the event then.
+// Traces an operation that began at `begin`. event: the record that counts the operation; NULL: the
+// operation is complete. before: the pending count of its part of the event at `begin`.
 static __attribute__((noinline, cold)) void trace_add(const aq_rma_op_t *op, uint64_t begin,
                                                       aq_event_t *event, unsigned before)
 {
@@ -178,7 +181,7 @@ static gex_Event_t rma_start_nb(gex_TM_t tm, const aq_rma_op_t *op)
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
-// One poll completes most transfers; only the others pay for what a wait does in each turn.
+// One poll completes most transfers, and costs less than a turn of a wait.
 static void rma_await(gex_Event_t part)
 {
     if (atomic_load_explicit(&part->pending, memory_order_acquire))
@@ -187,7 +190,7 @@ static void rma_await(gex_Event_t part)
         gex_Event_Wait(part);
 }
 
-// The event is over when the call returns, and needs no place in the pool.
+// The event ends with the call, so it is on the stack and not in the pool.
 static inline int rma_start_blocking(aq_rma_op_t *op)
 {
     aq_event_t event = {.part[AQ_PART_GET].index = AQ_PART_GET,
@@ -251,7 +254,7 @@ static aq_rma_t get_of(void *dest, void *src, size_t nbytes)
     return (aq_rma_t){.remote = src, .local = dest, .nbytes = nbytes, .kind = AQ_RMA_GET};
 }
 
-// Names the peer of an operation, which has everything else.
+// Sets rank and route of an operation, whose other fields are set.
 static inline void op_aim(aq_rma_op_t *op, gex_TM_t tm, gex_Rank_t rank)
 {
     if (AQ_CHECKS)

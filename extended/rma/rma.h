@@ -25,11 +25,10 @@ typedef struct aq_rma_op {
 // nothing.
 int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part);
 
-// As aq_rma_start, for a part of an operation that is counted as a whole.
+// As aq_rma_start, for a part of an operation that the caller counts as a whole.
 int aq_rma_start_part(const aq_rma_op_t *op, gex_Event_t part);
 
-// From an endpoint with an identity (rma_tagged.c), with the arguments and the result of
-// aq_rma_start.
+// As aq_rma_start, from an endpoint with an identity (rma_tagged.c).
 int aq_rma_tagged(const aq_rma_op_t *op, gex_Event_t part);
 
 // The two ways to a peer whose memory is not mapped, with the arguments and the result of

@@ -5,14 +5,14 @@
 #include "../../core/am/retry.h"
 #include "rma.h"
 
-// Whether the source of an operation has to be free at its return, and the conduit does not copy
-// that much.
+// Whether the client may reuse the source of an operation as soon as the call returns.
 static bool has_to_wait(const aq_rma_op_t *op)
 {
     return op->access.kind == AQ_RMA_PUT && !(op->access.flags & AQ_RMA_STABLE);
 }
 
-// A put that is complete at its return leaves its source free without a copy.
+// Waits until a put is complete: then the client may reuse the source, and a long source is not
+// copied.
 static __attribute__((noinline, cold)) int put_and_wait(const aq_rma_op_t *op, aq_am_route_t way)
 {
     aq_rma_op_t whole = *op;
@@ -38,7 +38,7 @@ int aq_rma_native(const aq_rma_op_t *op, aq_am_route_t way, gex_Event_t part)
         aq_native_rma(way.conduit, way.link, op->rank, &rest, aq_retry_mode(op->flags, false));
     if (__builtin_expect(status != AQ_OK, 0))
         return status == AQ_AGAIN ? 1 : aq_rma_over_am(op, part);
-    // A client that only puts and gets still serves the requests of other ranks.
+    // Poll, so that a client that only puts and gets still serves the requests of other ranks.
     if (!op->waits || !atomic_load_explicit(&part->pending, memory_order_relaxed))
         aq_poll_sending();
     return 0;

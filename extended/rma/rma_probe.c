@@ -17,7 +17,7 @@
 #include "pending.h"
 #include "../../core/am/am_answer.h"
 
-// At the target.
+// At the target: the reason why an operation cannot access this memory; 0: it can.
 static int reason_here(gex_EP_Index_t ep, const void *addr, size_t nbytes, bool writes)
 {
     uintptr_t start, size;

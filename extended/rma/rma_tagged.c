@@ -6,8 +6,8 @@
 //     get:  Short request for a piece    --> [target checks tag and address] --> get done, with it
 //     another identity, or memory that the target does not have: --> refused, with the reason
 //
-// Atomics and puts that notify go their own ways (ratomic_am.c, notice.c), and are refused in this
-// one.
+// Atomics and puts that notify have messages of their own (ratomic_am.c, notice.c), and are refused
+// by the message of this file.
 #include <string.h>
 
 #include "../../core/am/am_args.h"
@@ -26,7 +26,7 @@
 
 // ---- at the target ----
 
-// Why a request is refused; 0: it is not.
+// The reason to refuse a request; 0: it is admitted.
 static int reason_of(gex_Token_t token, const void *addr, size_t nbytes)
 {
     if (token->tag != AQ_TAG_RIGHT) {
@@ -72,7 +72,7 @@ static void on_get(gex_Token_t token, int32_t addr_high, int32_t addr_low, int32
 
 // ---- at the initiator ----
 
-// What an error says was refused; NULL: the target never refuses such an operation.
+// The name of a refused operation in an error; NULL: the target never refuses such an operation.
 static const char *refused_name(int32_t kind)
 {
     switch (kind) {
