@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Barriers of teams and of GASNet-1: initiates phases and advances them in a task, through
+// barrier_shared.c inside a neighbourhood and barrier_am.c across neighbourhoods. coll_team.c
+// starts the barrier of a team, coll.c initiates its phases.
 #include "barrier.h"
 
 #include <stdlib.h>
@@ -16,7 +19,7 @@
 aq_barrier_t aq_barrier_named;
 
 static aq_barrier_t *barriers;
-static atomic_uint busy; // a thread is advancing barriers, or changes their list
+static atomic_uint busy; // a thread advances barriers, or changes their list
 
 static bool barrier_turn(aq_task_t *task);
 static aq_task_t barrier_task = {.turn = barrier_turn};
@@ -61,7 +64,7 @@ static void complete_phase(aq_barrier_t *b, aq_vote_t result)
     }
 }
 
-// Advances a barrier as far as possible; the caller is busy. Returns true if a phase was
+// Advances a barrier as far as possible; the caller has set `busy`. Returns true if a phase was
 // completed.
 static bool barrier_advance(aq_barrier_t *b)
 {
@@ -80,8 +83,9 @@ static bool barrier_advance(aq_barrier_t *b)
     }
 }
 
-// A process with one thread needs no exchange, but its time keeps the polls of a wait apart: more
-// of them delay the rank that is to write the awaited line (docs/decisions/short-loops.md).
+// A process with one thread needs no atomic exchange, but executes it as a pause between the polls
+// of a wait: more frequent polls delay the rank that will write the awaited cache line
+// (docs/decisions/short-loops.md).
 static bool busy_try(void)
 {
     return !atomic_load_explicit(&busy, memory_order_relaxed) &&
@@ -127,7 +131,7 @@ static aq_event_t *await_phase(aq_barrier_t *b)
     return event;
 }
 
-// What need not come before the arrival comes after it, since other ranks wait for the arrival.
+// Arrives first, and does the rest afterwards, since other ranks wait for the arrival.
 static gex_Event_t barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
 {
     busy_begin();
@@ -140,9 +144,9 @@ static gex_Event_t barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
     aq_rank_show_call(b->shown, b == &aq_barrier_named ? AQ_SHOWN_NAMED_BARRIER : AQ_SHOWN_BARRIER);
     aq_event_t *event = pends ? await_phase(b) : NULL;
     busy_end();
-    // The client may not poll for long after this call. So handle the messages that other ranks
-    // sent before this barrier, and let this rank's messages leave. If there is an event, waiting
-    // for it polls.
+    // The client may not poll for long after this call. So this poll handles the messages that
+    // other ranks sent before the barrier, and sends those of this rank. If there is an event,
+    // waiting for it polls.
     if (!event)
         aq_progress_poll();
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;

@@ -129,7 +129,7 @@ static void send_round(aq_dissemination_t *d)
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = ARGS};
     d->sent++;
     aq_count_to(d->to[d->round], AQ_COUNT_COLL);
-    // Without a poll, which would take the line away that the other one is about to write.
+    // IMMEDIATE, since a poll would take away the cache line that the peer is about to write.
     if (aq_am_request(d->to[d->round], &am, GEX_FLAG_IMMEDIATE))
         aq_am_request(d->to[d->round], &am, 0);
 }

@@ -11,7 +11,7 @@ typedef uint64_t aq_vote_t;
 #define AQ_VOTE_NAME(id) ((aq_vote_t)1 << 32 | (uint32_t)(id))
 #define AQ_VOTE_MISMATCH ((aq_vote_t)2 << 32)
 
-// The joint vote of two parties.
+// The joint vote of two sets of ranks.
 static inline aq_vote_t aq_vote_join(aq_vote_t a, aq_vote_t b)
 {
     if (a == AQ_VOTE_NONE || a == b)
