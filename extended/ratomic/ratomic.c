@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Domains of remote atomics, and the operations that gasnet_ratomic.h cannot do inline: performs an
+// operation if its target is mapped, and otherwise starts it by ratomic_native.c or ratomic_am.c.
 #include "ratomic_eval.h"
 #include "ratomic_check.h"
 #include "ratomic_native.h"
@@ -111,7 +113,7 @@ static outcome_t try_here(aq_atomic_target_t target, const aq_api_atomic_t *atom
 {
     intptr_t shift = aq_team_shift(target.jobrank, target.route.to);
     if (__builtin_expect(target.route.from, 0) && aq_route_tagged(target.route))
-        shift = AQ_UNMAPPED; // the target looks at the identity
+        shift = AQ_UNMAPPED; // the target has to check the identity
     if (((shift & 1) || aq_team_checks_mapped()) && !aq_ratomic_fits(target, atomic, reason))
         return REFUSED;
     if (shift & 1)
@@ -146,7 +148,8 @@ static int start_away(gex_AD_t ad, aq_atomic_target_t target, const aq_api_atomi
     return refused;
 }
 
-// The parts of an event in which an operation uses the client's memory until it is complete.
+// The parts of an event that a local fence awaits: an operation that fetches writes to the client's
+// memory until it is complete.
 static unsigned local_parts(gex_OP_t op)
 {
     return op & AQ_API_OP_FETCHING ? 1u << part_of(op) : 0;
@@ -157,8 +160,8 @@ static gex_EP_Index_t endpoint_of(gex_AD_t ad)
     return aq_team_of(aq_domain_of(ad)->tm)->route.from;
 }
 
-// An atomic that began at `begin`, if that is not 0, and is counted in an event; NULL: it is
-// complete.
+// Traces an atomic that began at `begin`, unless that is 0. event: the record that counts the
+// atomic; NULL: the atomic is complete.
 static inline void trace_add(aq_atomic_target_t target, const aq_api_atomic_t *atomic,
                              uint64_t begin, const aq_event_t *event)
 {

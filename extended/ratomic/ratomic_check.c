@@ -70,7 +70,7 @@ static bool is_near(gex_Rank_t jobrank)
     return false;
 }
 
-// Flags by which the client asserts that the target is near.
+// Checks the flags by which the client asserts that the target is this rank or a neighbour.
 static void check_place(const char *call, const aq_api_atomic_t *atomic, gex_Rank_t jobrank)
 {
     AQ_CHECK(!(atomic->flags & GEX_FLAG_AD_MY_RANK) || jobrank == aq_job.rank,
@@ -109,7 +109,7 @@ void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atom
     check_place(full, atomic, jobrank);
 }
 
-// The name of the call with its type, which a string constant has.
+// Returns the name of the call with its type, as a string constant.
 static const char *call_name(bool implicit, gex_DT_t dt)
 {
     static const char *const names[][2] = {

@@ -35,7 +35,7 @@ static inline aq_domain_t *aq_domain_of(gex_AD_t ad)
     return (aq_domain_t *)(uintptr_t)ad;
 }
 
-// Where an operation goes.
+// The rank and the endpoint that an operation is for.
 typedef struct aq_atomic_target {
     gex_Rank_t jobrank;
     aq_route_t route;

@@ -15,8 +15,8 @@
     (GEX_OP_ADD | GEX_OP_FADD | GEX_OP_SUB | GEX_OP_FSUB | GEX_OP_INC | GEX_OP_FINC | GEX_OP_DEC | \
      GEX_OP_FDEC)
 
-// The operations on a type that can be translated. Reading is an addition of 0; the bits of the
-// real 0 are 0.
+// The operations on a type that can be translated. A read is an addition of 0, also of a double:
+// the bits of 0.0 are 0.
 static gex_OP_t known_ops(gex_DT_t dt)
 {
     if (!(dt & AQ_API_DT_64))
@@ -78,6 +78,6 @@ aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, g
     if (status != AQ_OK && status != AQ_AGAIN && status != AQ_ERR_ABSENT)
         aq_fatal("a remote atomic on rank %u failed: %s", jobrank, aq_status_name(status));
     if (status == AQ_OK)
-        aq_poll_sending(); // a client that only does atomics still serves other ranks
+        aq_poll_sending(); // so that a client that only does atomics serves others
     return status;
 }
