@@ -27,7 +27,8 @@ typedef struct member {
 
 static unsigned growths; // of the job so far
 
-// How this process has joined; NULL and 0: at the start of the job.
+// The team of all and the growth by which this process joined; NULL and 0: it was there at the
+// start of the job.
 static aq_team_t *joined_team;
 static unsigned joined_growth;
 
@@ -40,7 +41,8 @@ static member_t own_member(void)
     return mine;
 }
 
-// The segments of ranks that were there are news to those that join, which map those of neighbours.
+// In a process that joins: records the segments of the ranks that were there, and maps those of its
+// neighbours.
 static void note_segments(const member_t *all, uint32_t present)
 {
     for (uint32_t r = 0; r < present; r++) {
@@ -101,7 +103,7 @@ void aq_grow_start(void)
 
 // ---- the calls ----
 
-// What a rank asks for, and its objection: all ranks look at all of these.
+// What a rank asks for, and the error if it cannot grow. Each rank compares the wishes of all.
 typedef struct wish {
     uint32_t count;
     int32_t error; // GASNET_OK: none
@@ -134,7 +136,7 @@ static int check_wish(gex_Rank_t count, gex_Flags_t flags)
     return refuse_growth(GASNET_ERR_BAD_ARG, why);
 }
 
-// Returns the same at all ranks.
+// Exchanges the wishes of all ranks; returns the same result at all.
 static int agree_on_wish(wish_t mine)
 {
     wish_t *all = malloc(aq_job.size * sizeof *all);
@@ -164,7 +166,7 @@ int gasnetx_Job_Grow(gex_Rank_t count, gex_TM_t *all_p, gex_Flags_t flags)
                      : refuse_growth(GASNET_ERR_RESOURCE,
                                      "the spawner of this job starts all ranks at once; use "
                                      "gasnetrun with spawner fork or ssh and --reserve");
-    if (aq_job.grows) // else it is the same at all ranks
+    if (aq_job.grows) // otherwise all ranks have the same result
         result = agree_on_wish((wish_t){count, result});
     if (result != GASNET_OK)
         return result;

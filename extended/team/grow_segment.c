@@ -24,7 +24,8 @@
 
 static atomic_uint answers;
 
-// Where no address space is left, the segment is not mapped: puts and gets are messages then.
+// Records the segment of a rank, and maps it if address space is left; otherwise puts and gets use
+// messages.
 static void segment_note(uint32_t rank, const aq_segment_source_t *segment)
 {
     if (segment->size > UINTPTR_MAX - segment->addr)

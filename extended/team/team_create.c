@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gex_TM_Create: teams of listed endpoints. Each member has the whole list, and learns from the
-// exchange which of the endpoints their processes have. So all members find the same mistakes, and
-// none of them gets a team then.
+// gex_TM_Create: teams of listed endpoints. Each member has the whole list, and the exchange shows
+// which of the endpoints exist. So all members find the same mistakes, and if there is one, no
+// member gets a team.
 #include <stdlib.h>
 
 #include "../../core/ground/fatal.h"
@@ -50,9 +50,9 @@ static aq_wish_t own_wish(list_t *list)
     return (aq_wish_t){.endpoint = endpoint, .missing = !list->own};
 }
 
-// ---- what all members find ----
+// ---- checks, with the same result at all members ----
 
-// Makes the key of a wish the number of its place in the list, from 1.
+// Sets the key of each wish to its position in the list, from 1.
 static void number_places(const list_t *list, aq_wish_t *all)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -67,7 +67,7 @@ static void number_places(const list_t *list, aq_wish_t *all)
     }
 }
 
-// Whether the endpoint of a wish has the identity of the caller's, or both have none.
+// Whether the endpoint of a wish and that of the caller have the same identity, or both none.
 static bool proves_identity(const list_t *list, const aq_wish_t *wish)
 {
     if (!list->own || !list->own->identity)
@@ -76,7 +76,7 @@ static bool proves_identity(const list_t *list, const aq_wish_t *wish)
     return wish->proof == aq_identity_proof(list->own->identity, wish->endpoint, jobrank);
 }
 
-// Why a place of the list prevents the team; NULL: nothing.
+// The reason why an entry of the list prevents the team; NULL: it does not.
 static const char *obstacle(const list_t *list, size_t i, const aq_wish_t *wish)
 {
     if ((size_t)wish->key != i + 1)
@@ -92,8 +92,8 @@ static const char *obstacle(const list_t *list, size_t i, const aq_wish_t *wish)
                : "it does not have the identity of the caller's endpoint (gasnetx_EP_Create)";
 }
 
-// Returns the wishes of the members in the order of the list, which the caller frees; NULL: there
-// is no team, for a reason that is logged.
+// Returns the wishes of the members in the order of the list; the caller frees them. NULL: there is
+// no team, and the reason is logged.
 static aq_wish_t *choose_members(const list_t *list, aq_wish_t *all)
 {
     aq_wish_t *chosen = aq_split_allocate(CALL, list->count, sizeof *chosen);

@@ -148,7 +148,8 @@ int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
     bool given = team->scratch.gex_len != 0;
     if (given && scratch_p)
         *scratch_p = team->scratch;
-    // Before the collectives of the team end: a debug build may still receive the note of a call.
+    // Hide the team before its collectives end: a debug build may still receive a note of
+    // coll_check.c.
     aq_team_hide(team);
     aq_coll_team_end(team);
     aq_team_free(team);
