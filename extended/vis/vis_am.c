@@ -29,7 +29,7 @@
 #include "../../core/am/am_send.h"
 #include "../../core/am/am_answer.h"
 
-// A message of a get that has not been answered.
+// A message of a get whose answer is outstanding.
 typedef struct chunk {
     gex_Event_t part;
     aq_vis_cursor_t local; // destination of the data; last, see aq_vis_cursor_copy
@@ -37,7 +37,7 @@ typedef struct chunk {
 
 // A transfer in progress.
 typedef struct transfer {
-    aq_am_gather_t gather; // of the put that is being sent, where the conduit takes one; first
+    aq_am_gather_t gather; // of the put that is being sent, if `gathers`; has to be first
     size_t meta, data;     // bytes of that: runs, which are in the buffer, and contents
     bool gathers, stable;
     const char *call;
@@ -60,7 +60,8 @@ static void *allocate_buffer(size_t nbytes)
     return memory;
 }
 
-// With GASNET_SEGMENT_EVERYTHING any address is in the segment, but may not exist.
+// Ends the job if memory of the runs is not mapped: with GASNET_SEGMENT_EVERYTHING any address is
+// in the segment, but may not exist.
 static void check_memory(aq_pending_kind_t kind, gex_Token_t token, const char *message,
                          uint32_t runs)
 {
@@ -182,15 +183,15 @@ static size_t large_bytes(bool gathers)
     return gathers ? aq_job.max_medium : aq_job.max_medium / 2;
 }
 
-// nbytes: of the next piece. The last one, behind which a message would have room, travels alone
-// from half a message on.
+// Whether the next piece, of nbytes, travels alone. The last piece does from half a message on,
+// since no further piece would fill the rest of the message.
 static bool travels_alone(const transfer_t *t, size_t nbytes)
 {
     const bool last = aq_vis_cursor_is_last(&t->remote) && aq_vis_cursor_is_last(&t->local);
     return t->alone || nbytes >= (last ? large_bytes(false) : t->large);
 }
 
-// Adds the rows that both sides have from here on, as many as fit; false: fewer than 2.
+// Adds as many rows as fit, if both sides continue with rows of the same size; false: fewer than 2.
 static bool pack_rows(aq_vis_pack_t *pack, aq_vis_cursor_t *remote, aq_vis_cursor_t *local)
 {
     ptrdiff_t there = 0, here = 0;
@@ -227,7 +228,7 @@ static aq_vis_pack_t pack_runs(transfer_t *t)
     return pack;
 }
 
-// The runs of a put and its contents, in one message.
+// Writes the runs of a put and its contents into one message.
 static void put_write(aq_am_gather_t *gather, void *to)
 {
     transfer_t *t = (transfer_t *)(void *)gather;

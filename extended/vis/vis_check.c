@@ -112,11 +112,11 @@ bool aq_vis_fits(const aq_vis_t *vis, uint32_t jobrank, aq_access_t *wrong)
         return false;
     if (!aq_probe_needed(ep))
         return true;
-    aq_access_t range = pieces_range(vis, jobrank, ep); // one question suffices if all of it exists
+    aq_access_t range = pieces_range(vis, jobrank, ep); // one probe suffices if all of it exists
     return aq_probe(&range, !vis->is_get) || each_piece(vis, jobrank, ep, aq_probe, wrong);
 }
 
-// Nothing is read of a list that no memory holds.
+// Ends the job, before anything is read from a list, if the list is longer than memory can be.
 static void check_list(const char *call, const aq_vis_side_t *side)
 {
     aq_bounds_blocks(call, side->kind == AQ_VIS_STRIDED ? "dimensions" : "pieces", side->count,

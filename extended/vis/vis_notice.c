@@ -96,7 +96,8 @@ static bool notice_ready(aq_later_t *later)
     return aq_event_finished(((waiting_t *)later)->pieces, ~0u);
 }
 
-// A put that has failed notifies nobody; the error goes to the event of the client.
+// Sends the notice once the put is complete. A failed put sends none; its error goes to the event
+// of the client.
 static bool notice_end(aq_later_t *later)
 {
     waiting_t *w = (waiting_t *)later;

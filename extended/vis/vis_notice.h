@@ -15,7 +15,7 @@ typedef struct aq_vis_notice {
 aq_vis_notice_t aq_vis_notice_take(void);
 
 // Run the handler at the target: at once, or after nothing is pending in `pieces`. The latter call
-// takes ownership of that record, and `part` counts the notice until then.
+// takes ownership of that record, and `part` counts the notice until it is sent.
 void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank);
 void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_event_t *pieces,
                          gex_Event_t part);

@@ -21,7 +21,7 @@ typedef struct aq_vis_pack {
     char *out;     // where runs are written; room for `limit` bytes
     size_t limit;  // of runs, and of data; or of both together:
     bool together; // runs and data travel in the same message
-    uint32_t runs; // so far, with the last one, which is not written yet
+    uint32_t runs; // so far, including the last one, which is not written yet
     size_t nbytes; // of data, so far
     aq_vis_run_t last;
 } aq_vis_pack_t;

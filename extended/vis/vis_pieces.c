@@ -106,7 +106,7 @@ void aq_vis_cursor_skip_rows(aq_vis_cursor_t *c, size_t rows)
     aq_vis_cursor_skip(c, c->left);
 }
 
-// SIZE_MAX stands for all numbers that are too large.
+// Returns SIZE_MAX for all products that are too large.
 static size_t product_of(size_t a, size_t b)
 {
     size_t product;

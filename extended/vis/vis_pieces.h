@@ -50,7 +50,7 @@ static inline void aq_vis_cursor_next_of_vector(aq_vis_cursor_t *cursor)
     }
 }
 
-// After the end of the current piece.
+// Moves to the next piece, after the end of the current one.
 static inline void aq_vis_cursor_next(aq_vis_cursor_t *cursor)
 {
     if (cursor->kind == AQ_VIS_VECTOR)
@@ -59,8 +59,9 @@ static inline void aq_vis_cursor_next(aq_vis_cursor_t *cursor)
         aq_vis_cursor_next_block(cursor);
 }
 
-// Moves by so many bytes, modulo 2^64 as strides are negative, too. A description that nobody has
-// checked yet may lead where there is no memory, and arithmetic of pointers has no such places.
+// Moves by so many bytes, modulo 2^64 as strides are negative, too. A description that is not
+// checked yet may lead to addresses without memory, for which C does not define arithmetic of
+// pointers.
 static inline void aq_vis_cursor_move(aq_vis_cursor_t *cursor, size_t nbytes)
 {
     cursor->at = (char *)((uintptr_t)cursor->at + nbytes);
@@ -74,8 +75,8 @@ static inline void aq_vis_cursor_skip(aq_vis_cursor_t *cursor, size_t nbytes) //
         aq_vis_cursor_next(cursor);
 }
 
-// How many pieces of the same size follow at one distance, *stride bytes, with the current piece,
-// of which no byte is used: at least 2, or 0. aq_vis_cursor_skip_rows goes behind so many.
+// The number of pieces of the same size at one distance, *stride bytes, from the current piece on,
+// of which no byte is used: at least 2, or 0. aq_vis_cursor_skip_rows skips them.
 static inline size_t aq_vis_cursor_rows(const aq_vis_cursor_t *cursor, ptrdiff_t *stride)
 {
     const aq_vis_dim_t *dim = cursor->shape.dim;
@@ -92,7 +93,7 @@ static inline bool aq_vis_cursor_is_last(const aq_vis_cursor_t *cursor)
     return cursor->kind == AQ_VIS_STRIDED ? !cursor->shape.dims : cursor->next == cursor->count;
 }
 
-// Bytes that a side describes; SIZE_MAX: they are more than a number holds.
+// Bytes that a side describes; SIZE_MAX: more than a size_t holds.
 size_t aq_vis_side_bytes(const aq_vis_side_t *side);
 
 #endif

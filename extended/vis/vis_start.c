@@ -95,7 +95,7 @@ static __attribute__((noinline, cold)) uint64_t begin_of(const aq_vis_t *vis)
     return aq_trace_begin(vis->is_get ? AQ_TRACE_GET : AQ_TRACE_PUT);
 }
 
-// event: the record that counts the operation; NULL: it is complete.
+// Traces an operation. event: the record that counts it; NULL: the operation is complete.
 static __attribute__((noinline, cold)) void vis_trace(const aq_vis_t *vis, const start_t *start,
                                                       const aq_event_t *event)
 {
@@ -105,7 +105,7 @@ static __attribute__((noinline, cold)) void vis_trace(const aq_vis_t *vis, const
                         event, part_of(vis));
 }
 
-// Copies if the peer is mapped.
+// Copies if the memory of the peer is mapped.
 static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
 {
     const aq_route_t route = aq_team_route(aq_team_of(vis->tm), vis->rank);
@@ -142,7 +142,8 @@ static outcome_t start_near(const aq_vis_t *vis, start_t *start)
     return outcome;
 }
 
-// Starts what start_near has left. Returns non-zero if IMMEDIATE was given and nothing was done.
+// Starts the part of the operation that start_near could not do. Returns non-zero if IMMEDIATE was
+// given and nothing was done.
 static int start_rest(const aq_vis_t *vis, const start_t *start, outcome_t outcome,
                       gex_Event_t part)
 {

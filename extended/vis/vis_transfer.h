@@ -5,7 +5,7 @@
 //                                      -> else:   vis_am.c, which packs messages with vis_pack.c
 //
 // Each side of a transfer is a sequence of contiguous pieces (vis_pieces.c); both have the same
-// number of bytes, cut differently or not.
+// number of bytes, but may have different pieces.
 #ifndef AQ_VIS_TRANSFER_H
 #define AQ_VIS_TRANSFER_H
 
