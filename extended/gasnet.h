@@ -251,8 +251,7 @@ AQ_API_INLINE void gasnet_memset(gasnet_node_t node, void *dest, int val, size_t
         gex_Event_Wait(aq_api_memset_nb(tm, node, dest, val, nbytes));
 }
 
-// ---- values ("Register-memory operations"): the nbytes (1 to 8) low-order bytes of an integer
-// ----
+// ---- values ("Register-memory operations"): the nbytes (1 to 8) low-order bytes ----
 
 AQ_API_INLINE void gasnet_put_val(gasnet_node_t node, void *dest, gasnet_register_value_t value,
                                   size_t nbytes)

@@ -32,7 +32,8 @@ AQ_API gex_Event_t aq_api_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, void 
 
 // Returns true if the memory of rank is mapped in this process, and sets *shift to the difference
 // of the addresses. Always false in a debug build, so that the library checks the arguments of each
-// put and get. A rank that is not in the team makes the load fault, and the library tells that.
+// put and get. A rank that is not in the team makes the load fault, and the library logs the
+// reason.
 AQ_API_INLINE int aq_api_mapped(gex_TM_t tm, gex_Rank_t rank, intptr_t *shift)
 {
 #ifdef GASNET_DEBUG

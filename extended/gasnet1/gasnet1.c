@@ -86,7 +86,7 @@ static int choose_index(const gasnet_handlerentry_t *table, int count, gasnet_ha
     return result;
 }
 
-// GASNet-1 states neither the category of a handler nor its number of arguments.
+// Registers each handler for every category and number of arguments, since GASNet-1 states neither.
 static void register_handlers(gasnet_handlerentry_t *table, int count,
                               const gasnet_handler_t *chosen)
 {
