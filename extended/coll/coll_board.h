@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The boards of a team: memory that its members share, on which each says what an operation of the
-// others needs.
+// The boards of a team: memory that its members share, to which each posts what the operations of
+// the others need.
 //
 //     board of a rank:   post[phase % 4]   phase, then the bytes of this rank or their address
 //                        (or [4 + phase % 32], of a small broadcast and the like)
@@ -10,14 +10,14 @@
 //                                          another rank any more
 //
 // - The operations of a team have phases, and use the boards one after the other.
-// - A rank writes a post only when all members are done with the operation that used it before. If
-//   an operation needs the posts of all, it is known by its end that all are done with the one
-//   before, so most operations need not ask.
-// - The phase of a post is stored with release and loaded with acquire, as `done` is: what a rank
-//   has read of others' posts comes before its next post or its `done`, and what it writes to a
-//   post comes after it has seen those of all (tests/model/weak_board.pml).
-// - Boards are in memory that other processes write. Lengths are known here, and an address is only
-//   used if it is in a segment, or read in a process that has proved its number.
+// - A rank writes a post only when all members are done with the operation that used the post
+//   before. Reading the posts of all members implies that all have finished the previous operation,
+//   so most operations need not check.
+// - The phase of a post is stored with release and loaded with acquire, as `done` is: a rank has
+//   read the posts of others before they can see its next post or its `done`, and it writes to a
+//   post after it has seen the posts of all (tests/model/weak_board.pml).
+// - Other processes can write to boards. So lengths are never read from a board, and an address is
+//   used only if it is in a segment, or in a process that has proved its number.
 #ifndef AQ_COLL_BOARD_H
 #define AQ_COLL_BOARD_H
 
@@ -28,9 +28,9 @@
 
 enum {
     AQ_BOARD_POSTS = 4,
-    AQ_BOARD_MORE = 32, // of one rank to others: so many operations the poster may be ahead of them
-    AQ_POST_NEAR = 32,  // bytes that fit into the line of the phase
-    AQ_POST_SMALL = AQ_BOARD_POSTS * AQ_POST_BYTES / AQ_BOARD_MORE, // and into one of 32 pieces
+    AQ_BOARD_MORE = 32, // posts of one rank to others, which may be so many operations behind
+    AQ_POST_NEAR = 32,  // bytes that fit into the cache line of the phase
+    AQ_POST_SMALL = AQ_BOARD_POSTS * AQ_POST_BYTES / AQ_BOARD_MORE, // bytes of a small post
 };
 
 // In aq_post_t.shows: which memory of the rank all others reach without the kernel, as its segment,
@@ -75,7 +75,8 @@ struct aq_board {
     uint32_t looks;             // times to look for a post before giving up the turn
     uint32_t phases, completed; // operations so far
     uint32_t all_done;          // a phase that all members are done with
-    // The last phases in which this rank has posted bytes in one of the 32 pieces, and of the 4.
+    // The last phases in which this rank has posted bytes in one of the 32 small posts, and of the
+    // 4.
     uint32_t last_small, last_large;
     aq_board_reads_t reads; // what all members have agreed on
     aq_board_member_t member[];
@@ -99,7 +100,8 @@ static inline aq_post_t *aq_board_post(const aq_coll_op_t *op, uint32_t rank)
     return &aq_board_area(op, rank)->post[op->post];
 }
 
-// Where a rank posts the bytes of a short operation, aligned as they are large, for operators.
+// Where a rank posts the bytes of a short operation; larger posts have a larger alignment, which
+// operators may need.
 static inline char *aq_board_bytes(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)
 {
     if (nbytes <= AQ_POST_NEAR)
@@ -109,7 +111,7 @@ static inline char *aq_board_bytes(const aq_coll_op_t *op, uint32_t rank, size_t
                                      : far[0] + (size_t)(op->post - AQ_BOARD_POSTS) * AQ_POST_SMALL;
 }
 
-// Whether ranks post that many bytes, and not their address.
+// Whether ranks post so many bytes themselves, and not their address.
 static inline bool aq_board_is_short(const aq_coll_op_t *op, size_t nbytes)
 {
     const aq_coll_limits_t *limits = &aq_coll_limits;
@@ -118,8 +120,9 @@ static inline bool aq_board_is_short(const aq_coll_op_t *op, size_t nbytes)
     return nbytes <= limits->post_bytes || (nbytes <= AQ_POST_BYTES && op->coll->board->size > few);
 }
 
-// Gives an operation its phase. Called in the order of the operations. nbytes: that a rank posts,
-// or 0: addresses. all_post: not only one rank or all but one; else small posts are among the 32.
+// Gives an operation its phase. Called in the order of the operations. nbytes: what a rank posts;
+// 0: addresses. all_post: all ranks post; otherwise one rank or all but one do, and small bytes use
+// the AQ_BOARD_MORE posts.
 void aq_board_join(aq_coll_op_t *op, size_t nbytes, bool all_post);
 
 // Whether the operations before this one are complete in this process.
@@ -164,8 +167,8 @@ static inline bool aq_board_posted(const aq_coll_op_t *op, uint32_t rank)
     return atomic_load_explicit(&aq_board_post(op, rank)->phase, memory_order_acquire) == op->phase;
 }
 
-// As aq_board_posted; looks for a moment, since a short operation takes no longer than a turn of a
-// waiting thread. Not where ranks share processors.
+// As aq_board_posted, but looks several times unless ranks share processors: a short operation
+// takes no longer than a turn of a waiting thread.
 static inline bool aq_board_posted_soon(const aq_coll_op_t *op, uint32_t rank)
 {
     for (uint32_t i = 0; i < op->coll->board->looks; i++)
@@ -174,10 +177,10 @@ static inline bool aq_board_posted_soon(const aq_coll_op_t *op, uint32_t rank)
     return false;
 }
 
-// Tells the others that this rank needs their boards and memory for this operation no more.
+// Tells the others that this rank does not use their boards and memory for this operation any more.
 void aq_board_tell_done(const aq_coll_op_t *op);
 
-// Whether a rank has told that.
+// Whether a rank has told that it is done with this operation.
 static inline bool aq_board_done(const aq_coll_op_t *op, uint32_t rank)
 {
     const uint32_t done =
@@ -198,8 +201,8 @@ void aq_board_end(const aq_coll_op_t *op);
 const void *aq_board_see(const aq_coll_op_t *op, uint32_t rank, uint64_t address, void *room,
                          size_t nbytes);
 
-// Counts bytes that this rank takes from the board or the memory of a rank, if somebody wants to
-// know (core/record/traffic.h).
+// Counts bytes that this rank takes from the board or the memory of a rank, in the traffic matrix
+// (core/record/traffic.h).
 void aq_board_count(const aq_coll_op_t *op, uint32_t rank, size_t nbytes);
 static inline void aq_board_took(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)
 {
@@ -207,7 +210,7 @@ static inline void aq_board_took(const aq_coll_op_t *op, uint32_t rank, size_t n
         aq_board_count(op, rank, nbytes);
 }
 
-// Whether the kernel lets this process read the memory of all members. They have posted something.
+// Whether the kernel lets this process read the memory of all members, which have posted something.
 bool aq_board_reads_all(aq_board_t *board);
 
 // Wakes ranks that wait for a word of this rank's board, after it was written.

@@ -146,7 +146,7 @@ gex_Event_t gasnetx_Coll_ScanExclusiveNB(gex_TM_t tm, void *dst, const void *src
 
 #define SET_LIMIT "gasnetx_Coll_SetLimit"
 
-// What a rank asks for: all ranks look at all of these.
+// What a rank asks for. Each rank compares the wishes of all.
 typedef struct wish {
     uint32_t index, value, legal;
 } wish_t;
@@ -157,9 +157,9 @@ static bool wish_is_legal(unsigned index, uint32_t value)
     return row && value >= row->low && value <= row->high;
 }
 
-// Returns the same at all ranks. Afterwards this rank needs the old limit no more: operations
-// choose when they are initiated, and reductions once more when they combine. Other ranks may be
-// late, but they set the limit between the same two operations.
+// Compares the wishes of all ranks; returns the same result at all. Afterwards no operation of this
+// rank reads the old limit: operations read limits when they are initiated, and reductions again
+// when they combine. Other ranks may set the limit later, but between the same two operations.
 static bool wish_agree(wish_t mine)
 {
     const uint32_t size = aq_team.head.size;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions between ranks that share memory: each combines what the others have, where it is.
+// Reductions between ranks that share memory: each reads the operands of the others in their memory
+// or on their boards, and combines them.
 //
 //                 short                           long
 //     all post    their bytes                     the addresses of their source and destination
@@ -8,16 +9,15 @@
 //     to all      each combines the posts; or     each combines its share in its own memory, and
 //                 its share, in its own post      copies the shares of the others from theirs
 //
-// - As many ranks combine shares as there are processors: with more, ranks would wait for ranks
-// that
-//   wait for a processor. The post of the root (of rank 0, if all get the result) says how many.
+// - As many ranks combine shares as there are processors: more would wait for ranks that wait for a
+//   processor. The post of the root (of rank 0, if all get the result) has the number.
 // - Elements are combined in the order of the ranks, from the last one to the first, and each of a
 //   long operation at one rank. So all ranks get the same bits, also of sums of reals.
-// - Long sources are read in segments that all have mapped. Else they go through the boards
-//   (coll_stream.h), and each rank that gets the result combines all of it; or the kernel reads
-//   them, if it lets all members read each other's memory, which they tell each other at the first
-//   operation that needs it; or pieces go along the tree (coll_move.c). All see the same posts and
-//   decide alike, and a rank that has posted takes messages.
+// - Long sources are read directly in segments that all have mapped. Otherwise they go through the
+//   boards (coll_stream.h), and each rank that gets the result combines all of it; or the kernel
+//   reads them, if it lets all members read each other's memory, which they agree on at the first
+//   operation that needs it; or pieces go along the tree (coll_move.c). All ranks see the same
+//   posts and so choose alike, and a rank that has posted accepts messages.
 // - A chunk of the elements goes through all ranks before the next one, so that the result is
 //   combined in the nearest cache.
 #include <string.h>
@@ -36,7 +36,7 @@ enum {
 typedef enum combine_step {
     STEP_POST,   // write the post
     STEP_LOOK,   // await the posts of all
-    STEP_AGREE,  // await what all say about reading
+    STEP_AGREE,  // await whether all can read each other
     STEP_STREAM, // await the chunks of all
     STEP_SHARES, // await the shares of all
     STEP_ROOT,   // await the root
@@ -112,7 +112,7 @@ static bool combine_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq
 
 // ---- short ----
 
-// Only one thread advances operations at a time.
+// Buffers of the thread that advances operations, of which there is one at a time.
 static _Alignas(64) char sum[CHUNK], read_room[CHUNK];
 
 static const char *short_source(const aq_coll_op_t *op, uint32_t rank)
@@ -185,7 +185,7 @@ static bool advance_to_all(aq_coll_op_t *op)
 
 // ---- short, in shares ----
 
-// All ranks take the number from the same post.
+// Sets how many ranks combine: all take the number from the same post.
 static void combiners_take(aq_coll_op_t *op)
 {
     const uint32_t told = aq_board_post(op, op->call.root)->combiners;
@@ -210,7 +210,7 @@ typedef struct share {
     size_t from, to;
 } share_t;
 
-// The share that a rank combines; if there are few, the root has one.
+// The share that a rank combines. If fewer ranks combine than there are, the root is among them.
 static share_t share_of(const aq_coll_op_t *op, uint32_t rank)
 {
     const uint32_t size = op->coll->board->size, root = op->call.root;
@@ -242,7 +242,8 @@ static void tell_combined(const aq_coll_op_t *op)
     aq_board_wake();
 }
 
-// Only this rank reads its share in its own post, so the result replaces it.
+// The result replaces this rank's share of its own post, since no other rank needs that as an
+// operand.
 static void posted_share_combine(const aq_coll_op_t *op)
 {
     const uint32_t me = my_rank(op);
@@ -308,7 +309,8 @@ static bool all_are_mapped(const aq_coll_op_t *op)
     return rank == op->coll->board->size;
 }
 
-// What the others reach without the kernel, if they all have mapped what this rank has mapped.
+// Which memory of this rank the others reach without the kernel, provided that all have mapped what
+// this rank has mapped.
 static uint32_t shown_by(const aq_coll_op_t *op)
 {
     const bool writes = gets_result(op);
@@ -411,7 +413,7 @@ static void share_copy(const aq_coll_op_t *op, uint32_t rank)
     aq_board_took(op, rank, nbytes);
 }
 
-// Returns true if all shares are here.
+// Copies the shares of the others; returns true if all are copied.
 static bool shares_copy(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
@@ -426,8 +428,8 @@ static bool shares_copy(aq_coll_op_t *op)
 
 // ---- long: streams ----
 
-// Whether the next chunk of all other ranks is here, and that of this rank is written for those
-// who take it: the result may replace it.
+// Whether the next chunk of each other rank is here. If all get the result, this rank has also
+// written its own, so that the result may replace its source.
 static bool chunks_are_here(const aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->board->size;
@@ -446,8 +448,8 @@ static void chunks_combine(aq_coll_op_t *op)
     aq_stream_take(op);
 }
 
-// Whether the root should read what does not come. Only a rank whose source nobody overwrites can
-// do that, so not if all get the result.
+// Whether the root reads the rest of the sources through the kernel, since chunks do not come. If
+// all get the result, no rank may, because the others may have overwritten their sources.
 static bool is_vain(aq_coll_op_t *op)
 {
     return !is_to_all(op) && gets_result(op) && !aq_stream_is_taken(op) &&
@@ -484,7 +486,7 @@ static combine_step_t step_stream(aq_coll_op_t *op)
 
 // ---- long: steps ----
 
-// Where this process has the destination of the root, or NULL.
+// The address at which this process has mapped the destination of the root, or NULL.
 static char *root_memory(const aq_coll_op_t *op)
 {
     const uint32_t root = op->call.root;
@@ -519,7 +521,7 @@ static combine_step_t step_combine(aq_coll_op_t *op)
     return is_to_all(op) ? step_to_all(op) : step_to_one(op);
 }
 
-// All ranks see the same posts, and so decide alike.
+// Chooses the step after the posts of all. All ranks see the same posts, and so choose alike.
 static combine_step_t step_after_look(aq_coll_op_t *op)
 {
     aq_board_t *board = op->coll->board;

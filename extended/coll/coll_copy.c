@@ -4,8 +4,8 @@
 // - A rank that has a block for others posts it (coll_board.h), and they copy it: short blocks from
 //   the board, and long ones from memory that is mapped here, or through the kernel
 //   (cma_read.h). If the kernel refuses, the rank reports "ready" and gets the block by
-//   messages (coll_flat.c). What is not mapped may also go through the board in chunks, as the
-//   rank that posts it decides (coll_stream.h).
+//   messages (coll_flat.c). Memory that is not mapped may also go through the board in chunks
+//   (coll_stream.h), if the rank that posts it decides so.
 // - An operation with short blocks is complete when this rank has copied all of those that it
 //   awaits, and one with long blocks when the other ranks have copied theirs too. So a rank that
 //   shares its processor has to run once for short blocks.
@@ -127,7 +127,7 @@ static void block_ask(const aq_coll_op_t *op, uint32_t rank)
     aq_coll_send_ready(op, rank);
 }
 
-// Takes the long block of a rank that has posted it; returns what has become of the block.
+// Takes the long block of a rank that has posted it; returns the state of the block.
 static uint8_t block_take(aq_coll_op_t *op, uint32_t rank)
 {
     char *to = aq_coll_block_place(op, rank);
@@ -163,7 +163,7 @@ static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
     return *taken == HERE;
 }
 
-// Whether it is known which blocks stream.
+// Whether all ranks with a block for this one have posted, so that it is known which blocks stream.
 static bool all_have_posted(const aq_coll_op_t *op)
 {
     uint32_t r = 0;
@@ -190,7 +190,7 @@ static void chunks_take(aq_coll_op_t *op)
     aq_stream_take(op);
 }
 
-// Reads the rest of the blocks that stream through the kernel, if it lets this rank.
+// Reads the rest of the blocks that stream by calls of the kernel, if it allows that.
 static void rest_take(aq_coll_op_t *op)
 {
     const size_t at = aq_stream_at(op), nbytes = op->bytes - at;

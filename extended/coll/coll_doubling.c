@@ -36,7 +36,7 @@ bool aq_coll_doubles(uint32_t size)
     return size == 1;
 }
 
-// A round among all; rows are numbered from the first round on, one for each rank of the group.
+// One round. Rows are numbered through all rounds, one for each rank of the group.
 typedef struct round {
     uint32_t radix, distance, row;
 } round_t;
@@ -127,7 +127,7 @@ static uint32_t doubling_sender(const aq_coll_op_t *op, uint32_t row)
     return rank == aq_coll_my_rank(op) ? GEX_RANK_INVALID : rank;
 }
 
-// A small payload asks nobody.
+// Payloads are small, so no rank waits until a receiver is ready.
 static bool doubling_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
     (void)op;
@@ -172,7 +172,8 @@ static bool round_is_here(const aq_coll_op_t *op, round_t round)
     return digit == round.radix;
 }
 
-// An operator overwrites its right operand, which must not be the source of the client.
+// Copies the source of the client to the destination before it is used as a right operand, which
+// operators overwrite.
 static void work_own(aq_coll_op_t *op)
 {
     if (op->work != op->call.src || op->call.src == op->call.dst)

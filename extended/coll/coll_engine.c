@@ -59,7 +59,7 @@ static aq_coll_op_t *take_spare(size_t bytes)
     return NULL;
 }
 
-// An empty place for a spare record, or that of each in turn.
+// An empty place for a spare record; if there is none, the places in turn.
 static aq_coll_op_t **place_of_spare(void)
 {
     static unsigned turn;
@@ -107,8 +107,8 @@ static __attribute__((noinline, cold)) aq_coll_op_t *move_to_larger(aq_coll_op_t
     return large;
 }
 
-// Most records have room for nothing else, and a copy of one takes as long as the rest of a small
-// operation. So a small record is planned where it is.
+// Plans an operation directly in a record of the smallest size, which most operations need: a copy
+// of a record would take as long as the rest of a small operation.
 static aq_coll_op_t *new_op(aq_coll_t *coll, const aq_coll_call_t *call)
 {
     aq_coll_op_t *op = take_record(sizeof *op);
@@ -119,14 +119,14 @@ static aq_coll_op_t *new_op(aq_coll_t *coll, const aq_coll_call_t *call)
 
 // ---- numbers and stretches ----
 
-// With the lock held, so that a load and a store suffice.
+// Changes the number of open operations. The lock is held, so a load and a store suffice.
 static void count_open(aq_coll_t *coll, int change)
 {
     const unsigned open = atomic_load_explicit(&coll->open, memory_order_relaxed);
     atomic_store_explicit(&coll->open, open + (unsigned)change, memory_order_relaxed);
 }
 
-// With the lock held: the last of the team's operations.
+// With the lock held: appends an operation to those of the team.
 static aq_coll_op_t *append_op(aq_coll_t *coll, const aq_coll_call_t *call)
 {
     aq_coll_op_t *op = new_op(coll, call);
@@ -398,7 +398,7 @@ static aq_coll_op_t *append_in_stretch(aq_coll_t *coll, const aq_coll_call_t *ca
     return append_op(coll, call);
 }
 
-// Initiates the steps of an operation. One that waits is held until the one before is complete.
+// Initiates the steps of an operation. A step that waits is held until the step before is complete.
 static gex_Event_t begin_chain(const aq_coll_step_t *steps, uint32_t count,
                                const aq_coll_asked_t *asked)
 {
@@ -415,7 +415,7 @@ static gex_Event_t begin_chain(const aq_coll_step_t *steps, uint32_t count,
     return run_ops(ops, count, asked);
 }
 
-// In a team of one rank. An exclusive scan has no result there.
+// Completes an operation in a team of one rank, where an exclusive scan has no result.
 static gex_Event_t complete_alone(const aq_coll_call_t *call)
 {
     const size_t bytes = call->unit * call->count;
@@ -446,7 +446,7 @@ static gex_Event_t begin_whole(aq_coll_t *coll, const aq_coll_call_t *call, unsi
     return run_ops(ops, count, asked);
 }
 
-// In a team of several hosts with several members on some of them.
+// Initiates an operation in a team of several hosts with several members on some of them.
 static gex_Event_t begin_divided(aq_coll_t *coll, const aq_coll_call_t *call,
                                  const aq_coll_asked_t *asked)
 {

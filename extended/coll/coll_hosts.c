@@ -10,8 +10,8 @@
 //
 // - Each rank initiates its steps when the client makes the call, and the engine holds a step until
 //   the one before is complete. So all members of a part have the same order of operations.
-// - A reduction to one goes along a tree of the whole team if the root is no leader, and one whose
-//   operator does not commute if the ranks of a host do not follow each other.
+// - These reductions are not divided, but go along a tree of the whole team: to a root that is no
+//   leader; and with an operator that does not commute, if the ranks of a host are not consecutive.
 // - The part of a host uses the boards in the slots of the team, which the whole team does not use.
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ typedef struct chain {
     uint32_t count;
 } chain_t;
 
-// Adds a step over a part, unless this rank is no member of it; it waits for the step before.
+// Adds a step over a part if this rank is a member of the part. The step waits for the one before.
 static void chain_add(chain_t *chain, aq_coll_t *part, const aq_coll_call_t *call)
 {
     if (!part)
@@ -51,7 +51,8 @@ static uint32_t rank_inside(const aq_coll_t *coll, uint32_t rank)
     return place - aq_coll_map_start(&coll->map, aq_coll_map_group(&coll->map, rank));
 }
 
-// On the host of the root. A root that is the leader sends to the other hosts first.
+// Divides a broadcast on the host of the root. The root, if it is the leader, sends to the other
+// hosts first.
 static void divide_at_root(chain_t *chain, const aq_coll_t *coll, aq_coll_call_t call)
 {
     aq_coll_call_t across = call;
@@ -81,7 +82,8 @@ static void divide_broadcast(chain_t *chain, const aq_coll_t *coll, aq_coll_call
     chain_add(chain, coll->local, &call);
 }
 
-// Where the leader of a host has what its members have combined.
+// The buffer for what the members of a host have combined at their leader. *own: memory to be freed
+// with the step, or NULL.
 static void *combined_at(const aq_coll_t *coll, const aq_coll_call_t *call, bool is_result,
                          void **own)
 {
@@ -126,8 +128,8 @@ static void divide_to_all(chain_t *chain, const aq_coll_t *coll, aq_coll_call_t 
     chain_add(chain, coll->local, &call);
 }
 
-// With small payloads the wait between two steps costs more than messages inside a host, unless
-// these are many.
+// Whether a broadcast is divided. With small payloads the wait between two steps costs more than
+// messages inside a host, unless these are many.
 static bool divides_broadcast(const aq_coll_t *coll, size_t bytes)
 {
     return bytes >= aq_coll_limits.host_spread ||

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Bytes of a short post (coll_board.h) and ranks among which an all-reduce is divided: the ends of
-// two ranges, because arrays are that large.
+// The upper ends of two ranges, since arrays have these sizes: bytes of a short post
+// (coll_board.h), and ranks among which an all-reduce is divided.
 enum { AQ_POST_BYTES = 8192, AQ_SPLIT_RANKS = 32 };
 
 // The ranges, and the names in tuning files, are in the rows of coll_limits.c; aqueduct_coll(3)
@@ -45,8 +45,9 @@ typedef struct aq_coll_limits {
     // by doubling, and up to double_ranks ranks up to double_bytes: more ranks would send more
     // messages than along a tree.
     uint32_t double_pair, double_ranks, double_bytes;
-    // There, too: an all-reduce goes in shares if each has at least share_bytes bytes (all ranks
-    // send to all), and a broadcast over 3 to spread_ranks ranks from spread_bytes a share on.
+    // Between such ranks, too: an all-reduce goes in shares if each share has at least share_bytes
+    // bytes (all ranks send to all), and a broadcast over 3 to spread_ranks ranks from spread_bytes
+    // a share on.
     uint32_t share_bytes, spread_ranks, spread_bytes;
     // An all-reduce of at least split_bytes bytes along trees, over at most split_ranks ranks, is
     // divided into a reduction for each rank, unless these would have less than split_share bytes.

@@ -18,11 +18,11 @@
 // - In a team of several hosts with several members each, an operation may be a chain of operations
 //   over the members of a host and over the first members of all hosts (coll_hosts.c).
 // - The id of a team and a number in the team identify an operation. If this process has not
-// created the team or started the operation yet, it keeps messages for them until then.
+//   created the team or started the operation yet, it keeps messages for them until then.
 // - Handlers record arrivals and send nothing. Initiators and a task advance operations, in one
-// thread of the process at a time.
+//   thread of the process at a time.
 // - A rank sends only messages that the receiver waits for: a team without operations sends
-// nothing.
+//   nothing.
 #ifndef AQ_COLL_OP_H
 #define AQ_COLL_OP_H
 
@@ -160,17 +160,17 @@ typedef struct aq_coll_op {
     uint32_t phase, post;          // among the operations on the team's boards; its post on each
     size_t sent;                   // bytes that a rank posts or shows
     bool is_short;                 // ranks post bytes, not addresses
-    bool is_far;                   // more of them than fit into the line of the phase
+    bool is_far;                   // they do not fit into the cache line of the phase
     bool streams;                  // this rank's bytes go through its board (coll_stream.h)
     bool copied;                   // the blocks of all ranks are here
     uint8_t step, shows;           // of coll_combine.c
-    uint16_t empty_polls;          // looks for the next chunk of a stream
-    uint32_t seen;                 // ranks, in this step
+    uint16_t empty_polls;          // polls without a next chunk of a stream
+    uint32_t seen;                 // ranks that the current step has finished with
     uint32_t combiners;            // ranks that combine a share
-    uint32_t answered;             // of `ready`
+    uint32_t answered;             // receivers counted in `ready` whose blocks were sent
     _Atomic uint8_t *askers;       // by rank: AQ_COLL_ASKED ...; NULL: of another way
     uint8_t *taken;                // by rank: progress with its block
-    size_t streamed, chunk;        // bytes that a rank takes from each that streams, and of a chunk
+    size_t streamed, chunk;        // bytes to take from each rank that streams, and of a chunk
     uint32_t chunks, staged, took; // in all, written by this rank, taken from all that stream
     uint32_t sources;              // ranks whose blocks stream to this one
 

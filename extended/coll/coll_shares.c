@@ -50,7 +50,7 @@ static size_t share_start(const aq_coll_op_t *op, uint32_t share)
     return count / owners * share + aq_min((size_t)share, count % owners);
 }
 
-// The root of a broadcast has none.
+// The share of a rank; the root of a broadcast has none.
 static share_t share_of(const aq_coll_op_t *op, uint32_t rank)
 {
     const uint32_t size = team_size(op);
@@ -85,7 +85,7 @@ static uint32_t pieces_in(const aq_coll_op_t *op, size_t bytes)
 
 // ---- the ranks that send to each other ----
 
-// Whether `from` sends elements of the share of `owner` to it.
+// Whether `from` sends elements of the share of `owner` to `owner`.
 static bool share_goes(const aq_coll_op_t *op, uint32_t from, uint32_t owner)
 {
     return from != owner && (!is_broadcast(op) || is_root(op, from));
@@ -97,7 +97,7 @@ static bool result_goes(const aq_coll_op_t *op, uint32_t owner, uint32_t to)
     return owner != to && !(is_broadcast(op) && (is_root(op, owner) || is_root(op, to)));
 }
 
-// Whether `from` sends bytes to `to` before `to` has sent any, and so waits until it is ready.
+// Whether `from` sends bytes to `to` before `to` has sent any, and so waits until `to` is ready.
 static bool goes_unasked(const aq_coll_op_t *op, uint32_t from, uint32_t to)
 {
     return from != to && !(is_broadcast(op) && is_root(op, to));
@@ -252,8 +252,8 @@ static bool piece_is_here(const aq_coll_op_t *op, uint32_t piece)
     return r == team_size(op);
 }
 
-// Combines a piece of this rank's share into `keep`. The source of this rank stays as it is, unless
-// it is there: an operator overwrites its second operand only.
+// Combines a piece of this rank's share into `keep`. The source of this rank is not changed unless
+// it is `keep`: an operator overwrites its second operand only.
 static void piece_combine(const aq_coll_op_t *op, uint32_t piece, char *keep, size_t bytes)
 {
     const uint32_t me = aq_coll_my_rank(op), size = team_size(op);
@@ -297,7 +297,8 @@ static void invite_senders(aq_coll_op_t *op)
             aq_coll_send_ready(op, r);
 }
 
-// Returns false if there was none to finish.
+// Completes and sends the pieces of this rank's share that are here from all, at most BATCH.
+// Returns false if there is none.
 static bool pieces_finish(aq_coll_op_t *op)
 {
     const uint32_t mine = pieces_in(op, share_bytes(op, aq_coll_my_rank(op))), from = op->up;

@@ -9,8 +9,8 @@
 
 enum {
     EACH_MIN = 512,    // bytes for each rank in a chunk
-    COMBINERS_MAX = 4, // ranks that all combine everything
-    CROWD_MAX = 512,   // ranks times chunks
+    COMBINERS_MAX = 4, // ranks of a team that each combine everything
+    CROWD_MAX = 512,   // ranks times chunks, where ranks share processors
 };
 
 static uint32_t team_size(const aq_coll_op_t *op)
@@ -37,8 +37,8 @@ void aq_stream_plan(aq_coll_op_t *op, size_t nbytes)
     op->streamed = nbytes;
 }
 
-// The most chunks where ranks share processors: a rank has to get one once in four chunks, before
-// the others can go on. Longer operations were slower than copies by the kernel.
+// Limit on the chunks where ranks share processors. Each rank has to run once in four chunks before
+// the others can go on; with more chunks, copies by the kernel are faster.
 static uint32_t crowd_chunks(const aq_coll_op_t *op)
 {
     switch (op->call.kind) {
@@ -111,7 +111,8 @@ static bool all_took(const aq_coll_op_t *op, uint32_t chunks)
 
 // ---- writing ----
 
-// Whether a chunk may be written. The place of one of the first was used by an operation before.
+// Whether a chunk may be written: all have taken the chunk that was in its place, or, for the first
+// chunks, all are done with the operation that used the place before.
 static bool has_room(const aq_coll_op_t *op, uint32_t chunk)
 {
     aq_board_t *board = op->coll->board;

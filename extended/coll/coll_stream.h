@@ -10,8 +10,9 @@
 // - A rank takes chunk k from all ranks before chunk k + 1, so one number tells its progress.
 // - The first chunks wait for the operations that used their places; each further one until all
 //   readers have taken the chunk that was there.
-// - A rank that writes no chunks because it computes holds nobody up: after a while the others read
-//   the rest of a block through the kernel, if it lets them. Its address is on the board, too.
+// - A rank that computes, and so writes no chunks, does not delay the others for long: they read
+//   the rest of a block through the kernel, if it allows that. The address of the block is on the
+//   board, too.
 // - Two copies of 8 KiB in the nearest cache, by two processors, take less time than the kernel
 //   takes for one (process_vm_readv), and need no permission.
 #ifndef AQ_COLL_STREAM_H
@@ -19,14 +20,14 @@
 
 #include "coll_board.h"
 
-// Vain looks for a chunk after which the rest is read through the kernel. A look takes some 50 ns,
-// or as long as others have the processor.
+// Polls without a new chunk after which the rest is read through the kernel. A poll takes some 50
+// ns, or as long as other ranks have the processor.
 enum { AQ_STREAM_PATIENCE = 256 };
 
 // Plans the chunks of a long operation; nbytes: what a rank takes from each.
 void aq_stream_plan(aq_coll_op_t *op, size_t nbytes);
 
-// Whether this rank would stream its bytes, if others need that to reach them.
+// Whether this rank would stream its bytes if the others cannot reach them otherwise.
 bool aq_stream_is_worth(const aq_coll_op_t *op);
 
 // Writes the chunks that there is room for. Returns true if all are written.
@@ -45,7 +46,7 @@ size_t aq_stream_length(const aq_coll_op_t *op);
 // Tells the others that this rank has taken the next chunk from all.
 void aq_stream_take(aq_coll_op_t *op);
 
-// Tells them that it has taken all chunks: it has the rest by another way.
+// Tells the others that this rank has taken all chunks, since it has got the rest in another way.
 void aq_stream_take_rest(aq_coll_op_t *op);
 
 static inline bool aq_stream_is_taken(const aq_coll_op_t *op)

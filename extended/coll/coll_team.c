@@ -210,7 +210,8 @@ static void close_coll(aq_coll_t *coll)
 
 // ---- parts of a team of several hosts ----
 
-// Ids of the parts, beside that of the team: a host has members of one part of it only.
+// Bits of the ids of the parts, which otherwise have the id of the team: a rank is in at most one
+// part of each kind.
 #define LOCAL_ID ((uint64_t)1 << 63)
 #define ACROSS_ID ((uint64_t)1 << 62)
 

@@ -24,11 +24,12 @@ typedef enum aq_tuning_result {
     AQ_TUNING_BAD,
 } aq_tuning_result_t;
 
-// Reads the text of a file, which may hold any bytes, and takes the limits for a job of `ranks`
-// ranks over a conduit: those of the section of that conduit for the most ranks, but not more than
-// the job has, the last one of such; limits that it does not name get their defaults. Unless found,
-// all get their defaults, and why receives what is wrong or missing, to follow the file's name and
-// "is not used:"; room is its size in bytes, at least 100.
+// Reads the text of a file, which may hold any bytes, and sets the limits for a job of `ranks`
+// ranks over a conduit. Of the sections of that conduit, the last one with the highest number of
+// ranks that the job has counts; limits that this section does not name get their defaults. If
+// there is no such section, or the file is not legal, all limits get their defaults, and why, of
+// `room` bytes (at least 100), receives the reason, in words that follow the file's name and "is
+// not used:".
 aq_tuning_result_t aq_coll_tuning_parse(const char *text, size_t length, const char *conduit,
                                         uint32_t ranks, aq_coll_limits_t *limits, char *why,
                                         size_t room);
