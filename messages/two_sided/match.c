@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The lists of the matching engine and the searches in them. msg_recv.c calls it for each receive,
+// probe and arriving message.
 #include "match.h"
 
 // ---- lists ----
@@ -50,8 +52,8 @@ static bool key_accepts(const aq_match_key_t *receive, const aq_match_key_t *mes
            (receive->team == message->team || receive->team == AQ_MATCH_ANY_TEAM);
 }
 
-// The oldest entry of a list that is the other side of a receive or of a message. The key of the
-// other side is NULL: it is that of the entry.
+// The oldest entry of a list that matches a receive or a message. The key of the searching side is
+// given; the other one is NULL and taken from the entry.
 static aq_match_entry_t *list_find(aq_match_t *match, const aq_match_list_t *list, unsigned which,
                                    const aq_match_key_t *receive, const aq_match_key_t *message)
 {

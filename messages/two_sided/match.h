@@ -67,7 +67,7 @@ aq_match_entry_t *aq_match_receive(aq_match_t *match, aq_match_source_t *source,
 
 // For a message of a source: returns the oldest posted receive that accepts it, which is then in no
 // list. If there is none, keeps the message that make(context) allocates, and returns NULL. So
-// memory is allocated only for unexpected messages. A message that is dropped is NULL.
+// memory is allocated only for unexpected messages. If make returns NULL, the message is dropped.
 typedef aq_match_entry_t *aq_match_make_t(void *context);
 aq_match_entry_t *aq_match_arrive(aq_match_t *match, aq_match_source_t *source,
                                   const aq_match_key_t *key, aq_match_make_t *make, void *context);

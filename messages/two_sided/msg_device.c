@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Long messages that a network device reads: the receiver asks the sender to expose parts, and
+// reads each by the conduit (msg_pull.c calls it in turns); the sender exposes and conceals parts
+// in handlers.
 #include "msg_device.h"
 
 #include <stdlib.h>
@@ -17,7 +20,7 @@
 
 enum {
     PARTS = 4,             // of a message that are exposed at a time
-    BLOCK_BYTES = 1 << 17, // what firehose pins at once, unless settings change that
+    BLOCK_BYTES = 1 << 17, // the default of what firehose pins at once
 };
 
 // ---- the receiver ----
@@ -27,7 +30,7 @@ enum {
 typedef struct part {
     enum { PART_NEW, PART_ASKED, PART_ANSWERED, PART_READ } _Atomic state;
     atomic_uint pending; // reads that are under way
-    uint64_t offset;     // of the first byte that was not asked for, or that is exposed
+    uint64_t offset;     // of the first byte to ask for, or, once answered, of the exposed bytes
     size_t left;         // bytes of the part from there on; 0: all are read
     aq_exposure_t exposed;
     aq_rma_t get;
@@ -51,7 +54,7 @@ bool aq_msg_device_begin(gasnetx_Request_t receive)
     return true;
 }
 
-// False: there is no room now.
+// Asks the sender to expose a part. False: there is no room for the message now.
 static bool part_ask(gasnetx_Request_t receive, part_t *part)
 {
     const int32_t args[] = {aq_high(receive->offer.cookie),
@@ -84,7 +87,7 @@ static void part_begin(gasnetx_Request_t receive, part_t *part)
 {
     if (!part_take(receive, part))
         return;
-    // The answer may arrive at once, in another thread.
+    // Set the state before the request: the answer may arrive at once, in another thread.
     atomic_store_explicit(&part->state, PART_ASKED, memory_order_release);
     if (!part_ask(receive, part))
         atomic_store_explicit(&part->state, PART_NEW, memory_order_relaxed);
@@ -122,7 +125,7 @@ static void part_read(gasnetx_Request_t receive, part_t *part)
     atomic_store_explicit(&part->state, PART_NEW, memory_order_relaxed);
 }
 
-// Goes on with a part. Returns whether it has nothing to do.
+// Advances a part. Returns whether it has nothing left to do.
 static bool part_go_on(gasnetx_Request_t receive, part_t *part)
 {
     if (atomic_load_explicit(&part->state, memory_order_acquire) == PART_ANSWERED)
@@ -195,7 +198,7 @@ static void on_exposed(gex_Token_t token)
 
 // ---- the sender ----
 
-// What is exposed of a message; bytes 0: nothing.
+// The exposed bytes of each part of a message; bytes 0: none.
 struct aq_msg_exposures {
     aq_exposure_t parts[PARTS];
 };
@@ -239,7 +242,7 @@ static void exposure_end(uint32_t jobrank, const aq_exposure_t *exposure)
         aq_exposure_end(jobrank, exposure);
 }
 
-// Replaces what a part exposes, or exposes nothing if memory is out. Returns where the bytes are;
+// Replaces the exposure of a part, or ends it if memory is exhausted. Returns where the bytes are;
 // NULL: memory is out. Ends the job if these bytes were not offered to the rank.
 static const char *part_replace(const ask_t *ask, aq_exposure_t exposure)
 {

@@ -4,7 +4,7 @@
 // that are exposed at a time are few.
 //
 //      receiver                               sender
-//      EXPOSE part, offset, bytes  ------->   conceals what the part was, and exposes these bytes
+//      EXPOSE part, offset, bytes  ------->   conceals the old bytes of the part, exposes these
 //      reads them by the device    <-------   EXPOSED part, bytes, key
 //      EXPOSE the rest, or the next bytes
 //      ...
@@ -18,12 +18,12 @@
 
 #include "msg_state.h"
 
-// The receiver: begins to read a message. False: it has to be fetched some other way, because it is
-// short, or not as a whole in memory, or no device can read it.
+// The receiver: begins to read a message. False: the message has to be fetched in another way,
+// because it is short, or not contiguous in memory, or no device can read it.
 bool aq_msg_device_begin(gasnetx_Request_t receive);
 
-// The receiver: goes on. Returns how the receive goes on: as now; over; or in pieces, from the
-// begin of the message, if a part was refused. Not in a handler.
+// The receiver: advances. Returns how the receive continues: as before; complete; or in pieces,
+// from the begin of the message, if a part was refused. Not in a handler.
 aq_pull_way_t aq_msg_device_turn(gasnetx_Request_t receive);
 
 // The sender: ends what it has exposed of a message for a receiver, if anything, and frees the

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The state of messages with two sides, and its table of peers, which the first message makes; and
+// which ranks are in this process's neighbourhood.
 #include <stdlib.h>
 
 #include "../../core/ground/fatal.h"

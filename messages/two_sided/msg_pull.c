@@ -45,7 +45,7 @@ void aq_msg_pull(gasnetx_Request_t receive)
     aq_progress_busy(&pull_task, 1);
 }
 
-// A receive of 0 bytes, of which nobody has a handle.
+// Pulls 0 bytes, by a receive without a handle, so that the sender completes.
 void aq_msg_offer_drop(const aq_msg_head_t *offer)
 {
     static const aq_request_hooks_t hooks = {.complete = aq_request_free};
@@ -74,7 +74,7 @@ bool aq_msg_pull_end(const aq_msg_head_t *offer)
     return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
-// The address of memory that the sender of a message may have mapped; 0: it has not.
+// The address of a piece of the receive, if the sender may have mapped that memory; 0: it cannot.
 static uint64_t dest_of(const struct gasnetx_request *receive, uint64_t offset, size_t bytes)
 {
     const char *dest = (const char *)receive->call.memory + offset;
@@ -111,8 +111,9 @@ static size_t bytes_under_way(const struct gasnetx_request *receive)
     return bytes;
 }
 
-// Adds bytes to those that were asked for, or that are in memory. The receive completes when both
-// are all, in whatever order a peer sends pieces: until then the list of pulls may have it.
+// Adds bytes to one of the two counters of a receive: asked for, and in memory. The receive
+// completes when both have all bytes, in whatever order a peer sends pieces; until then it may be
+// in the list of pulls.
 static void bytes_count(gasnetx_Request_t receive, size_t *counter, size_t bytes)
 {
     aq_pending_op_t op;
@@ -125,7 +126,7 @@ static void bytes_count(gasnetx_Request_t receive, size_t *counter, size_t bytes
         aq_request_complete(receive);
 }
 
-// Returns whether all pieces were asked for. The receive may be complete then, and gone.
+// Asks for pieces. Returns whether all were asked for; then the receive may be complete and freed.
 static bool pieces_ask(gasnetx_Request_t receive)
 {
     const size_t piece = aq_job.max_medium, want = receive->want;
@@ -140,7 +141,7 @@ static bool pieces_ask(gasnetx_Request_t receive)
     return asked == want;
 }
 
-// The message is here: tells the sender, and completes the receive.
+// Tells the sender that all bytes have arrived, and completes the receive.
 static bool receive_end(gasnetx_Request_t receive)
 {
     if (!aq_msg_pull_end(&receive->offer))
@@ -161,7 +162,7 @@ static aq_pull_way_t way_choose(gasnetx_Request_t receive)
     return aq_msg_device_begin(receive) ? AQ_PULL_DEVICE : AQ_PULL_PIECES;
 }
 
-// Goes on with a pull. Returns whether there is nothing left to be sent.
+// Advances a pull. Returns whether nothing is left to be sent for it.
 static bool pull_go_on(gasnetx_Request_t receive)
 {
     if (receive->way == AQ_PULL_NEW)
@@ -203,15 +204,16 @@ static bool task_turn(aq_task_t *task)
 
 // ---- pieces that arrive ----
 
-// Whether a receive waits for a piece. A peer that sends a piece twice has sent too much.
+// Whether a receive waits for a piece: it is in range, and the peer has not sent more than all
+// bytes.
 static bool piece_fits(const struct gasnetx_request *receive, uint64_t offset, size_t nbytes)
 {
     return !receive->call.is_send && offset <= receive->want && nbytes <= receive->want - offset &&
            nbytes <= receive->want - receive->placed;
 }
 
-// The receive that waits for a piece, which was sent or is in its memory. Ends the job if there is
-// none.
+// The receive that waits for a piece. sent: the piece is in the message; otherwise the peer has
+// copied it to its place. Ends the job if there is none.
 static gasnetx_Request_t piece_place(uint32_t source, aq_cookie_t cookie, uint64_t offset,
                                      size_t nbytes, bool sent)
 {

@@ -12,12 +12,12 @@ void aq_msg_offer_drop(const aq_msg_head_t *offer);
 // handler.
 void aq_msg_pull(gasnetx_Request_t receive);
 
-// Asks for some bytes of the offer of a receive that has a cookie; and tells the sender that no
-// more will be asked for. False: there is no room now. Not in a handler.
+// The first asks for some bytes of the offer of a receive that has a cookie; the second tells the
+// sender that no more will be asked for. False: there is no room now. Not in a handler.
 bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes);
 bool aq_msg_pull_end(const aq_msg_head_t *offer);
 
-// Goes on with all pulls. Not in a handler.
+// Advances all pulls. Not in a handler.
 void aq_msg_pulls_turn(void);
 
 // Registers a handler of pieces that have arrived: replies to pulls, or requests.

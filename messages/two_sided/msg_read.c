@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Decides how this process reaches memory that an offer of another process of the host names, and
+// copies from or to it. The receiver (msg_pull.c, msg_share.c) and a sender that shares a copy call
+// it.
 #include "msg_read.h"
 
 #include <string.h>
@@ -28,8 +31,8 @@ void aq_msg_read_args(uint32_t jobrank, const void *memory, int32_t args[AQ_MSG_
     memcpy(args, all, sizeof all);
 }
 
-// Where the number of a rank's process is kept once it was proved. Large messages offer, too: there
-// may have been no message with two sides.
+// Where the number of a rank's process is kept once it was proved. Makes the table of peers, since
+// a large message may be the first to offer.
 static _Atomic int32_t *known_process(uint32_t jobrank)
 {
     aq_lock_take(&aq_msg.lock);
@@ -38,7 +41,7 @@ static _Atomic int32_t *known_process(uint32_t jobrank)
     return known;
 }
 
-// Whether a process is the source of an offer. It is asked once.
+// Whether the process number of an offer is that of its source. The process is read only once.
 static bool process_is_source(const aq_msg_head_t *offer)
 {
     const aq_process_t process = {offer->proof, offer->proof_address, offer->process};

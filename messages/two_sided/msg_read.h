@@ -2,23 +2,24 @@
 // Reads and writes the memory of a process of this host by one copy: memory that is mapped here (a
 // segment, or memory of gasnetx_Msg_Alloc), or any other if the system allows it.
 //
-// A process number may belong to another process: that of a rank in a container means another one
-// here. So each process has a random value at an address, and its offers name both; a receiver
-// believes the process number when it has read that value there.
+// The process number of a rank in a container may mean another process here. So each process has a
+// random value at an address, and its offers name both; a receiver uses a process number only after
+// it has read the value there.
 #ifndef AQ_MSG_READ_H
 #define AQ_MSG_READ_H
 
 #include "msg_state.h"
 
-// Fills in what offers of this process to a rank say about it: nothing if that rank has another
-// host.
+// Fills in the process number and its proof for offers of this process to a rank: none if that rank
+// is on another host.
 void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head);
 
-// The same as arguments of a message, with the address of memory of this process first.
+// As aq_msg_read_offer, as arguments of a message, with the address of memory of this process
+// first.
 enum { AQ_MSG_MEMORY_ARGS = 7 };
 void aq_msg_read_args(uint32_t jobrank, const void *memory, int32_t args[AQ_MSG_MEMORY_ARGS]);
 
-// How this process reaches the memory of an offer where it is: not at all; it is mapped here; by
+// How this process reaches the memory of an offer directly: not at all; in its own mapping; by
 // calls of the system.
 typedef enum aq_msg_reach { AQ_MSG_AWAY, AQ_MSG_MAPPED, AQ_MSG_BY_CALLS } aq_msg_reach_t;
 aq_msg_reach_t aq_msg_reach(const aq_msg_head_t *offer);

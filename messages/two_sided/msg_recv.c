@@ -21,7 +21,7 @@
 #include "msg_pull.h"
 #include "msg_room.h"
 
-// ---- what a receive has got ----
+// ---- delivery to a receive ----
 
 // rank: of the source, as the receive has named it.
 static void status_fill(gasnetx_msg_status_t *status, gex_TM_t tm, gex_Rank_t rank,
@@ -52,7 +52,7 @@ static void message_hand_over(gasnetx_Request_t receive, const aq_msg_head_t *he
     aq_request_complete(receive);
 }
 
-// A receive has taken a message. A long one goes on afterwards.
+// Delivers a message to the receive that has taken it; a long message is fetched afterwards.
 static void message_deliver(gasnetx_Request_t receive, const aq_msg_head_t *head, const void *bytes)
 {
     const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
@@ -69,7 +69,7 @@ static unsigned mode_now(void)
     return atomic_load_explicit(&aq_msg.mode, memory_order_relaxed);
 }
 
-// What a rank keeps of a message, as its sender counts it.
+// Bytes that a rank keeps of a message, as the sender counts them.
 static size_t cost_of(const aq_msg_head_t *head)
 {
     return AQ_MSG_COST + (head->cookie ? 0 : head->nbytes);
@@ -107,8 +107,8 @@ static aq_match_entry_t *unexpected_make(void *context)
     return &(arrival->kept ? arrival->kept : arrival_keep(arrival))->entry;
 }
 
-// With the lock: passes the next message of a source to the engine. Returns the receive that takes
-// it; NULL: the message is kept, or dropped.
+// With the lock: passes the next message of a source to the matching engine. Returns the receive
+// that takes the message; NULL: the message is kept or dropped.
 static inline __attribute__((always_inline)) gasnetx_Request_t
 arrival_match(aq_msg_peer_t *peer, arrival_t *arrival, unsigned mode)
 {
@@ -128,7 +128,8 @@ arrival_match(aq_msg_peer_t *peer, arrival_t *arrival, unsigned mode)
     return (gasnetx_Request_t)(void *)receive;
 }
 
-// After the lock was dropped. Returns whether the message itself is not needed any more.
+// Delivers a matched message, without the lock. Returns whether a message that was kept can be
+// freed.
 static bool arrival_end(const arrival_t *arrival, gasnetx_Request_t receive)
 {
     if (receive)
@@ -149,7 +150,7 @@ static bool arrivals_wait(unsigned mode)
     return mode == GASNETX_MSG_STOPPED;
 }
 
-// Matches the early message that is the next one now, if there is one. Returns whether there was.
+// Matches an early message whose turn it is now. Returns false if there is none.
 static bool early_match(aq_msg_peer_t *peer)
 {
     gasnetx_Request_t receive = NULL;

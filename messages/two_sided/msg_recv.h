@@ -7,7 +7,7 @@
 
 void aq_msg_receive(gasnetx_Request_t request);
 
-// Messages that this rank has held back while it had stopped receiving can be matched now.
+// Matches the messages that have arrived while this rank had stopped receiving.
 void aq_msg_arrivals_go_on(void);
 
 void aq_msg_recv_register(void);

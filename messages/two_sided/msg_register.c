@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Registers the handlers and tasks of messages with two sides; extended/rma/layer_table.c calls it
+// when the job starts. msg_device.c, and msg_pull.c for pieces in place, have entries of their own
+// there.
 #include "../../extended/rma/layer_table.h"
 #include "msg_room.h"
 #include "msg_send.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Room for messages: takes it for sends, counts what arrives and is taken, and in a task returns
+// room to peers and notifies peers and the client of stops and starts. msg_send.c, msg_recv.c and
+// the files of large messages call it.
 #include "msg_room.h"
 
 #include "../../core/am/am_send.h"
@@ -13,7 +16,7 @@
 
 #define SHARE_MIN ((size_t)64 << 10)
 
-static aq_msg_room_t *due; // peers for which the task has something to do; under aq_msg.lock
+static aq_msg_room_t *due; // list of peers that the task has to serve; under aq_msg.lock
 static atomic_bool turning;
 
 // The client's, for peers that have stopped or started; under aq_msg.lock.
@@ -181,10 +184,10 @@ void aq_msg_room_leave(uint32_t jobrank, size_t cost)
 
 // ---- the task ----
 
-// What the task does for a peer.
+// What the task has to do for a peer.
 typedef struct duty {
     uint32_t jobrank;
-    bool tells_client, stopped; // that the peer has stopped or started
+    bool tells_client, stopped; // tells the client that the peer has stopped or started
     size_t given;
     uint32_t changes;
     bool tells_peer;
@@ -229,7 +232,7 @@ static bool peer_tell(const duty_t *duty)
     return aq_am_request(duty->jobrank, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
-// The peer could not be told now: another turn will.
+// Undoes a duty whose message could not be sent now; another turn sends it.
 static void duty_return(const duty_t *duty)
 {
     aq_lock_take(&aq_msg.lock);
@@ -250,7 +253,7 @@ static void client_tell(uint32_t jobrank, bool stopped)
         fn(jobrank, stopped, context);
 }
 
-// Returns whether the next duty may be tried.
+// Returns false if a message found no room, so that the task stops for this turn.
 static bool duty_do(const duty_t *duty)
 {
     if (duty->tells_client)
@@ -274,7 +277,8 @@ static bool task_turn(aq_task_t *task)
     return false;
 }
 
-// With the lock: the client is told of peers that have stopped before.
+// With the lock: lists the peers that have stopped already, so that a new function of the client is
+// called for each.
 static void stops_repeat(void)
 {
     (void)aq_msg_peer(0);

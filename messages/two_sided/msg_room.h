@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Room: how much of the messages of a rank another one keeps. Messages of both kinds, with two
-// sides and large ones, take room at their receiver from the send until a receive or handler has
-// taken them. Each rank has an equal share of room at every other one, and counts what it has used.
+// Room: how much of the messages of a rank another one keeps. Messages with two sides and large
+// messages take room at their receiver from the send until a receive or a handler has taken them.
+// Each rank has an equal share of room at every other one, and counts what it has used.
 //
 //      sender                                              receiver
 //        used += cost   message ------------------------->   kept
 //                                                            taken: given += cost
 //        used -= given  <---- room: a Short, when half of the share was given back
 //
-// The same Short says whether the receiver has stopped receiving. Whatever a Short says, a message
-// that costs at most half a share has room at last, as less than half of it is not told of.
+// The same Short reports whether the receiver has stopped receiving. A message that costs at most
+// half a share never starves: less than half of a share is ever unreturned.
 #ifndef AQ_MSG_ROOM_H
 #define AQ_MSG_ROOM_H
 
@@ -45,18 +45,18 @@ static inline aq_leave_t aq_msg_room_take(aq_msg_room_t *room, size_t envelope, 
                                                                 : AQ_LEAVE_REFUSED;
 }
 
-// The task has to tell a peer, or the client about a peer.
+// Lists a peer for the task, which has to send to the peer or to notify the client.
 void aq_msg_room_list(aq_msg_room_t *room);
 
-// A message has arrived from a peer while this rank was in a mode (gasnetx_Msg_Mode). Peers that
-// had sent before were told of a change when it came.
+// Notes that a message of a peer has arrived while this rank was in a mode (gasnetx_Msg_Mode). A
+// peer that has not sent before has to be told of the mode now; others were told when it changed.
 static inline void aq_msg_room_hear(aq_msg_room_t *room, unsigned mode)
 {
     if (__builtin_expect(mode && room->told != aq_msg.changes, 0))
         aq_msg_room_list(room);
 }
 
-// A message of a peer does not take room here any more.
+// Gives back the room that a message of a peer has taken here.
 static inline void aq_msg_room_give(aq_msg_room_t *room, size_t cost)
 {
     room->given += cost;
@@ -64,30 +64,30 @@ static inline void aq_msg_room_give(aq_msg_room_t *room, size_t cost)
         aq_msg_room_list(room);
 }
 
-// This process keeps a message with two sides of a peer, or has ended to keep it. Ends the job if
-// the peer has sent more than it may.
+// The first counts a message with two sides of a peer that this process keeps, and ends the job if
+// the peer has sent more than it may; the second counts the end of that.
 void aq_msg_room_keep(aq_msg_room_t *room, size_t cost);
 void aq_msg_room_unkeep(aq_msg_room_t *room, size_t cost);
 
 // Counts a message that no receive or handler will get.
 void aq_msg_room_drop(size_t nbytes);
 
-// This rank has stopped or started: peers have to be told.
+// Lists the peers for the task after this rank has stopped or started, so that they are told.
 void aq_msg_room_change(void);
 
 // ---- without the lock ----
 
-// The same at a rank.
+// As aq_msg_room_take, at a rank.
 aq_leave_t aq_msg_room_ask(uint32_t jobrank, size_t envelope, size_t nbytes, bool is_eager);
 
-// Takes room for a message that is forwarded, whether there is room or not: the room that it takes
-// here limits what goes on.
+// Takes room for a message that is forwarded, even beyond the limit: the room that the message
+// takes at this rank limits what is forwarded.
 void aq_msg_room_force(uint32_t jobrank, size_t cost);
 
 // Counts a send that is refused. Returns GASNET_ERR_RESOURCE.
 int aq_msg_room_refuse(void);
 
-// A large message has arrived, or leaves.
+// The first takes room for a large message that has arrived, the second gives it back.
 void aq_msg_room_arrive(uint32_t jobrank, size_t cost);
 void aq_msg_room_leave(uint32_t jobrank, size_t cost);
 

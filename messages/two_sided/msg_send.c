@@ -30,7 +30,8 @@ typedef struct leave {
     uint32_t number;  // of a message that is not refused
 } leave_t;
 
-// Fills in the members one by one: a structure that is returned would be read before it is written.
+// Decides how a message leaves. Fills in the members one by one, since a returned structure would
+// be loaded before its stores have completed.
 static void leave_decide(const aq_msg_call_t *call, leave_t *leave)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
@@ -49,7 +50,7 @@ static void send_count(uint32_t jobrank, size_t nbytes)
     aq_count_bytes_to(jobrank, AQ_COUNT_SEND, AQ_COUNT_SEND_BYTES, nbytes);
 }
 
-// The message has left; begin: from aq_trace_begin.
+// Traces a message that has left. begin: from aq_trace_begin.
 static inline void send_trace(uint64_t begin, const aq_msg_call_t *call, const leave_t *leave)
 {
     if (__builtin_expect(begin != 0, 0))
@@ -57,7 +58,8 @@ static inline void send_trace(uint64_t begin, const aq_msg_call_t *call, const l
                            leave->number);
 }
 
-// A message in the primordial team does not name its team, so that a word fits in half a line.
+// Sends a message with its bytes. In the primordial team the message does not have the id of the
+// team, so that a short one fits into half a cache line.
 static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
 {
     const uint64_t team = aq_team_of(call->tm)->id;
@@ -113,7 +115,7 @@ int aq_msg_send(gasnetx_Request_t send)
 
 // ---- serving what was offered ----
 
-// The request behind a cookie of a peer. Ends the job if there is none.
+// The send that was offered to a peer with a cookie. Ends the job if there is none.
 static gasnetx_Request_t offered_find(uint32_t source, aq_cookie_t cookie)
 {
     gasnetx_Request_t send = aq_request_of_cookie(source, cookie);
@@ -155,7 +157,7 @@ static void pull_count(uint32_t source, gasnetx_Request_t send, const aq_msg_pul
                  (unsigned long long)pull->want);
 }
 
-// Copies a piece to where it goes if that is mapped here, and sends it otherwise.
+// Copies a piece to its destination if that is mapped here, and sends the piece otherwise.
 static void piece_reply(gex_Token_t token, const char *piece, const aq_msg_pull_t *pull)
 {
     void *dest =
@@ -214,8 +216,8 @@ static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
     aq_msg_offered_end(source, cookie, offered_find(source, cookie));
 }
 
-// Between processes of a host one copy from memory to memory is soon faster than two through a
-// ring.
+// The default limit of eager messages inside a host: for longer ones, one copy from memory to
+// memory is faster than two through a ring.
 enum { EAGER_NEAR = 8192 };
 
 void aq_msg_send_register(void)
@@ -246,7 +248,8 @@ static int send_check(const char *name, const aq_msg_call_t *call)
     return error ? error : aq_msg_check_bytes(name, call->bytes);
 }
 
-// NULL: the message has left as a whole.
+// Sends a message with its bytes, or offers it and returns the request. NULL: the message has left
+// with its bytes.
 static gasnetx_Request_t message_send(const aq_msg_call_t *call, const leave_t *leave)
 {
     if (leave->how == AQ_LEAVE_EAGER) {

@@ -8,7 +8,8 @@
 // Begins a persistent request. GASNET_ERR_RESOURCE: the receiver has no room, and nothing was done.
 int aq_msg_send(gasnetx_Request_t request);
 
-// A peer has all that it wants of what a send has offered with a cookie. In a handler, too.
+// Ends the offer of a send, with a cookie, when the peer has all bytes that it wants. In a handler,
+// too.
 void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send);
 
 void aq_msg_send_register(void);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Copies a long message from both ends at the same time: the receiver in turns of its pull
+// (msg_pull.c), the sender in a task after a request of the receiver. Both claim pieces from one
+// word in shared memory.
 #include "msg_share.h"
 
 #include "../../core/am/am_args.h"
@@ -15,9 +18,9 @@
 #include "msg_peers.h"
 #include "request.h"
 
-// docs/performance/messages.md has the measurements behind these. Bytes of the shortest message
-// that is shared: by calls of the system; if both sides have the memory of the other one mapped;
-// and if the receiver has.
+// The least bytes of a message that is shared: if the copy is by calls of the system; if each side
+// has mapped the memory of the other; and if only the receiver has. docs/performance/messages.md
+// has the measurements.
 #define SHARE_BY_CALLS ((size_t)32 << 10)
 #define SHARE_MAPPED ((size_t)128 << 10)
 #define SHARE_HALF_MAPPED ((size_t)4 << 20)
@@ -32,7 +35,7 @@ struct aq_msg_claims {
     //                      | pieces that the receiver has (16)
     _Alignas(64) _Atomic uint64_t left;
     atomic_uint written; // pieces, by the sender
-    atomic_bool failed;  // the sender could not write one
+    atomic_bool failed;  // the sender could not write a piece
 };
 
 enum { CLAIMS = AQ_SCRATCH_CLAIMS / sizeof(struct aq_msg_claims) };
@@ -80,7 +83,8 @@ static uint32_t pieces_of(const struct gasnetx_request *request)
     return (uint32_t)((request->want - 1) / request->piece + 1);
 }
 
-// The place of a piece in a message. The peer can write claims, too.
+// Bytes and offset of a piece. Ends the job if the piece is out of range, since the peer can write
+// claims, too.
 static size_t piece_bytes(const struct gasnetx_request *request, uint32_t piece, size_t *offset)
 {
     if (piece >= pieces_of(request))
@@ -128,7 +132,8 @@ static bool share_ask(gasnetx_Request_t receive, uint32_t slot, uint32_t generat
     return aq_am_request(receive->offer.source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
-// Two pieces, or as many as PIECE_MAX allows: more calls of the system cost more.
+// The bytes of a piece: half of the message, but at most PIECE_MAX, since each piece costs a call
+// of the system.
 static size_t piece_choose(size_t want)
 {
     const size_t half = (want / 2 + 63) & ~(size_t)63;
@@ -244,7 +249,7 @@ static bool piece_write(gasnetx_Request_t send)
     return true;
 }
 
-// The part of this process has ended; the send is complete if its receiver has said so.
+// Ends the part of this process in a copy; completes the send if its receiver has reported the end.
 static void help_end(gasnetx_Request_t send)
 {
     aq_lock_take(&aq_msg.lock);
@@ -267,7 +272,7 @@ static void help_go_on(gasnetx_Request_t send)
     aq_lock_drop(&aq_msg.lock);
 }
 
-// A piece for each receiver; then polls go on.
+// Writes one piece for each receiver, so that a poll is not longer than that.
 static bool help_turn(aq_task_t *task)
 {
     (void)task;
@@ -283,7 +288,7 @@ static bool help_turn(aq_task_t *task)
     return any;
 }
 
-// With the lock: begins the part of this process. False: it has one.
+// With the lock: begins the part of this process in a copy. False: the send has a part already.
 static bool help_begin(gasnetx_Request_t send, const aq_msg_head_t *receiver, uint64_t want,
                        uint64_t piece, uint32_t slot, uint32_t generation)
 {
@@ -314,7 +319,7 @@ static void share_check(const aq_msg_head_t *receiver, uint64_t want, uint64_t p
         share_refuse(receiver, want, piece, slot);
 }
 
-// The message may be complete already: its receiver does not wait for an answer.
+// Begins to help, unless the message is complete already: its receiver does not wait for an answer.
 static void on_share(gex_Token_t token)
 {
     aq_args_t args = aq_args_of(token);

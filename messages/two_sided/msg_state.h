@@ -53,7 +53,7 @@ typedef struct aq_msg_head {
     size_t nbytes;
     // Of an offer; cookie 0: the bytes are with the envelope.
     aq_cookie_t cookie;
-    uint64_t address;              // of the bytes, in the source; 0: they are nowhere as a whole
+    uint64_t address;              // of the bytes, in the source; 0: they are not contiguous
     uint64_t proof_address, proof; // see msg_read.h; 0: none
     int32_t process;
 } aq_msg_head_t;
@@ -77,7 +77,7 @@ typedef struct aq_msg_call {
 } aq_msg_call_t;
 
 // How a receive gets the bytes of an offer: not known yet; both sides copy; the network device
-// reads them; they are here; in pieces.
+// reads; all bytes have arrived; in pieces.
 typedef enum aq_pull_way {
     AQ_PULL_NEW,
     AQ_PULL_SHARED,
@@ -91,7 +91,7 @@ typedef struct aq_msg_pull {
     uint64_t offset, want;
     uint32_t bytes;
     aq_cookie_t answer; // of the receiver
-    uint64_t dest;      // where the piece goes, if the sender has that mapped; 0: nowhere
+    uint64_t dest;      // of the piece, if the sender may have that mapped; else 0
 } aq_msg_pull_t;
 
 // What a large message (large_state.h) does in place of a message with two sides. Called with no
@@ -107,7 +107,7 @@ typedef struct aq_request_hooks {
 struct gasnetx_request {
     aq_match_entry_t entry; // of a receive
     atomic_bool complete;
-    bool begun;          // and not waited for
+    bool begun;          // started, and not waited for
     bool counts;         // operations of the client; then `call` has no meaning
     atomic_uint pending; // of these
     aq_msg_call_t call;
@@ -115,9 +115,9 @@ struct gasnetx_request {
     aq_cookie_t cookie; // of a send that was offered, or of a receive that pulls; 0: none
     // Of a receive that pulls `want` bytes of an offer.
     aq_pull_way_t way;
-    aq_msg_head_t offer;       // of a send whose receiver shares the copy: what that has said
+    aq_msg_head_t offer;       // of a send whose receiver shares the copy: the offer of its memory
     size_t want, asked, moved; // of a send: asked for by its peer, and served
-    size_t placed;             // of a receive: in pieces that are in memory, or will be
+    size_t placed;             // of a receive: in pieces whose arrival was checked
     // Of a copy that both sides share; NULL: of none.
     struct aq_msg_claims *claims;
     size_t piece; // bytes of a claim
@@ -125,10 +125,10 @@ struct gasnetx_request {
     struct aq_msg_reads *reads;
     struct aq_msg_exposures *exposures;
     uint32_t generation; // of a send: of the claims
-    bool received;       // of a send: it is complete when its part of the copy has ended
+    bool received;       // of a send: the receiver has all bytes
     bool unreadable;     // of a receive: the system does not allow to read all
     struct gasnetx_request *next;
-    const aq_request_hooks_t *hooks; // of a large message; NULL: another one
+    const aq_request_hooks_t *hooks; // of a large message; otherwise NULL
     void *context;                   // of the hooks
 };
 
@@ -149,7 +149,7 @@ typedef struct aq_msg {
     // Bytes of the longest message that is sent at once: to ranks that share memory, and to others.
     size_t eager_near, eager;
     size_t device;                  // bytes of the shortest one that a network device reads
-    size_t share;                   // bytes that a rank keeps of the messages of another one
+    size_t share;                   // bytes of the messages of one rank that another rank keeps
     size_t share_eager, share_half; // three quarters and half of that
     atomic_uint mode;               // gasnetx_Msg_Mode; written with the lock
     uint32_t changes; // how often this rank has stopped or started; odd: it has stopped

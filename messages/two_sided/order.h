@@ -27,7 +27,7 @@ static inline bool aq_order_is_next(const aq_order_t *order, uint32_t number)
     return number == order->expected && !(order->early && order->early->number == number);
 }
 
-// The next one has been dealt with.
+// Counts the next number, which has arrived and needs no place among the early ones.
 static inline void aq_order_pass(aq_order_t *order)
 {
     order->expected++;
@@ -38,7 +38,8 @@ static inline bool aq_order_is_before(const aq_order_entry_t *one, const aq_orde
     return (int32_t)(one->number - other->number) < 0;
 }
 
-// Where an early entry belongs. Most of those that wait for a lost one arrive in order.
+// Where to insert an early entry. Checks the end first: entries that wait for a lost one mostly
+// arrive in order.
 static inline aq_order_entry_t **aq_order_place(aq_order_t *order, const aq_order_entry_t *entry)
 {
     aq_order_entry_t **at = &order->early;
@@ -49,8 +50,8 @@ static inline aq_order_entry_t **aq_order_place(aq_order_t *order, const aq_orde
     return at;
 }
 
-// Keeps an entry that has overtaken others, or that the caller wants to take later. False: an entry
-// with this number was here before, and this one still belongs to the caller.
+// Keeps an entry that has overtaken others, or that the caller wants to take later. False: the
+// number has been used before, and the entry still belongs to the caller.
 static inline bool aq_order_keep(aq_order_t *order, aq_order_entry_t *entry)
 {
     aq_order_entry_t **at = aq_order_place(order, entry);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Parses the descriptions of parameter blocks. large_table.c and large_send.c check those of the
+// client with it, large_header.c those that peers have sent.
 #include "params.h"
 
 #include <string.h>

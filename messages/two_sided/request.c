@@ -71,7 +71,7 @@ static bool is_complete(void *context)
     return aq_request_is_complete(context);
 }
 
-// What a wait for a request shows.
+// The word that describes a wait for a request, for the observer.
 static uint64_t wait_of(gasnetx_Request_t request)
 {
     const aq_msg_call_t *call = &request->call;
@@ -82,7 +82,8 @@ static uint64_t wait_of(gasnetx_Request_t request)
     return aq_wait_word(call->is_send ? AQ_WAIT_SEND : AQ_WAIT_RECEIVE, jobrank);
 }
 
-// Most messages are there after a poll or two; only others pay for what a wait does in each turn.
+// Polls a few times before it waits: most messages have arrived after a poll or two, which costs
+// less than a turn of a wait.
 void aq_request_await(gasnetx_Request_t request)
 {
     for (unsigned i = 0; i < BRIEF_POLLS && !is_complete(request); i++)
@@ -97,7 +98,7 @@ static bool is_idle(gasnetx_Request_t request)
     return !request || !request->begun;
 }
 
-// Tells the outcome of a complete request, and ends it unless it is persistent.
+// Returns the outcome of a complete request, and ends the request unless it is persistent.
 static void request_end(gasnetx_Request_t *request, gasnetx_msg_status_t *status)
 {
     gasnetx_Request_t done = *request;

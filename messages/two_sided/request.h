@@ -49,7 +49,8 @@ void aq_request_complete(gasnetx_Request_t request);
 
 void aq_request_await(gasnetx_Request_t request); // polls until it is complete
 
-// The cookie of a request for messages of a peer, and the request behind one. NULL: there is none.
+// The cookie of a request for messages of a peer, and the request of such a cookie. NULL: there is
+// none.
 aq_cookie_t aq_request_cookie(gasnetx_Request_t request, uint32_t jobrank); // or ends the job
 gasnetx_Request_t aq_request_of_cookie(uint32_t jobrank, aq_cookie_t cookie);
 

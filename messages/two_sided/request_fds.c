@@ -14,7 +14,7 @@
 
 enum {
     BRIEF_POLLS = 64, // before a sleep: some microseconds
-    BRIEF_LOOKS = 16, // polls for each look at the descriptors, which is a call of the kernel
+    BRIEF_LOOKS = 16, // polls for each check of the descriptors, which is a call of the kernel
 };
 
 typedef struct fds_wait {
@@ -42,7 +42,7 @@ static bool wait_finds_request(fds_wait_t *wait)
     return i < wait->count;
 }
 
-// Also true if the kernel refuses the descriptors.
+// Whether a descriptor has an event. Also true if the kernel refuses the descriptors.
 static bool wait_finds_fd(fds_wait_t *wait)
 {
     wait->ready = wait->nfds ? poll(wait->fds, wait->nfds, 0) : 0;
@@ -51,7 +51,8 @@ static bool wait_finds_fd(fds_wait_t *wait)
     return wait->ready != 0;
 }
 
-// Looks at the descriptors, too, when a request is complete, so that the caller sees both.
+// Whether the wait is over. Checks the descriptors, too, when a request is complete, so that the
+// caller sees both.
 static bool wait_finds(fds_wait_t *wait)
 {
     const bool fd = wait_finds_fd(wait);

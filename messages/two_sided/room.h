@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank knows of the room for messages at a peer, and of the peer's room here; msg_room.h
-// says how they use it.
+// The room for messages that this rank has used at a peer, and the peer's room here. msg_room.h
+// describes how both use it.
 #ifndef AQ_ROOM_H
 #define AQ_ROOM_H
 
@@ -11,13 +11,13 @@
 // Of a peer; all zero at first. Under aq_msg.lock.
 typedef struct aq_msg_room {
     size_t used;      // at the peer
-    size_t given;     // here, and the peer was not told of it
+    size_t given;     // here, but not yet reported to the peer
     size_t kept;      // here, of its messages with two sides that no receive has taken
-    uint32_t changes; // of the peer, as it has told: odd: it has stopped
+    uint32_t changes; // of the peer, as reported; odd: it has stopped
     uint32_t told;    // of the changes of this rank, the last one that the peer was told of
     bool has_sent;    // large messages of it have arrived
     bool listed;      // the task has something to do for the peer
-    bool changed;     // and that is to call the client
+    bool changed;     // and for the peer it has to call the client
     struct aq_msg_room *next;
 } aq_msg_room_t;
 
