@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Flow control in the client's hand: modes, and what this rank has counted.
+// The client's calls for flow control: modes, and what this rank has counted.
 #include "../../core/ground/fatal.h"
 #include "large_arrive.h"
 #include "../two_sided/msg_room.h"

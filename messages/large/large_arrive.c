@@ -20,7 +20,7 @@ static __attribute__((noreturn)) void header_refuse(uint32_t source, const char 
     aq_fatal("a large message of rank %u is wrong: %s", source, why);
 }
 
-// Parameters first, for their alignment.
+// Copies a header into a message, with the parameters first for their alignment.
 static gasnetx_Large_t message_make(const aq_large_header_t *header)
 {
     const size_t params_bytes = header->params_bytes, types_size = strlen(header->types) + 1;
@@ -63,8 +63,9 @@ static void header_append(aq_order_t *order, aq_order_entry_t *entry, unsigned m
     aq_large_append(work);
 }
 
-// With the lock: headers that are the next ones become work, unless this rank has stopped. The
-// client sets the mode before it calls aq_large_headers_go_on, so that none is left behind.
+// With the lock: adds the headers that are next in order to the work of the task, unless this rank
+// has stopped. gasnetx_Msg_Mode sets the mode before it calls aq_large_headers_go_on, so that no
+// header is left behind.
 static void headers_append(aq_order_t *order)
 {
     const unsigned mode = atomic_load_explicit(&aq_msg.mode, memory_order_relaxed);

@@ -5,7 +5,7 @@
 
 #include "large_state.h"
 
-// Headers that waited while this rank had stopped receiving become work now.
+// Adds the headers that have waited while this rank had stopped receiving to the work of the task.
 void aq_large_headers_go_on(void);
 
 #endif

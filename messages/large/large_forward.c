@@ -5,11 +5,11 @@
 //                        |          |             |
 //                        |          |             read from the source, or asked for
 //                        |          here, without a gap
-//                        all destinations have those before this one
+//                        all destinations have the pieces before
 //
-// In internal memory piece i has place i % AQ_LARGE_PIECES, and asked - base is up to
-// AQ_LARGE_PIECES. A message that is received as a whole has its pieces in the client's memory, and
-// there only asked - fetched is limited.
+// In internal memory piece i is at place i % AQ_LARGE_PIECES, and asked - base is at most
+// AQ_LARGE_PIECES. If the client receives the whole message, its pieces are in the client's memory,
+// and only asked - fetched is limited.
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ struct aq_large_pieces {
     uint64_t held;                // in internal memory, as they were counted
     uint64_t steps;               // that were done
     bool reads;                   // the memory of the source
-    bool ended;                   // nothing more is asked for, and the source knows
+    bool ended;                   // the source was told that no more is asked for
     uint8_t *memory;              // NULL: that of the client
 };
 
@@ -68,7 +68,7 @@ static void piece_receive(gasnetx_Large_t message, uint64_t i)
 
 // ---- from the source ----
 
-// The piece that is at an offset becomes a copied one. False: it was not asked for.
+// Marks the piece at an offset as being copied. False: the piece was not asked for.
 static bool piece_claim(gasnetx_Large_t message, uint64_t offset, size_t bytes, uint64_t *i)
 {
     struct aq_large_pieces *pieces = message->pieces;
@@ -97,7 +97,7 @@ static void piece_arrived(gasnetx_Request_t receive, uint64_t offset, const void
     aq_lock_drop(&aq_large.lock);
 }
 
-// Whether the next piece has arrived, which is then fetched.
+// Counts the next piece as fetched if it has arrived. Returns whether it has.
 static bool piece_fetched(struct aq_large_pieces *pieces)
 {
     slot_t *slot = &pieces->slot[pieces->fetched % AQ_LARGE_PIECES];
@@ -140,7 +140,8 @@ static bool piece_read(gasnetx_Large_t message)
     return pieces->reads;
 }
 
-// Asks for the next piece. It may arrive at once, in another thread. False: there is no room now.
+// Asks for the next piece, which may arrive at once, in another thread. False: there is no room
+// now.
 static bool piece_ask(gasnetx_Large_t message)
 {
     struct aq_large_pieces *pieces = message->pieces;
@@ -160,7 +161,7 @@ static bool piece_ask(gasnetx_Large_t message)
 
 // ---- to the destinations ----
 
-// A destination needs no more: it has everything, or has dropped the rest.
+// Notes that a destination is complete: it has everything, or has dropped the rest.
 static void child_complete(gasnetx_Request_t send)
 {
     aq_large_child_t *child = send->context;
@@ -169,7 +170,8 @@ static void child_complete(gasnetx_Request_t send)
     aq_lock_drop(&aq_large.lock);
 }
 
-// The pulls of a destination come in any order, but all are sent from the first byte on.
+// Notes a pull of a destination. Pulls arrive in any order, but a destination sends them in the
+// order of the bytes, so the furthest one says what it wants.
 static void child_pulled(gasnetx_Request_t send, const aq_msg_pull_t *pull)
 {
     aq_large_child_t *child = send->context;
@@ -216,7 +218,7 @@ static bool piece_send(const aq_large_child_t *child, uint64_t offset, size_t by
     return aq_am_request(child->jobrank, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
-// The end of what a destination has asked for and is here.
+// The end of the bytes that a destination has asked for and that have arrived here.
 static uint64_t child_limit(const aq_large_child_t *child)
 {
     const struct aq_large_pieces *pieces = child->message->pieces;
@@ -271,7 +273,8 @@ static unsigned children_serve(gasnetx_Large_t message, uint64_t *base)
 
 // ---- the task ----
 
-// Pieces that are needed: all, while a destination is left.
+// The number of pieces that are needed: all while a destination is left, otherwise those that the
+// client receives.
 static uint64_t pieces_needed(gasnetx_Large_t message, unsigned left)
 {
     const struct aq_large_pieces *pieces = message->pieces;
@@ -298,7 +301,7 @@ static void held_count(struct aq_large_pieces *pieces)
     pieces->held = held;
 }
 
-// Tells the source that no more will be asked for, unless the last pull has told it.
+// Tells the source that no more will be asked for, unless it knows from the last pull.
 static void source_end(gasnetx_Large_t message, uint64_t needed)
 {
     struct aq_large_pieces *pieces = message->pieces;
@@ -345,7 +348,7 @@ static aq_large_turn_t forward_go_on(aq_large_work_t *work)
     return AQ_LARGE_OVER;
 }
 
-// NULL: memory is out.
+// Allocates the state of a forwarded message. NULL: memory is exhausted.
 static struct aq_large_pieces *pieces_make(gasnetx_Large_t message)
 {
     struct aq_large_pieces *pieces = calloc(1, sizeof *pieces);

@@ -8,7 +8,7 @@
 // Sends the header to a destination. In the handler of the message.
 void aq_large_forward(aq_large_child_t *child, aq_msg_head_t *head, const gasnetx_params_t *params);
 
-// The handler has returned: the data can come.
+// Begins to fetch the data, after the handler has returned.
 void aq_large_forward_begin(gasnetx_Large_t message);
 
 void aq_large_forward_register(void);

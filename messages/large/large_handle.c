@@ -77,7 +77,8 @@ static void handler_run(gasnetx_Large_t message, aq_team_t *team)
                        head->number);
 }
 
-// A team that this process has not made yet, although the sender has, is awaited.
+// Runs the handler of a message, or waits if this process has not made the team yet, although the
+// sender has.
 aq_large_turn_t aq_large_handle(aq_large_work_t *work)
 {
     gasnetx_Large_t message = message_of(work);

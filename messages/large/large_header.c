@@ -49,7 +49,7 @@ static size_t types_bytes(const gasnetx_params_t *params)
     return params->types ? strlen(params->types) : 0;
 }
 
-// Of a header without its data: of these parameters, and of any.
+// Bytes of a header without its data, with these parameters; HEADER_MAX: with any.
 static size_t header_bytes(const gasnetx_params_t *params)
 {
     return sizeof(wire_t) + types_bytes(params) + params->bytes;
@@ -58,7 +58,8 @@ static size_t header_bytes(const gasnetx_params_t *params)
 enum { HEADER_MAX = sizeof(wire_t) + GASNETX_TYPES_MAX + GASNETX_PARAMS_MAX };
 _Static_assert(HEADER_MAX <= 512, "each conduit has Mediums of 512 bytes");
 
-// Whatever the parameters are, so that the data can go on with other ones.
+// The most data that travels with a header, whatever the parameters are, so that the data can be
+// forwarded with other parameters.
 static size_t data_most(void)
 {
     return aq_job.max_medium - HEADER_MAX;

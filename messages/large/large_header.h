@@ -6,10 +6,10 @@
 #include "large_state.h"
 
 // Whether an earlier message of the same source waits for its team, so that this one has to wait,
-// too. Otherwise the message itself waits now, or does so no longer.
+// too. If none does, notes whether this message itself waits.
 bool aq_large_is_behind(gasnetx_Large_t message, bool waits);
 
-// Of a message from this rank. Without a cookie, `bytes` are the data.
+// Sends the header of a message of this rank. Without a cookie, `bytes` are the data.
 void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_params_t *params,
                           const void *bytes);
 
@@ -19,7 +19,7 @@ const char *aq_large_header_read(const uint8_t *payload, size_t nbytes, aq_large
 // The order of the headers of a rank. With the lock. NULL: there is none yet, and `make` is false.
 aq_order_t *aq_large_order(uint32_t jobrank, bool make);
 
-// Copies bytes, which may be none, and returns the place behind them.
+// Copies `count` bytes, which may be 0, and returns the place behind them.
 uint8_t *aq_large_bytes_append(uint8_t *to, const void *bytes, size_t count);
 
 // Whether the data of a message may go with its header.

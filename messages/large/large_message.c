@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The request that fetches the data of a large message, for large_handle.c and large_forward.c, and
+// the end of the message: the client's completion function, the room and the memory.
 #include <stdlib.h>
 
 #include "../../core/record/trace.h"

@@ -27,7 +27,7 @@ static aq_large_turn_t sent_run(aq_large_work_t *work)
     return AQ_LARGE_OVER;
 }
 
-// NULL: there is no function.
+// The work that calls the client's completion function. NULL: there is no function.
 static sent_t *sent_make(gasnetx_Large_SentFn_t fn, void *arg)
 {
     if (!fn)
@@ -77,7 +77,7 @@ static void eager_send(uint32_t jobrank, aq_msg_head_t *head, const void *src,
         aq_large_add(&sent->work);
 }
 
-// has_handle: the client waits for the request.
+// The request behind an offer. has_handle: the client waits for the request.
 static gasnetx_Request_t offer_make(const aq_msg_call_t *call, sent_t *sent, bool has_handle)
 {
     static const aq_request_hooks_t hooks = {.complete = send_complete},

@@ -18,13 +18,14 @@
 //        piece: a reply -----> kept in internal memory, or where the
 //                              client receives it: piece: a request -> stored
 //
-// The data of a short message go with its header, which has no cookie then. The header of another
-// one is an offer, as of a message with two sides (msg_state.h), and the same pulls fetch the data:
-// a destination does not know whether they come from the memory of a source or through a forwarder.
+// The data of a short message go with its header, which has no cookie then. The header of a longer
+// message is an offer, as of a message with two sides (msg_state.h), and the same pulls fetch the
+// data: a destination does not know whether the data come from the memory of a source or through a
+// forwarder.
 //
 // What is always true:
-// - Only the task of large_task.c runs functions of the client, and goes on with what is forwarded:
-//   in one thread at a time, and never inside itself.
+// - Only the task of large_task.c runs functions of the client and advances forwarded messages: in
+//   one thread at a time, and never inside itself.
 // - aq_large.lock guards the order of headers, the work of the task, the table of functions, and
 //   what pulls and pieces that arrive change in a forwarded message. No message is sent, no byte is
 //   copied, and no function of the client runs while it is held, nor is another lock taken.
@@ -65,7 +66,7 @@ extern aq_large_t aq_large;
 
 // ---- messages ----
 
-// One that has arrived.
+// A message that has arrived.
 struct gasnetx_large {
     aq_large_work_t work;
     aq_order_entry_t order;
@@ -73,7 +74,7 @@ struct gasnetx_large {
     gasnetx_params_t params;
     const uint8_t *bytes; // the data, if they came with the header
     // What the handler asks for.
-    bool named; // memory for the data
+    bool named; // memory for the data was named
     uint8_t *dest;
     size_t stored; // bytes that go there
     gasnetx_Large_ReceivedFn_t received;
@@ -113,7 +114,7 @@ typedef struct aq_large_child {
     struct aq_large_child *next;
     // Under aq_large.lock.
     bool complete;
-    aq_msg_pull_t pull; // answer 0: none yet; offset: of the byte behind all that were asked for
+    aq_msg_pull_t pull; // answer 0: none yet; offset: the end of the bytes that were asked for
     uint64_t pulled;    // bytes of all pulls
     uint64_t served;    // bytes; of the task
 } aq_large_child_t;

@@ -47,7 +47,8 @@ static function_t function_make(const gasnetx_large_entry_t *entry)
     return function;
 }
 
-// With the lock: adds what is valid alone. False: an id is there twice, and nothing was added.
+// With the lock: adds the entries of a table, each of which is valid. False: an id is there twice,
+// and nothing was added.
 static bool functions_add(function_t *all, const gasnetx_large_entry_t *table, size_t count)
 {
     const size_t total = function_count + count;

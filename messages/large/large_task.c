@@ -41,7 +41,7 @@ void aq_large_add(aq_large_work_t *work)
     aq_large_append(work);
     aq_lock_drop(&aq_large.lock);
     if (aq_threads)
-        aq_progress_wake(); // this thread need not poll again
+        aq_progress_wake(); // so that another thread polls, since this one may not
 }
 
 static aq_large_work_t *work_take(void)
