@@ -21,8 +21,8 @@ static int send_checked(const char *call, gasnetx_Stream_t stream, aq_stream_spa
     return error ? aq_stream_refuse(error, call, "there is no room for the message now") : error;
 }
 
-// Whether sends of this rank that take part in rounds here are not handled yet. A later send of the
-// client must not overtake them on an ordered stream, so it goes the same way.
+// Whether earlier sends of this rank wait at this rank itself, in rounds. On an ordered stream a
+// later send of the client must not overtake them, so it is sent to this rank, too.
 static bool own_sends_wait(gasnetx_Stream_t stream)
 {
     const aq_stream_edge_t *own = &stream->edges[stream->children];
@@ -32,7 +32,7 @@ static bool own_sends_wait(gasnetx_Stream_t stream)
     return wait && (stream->flags & GASNETX_STREAM_ORDERED) && !aq_stream_in_handler;
 }
 
-// What sends up go to: this rank itself if its handler takes part as a child does.
+// The edges of a send up: this rank itself if its handler takes part like a child's.
 static aq_stream_span_t up_span(gasnetx_Stream_t stream, uint32_t id)
 {
     const aq_stream_handler_t *handler = aq_stream_handler(stream, AQ_INBOX_UP, id);

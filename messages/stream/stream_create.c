@@ -20,18 +20,18 @@
 
 enum { KEEP_MESSAGES = 64, KEEP_BYTES = 256 * 1024 }; // if the client does not say
 
-// ---- what the ranks of the team tell each other ----
+// ---- the arguments that the ranks of the team exchange ----
 
 typedef struct plan {
     uint64_t id; // chosen by rank 0 of the team
     uint64_t keep_bytes, max_bytes;
     uint32_t keep_messages;
     uint32_t parent, flags;
-    uint32_t wrong; // the arguments of the rank are
+    uint32_t wrong; // the arguments of the rank are wrong
 } plan_t;
 
-// Ids of streams of different teams differ, since they have the job rank of the rank that has
-// chosen them.
+// Reserves the id of a stream. Streams of different teams have different ids, since an id contains
+// the job rank that has chosen it.
 static uint64_t id_reserve(void)
 {
     static atomic_uint_least32_t last;
@@ -63,7 +63,7 @@ static void *memory_get(size_t count, size_t size)
     return memory;
 }
 
-// ---- what all ranks find ----
+// ---- checks, with the same result at all ranks ----
 
 static gex_Rank_t *parents_make(const plan_t *plans, gex_Rank_t size)
 {
@@ -195,7 +195,7 @@ static int team_check(gex_TM_t tm)
     return GASNET_OK;
 }
 
-// A barrier follows, since messages may arrive as soon as another rank has left the call.
+// Ends with a barrier, since messages may arrive as soon as another rank has left the call.
 int gasnetx_Stream_Create(gex_TM_t tm, const gasnetx_stream_spec_t *spec, gasnetx_Stream_t *stream)
 {
     int error = team_check(tm);
@@ -236,7 +236,7 @@ typedef struct end_wait {
     unsigned direction; // of the messages that end
 } end_wait_t;
 
-// Whether all messages of a direction were handled, and what they have led to was sent.
+// Whether all messages of a direction were handled, and all that their handlers have sent has left.
 static bool direction_has_ended(void *context)
 {
     const end_wait_t *wait = context;
@@ -263,7 +263,7 @@ static void direction_close(gasnetx_Stream_t stream, unsigned direction)
         aq_stream_control(stream, i, AQ_STREAM_END, stream->edges[i].sent, 0);
 }
 
-// Waits for the end of a direction, and passes the end on.
+// Waits for the end of a direction, and sends END to the neighbours in that direction.
 static void direction_end(gasnetx_Stream_t stream, unsigned direction)
 {
     end_wait_t wait = {.stream = stream, .direction = direction};
@@ -297,8 +297,8 @@ static void turning_drop(void)
     atomic_store_explicit(&aq_streams_turning, false, memory_order_release);
 }
 
-// From here on this rank sends no credits. BYE counts itself. No task runs, so messages that the
-// core had no room for before are sent here.
+// Exchanges BYE with all neighbours; afterwards this rank sends no credits. BYE counts itself. No
+// task runs any more, so messages that the core had no room for before are sent here.
 static void byes_exchange(gasnetx_Stream_t stream)
 {
     for (uint32_t i = 0; i < stream->edge_count; i++)

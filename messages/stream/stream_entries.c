@@ -111,7 +111,8 @@ static int handler_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Rounds have their places in the table, so they are made when it is sorted.
+// Makes the table of a direction. Rounds are parts of its entries, so they are made after the table
+// is sorted.
 static void table_make(gasnetx_Stream_t stream, unsigned direction)
 {
     aq_stream_table_t *table = &stream->table[direction];

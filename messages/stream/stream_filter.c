@@ -31,7 +31,7 @@ static void record_append(gasnetx_stream_output_t *output, const gasnetx_stream_
     output_append(output, zeros, aq_stream_filled(message->nbytes) - message->nbytes);
 }
 
-// An output that is longer than its capacity ends the job in the caller, with a sentence.
+// If the output exceeds its capacity, the caller ends the job with a message.
 int gasnetx_Stream_Combine(gasnetx_Stream_t stream, const gasnetx_stream_message_t *inputs,
                            size_t count, gasnetx_stream_output_t *output, void *context)
 {

@@ -49,7 +49,7 @@ static bool is_root(gasnetx_Stream_t stream)
     return !aq_stream_has_parent(stream);
 }
 
-// Bytes of what the root makes, and sends down.
+// Bytes of the result that the root makes and sends down.
 static size_t made_bytes(gasnetx_Stream_t stream, const gasnetx_stream_group_t *group)
 {
     return is_gathered(group->id) ? group->nbytes * stream->info.members : group->nbytes;
@@ -110,7 +110,7 @@ static aq_stream_call_t *call_oldest(gasnetx_Stream_t stream, uint32_t id)
 
 // ---- results ----
 
-// dest becomes the reduction of the blocks up to that of this rank.
+// Sets dest to the reduction of the blocks up to that of this rank.
 static void scan_make(gasnetx_Stream_t stream, const gasnetx_stream_group_t *group,
                       const uint8_t *blocks)
 {
@@ -134,7 +134,7 @@ static void result_store(gasnetx_Stream_t stream, const gasnetx_stream_group_t *
         memcpy(group->dest, result, bytes);
 }
 
-// Completes the oldest call of an id. result: what the root has made; NULL: this rank gets nothing.
+// Completes the oldest call of an id. result: of the root; NULL: this rank gets none.
 static void call_complete(gasnetx_Stream_t stream, aq_stream_call_t *call, const void *result)
 {
     const gasnetx_stream_group_t *group = &call->group;
@@ -179,7 +179,7 @@ static void parts_reduce(const gasnetx_stream_group_t *group, const gasnetx_stre
     output->nbytes = group->nbytes;
 }
 
-// Only the root brings data.
+// The parts of a broadcast or a barrier: only the root's has data, which become the output.
 static void parts_choose(gasnetx_Stream_t stream, const gasnetx_stream_group_t *group,
                          const gasnetx_stream_message_t *parts, size_t count,
                          gasnetx_stream_output_t *output)
@@ -213,7 +213,7 @@ static int record_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The root: the blocks of all members, ascending by rank. The caller frees them.
+// At the root: the blocks of all members, ascending by rank. The caller frees them.
 static uint8_t *blocks_make(gasnetx_Stream_t stream, const gasnetx_stream_group_t *group,
                             const gasnetx_stream_message_t *all)
 {
@@ -239,7 +239,7 @@ static void group_send(gasnetx_Stream_t stream, unsigned direction,
     (void)aq_stream_send(stream, aq_stream_span(stream, direction), parcel, AQ_STREAM_ALWAYS);
 }
 
-// The root has all parts in `parcel`.
+// At the root, when all parts are in `parcel`: completes the call, and sends the result down.
 static void root_finish(gasnetx_Stream_t stream, aq_stream_call_t *call, aq_stream_parcel_t *parcel)
 {
     uint8_t *blocks = NULL;
@@ -381,7 +381,7 @@ static aq_stream_parcel_t part_make(gasnetx_Stream_t stream, const gasnetx_strea
                                 .nbytes = brings ? group->nbytes : 0};
 }
 
-// Takes a call back whose message was not sent.
+// Removes a call whose message was not sent.
 static int call_cancel(gasnetx_Stream_t stream, aq_stream_call_t *call, int error)
 {
     call_remove(stream, call);

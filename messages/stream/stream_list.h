@@ -16,9 +16,9 @@ extern struct aq_task aq_stream_task; // busy: once for each active stream
 // Returns the handler of an id, or NULL.
 aq_stream_handler_t *aq_stream_handler(gasnetx_Stream_t stream, unsigned direction, uint32_t id);
 
-// Checks that a call may be made: there is a job, and the stream is not the null handle, which
-// ranks without a part in a stream have. sends: not in a handler of an active message (debug
-// builds). Returns GASNET_OK or GASNET_ERR_BAD_ARG (logged).
+// Checks that a call may be made: there is a job, and the stream is not the null handle of ranks
+// that do not take part. sends: not in a handler of an active message (debug builds). Returns
+// GASNET_OK or GASNET_ERR_BAD_ARG (logged).
 int aq_stream_check(const char *call, gasnetx_Stream_t stream, bool sends);
 
 // Logs, and returns `error`.

@@ -106,7 +106,8 @@ static bool arrival_keep(gasnetx_Stream_t stream, aq_stream_edge_t *edge,
     return true;
 }
 
-// Sends of this rank itself pass handlers that are for children only.
+// Chooses the handler of a message. Messages of this rank to itself skip handlers without
+// GASNETX_STREAM_SELF.
 static void handler_choose(gasnetx_Stream_t stream, aq_stream_message_t *message)
 {
     const uint32_t edge = message->item.edge;
@@ -198,7 +199,7 @@ static aq_stream_load_t credit_take(gasnetx_Stream_t stream, aq_stream_edge_t *e
     return credit;
 }
 
-// With the lock. Returns whether the neighbour had that much under way.
+// With the lock. Returns whether so much was under way to the neighbour.
 static bool credit_apply(aq_stream_edge_t *edge, uint64_t messages, uint64_t bytes)
 {
     if (messages > edge->underway.messages || bytes > edge->underway.bytes)
@@ -242,7 +243,7 @@ static bool end_note(bool *ended, uint32_t *announced, uint64_t count)
     return first;
 }
 
-// With the lock. Returns whether the message is right.
+// With the lock. Returns false if the message is wrong.
 static bool control_note(gasnetx_Stream_t stream, aq_stream_edge_t *edge, aq_stream_control_t kind,
                          uint64_t a, uint64_t b)
 {
@@ -287,7 +288,7 @@ void aq_stream_receive_register(void)
 
 // ---- stop and start ----
 
-// Tells all neighbours. Own handlers stop or start at once.
+// Stops or starts the handlers of this rank, and tells all neighbours.
 static int receiving_set(const char *call, gasnetx_Stream_t stream, bool stopped)
 {
     if (aq_stream_check(call, stream, true))

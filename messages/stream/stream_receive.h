@@ -13,13 +13,13 @@ typedef enum aq_stream_control {
     AQ_STREAM_BYE     // control messages
 } aq_stream_control_t;
 
-// A message of an edge has arrived; owns the message.
+// Puts a message of an edge that has arrived into the inbox; owns the message.
 void aq_stream_arrive(gasnetx_Stream_t stream, aq_stream_message_t *message);
 
 void aq_stream_control(gasnetx_Stream_t stream, uint32_t edge, aq_stream_control_t kind, uint64_t a,
                        uint64_t b);
 
-// Handled messages of an edge: counts them, and returns credits if enough have come together.
+// Counts the handled messages of an edge, and returns credits once enough are handled.
 void aq_stream_return_credits(gasnetx_Stream_t stream, uint32_t edge, aq_stream_load_t load);
 
 // With the lock: counts a message as dropped.

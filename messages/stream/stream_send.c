@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends on streams. A message enters the list of each edge and leaves it at once if there is room.
-// Only what a handler sends may wait there for room.
+// Only messages that handlers send may wait in the list for room.
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static void messages_free(aq_item_list_t *messages)
         free(item);
 }
 
-// Returns whether the core had room.
+// Passes a message to the core. Returns whether the core had room.
 static bool message_send(gasnetx_Stream_t stream, const aq_stream_message_t *message,
                          gex_Flags_t flags)
 {
@@ -68,8 +68,8 @@ static bool edge_has_room(gasnetx_Stream_t stream, const aq_stream_edge_t *edge)
                                        edge->underway.bytes < edge->room.bytes);
 }
 
-// Whether the first message that waits may leave. One that the core had no room for has its room at
-// the neighbour already.
+// Whether the first message that waits may leave. A message that only the core had no room for has
+// its room at the neighbour already.
 static bool edge_can_send(gasnetx_Stream_t stream, const aq_stream_edge_t *edge)
 {
     const aq_stream_message_t *first = (const aq_stream_message_t *)(void *)edge->outgoing.first;
@@ -130,7 +130,7 @@ static void message_add(gasnetx_Stream_t stream, uint32_t to, aq_stream_message_
 
 // ---- sending ----
 
-// With the lock: the message gets its number, and room at the neighbour.
+// With the lock: gives a message its number, and takes room for it at the neighbour.
 static void message_number(aq_stream_edge_t *edge, aq_stream_message_t *message)
 {
     message->numbered = true;

@@ -23,11 +23,11 @@ int aq_stream_send(gasnetx_Stream_t stream, aq_stream_span_t span, const aq_stre
 int aq_stream_send_own(gasnetx_Stream_t stream, const aq_stream_parcel_t *parcel,
                        gex_Flags_t flags);
 
-// Sends what waits for an edge, as far as there is room. Blocks for room of the core unless flags
-// has IMMEDIATE. Returns whether anything was sent.
+// Sends the messages that wait at an edge, as far as there is room. Blocks for room of the core
+// unless flags has IMMEDIATE. Returns whether anything was sent.
 bool aq_stream_flush(gasnetx_Stream_t stream, uint32_t edge, gex_Flags_t flags);
 
-// With the lock: whether something waits that could be sent; whether anything waits at all.
+// With the lock: whether a message waits that could be sent; whether any message waits.
 bool aq_stream_can_flush(gasnetx_Stream_t stream);
 bool aq_stream_waits(gasnetx_Stream_t stream, aq_stream_span_t span);
 

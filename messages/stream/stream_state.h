@@ -21,17 +21,17 @@
 //   since the creation.
 // - stream->lock guards all of a stream that changes. No message is sent, and no function of the
 //   client runs, while the lock is held.
-// - A reliable stream has at most edge->room messages under way to a neighbour, and these have less
-//   than room_bytes without the last one. The receiver ends the job if a neighbour sends more.
+// - A reliable stream has at most edge->room messages under way to a neighbour, and their bytes
+//   without the last one are below room.bytes. The receiver ends the job if a neighbour sends more.
 // - The number of a message is taken together with its room. So messages leave `outgoing` in the
 //   order of their numbers, whichever thread sends them.
 // - Only the task handles messages, in one thread at a time (aq_streams_turning). A stream is freed
 //   only while no task runs.
-// - A stream has work (`active`) if the next turn of the task would do something. All that makes
-//   work calls aq_stream_activate.
-// - The last messages between two neighbours are END, which says how many messages there were in
-//   that direction, and then BYE, which says how many control messages. So nothing arrives for a
-//   stream that was freed.
+// - A stream is `active` if the next turn of the task would do something. Code that adds such work
+//   calls aq_stream_activate.
+// - The last messages between two neighbours are END, with the number of messages in that
+//   direction, and then BYE, with the number of control messages. So nothing arrives for a stream
+//   that was freed.
 #ifndef AQ_STREAM_STATE_H
 #define AQ_STREAM_STATE_H
 
@@ -48,7 +48,7 @@
 typedef struct aq_stream_handler {
     gasnetx_stream_entry_t entry;
     bool synchronizes;
-    aq_round_t round; // if it does
+    aq_round_t round; // if it synchronizes
 } aq_stream_handler_t;
 
 // A message, at its sender and at its receiver. The payload is the parameters, filled up to a
@@ -120,7 +120,7 @@ struct gasnetx_stream {
     uint8_t *outputs;                // of filters; NULL before the first one has run
     atomic_bool active;
     bool handling, stopped, warned;
-    bool news; // a neighbour has stopped or started, and the client was not told
+    bool news; // a neighbour has stopped or started, and the client has to be told
     bool closed[AQ_INBOX_DIRECTIONS]; // the stream is being freed: no more sends
     uint32_t stop_serial;
     gasnetx_stream_counts_t counts;
@@ -156,7 +156,7 @@ static inline bool aq_stream_drops(gasnetx_Stream_t stream)
     return stream->flags & GASNETX_STREAM_DROPS;
 }
 
-// What the trace says of a message of an edge, at either end.
+// The entry in the trace for a message of an edge, at either end.
 static inline aq_trace_stream_t aq_stream_traced(gasnetx_Stream_t stream,
                                                  const aq_stream_message_t *message)
 {

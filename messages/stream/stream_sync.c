@@ -41,7 +41,7 @@ static void round_add(aq_round_t *round, aq_item_t *item, uint64_t now)
     aq_items_append(items, item);
 }
 
-// The edges of a chain of items that are ready may go on.
+// Releases the edges of a chain of ready items, which were held by the round.
 static void chain_release(aq_inbox_t *inbox, const aq_item_t *chain)
 {
     for (; chain; chain = chain->with) {
@@ -55,7 +55,8 @@ static void chain_release(aq_inbox_t *inbox, const aq_item_t *chain)
     }
 }
 
-// Moves the first item of each edge to `ready`, as one chain. What is left begins the next round.
+// Moves the first item of each edge to `ready`, as one chain. Items that are left begin the next
+// round.
 static void round_end(aq_inbox_t *inbox, aq_round_t *round, uint64_t now)
 {
     aq_item_t *first = NULL, **link = &first;
@@ -76,7 +77,7 @@ static void round_end(aq_inbox_t *inbox, aq_round_t *round, uint64_t now)
         chain_release(inbox, first);
 }
 
-// An item whose turn it is: becomes ready, enters a round, or waits.
+// Passes an item whose turn it is: to `ready`, into a round, or behind a message in a round.
 static void item_pass(aq_inbox_t *inbox, aq_item_t *item, uint64_t now)
 {
     aq_inbox_edge_t *edge = &inbox->edge[item->edge];
@@ -96,7 +97,8 @@ static void item_pass(aq_inbox_t *inbox, aq_item_t *item, uint64_t now)
         round_end(inbox, item->round, now);
 }
 
-// Continues at edges that are no longer held. An item that ends a round may release further ones.
+// Passes the items that wait at edges that are no longer held. An item that ends a round may
+// release further ones.
 static void released_go_on(aq_inbox_t *inbox, uint64_t now)
 {
     aq_inbox_edge_t *edge;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The order in which the messages of a stream reach its handlers: numbers, rounds, and what waits
-// behind them. It allocates nothing, sends nothing, reads no clock and holds no lock; its caller
-// makes each call atomic with a lock of its own.
+// behind them. It allocates nothing, sends nothing, reads no clock and holds no lock; callers make
+// each call atomic with a lock of their own.
 //
 //      arrival of edge e --> early      ordered: until the messages before it are there
 //                        --> waiting    ordered: behind a message that is in a round
@@ -10,12 +10,12 @@
 //
 // - On an ordered inbox, the items of an edge enter `ready` in the order of their numbers, alone or
 //   with their round.
-// - An ordered edge has at most one item in all rounds, and is `held` then. When the round ends,
-// the
-//   edge goes on with what waits.
+// - An ordered edge has at most one item in all rounds, and is `held` meanwhile. When the round
+//   ends, the items that wait at the edge go on.
 // - A round has one item of each of its edges. It ends when `need` edges have one, or when its
 //   deadline has passed; deadline UINT64_MAX: no item is there, or there is no limit.
-// - An inbox that drops does not wait for a missing number: what comes after its successor is late.
+// - An inbox that drops does not wait for a missing number: an item that arrives after its
+//   successor is late.
 #ifndef AQ_STREAM_SYNC_H
 #define AQ_STREAM_SYNC_H
 
@@ -68,7 +68,7 @@ typedef struct aq_inbox {
     uint32_t sources;
     aq_inbox_edge_t *edge;
     aq_round_t *rounds;
-    aq_inbox_edge_t *released; // no longer held, and not gone on; empty between calls
+    aq_inbox_edge_t *released; // no longer held, with items that wait; empty between calls
     aq_item_list_t ready[AQ_INBOX_DIRECTIONS];
 } aq_inbox_t;
 
@@ -78,8 +78,8 @@ typedef enum aq_arrival_fate {
     AQ_ARRIVAL_TWICE // wrong: an item with this number was here before
 } aq_arrival_fate_t;
 
-// An item arrives, whose edge, number and round are set. now: in nanoseconds; used only if the item
-// has a round with a limit.
+// Takes an item that has arrived, with edge, number and round set. now: in nanoseconds; used only
+// if the item has a round with a limit.
 aq_arrival_fate_t aq_inbox_arrive(aq_inbox_t *inbox, aq_item_t *item, uint64_t now);
 
 // Ends the rounds whose deadline has passed.

@@ -58,8 +58,8 @@ static const char *parents_check(const gex_Rank_t *parents, gex_Rank_t size, gex
     return why;
 }
 
-// Whether the way from a rank ends at the root, or at a rank of which this is known. Marks the
-// ranks on the way.
+// Whether the parents of a rank lead to the root, or to a rank whose parents do. Marks the ranks on
+// the way.
 static bool way_is_finite(const gex_Rank_t *parents, gex_Rank_t size, gex_Rank_t rank, bool *known)
 {
     gex_Rank_t steps = 0, at = rank;
@@ -102,7 +102,7 @@ static gex_Rank_t depth_of(const gex_Rank_t *parents, gex_Rank_t rank)
     return depth;
 }
 
-// The steps up from a rank to another one; 0: the other one is not above it.
+// The steps up from rank `from` to rank `to`; 0: `to` is not above `from`.
 static gex_Rank_t steps_to(const gex_Rank_t *parents, gex_Rank_t from, gex_Rank_t to)
 {
     gex_Rank_t steps = 0;

@@ -12,12 +12,12 @@
 
 enum { BATCHES = 64 }; // of a stream in a turn, at most
 
-// ---- what there is to do, all with the lock ----
+// ---- work of a stream, all with the lock ----
 
-// Whether handlers of a direction may run: nothing waits in the direction in which they send. The
-// root turns messages from up to down. So no chain of ranks that wait for each other closes: leaves
-// always handle messages down, ranks above them when these have room, and the root at last messages
-// up.
+// Whether handlers of a direction may run: no message waits in the direction in which they send. At
+// the root handlers of messages up send down. So ranks never wait for each other in a circle:
+// leaves can always handle messages down, the ranks above them can when these have room, and at
+// last the root can handle messages up.
 static bool direction_is_open(gasnetx_Stream_t stream, unsigned direction)
 {
     const unsigned onward = aq_stream_has_parent(stream) ? direction : AQ_INBOX_DOWN;
@@ -47,7 +47,7 @@ static aq_stream_message_t *message_of(aq_item_t *item)
     return (aq_stream_message_t *)(void *)item;
 }
 
-// Takes the next batch, from above first: that keeps room for what goes down.
+// Takes the next batch, from above first, so that messages down keep their room.
 static aq_stream_message_t *batch_take(gasnetx_Stream_t stream)
 {
     aq_item_t *item = NULL;
@@ -199,7 +199,8 @@ static bool function_call(gasnetx_Stream_t stream, const gasnetx_stream_entry_t 
     return entry->fn != NULL;
 }
 
-// Returns false if the handler has no function for what reaches it.
+// Runs the filters and the function of a handler. Returns false if a message reaches a handler
+// without a function.
 static bool entry_run(gasnetx_Stream_t stream, unsigned direction,
                       const gasnetx_stream_entry_t *entry, size_t count)
 {
@@ -237,7 +238,7 @@ static size_t batch_bytes(aq_stream_message_t *batch)
     return bytes;
 }
 
-// The handler of a batch of so many messages has run, since `begin`; 0: it is not traced.
+// Traces the handler of a batch of `count` messages, which began at `begin`, unless that is 0.
 static void batch_trace(gasnetx_Stream_t stream, uint64_t begin, aq_stream_message_t *batch,
                         size_t count)
 {
@@ -260,7 +261,7 @@ static bool batch_handle(gasnetx_Stream_t stream, unsigned direction, aq_stream_
     return received;
 }
 
-// Returns whether the messages of a batch were received.
+// Runs the handler of a batch. Returns whether its messages were received.
 static bool batch_run(gasnetx_Stream_t stream, aq_stream_message_t *batch)
 {
     const unsigned direction = batch->item.edge > stream->children ? AQ_INBOX_DOWN : AQ_INBOX_UP;
@@ -287,7 +288,7 @@ static bool batches_handle(gasnetx_Stream_t stream)
     return count;
 }
 
-// ---- notices that neighbours have stopped or started ----
+// ---- notices to the client that neighbours have stopped or started ----
 
 static bool notice_take(gasnetx_Stream_t stream, aq_stream_edge_t *edge, bool *stopped)
 {

@@ -5,7 +5,7 @@
 
 #include "stream_state.h"
 
-// With the lock: whether no message of a direction waits for its handler, or is in it.
+// With the lock: whether no message of a direction waits for its handler, and no handler runs.
 bool aq_stream_quiet(gasnetx_Stream_t stream, unsigned direction);
 
 // Frees the messages of rounds that can never be complete.
