@@ -59,7 +59,7 @@ typedef struct gasnetx_params {
 // A message whose handler runs.
 typedef struct gasnetx_large *gasnetx_Large_t;
 
-// What a handler is told; valid until it returns.
+// The message as its handler sees it; valid until the handler returns.
 typedef struct gasnetx_large_info {
     gex_TM_t tm;     // the team by which the message was sent
     gex_Rank_t rank; // its sender in that team; of a forwarded message, the rank that forwards it
@@ -78,7 +78,7 @@ typedef struct gasnetx_large_entry {
 
 // Registers handlers, in this process only; different ranks may have different functions for an id.
 // A message with an id that is not registered, or with parameters of other types, ends the job,
-// with a sentence of the receiver: register before the barrier behind which others send.
+// with a message of the receiver: register handlers before a barrier after which others send.
 // GASNET_ERR_BAD_ARG: an id is registered already, or twice in the table; a function is NULL; types
 // are no description. Then nothing was registered. Any thread; does not block.
 AQ_API int gasnetx_Large_Register(const gasnetx_large_entry_t *table, size_t count);
@@ -121,10 +121,11 @@ AQ_API int gasnetx_Large_Receive(gasnetx_Large_t message, void *dest, size_t cap
                                  gasnetx_Large_ReceivedFn_t received, void *arg);
 
 // Sends the message on to a rank of a team, as a message with this id and these parameters; this
-// rank is its sender. As often as one likes, but only once to each process (GASNET_ERR_BAD_ARG);
-// the own rank is a valid destination. The header leaves at once. The data follow while they still
-// arrive here, through at most GASNETX_LARGE_PIECES pieces of internal memory for each message,
-// however many destinations there are. May block for room, and runs handlers of GASNet then.
+// rank is its sender. A handler may forward a message to any number of processes, but only once to
+// each (GASNET_ERR_BAD_ARG); its own rank is a valid destination. The header leaves at once. The
+// data follow while they still arrive here, through at most GASNETX_LARGE_PIECES pieces of internal
+// memory for each message, however many destinations there are. May block for room, and runs
+// handlers of GASNet then.
 #define GASNETX_LARGE_PIECES 8
 AQ_API int gasnetx_Large_Forward(gasnetx_Large_t message, gex_TM_t tm, gex_Rank_t rank, uint32_t id,
                                  const gasnetx_params_t *params);

@@ -80,15 +80,15 @@ AQ_API int gasnetx_Msg_Recv(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *de
 AQ_API int gasnetx_Msg_RecvNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,
                               size_t capacity, gasnetx_Request_t *request);
 
-// Polls, and says which message a receive would take now, without taking it.
-// GASNET_ERR_NOT_READY: there is none yet.
+// Polls, and returns which message a receive would take now, without taking it.
+// GASNET_ERR_NOT_READY: there is no such message yet.
 AQ_API int gasnetx_Msg_Probe(gex_TM_t tm, gex_Rank_t rank, uint32_t tag,
                              gasnetx_msg_status_t *status);
 
 // ---- persistent requests ----
 
-// Make a request for sends or receives with the same arguments again and again. It does nothing
-// before gasnetx_Request_Start. Completion does not end it; gasnetx_Request_Free does.
+// Make a request for repeated sends or receives with the same arguments. The request does nothing
+// before gasnetx_Request_Start. Completion does not end the request; gasnetx_Request_Free does.
 AQ_API int gasnetx_Msg_SendInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src,
                                 size_t nbytes, gasnetx_Request_t *request);
 AQ_API int gasnetx_Msg_RecvInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,
@@ -98,7 +98,8 @@ AQ_API int gasnetx_Msg_RecvInit(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void
 // and was not waited for. Otherwise as gasnetx_Msg_SendNB or gasnetx_Msg_RecvNB.
 AQ_API int gasnetx_Request_Start(gasnetx_Request_t request);
 
-// Ends a persistent request that is not under way. GASNET_ERR_BAD_ARG: another one.
+// Ends a persistent request that is not under way. GASNET_ERR_BAD_ARG: the request is not
+// persistent, or under way.
 AQ_API int gasnetx_Request_Free(gasnetx_Request_t *request);
 
 // ---- completion ----
@@ -107,7 +108,8 @@ AQ_API int gasnetx_Request_Free(gasnetx_Request_t *request);
 // handle, and a persistent request that has not begun, are complete.
 AQ_API int gasnetx_Request_Wait(gasnetx_Request_t *request, gasnetx_msg_status_t *status);
 
-// Polls, and does the same if the request is complete. GASNET_ERR_NOT_READY: it is not.
+// Polls, and ends a complete request as gasnetx_Request_Wait does. GASNET_ERR_NOT_READY: the
+// request is not complete.
 AQ_API int gasnetx_Request_Test(gasnetx_Request_t *request, gasnetx_msg_status_t *status);
 
 // Waits for all requests of an array, in any order; status is an array or NULL.
@@ -127,8 +129,8 @@ AQ_API int gasnetx_Request_WaitFds(const gasnetx_Request_t *requests, size_t cou
                                    size_t *ready);
 
 // Cancels a receive that no message has reached, which is then complete, with
-// GASNETX_MSG_CANCELLED; it still has to be waited for. GASNET_ERR_NOT_READY: it has a message, or
-// is a send. Does not block.
+// GASNETX_MSG_CANCELLED; it still has to be waited for. GASNET_ERR_NOT_READY: the receive has a
+// message, or the request is a send. Does not block.
 AQ_API int gasnetx_Request_Cancel(gasnetx_Request_t request);
 
 // ---- memory ----
@@ -136,12 +138,12 @@ AQ_API int gasnetx_Request_Cancel(gasnetx_Request_t request);
 // Allocates nbytes, aligned to 64 bytes and not initialized, that the processes of this host can
 // map: a long message from or to such memory is copied once, also where the system does not let a
 // process read the memory of another one. All of that memory together has at most GASNET_MSG_SHARED
-// bytes. Where no process shares memory with this one, it is memory as any other.
+// bytes. Where no process shares memory with this one, the memory is not shared.
 // GASNET_ERR_RESOURCE: there is no room.
 AQ_API int gasnetx_Msg_Alloc(size_t nbytes, void **memory);
 
-// Frees such memory, which no message may use any more; NULL: nothing. What is freed is used for
-// later allocations. GASNET_ERR_BAD_ARG: it is not of gasnetx_Msg_Alloc, or was freed before.
+// Frees such memory, which no message may use any more; NULL: nothing. Later allocations use freed
+// memory. GASNET_ERR_BAD_ARG: the memory is not from gasnetx_Msg_Alloc, or was freed before.
 AQ_API int gasnetx_Msg_Free(void *memory);
 
 // ---- flow control ----
@@ -162,13 +164,13 @@ AQ_API int gasnetx_Msg_Free(void *memory);
 #define GASNETX_MSG_DROPS 2u
 
 // Sets the mode of this rank: 0, which is the first one, or a combination of these two.
-// GASNET_ERR_BAD_ARG: something else. Any thread; does not block.
+// GASNET_ERR_BAD_ARG: another value. Any thread; does not block.
 AQ_API int gasnetx_Msg_Mode(unsigned mode);
 
 // Tells the function which ranks, of those to which this rank has sent messages, have stopped
 // receiving (stopped is 1), now or later, and when they have started again (0). rank is a job rank.
 // It is called in polls, by one thread at a time; of several changes at once only the last one is
-// told. It must not block. NULL: none. Any thread; does not block.
+// reported. It must not block. NULL: none. Any thread; does not block.
 typedef void (*gasnetx_Msg_StopFn_t)(gex_Rank_t rank, int stopped, void *context);
 AQ_API int gasnetx_Msg_OnStop(gasnetx_Msg_StopFn_t fn, void *context);
 

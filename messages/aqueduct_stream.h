@@ -128,15 +128,15 @@ typedef struct gasnetx_stream_entry {
 } gasnetx_stream_entry_t;
 
 // Filters of the library; they have no context. Forward gives its first input. Combine gives a
-// record for each input: its source and its data; inputs that it has made itself it joins.
+// record for each input, its source and its data, and joins inputs that are such records already.
 AQ_API int gasnetx_Stream_Forward(gasnetx_Stream_t stream, const gasnetx_stream_message_t *inputs,
                                   size_t count, gasnetx_stream_output_t *output, void *context);
 AQ_API int gasnetx_Stream_Combine(gasnetx_Stream_t stream, const gasnetx_stream_message_t *inputs,
                                   size_t count, gasnetx_stream_output_t *output, void *context);
 
 // Reads the next record of a combined message: sets *record (source, data, nbytes) and moves *at,
-// which is 0 at first. A message that is not combined is one record. GASNET_ERR_NOT_READY: there is
-// none any more. GASNET_ERR_BAD_ARG: the message is damaged. Any thread; does not block; in
+// which is 0 at first. A message that is not combined is one record. GASNET_ERR_NOT_READY: no
+// record is left. GASNET_ERR_BAD_ARG: the message is damaged. Any thread; does not block; in
 // handlers, too.
 AQ_API int gasnetx_Stream_NextRecord(const gasnetx_stream_message_t *message, size_t *at,
                                      gasnetx_stream_message_t *record);
