@@ -68,8 +68,8 @@ static void set_payloads(udp_conduit_t *udp)
     udp->base.max_long_unmapped = udp->base.max_long;
 }
 
-// AES, if every processor of the job has instructions for it. In software AES is slow, and its
-// timing leaks information about the key.
+// Chooses AES if every processor of the job has instructions for it. In software AES is slow, and
+// its timing leaks information about the key.
 static void choose_cipher(udp_conduit_t *udp)
 {
     udp->cipher = UDP_CIPHER_AES;
@@ -100,7 +100,7 @@ static aq_status_t exchange_peer_info(udp_conduit_t *udp)
     return AQ_OK;
 }
 
-// Limits and cipher of a running job are fixed.
+// Checks that a rank that joins supports the limits and the cipher of the job, which are fixed.
 static aq_status_t check_joined(const udp_conduit_t *udp, const udp_peer_info_t *info,
                                 uint32_t rank)
 {
@@ -118,7 +118,7 @@ static aq_status_t check_joined(const udp_conduit_t *udp, const udp_peer_info_t 
     return AQ_ERR_CONFIG;
 }
 
-// Datagrams of the new ranks are dropped until their addresses are here; they send them again.
+// Makes the new ranks known. Until then their datagrams are dropped, and they retransmit them.
 static aq_status_t note_joined(udp_conduit_t *udp, uint32_t first)
 {
     const uint32_t present = aq_boot_present(udp->base.env->boot);
@@ -137,7 +137,7 @@ static aq_status_t udp_admit(aq_conduit_t *conduit, uint32_t joined)
     aq_boot_t *boot = conduit->env->boot;
     const uint32_t first = aq_boot_present(boot) - joined;
     const udp_peer_info_t mine = udp->peer_info[boot->rank];
-    bool inside; // the new ranks ask; this one has its interface
+    bool inside; // not used: collective with the new ranks, which need it
     aq_status_t status = aq_boot_shares_loopback(boot, &inside);
     if (status == AQ_OK)
         status = aq_boot_extend_kept(boot, &mine, sizeof mine, first, udp->peer_info);
@@ -203,7 +203,7 @@ static void udp_disarm(aq_conduit_t *conduit)
     atomic_fetch_sub(&udp_of(conduit)->sleepers, 1);
 }
 
-// Other processes are woken by messages, so only threads of this process are woken here.
+// Wakes threads of this process only; messages wake other processes.
 static void udp_wake(aq_conduit_t *conduit, bool neighbourhood)
 {
     udp_conduit_t *udp = udp_of(conduit);

@@ -26,10 +26,10 @@ static const uint64_t rto_most = UINT64_C(1000000000);
 
 // ---- the path to a peer ----
 
-// On loopback all datagrams have the same limit. Elsewhere the kernel knows the limit from the
-// outgoing interface and from the reports of routers, the peer from its own interface, and losses
-// may show a smaller one. A longer datagram is legal, because the kernel fragments it, but then the
-// loss of one fragment loses all of it.
+// Sets the limit on datagrams to a peer. On loopback all have the same limit. Elsewhere the kernel
+// knows a limit from the outgoing interface and from the reports of routers, the peer has sent that
+// of its own interface, and losses may show a smaller one. A longer datagram is legal, because the
+// kernel fragments it, but then the loss of one fragment loses all of it.
 static void path_refresh(const udp_conduit_t *udp, udp_link_t *link)
 {
     size_t reach = udp->datagram_bytes;
@@ -40,7 +40,7 @@ static void path_refresh(const udp_conduit_t *udp, udp_link_t *link)
     link->datagram_bytes = aq_min(reach, link->path.most);
 }
 
-// A datagram is acknowledged, so the puts in it are complete.
+// Completes the puts in a datagram that was acknowledged, and frees its buffer.
 static void datagram_release(void *context, void *datagram)
 {
     udp_conduit_t *udp = context;
@@ -57,7 +57,7 @@ static void datagram_release(void *context, void *datagram)
     udp_buffer_put(udp, buffer);
 }
 
-// ---- making ----
+// ---- creation ----
 
 static aq_status_t start_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class)
 {
@@ -84,7 +84,7 @@ static void link_start_auth(const udp_conduit_t *udp, udp_link_t *link)
     udp_seal_start(&link->opening, &udp->auth, udp->cipher, there, here);
 }
 
-// The first links of a process have connected sockets.
+// A connected socket for one of the first links of a process; -1: none.
 static int connected_socket(udp_conduit_t *udp, const udp_sockaddr_t *to)
 {
     atomic_uint *count = &udp->main->connected;
@@ -182,7 +182,7 @@ static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, u
     }
 }
 
-// A datagram is missing, or much was received: the peer waits for the acknowledgement.
+// Whether the peer waits for an acknowledgement: a datagram is missing, or much was received.
 static bool ack_is_urgent(const udp_conduit_t *udp, const udp_link_t *link)
 {
     return link->ack_wanted || link->owed_bytes >= 2 * udp->datagram_bytes ||

@@ -17,8 +17,8 @@ enum {
 
 static udp_conduit_t *opening;
 
-// Called during collective operations of the bootstrap: other ranks may not have heard this one
-// yet.
+// Polls during collective operations of the bootstrap, since other ranks may still wait for an
+// answer to their pings.
 static unsigned answer_pings(void)
 {
     return udp_poll(&opening->base, 0);
@@ -117,7 +117,7 @@ aq_status_t udp_watch_check_network(udp_conduit_t *udp)
     return status;
 }
 
-// Polls, which go on meanwhile, answer the pings of the new ranks.
+// Waits for the new ranks; polls of the bootstrap answer their pings meanwhile.
 aq_status_t udp_watch_admit(const udp_conduit_t *udp)
 {
     return udp->watch.connect_timeout ? aq_boot_agree(udp->base.env->boot, AQ_OK, "") : AQ_OK;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The length of datagrams on a path: udp_send.c asks whether a transmission may be fragmented, and
+// udp_link.c reports acknowledged datagrams, from which the limit of the path is learned.
 #include "udp_path.h"
 
 #include "../socket/udp_interface.h"
@@ -6,9 +8,9 @@
 
 enum {
     CUT_AFTER = 4,   // transmissions that are not fragmented
-    UNLUCKY = 3,     // transmissions of a short datagram on a path that loses much
+    UNLUCKY = 3,     // transmissions of a short datagram that show a path with many losses
     PROOFS = 6,      // long datagrams in a row before new ones are made shorter
-    BLOCKED_AT = 20, // transmissions
+    BLOCKED_AT = 20, // transmissions of a long datagram before the user is warned
 };
 
 // MTUs. The last one is below what a path of IPv6 must carry, and no long datagram of IPv6 needs
@@ -20,7 +22,7 @@ void udp_path_start(udp_path_t *path, sa_family_t family)
     *path = (udp_path_t){.family = family, .most = SIZE_MAX};
 }
 
-// Even with the shortest header.
+// Whether a datagram is longer than every path carries, even with the shortest header.
 static bool is_long(const udp_path_t *path, size_t bytes)
 {
     const size_t mtu = path->family == AF_INET ? UDP_NARROW_MTU : UDP_SAFE_MTU;
@@ -33,7 +35,7 @@ bool udp_path_cuts(const udp_path_t *path, size_t bytes, unsigned sends)
     return bytes > path->most || (sends >= CUT_AFTER && is_long(path, bytes));
 }
 
-// Falls to the longest step that is shorter than a datagram that was lost.
+// Lowers the limit to the longest step that is shorter than a datagram that was lost.
 static bool path_fall(udp_path_t *path, size_t bytes)
 {
     size_t step = SIZE_MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Paths that drop long packets without a word: interfaces with different MTUs on one cable, or a
+// Paths that drop long packets without a report: interfaces with different MTUs on one cable, or a
 // router whose reports a firewall drops. A state machine without input or output, for the datagrams
 // to one peer.
 //
@@ -22,7 +22,7 @@
 typedef struct udp_path {
     sa_family_t family; // of the addresses; 0: the path is the loopback interface, never watched
     size_t most;        // longest datagram that is sent unfragmented; SIZE_MAX: no limit was found
-    unsigned mtu;       // the packets of these
+    unsigned mtu;       // of the packets with these datagrams
     unsigned cut;       // long datagrams in a row that arrived only in fragments
 } udp_path_t;
 
@@ -32,10 +32,11 @@ void udp_path_start(udp_path_t *path, sa_family_t family);
 // transmissions before this one.
 bool udp_path_cuts(const udp_path_t *path, size_t bytes, unsigned sends);
 
-// A datagram was acknowledged after so many transmissions. True: path->most has fallen.
+// Learns from a datagram that was acknowledged after `sends` transmissions. True: path->most has
+// fallen.
 bool udp_path_learn(udp_path_t *path, size_t bytes, unsigned sends);
 
-// Whether a datagram with that many transmissions is worth a message: not even fragments arrive.
+// Whether to warn of a datagram after so many transmissions: not even its fragments arrive.
 bool udp_path_is_blocked(const udp_path_t *path, size_t bytes, unsigned sends);
 
 #endif

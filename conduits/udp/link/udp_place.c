@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory, as it travels.
+// Places, which name memory of a rank in frames: udp_send.c and udp_rma.c convert addresses of the
+// peer to places, udp_receive.c and udp_rma.c convert received places to memory of this process.
 #include "udp_place.h"
 
 #include <inttypes.h>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory, as it travels.
+// Places, which name memory of a rank in frames (udp_wire.h).
 #ifndef AQ_UDP_PLACE_H
 #define AQ_UDP_PLACE_H
 
 #include "udp_state.h"
 
-// How memory of a rank travels, and the reverse: memory of this process that a peer names. The
-// latter ends the job unless all of it lies in a segment (with AQ_SEGMENT_EVERYTHING: anywhere).
+// The place of an address of a rank; and the memory of this process at a place that a peer has
+// sent, which ends the job unless all of the memory lies in a segment (with AQ_SEGMENT_EVERYTHING:
+// anywhere).
 uint64_t udp_place_of(const udp_conduit_t *udp, uint32_t rank, const void *addr);
 void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes);
 

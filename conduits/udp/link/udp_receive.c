@@ -118,7 +118,7 @@ static bool datagram_authenticate(udp_conduit_t *udp, const udp_incoming_t *in,
     return genuine;
 }
 
-// Why a datagram is dropped before its sender is known to be a peer; UDP_DROPS: it is not dropped,
+// The reason to drop a datagram before its sender is known to be a peer; UDP_DROPS: there is none,
 // and *link is the link to its sender. NULL: the main receive side has none yet.
 static udp_drop_t datagram_examine(udp_conduit_t *udp, const udp_incoming_t *in,
                                    udp_header_t *header, udp_link_t **link)
@@ -370,7 +370,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
     return placed ? NEXT_PLACED : NEXT_OTHER;
 }
 
-// Continues as long as large datagrams arrive.
+// Receives large datagrams in place as long as they arrive.
 static next_t receive_large(udp_conduit_t *udp)
 {
     next_t next = NEXT_PLACED;

@@ -24,8 +24,9 @@ static size_t largest_piece(const udp_link_t *link)
     return (link->datagram_bytes - UDP_HEADER_MAX - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
 }
 
-// With the link's lock held: the most bytes that wait for others to share their datagram. While one
-// is on its way, a copy costs less than a system call for each; to an idle peer nothing waits.
+// With the link's lock held: the most data of an open datagram that waits for more data. While a
+// datagram is on its way to the peer, copies cost less than a system call for each frame; to an
+// idle peer nothing waits.
 static size_t shared_most(const udp_link_t *link, unsigned class)
 {
     return udp_sender_keeps(&link->sender[class]) ? largest_piece(link) / 2 : 0;

@@ -9,7 +9,7 @@
 #include "udp_place.h"
 #include "udp_warn.h"
 
-// Each outgoing datagram acknowledges everything that was received, after which nothing is owed.
+// Writes acknowledgements of everything that was received; afterwards none is due.
 static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header, uint64_t now)
 {
     const uint32_t credit = atomic_load_explicit(&udp->credit, memory_order_relaxed);
@@ -40,8 +40,8 @@ static unsigned pieces_of(struct iovec frames, const struct iovec *tail, struct 
     return count;
 }
 
-// The kernel cannot read this memory: the target of a get does not exist. Reading it here ends the
-// job with the same signal as any such access.
+// Reads memory that the kernel could not read, because the target of a get does not exist: this
+// ends the job with the same signal as any such access.
 static void memory_touch(const struct iovec *memory)
 {
     for (size_t i = 0; i < memory->iov_len; i++)

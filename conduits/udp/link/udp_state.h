@@ -9,7 +9,7 @@
 // - A link joins two receive sides (parties, udp_wire.h). The main one creates a link when it first
 //   sends to a peer or first receives from it; without a link a peer costs only its address and a
 //   pointer. A window has the links that the core has asked for (connect), because it cannot know
-//   where another peer's window is, and drops all other datagrams. A link stays.
+//   where another peer's window is, and drops all other datagrams. Links are never removed.
 // - Lock order, outermost first: `receiving` (a try-lock), the lock of a link, then at most one
 //   lock of the conduit. No handler runs and no thread waits under any of them.
 // - Frames of one class are coalesced in the link's open datagram, which is sent when it is full or
@@ -31,7 +31,7 @@
 //   udp_send.c     send -> open datagram -> slot of the flow -> socket
 //   udp_rma.c      put, get -> open datagram, or a datagram of their own; replies to gets
 //   udp_receive.c  socket -> header -> flow -> memory, or queue of the class -> handlers
-//   udp_buffer.c   buffers; when links are due; udp_place.c: memory, as it travels
+//   udp_buffer.c   buffers; when links are due; udp_place.c: memory in frames
 //   udp_link.c     timers: retransmissions, new epochs, acknowledgements without data
 //   udp_watch.c    silent peers and hosts; udp_warn.c: warnings; udp_meet.c: the check at the start
 //   udp_window.c   windows
@@ -147,7 +147,7 @@ typedef struct udp_deferred_acks {
     uint64_t now; // time of arrival
 } udp_deferred_acks_t;
 
-// ---- what udp_watch.c knows ----
+// ---- the state of udp_watch.c ----
 
 // Another host, identified by its address.
 typedef struct udp_host {
@@ -246,7 +246,7 @@ static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
     return (udp_conduit_t *)conduit;
 }
 
-// The ranks below this number are there, and their addresses are known, under links_lock.
+// The number of ranks that are there and whose addresses are known. Under links_lock.
 static inline uint32_t udp_known(const udp_conduit_t *udp)
 {
     return atomic_load_explicit(&udp->known, memory_order_relaxed);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The checks of silence, which udp_links_serve (udp_link.c) calls for each link and for all hosts:
+// pings peers, probes hosts, and warns or ends the job.
 #include "udp_watch.h"
 #include "udp_warn.h"
 #include "../profile/udp_profile.h"
@@ -78,9 +80,9 @@ static bool link_owes(const udp_link_t *link)
     return owes;
 }
 
-// A peer that owes an acknowledgement was asked by the data itself, and is asked again by requests
-// for an epoch. Any other peer is pinged after it was silent for half of the timeout, but not by
-// windows: the main receive side knows whether the process is alive.
+// Checks a peer. Unacknowledged data, and then requests for an epoch, already ask the peer for an
+// answer. Any other peer is pinged after it was silent for half of the timeout, but not by windows:
+// the main receive side knows whether the process is alive.
 static void watch_peer(udp_conduit_t *udp, udp_link_t *link, bool owes, uint64_t now)
 {
     const uint64_t time = udp->watch.peer_timeout;

@@ -80,7 +80,7 @@ static void window_take_constants(udp_conduit_t *window, udp_conduit_t *main)
     window->answers_there = main->answers_there;
 }
 
-// NULL: logged.
+// Creates a window and opens its socket. NULL: a fault (logged).
 static udp_conduit_t *window_new(udp_conduit_t *main, uint16_t endpoint)
 {
     udp_conduit_t *window = udp_conduit_new(main->base.env, main->base.ops, endpoint);
@@ -100,7 +100,7 @@ aq_status_t udp_open_window(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit
     if (!main->windows_exhausted)
         window = window_new(main, endpoint);
     if (!window) {
-        main->windows_exhausted = true; // and the user knows why
+        main->windows_exhausted = true; // the reason was logged
         return AQ_ERR_RESOURCE;
     }
     window->next_window = atomic_load_explicit(&main->windows, memory_order_relaxed);
@@ -109,7 +109,8 @@ aq_status_t udp_open_window(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit
     return AQ_OK;
 }
 
-// Of the main receive sides, the ranks have exchanged the addresses when the conduit opened.
+// Describes a window by its address. Ranks have exchanged the addresses of the main receive sides
+// when the conduit opened.
 void udp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
 {
     udp_address_t address;
