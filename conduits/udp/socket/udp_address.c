@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Converts addresses between their three forms: udp_conduit.c and udp_window.c write those that
+// ranks exchange, udp_link.c reads them for the kernel, and messages to the user show them as text.
 #include "udp_address.h"
 
 #include <arpa/inet.h>

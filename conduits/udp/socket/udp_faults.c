@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Decides the faults of datagrams, and holds delayed ones. If a fault is requested, udp_socket.c
+// passes each outgoing datagram through udp_faults_offer.
 #include "udp_faults.h"
 #include "../profile/udp_profile.h"
 
@@ -35,7 +37,7 @@ struct udp_faults {
 
 // ---- decisions ----
 
-// splitmix64
+// The generator splitmix64.
 static uint64_t next_random(uint64_t *random)
 {
     uint64_t z = *random += 0x9e3779b97f4a7c15u;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses the interface and finds its address and MTU; udp_socket.c calls it when it opens a
+// socket.
 #include "udp_interface.h"
 
 #include <errno.h>
@@ -76,7 +78,7 @@ static bool has_same_prefix(const struct ifaddrs *entry, const udp_sockaddr_t *w
            memcmp(mine, theirs, other) == 0;
 }
 
-// Whether peers on other hosts can use the address: link-local addresses mean nothing to them.
+// Whether peers on other hosts can use the address: link-local addresses are not valid there.
 static bool is_announceable(const struct ifaddrs *entry, sa_family_t family)
 {
     if (!entry->ifa_addr || entry->ifa_addr->sa_family != family || !(entry->ifa_flags & IFF_UP))

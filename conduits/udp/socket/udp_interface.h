@@ -9,12 +9,13 @@
 #include "../../../other/base/log/status.h"
 #include "udp_address.h"
 
-// large enough for a Medium of 512 bytes, which clients may rely on
+// The least MTU: a datagram with a Medium of 512 bytes, on which clients may rely, fits.
 enum { UDP_LEAST_MTU = 768 };
-// Packets that every path of IPv6 carries (RFC 8200), and that every host takes by IPv4 (RFC 791).
+// Sizes of packets that every path of IPv6 carries (RFC 8200), and that every host accepts by IPv4
+// (RFC 791).
 enum { UDP_SAFE_MTU = 1280, UDP_NARROW_MTU = 576 };
 
-// What decides the choice. Strings belong to the caller; worker and master are an address or a
+// The input of the choice. Strings belong to the caller; worker and master are an address or a
 // name, or "" if the user gave none.
 typedef struct udp_interface_wish {
     bool local;         // all ranks are on this host: use the loopback interface

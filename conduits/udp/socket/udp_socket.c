@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sends datagrams through the kernel for udp_send.c, receives them for udp_receive.c, and waits for
+// them and wakes waiting threads for udp_conduit.c.
 #include "udp_socket.h"
 
 #include <arpa/inet.h>
@@ -192,7 +194,8 @@ static void discover_path_mtu(int fd, sa_family_t family)
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &want6, sizeof want6);
 }
 
-// Only hosts fragment packets of IPv6, here to the length that every path takes.
+// Allows or forbids that datagrams are fragmented. By IPv6 only hosts fragment packets, here to the
+// length that every path carries.
 static void allow_fragments(const udp_socket_t *socket, bool so)
 {
     int v4 = so ? IP_PMTUDISC_DONT : IP_PMTUDISC_WANT, v6 = so ? UDP_SAFE_MTU : 0;
@@ -790,7 +793,7 @@ void udp_socket_wake(udp_socket_t *socket)
     pthread_mutex_unlock(&wakings->lock);
 }
 
-// False: there was a wake-up that the caller has not seen.
+// Begins a wait. False: there was a wake-up that the caller has not seen.
 static bool wakings_begin_wait(udp_wakings_t *wakings, uint32_t known)
 {
     pthread_mutex_lock(&wakings->lock);
@@ -800,7 +803,7 @@ static bool wakings_begin_wait(udp_wakings_t *wakings, uint32_t known)
     return begun;
 }
 
-// The last thread of a wake-up resets wake_fd for the next one.
+// Ends a wait. The last thread of a wake-up resets wake_fd for the next wake-up.
 static void wakings_end_wait(udp_socket_t *socket, uint32_t known)
 {
     udp_wakings_t *wakings = &socket->wakings;

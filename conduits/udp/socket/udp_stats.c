@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Counts, names and prints: udp_receive.c counts drops with it, udp_conduit.c publishes and prints
+// the counters.
 #include "udp_stats.h"
 
 #include <inttypes.h>

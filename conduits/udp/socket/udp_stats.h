@@ -17,7 +17,7 @@ struct gasnetx_counters; // core/aqueduct.h
 
 // Why a received datagram was dropped.
 typedef enum udp_drop {
-    UDP_DROP_TRUNCATED,   // shorter than a header, or than the header says
+    UDP_DROP_TRUNCATED,   // shorter than a header, or than its length field
     UDP_DROP_VERSION,     // of another version of the protocol
     UDP_DROP_MALFORMED,   // an invalid header or frame
     UDP_DROP_FOREIGN,     // of another job
@@ -66,8 +66,8 @@ typedef struct udp_strangers {
     bool warned;
 } udp_strangers_t;
 
-// from: length 0 if the sender is unknown. Returns whether the source address of the next datagrams
-// is needed for the warning.
+// Counts a datagram that is not authentic. from: length 0 if the sender is unknown. Returns whether
+// the source address of the next datagrams is needed for the warning.
 bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_sockaddr_t *from);
 
 // As udp_stats_publish.
