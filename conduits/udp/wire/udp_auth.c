@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Derives keys from the key of the job, and makes and verifies proofs and checksums. udp_send.c
+// signs datagrams with it, udp_receive.c verifies them.
 #include "udp_auth.h"
 #include "../profile/udp_profile.h"
 
@@ -75,7 +77,7 @@ aq_status_t udp_auth_derive(udp_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], u
     key_derive(key, "aqueduct conduit udp, version 4, payload", auth->payload_key,
                sizeof auth->payload_key);
     key_derive(key, "aqueduct conduit udp, version 4, seal", auth->seal_key, sizeof auth->seal_key);
-    for (unsigned i = 0; i < sizeof auth->job_tag; i++) // the same number on every machine
+    for (unsigned i = 0; i < sizeof auth->job_tag; i++) // the same number with any byte order
         auth->job_tag = auth->job_tag << 8 | tag[i];
     return AQ_OK;
 }
@@ -215,7 +217,8 @@ static uint64_t hash_all(const udp_auth_t *auth, const uint8_t *datagram, size_t
     return hash;
 }
 
-// False: the fronts are not those of valid frames, or not readable.
+// Computes the proof of a datagram. False: the fronts are not those of valid frames, or not
+// readable.
 static bool proof_make(const udp_auth_t *auth, const udp_header_t *header, const uint8_t *datagram,
                        const struct iovec *frames, unsigned count, uint64_t token, uint64_t *proof)
 {

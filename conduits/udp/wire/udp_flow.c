@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The sender and the receiver of a flow. udp_send.c adds datagrams to the sender and takes
+// acknowledgements from the receiver, udp_receive.c passes received datagrams and acknowledgements,
+// and udp_link.c asks the sender what is due.
 #include "udp_flow.h"
 
 #include <stdlib.h>

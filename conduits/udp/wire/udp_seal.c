@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Encrypts and decrypts datagrams, with the key of their generation: short texts by libsodium, long
+// ones by udp_seal_bulk.c. udp_send.c and udp_receive.c call it.
 #include "udp_seal.h"
 
 #include <endian.h>

@@ -3,10 +3,9 @@
 //
 // What is always true:
 // - Each direction of each pair of parties (endpoints of ranks) has its own keys. The nonce is the
-// packet number, which
-//   never repeats, so that no key meets a nonce twice. After UDP_SEAL_PACKETS packets a new
-//   generation of the key begins; it follows from the packet number, so that no message has to
-//   announce it.
+//   packet number, which never repeats, so that no key meets a nonce twice. After UDP_SEAL_PACKETS
+//   packets a new generation of the key begins; it follows from the packet number, so that no
+//   message has to announce it.
 // - The fields of the header are authenticated; the frames are also encrypted. Nothing of a
 //   datagram is used before its tag is verified.
 // - The cipher is AES-256-GCM if the processors of all ranks have instructions for it, otherwise

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Loads libcrypto at run time, and encrypts and decrypts with it; udp_seal.c calls it for long
+// texts.
 #include "udp_seal_bulk.h"
 
 #include "config.h"

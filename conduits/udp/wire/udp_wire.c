@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Encodes and decodes headers and frames. udp_send.c and udp_rma.c write with it, udp_receive.c
+// validates and reads.
 #include "udp_wire.h"
 
 #include <endian.h>
