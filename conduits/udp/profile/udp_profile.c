@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The settings of conduit udp, and how its jobs start; other/base/settings/profile.c lists it.
 #include "udp_profile.h"
 
 #define SECONDS_MAX 1e9
