@@ -8,7 +8,7 @@
 #include "../../core/ground/fatal.h"
 #include "../../other/base/log/log.h"
 
-// Gives slots their buffers.
+// Allocates the buffers of slots.
 static bool slots_furnish(mpi_conduit_t *mpi, mpi_slot_t *slots, unsigned count, size_t bytes)
 {
     char *memory = slots ? aligned_alloc(64, count * bytes) : NULL;

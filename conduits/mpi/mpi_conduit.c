@@ -58,7 +58,8 @@ static aq_status_t check_start(const mpi_conduit_t *mpi)
                            "GASNET_MPI_THREAD=SERIALIZED");
 }
 
-// All ranks use the settings of rank 0: a credit is a receive at the other end.
+// Takes the settings of rank 0 at all ranks, since a credit of one rank is a posted receive of
+// another.
 static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
@@ -98,7 +99,7 @@ static void mpi_is_ending(void)
         mpi_buffers_withdraw(window);
 }
 
-// The spawner calls MPI, too, while segments are attached.
+// Takes the lock for calls of MPI by the spawner, which also come while segments are attached.
 static void turn_enter(void)
 {
     mpi_enter(opened);
@@ -172,7 +173,7 @@ static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     return status;
 }
 
-// MPI numbers its ranks as the job does, so nothing is left to describe.
+// Describes nothing, since the ranks of MPI have the numbers of the job.
 static void mpi_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
 {
     (void)conduit, (void)description;
@@ -211,7 +212,7 @@ static void print_counters(const mpi_conduit_t *mpi)
         (unsigned long)mpi->mail.in[0].head, (unsigned long)mpi->mail.in[1].head, mpi->far);
 }
 
-// Waits until MPI has sent what it was given, until a point of time. Sends make progress only if
+// Waits until all sends are complete, at most until the time `limit`. Sends make progress only if
 // MPI is polled.
 static void drain_sends(mpi_conduit_t *mpi, uint64_t limit)
 {
@@ -220,7 +221,7 @@ static void drain_sends(mpi_conduit_t *mpi, uint64_t limit)
 }
 
 // The receives stay posted until MPI_Finalize, because other ranks may still send. The locks stay
-// taken: no other thread may enter any more.
+// taken, so that no other thread calls MPI any more.
 static void mpi_close(aq_conduit_t *conduit)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);

@@ -11,7 +11,7 @@ aq_status_t mpi_conduit_error(const mpi_conduit_t *mpi, const char *call, int er
 // AQ_ERR_CONFIG.
 aq_status_t mpi_refuse(const mpi_conduit_t *mpi, const char *why);
 // Ends the job after such an error, or because MPI was finalized; for callers that cannot return
-// it.
+// the error.
 void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error) __attribute__((noreturn));
 
 // Whether all ranks pass true. Collective.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Links, and how they are found.
+// Creates links and finds them: those of endpoint 0 by rank, those of windows in a hash table.
+// mpi_conduit.c, mpi_messages.c and mpi_window.c call it.
 #include "mpi_link.h"
 #include "mpi_shared.h"
 
@@ -38,7 +39,7 @@ mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank)
     return link;
 }
 
-// Neighbours spread over the table.
+// The factor spreads the endpoints of a rank and of its neighbours over the table.
 mpi_link_t **mpi_window_place(const mpi_conduit_t *window, uint32_t rank, uint16_t endpoint)
 {
     return &window->links[(rank + 37u * endpoint) % MPI_WINDOW_PLACES];

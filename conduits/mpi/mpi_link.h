@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Links, and how they are found.
+// Links: their creation, and the tables of them.
 #ifndef AQ_MPI_LINK_H
 #define AQ_MPI_LINK_H
 

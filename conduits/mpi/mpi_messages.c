@@ -12,7 +12,7 @@
 #include "mpi_rma.h"
 #include "../../core/aqueduct.h"
 
-// ---- in which link ----
+// ---- the link of a message ----
 
 // The link that a message came by; NULL: no memory (logged). Under the lock.
 static mpi_link_t *link_of_message(mpi_conduit_t *mpi, const mpi_slot_t *slot, size_t bytes,
@@ -31,7 +31,7 @@ static mpi_link_t *link_of_message(mpi_conduit_t *mpi, const mpi_slot_t *slot, s
     return link;
 }
 
-// ---- out ----
+// ---- sending ----
 
 static bool is_placed(const aq_am_t *am)
 {
@@ -46,7 +46,8 @@ static size_t message_bytes(const aq_am_t *am)
     return am->category == AQ_AM_SHORT ? bytes : bytes + am->nbytes;
 }
 
-// MPI's synchronization makes the payload visible before the message.
+// Stores the payload of a Long at its destination. MPI's synchronization makes the payload visible
+// before the message.
 static void fill_placed(char *buffer, const aq_am_t *am)
 {
     memcpy(buffer + mpi_args_end(am->nargs), &am->dest, sizeof am->dest);
@@ -148,7 +149,7 @@ static void credits_owe(mpi_conduit_t *mpi, mpi_link_t *link)
     return_all_credits(mpi);
 }
 
-// ---- in ----
+// ---- receiving ----
 
 // Decodes a message; false: it is invalid.
 static bool read_message(mpi_slot_t *slot, size_t bytes, mpi_header_t *header,
@@ -171,7 +172,7 @@ static bool read_message(mpi_slot_t *slot, size_t bytes, mpi_header_t *header,
 }
 
 // Validates the destination before it writes anything. A payload that is already in place is in
-// memory that MPI shares, from which a malicious peer of this host could not be kept.
+// memory that MPI shares, to which any peer of this host can write in any case.
 static void place_long(const mpi_conduit_t *mpi, mpi_slot_t *slot, aq_arrival_t *arrival)
 {
     void *dest;

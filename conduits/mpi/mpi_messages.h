@@ -13,7 +13,7 @@ aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *link, const aq_am_t *a
 unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what);
 // Polls MPI, unless another thread does.
 unsigned mpi_poll_messages(mpi_conduit_t *mpi, unsigned what);
-// Ends the job if MPI was finalized by somebody else.
+// Ends the job if other code than this library has finalized MPI.
 void mpi_check_lost(mpi_conduit_t *mpi);
 // Messages of MPI do not wake a sleeping process: if some may arrive, sleeps are short.
 void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);

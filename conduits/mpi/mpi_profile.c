@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The settings of conduit mpi, and how its jobs start; other/base/settings/profile.c lists it.
 #include "mpi_profile.h"
 
 // One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.

@@ -53,7 +53,7 @@ static bool group_has(const mpi_shm_group_t *group, uint32_t rank)
 }
 
 // Whether there is room for a window. Without room, an MPI fails in one process and hangs in the
-// others, or the job is killed later when it accesses the memory. So this is checked before.
+// others, or the job is killed later when it accesses the memory. So ranks check the room first.
 static bool has_room(size_t bytes)
 {
     struct statvfs store;
@@ -127,7 +127,7 @@ static aq_status_t open_own_mailbox(mpi_conduit_t *mpi)
     return AQ_OK;
 }
 
-// The distances between the mailboxes stay as they are.
+// Maps the window of the mailboxes again, with the same distances between them.
 static bool remap_mailboxes(const mpi_conduit_t *mpi, const uintptr_t *sizes, void **parts)
 {
     const mpi_shm_group_t *group = &mpi->shm_group;
@@ -239,7 +239,8 @@ static uintptr_t *find_places(const mpi_conduit_t *mpi, const uintptr_t *sizes)
     return NULL;
 }
 
-// UCX replaces mremap by a function that loses the new address, so this asks the kernel itself.
+// Maps memory a second time by a direct system call, since UCX replaces mremap by a function that
+// loses the new address.
 static bool map_again(void *from, size_t size, void *to)
 {
     const long flags = MREMAP_MAYMOVE | MREMAP_FIXED;
@@ -276,8 +277,8 @@ static aq_status_t share_in_window(mpi_conduit_t *mpi, const uintptr_t *sizes, v
     return AQ_OK;
 }
 
-// Allocates a segment without MPI for a process that is alone: MPI would not share it, and would
-// unmap it in MPI_Finalize.
+// Allocates a segment without MPI for a process that shares no memory with others: MPI would not
+// share the segment either, but unmap it in MPI_Finalize.
 static aq_status_t allocate_alone(uint32_t rank, const uintptr_t *sizes, void **here)
 {
     void *own = mmap(NULL, round_up(sizes[rank]), PROT_READ | PROT_WRITE,

@@ -5,9 +5,9 @@
 //      near peer: mailbox in a shared window         far peer: messages of MPI, as below
 //
 // What is always true:
-// - A peer is near or far from the start, for ever, and seen alike from both sides. Messages to
-//   near peers never call MPI; if no peer is far and all segments are mapped, polls do not call MPI
-//   either.
+// - Whether a peer is near or far does not change after the start, and both sides agree on it.
+//   Messages to near peers never call MPI; if no peer is far and all segments are mapped, polls do
+//   not call MPI either.
 // - Requests and replies are two classes with different tags. Each has its own receive buffers and
 //   send buffers, so that requests never block a reply.
 // - For each credit of a far peer (conduits/common/credit.h) a receive is posted, and one for each
@@ -54,8 +54,8 @@ enum {
     MPI_RECEIVES_MAX = 256,    // most receives posted for each class
     MPI_ACCESSES = 128,        // most outstanding puts and gets
     MPI_SPARES = 4,            // most handlers of a class that run at the same time
-    MPI_NAPS = 20,             // a sleep that arrivals do not end is so many times shorter,
-    MPI_NAP_NS = 2500000,      // and at most so long
+    MPI_NAPS = 20,             // divides the length of a sleep that arrivals do not end
+    MPI_NAP_NS = 2500000,      // limit on such a sleep
     MPI_PASSES = 8, // polls by a busy sender for each poll of MPI, if there are mailboxes
 
     // Of a window, whose buffers are made when it gets links.
@@ -144,7 +144,7 @@ typedef struct mpi_conduit {
     aq_lock_t own_lock;
     atomic_bool closed; // this conduit was closed
     atomic_bool ended;  // MPI was finalized, or is being finalized
-    atomic_bool lost;   // and not by this library
+    atomic_bool lost;   // MPI was finalized by other code than this library
 
     mpi_receives_t in[MPI_CLASSES];
     // Class of the last received message: alternates, because replies that arrive without end must

@@ -26,7 +26,8 @@
 
 // ---- at the start of the job ----
 
-// Ranks that share memory by smp have their windows there, and need none here.
+// Whether the job needs windows of this conduit: ranks that share memory by smp have theirs in
+// conduit smp.
 static bool windows_are_needed(const aq_conduit_env_t *env)
 {
     return env->nbrhd_size < env->size;
@@ -108,7 +109,7 @@ static aq_status_t mpi_window_connect(aq_conduit_t *conduit, const aq_peer_t *pe
 
 // ---- operations ----
 
-// Ranks and tags are all that a peer needs.
+// Describes nothing, since a peer needs only the rank and the tags.
 static void mpi_window_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
 {
     (void)conduit, (void)description;
@@ -135,8 +136,8 @@ static void mpi_window_dump_state(aq_conduit_t *conduit)
 
 // ---- opening ----
 
-// Only what a window needs: it is opened and closed by the conduit of endpoint 0. MPI offers
-// nothing to sleep on.
+// The operations of a window. The conduit of endpoint 0 opens and closes windows, and no operation
+// sleeps, since MPI offers nothing to sleep on.
 static const aq_conduit_ops_t mpi_window_ops = {
     .name = "mpi",
     .abi = AQ_CONDUIT_ABI,
@@ -162,8 +163,8 @@ static void window_take_constants(mpi_conduit_t *window, mpi_conduit_t *main)
     window->lock = main->parallel ? &window->own_lock : main->lock;
 }
 
-// Each link adds its credits to the pool, so that credits which a peer has banked take nothing from
-// the requests to other peers.
+// Sets the limits of a window. Each link adds its credits to the pool, so that credits that one
+// peer has banked do not reduce those for requests to other peers.
 static void window_take_limits(mpi_conduit_t *window)
 {
     const aq_credit_limits_t *all = &window->main->limits;
