@@ -29,13 +29,9 @@ unlicensed()
         /SPDX-License-Identifier: BSD-3-Clause( |$)/ { print FILENAME; nextfile }' | sort)
 }
 
-# Folders whose files do not all have such a comment yet, as paths of files begin.
-unopened_folders='extended|messages|conduits/udp|conduits/mpi'
-
 unopened()
 {
     sources | grep -E '^(conduits|core|extended|firehose|messages|other|spawner)/.*\.c$' |
-        grep -vE "^($unopened_folders)/" |
         xargs awk 'FNR == 2 { if (!/^\/\/ [^ ]/) print FILENAME; nextfile }'
 }
 
