@@ -14,6 +14,7 @@
 #include "../../core/state/job.h"
 #include "../../core/ground/arg64.h"
 #include "coll_check.h"
+#include "coll_limits.h"
 #include "../rma/format.h"
 #include "../rma/layer_table.h"
 
@@ -162,6 +163,7 @@ static void on_call(gex_Token_t token)
 void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *w)
 {
     const struct gex_tm *head = &coll->team->head;
+    (void)aq_coll_bytes(w->unit, w->count); // a call that is wrong by itself is named as such
     if (head->size == 1)
         return;
     aq_lock_take(&aq_coll_lock);

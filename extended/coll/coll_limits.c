@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "../../core/ground/fatal.h"
 #include "../aqueduct_coll.h"
 
 // A macro, because an object is no constant in an initializer.
@@ -77,4 +78,11 @@ int gasnetx_Coll_QueryLimit(unsigned index, gasnetx_coll_limit_t *limit)
                                     .fallback = aq_coll_limit_get(&aq_coll_fallbacks, row),
                                     .value = aq_coll_limit_get(&aq_coll_limits, row)};
     return GASNET_OK;
+}
+
+void aq_coll_refuse_bytes(size_t bytes)
+{
+    aq_fatal("a collective of %zu bytes for each rank is more than the library can divide into "
+             "parts (%zu bytes); make several calls",
+             bytes, AQ_COLL_BYTES_MAX);
 }

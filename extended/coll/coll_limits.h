@@ -86,4 +86,18 @@ static inline uint32_t aq_coll_limit_get(const aq_coll_limits_t *limits,
     return *(const uint32_t *)(const void *)((const char *)limits + row->offset);
 }
 
+// Ends the job: more bytes for a rank than the parts of a collective have numbers.
+__attribute__((noreturn, cold)) void aq_coll_refuse_bytes(size_t bytes);
+
+// Parts and chunks have numbers of 32 bits, and at least 512 bytes each.
+#define AQ_COLL_BYTES_MAX ((size_t)1 << 40)
+
+// The bytes of a call for each rank, of which the product fits into size_t.
+static inline size_t aq_coll_bytes(size_t unit, size_t count)
+{
+    if (__builtin_expect(unit * count > AQ_COLL_BYTES_MAX, 0))
+        aq_coll_refuse_bytes(unit * count);
+    return unit * count;
+}
+
 #endif

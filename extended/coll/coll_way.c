@@ -4,7 +4,6 @@
 #include "coll_doubling.h"
 #include "coll_combine.h"
 
-#include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
 #include "../../other/base/minmax.h"
 #include "coll_limits.h"
@@ -76,16 +75,9 @@ const aq_coll_way_t *aq_coll_choose_way(const aq_coll_t *coll, const aq_coll_cal
     }
 }
 
-// Parts and chunks have numbers of 32 bits, and at least 512 bytes each.
-#define MOST_BYTES ((size_t)1 << 40)
-
 size_t aq_coll_op_plan(aq_coll_op_t *op)
 {
-    const size_t bytes = op->call.unit * op->call.count;
-    if (__builtin_expect(bytes > MOST_BYTES, 0))
-        aq_fatal("a collective of %zu bytes for each rank is more than the library can divide into "
-                 "parts (%zu bytes); make several calls",
-                 bytes, MOST_BYTES);
+    const size_t bytes = aq_coll_bytes(op->call.unit, op->call.count);
     op->way = aq_coll_choose_way(op->coll, &op->call);
     op->rendezvous = bytes > aq_coll_limits.unasked_bytes;
     op->unasked = sizeof(aq_coll_mail_t) + (op->rendezvous ? 0 : bytes);
