@@ -109,14 +109,14 @@ static void receivers_join(aq_ibv_conduit_t *ibv)
     ibv->sleeper.receiver = receiver;
 }
 
-static void bonds_join(aq_ibv_conduit_t *ibv)
+static void failovers_join(aq_ibv_conduit_t *ibv)
 {
-    ibv->bonds.limits = &ibv->limits;
-    ibv->bonds.peers = &ibv->peers;
-    ibv->bonds.losses = &ibv->shared->losses;
-    ibv->bonds.rings = &ibv->rings;
-    ibv->bonds.rails = &ibv->rails;
-    ibv->bonds.queues = &ibv->queues;
+    ibv->failovers.limits = &ibv->limits;
+    ibv->failovers.peers = &ibv->peers;
+    ibv->failovers.losses = &ibv->shared->losses;
+    ibv->failovers.rings = &ibv->rings;
+    ibv->failovers.rails = &ibv->rails;
+    ibv->failovers.queues = &ibv->queues;
 }
 
 void aq_ibv_parts_join(aq_ibv_conduit_t *ibv)
@@ -124,7 +124,7 @@ void aq_ibv_parts_join(aq_ibv_conduit_t *ibv)
     senders_join(ibv);
     paths_join(ibv);
     receivers_join(ibv);
-    bonds_join(ibv);
+    failovers_join(ibv);
     ibv->end.limits = &ibv->limits;
     ibv->end.queues = &ibv->queues;
     ibv->end.peers = &ibv->peers;
@@ -141,25 +141,25 @@ static aq_ibv_rma_begin_t *begin_choose(const aq_ibv_conduit_t *ibv)
 }
 
 // Gives the send queue and the receiver the queues of the device, or with several ports those of
-// the bonds. Returns the completion queue of arrivals.
+// the failovers. Returns the completion queue of arrivals.
 static struct ibv_cq *queues_choose(aq_ibv_conduit_t *ibv)
 {
     ibv->send_queue.cq = ibv->queues.send_cq;
     ibv->receiver.srq = ibv->queues.srq;
     if (ibv->limits.receive_queues < 2)
         return ibv->queues.receive_cq;
-    ibv->rails.stand_by = aq_ibv_bond_stand_by;
-    ibv->rails.bonds = &ibv->bonds;
+    ibv->rails.stand_by = aq_ibv_failover_stand_by;
+    ibv->rails.failovers = &ibv->failovers;
     if (!aq_ibv_rails_open(&ibv->rails)) {
         ibv->rails.stand_by = NULL;
         ibv->limits.receive_queues = 1;
         return ibv->queues.receive_cq;
     }
-    aq_ibv_bonds_open(&ibv->bonds);
-    ibv->end.bonds = &ibv->bonds;
-    ibv->send_queue.cq = &ibv->bonds.sends;
-    ibv->receiver.srq = &ibv->bonds.srq;
-    return &ibv->bonds.arrivals;
+    aq_ibv_failovers_open(&ibv->failovers);
+    ibv->end.failovers = &ibv->failovers;
+    ibv->send_queue.cq = &ibv->failovers.sends;
+    ibv->receiver.srq = &ibv->failovers.srq;
+    return &ibv->failovers.arrivals;
 }
 
 aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv)
@@ -192,7 +192,7 @@ void aq_ibv_parts_close(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_buffers_close(&ibv->buffers, &ibv->shared->memory);
     aq_ibv_rings_close(&ibv->rings);
-    aq_ibv_bonds_close(&ibv->bonds);
+    aq_ibv_failovers_close(&ibv->failovers);
     aq_ibv_peers_free(&ibv->peers);
     free(ibv->send_queue.ops);
 }
@@ -346,7 +346,7 @@ static aq_status_t connections_make(aq_ibv_conduit_t *ibv)
 
 static void end_port_changed(aq_ibv_conduit_t *end, unsigned port, bool up)
 {
-    aq_ibv_bonds_port(&end->bonds, port, up);
+    aq_ibv_failovers_port(&end->failovers, port, up);
     if (!up)
         aq_ibv_rails_leave(&end->rails, &end->peers, port);
 }
@@ -393,7 +393,7 @@ static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
 
 // Whether links move to another port when the first one fails. The atomics of a device cannot be
 // repeated, and one device has to do all those on a memory.
-static bool bonds_wanted(const aq_ibv_device_t *device)
+static bool failovers_wanted(const aq_ibv_device_t *device)
 {
     return device->rails.count > 1 && aq_ibv_rails_exist(&device->rails) &&
            strcmp(aq_setting_text(aq_ibv_setting(IBV_SET_ATOMICS)), "1") != 0;
@@ -424,7 +424,7 @@ static aq_status_t device_open(aq_ibv_conduit_t *ibv)
                  device->port, ibv_get_device_name(device->verbs->device));
     if (status == AQ_OK && device->xrc)
         status = xrc_open(ibv);
-    if (status == AQ_OK && bonds_wanted(device)) {
+    if (status == AQ_OK && failovers_wanted(device)) {
         aq_ibv_limits_multiply(&ibv->limits, device->rails.count);
         device->atomics = AQ_IBV_ATOMICS_NONE;
     }
@@ -569,11 +569,11 @@ static void print_rails(const aq_ibv_conduit_t *ibv, const char *name)
         "use; they did %lu pieces of puts and gets, and %lu moved to the first",
         ibv->base.env->rank, name, rails->ports->count, rails->ports->queue_pairs,
         atomic_load(&rails->up), atomic_load(&rails->pieces), atomic_load(&rails->moved));
-    if (atomic_load(&ibv->bonds.moves))
+    if (atomic_load(&ibv->failovers.moves))
         aq_log_counts("ibv: rank %u%s moved links to another port %lu times, and took up %lu work "
                       "requests again there",
-                      ibv->base.env->rank, name, atomic_load(&ibv->bonds.moves),
-                      atomic_load(&ibv->bonds.repeated));
+                      ibv->base.env->rank, name, atomic_load(&ibv->failovers.moves),
+                      atomic_load(&ibv->failovers.repeated));
 }
 
 static void print_counters(const aq_ibv_conduit_t *ibv)

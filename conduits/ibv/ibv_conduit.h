@@ -26,7 +26,7 @@
 //      conduit      open and close                       dump       what is outstanding
 //      sleep        waiting; receive and send thread     connect_cm, connect_ud, connect_xrc
 //      receive      messages in                          connect    the connector
-//      bond         links that move to another port      task       what the connector does beside
+//      failover     links that move to another port      task       what the connector does beside
 //      ring         rings that peers write here          ondemand   put and get that have to ask
 //      send         messages out                         rma        put and get with a key
 //      ring_writer  rings of peers                       atomic     remote atomics
@@ -80,7 +80,7 @@ typedef struct aq_ibv_conduit {
     aq_ibv_rings_t rings;
     aq_ibv_rma_path_t rma;
     aq_ibv_rails_t rails;
-    aq_ibv_bonds_t bonds;
+    aq_ibv_failovers_t failovers;
     aq_ibv_atomic_path_t atomic;
     aq_ibv_ondemand_t ondemand;
     aq_ibv_receiver_t receiver;

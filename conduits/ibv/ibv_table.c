@@ -24,7 +24,7 @@ static unsigned poll_over_rails(aq_conduit_t *conduit, unsigned what)
 {
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     const unsigned done = aq_ibv_rails_reap(&ibv->rails);
-    aq_ibv_bonds_ask(&ibv->bonds);
+    aq_ibv_failovers_ask(&ibv->failovers);
     return done + aq_ibv_poll(&ibv->receiver, what);
 }
 

@@ -74,12 +74,12 @@ aq_ibv_conn_private_data_t aq_ibv_private_data_for(const aq_ibv_end_t *end, aq_i
 
 bool aq_ibv_link_prepare(aq_ibv_end_t *end, aq_ibv_peer_t *link)
 {
-    return !end->bonds || aq_ibv_bond_make(end->bonds, link);
+    return !end->failovers || aq_ibv_failover_make(end->failovers, link);
 }
 
 void aq_ibv_link_furnished(aq_ibv_peer_t *link)
 {
-    link->qp = link->bond ? aq_ibv_bond_pair(link) : link->pair;
+    link->qp = link->failover ? aq_ibv_failover_pair(link) : link->pair;
 }
 
 struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end)
@@ -190,7 +190,7 @@ bool aq_ibv_connect_make_pair(const aq_ibv_connector_t *connector, aq_ibv_peer_t
 {
     aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
     if (link->first_port) {
-        link->pair = aq_ibv_rail_first_make(end->bonds->rails, link->first_port);
+        link->pair = aq_ibv_rail_first_make(end->failovers->rails, link->first_port);
         return queue_pair_count(end, link->pair ? 0 : errno);
     }
     struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);

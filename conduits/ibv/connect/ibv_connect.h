@@ -20,7 +20,7 @@
 #include <pthread.h>
 
 #include "../peers/ibv_addresses.h"
-#include "../rails/ibv_bond.h"
+#include "../rails/ibv_failover.h"
 #include "ibv_device.h"
 #include "../peers/ibv_lost.h"
 #include "../rails/ibv_port_watch.h"
@@ -38,7 +38,7 @@ typedef struct aq_ibv_end {
     const aq_ibv_limits_t *limits;
     const aq_ibv_queues_t *queues;
     aq_ibv_peers_t *peers;
-    aq_ibv_bonds_t *bonds;          // NULL: links cannot move to another port
+    aq_ibv_failovers_t *failovers;  // NULL: links cannot move to another port
     aq_ibv_xrc_t *xrc;              // NULL: each link has a queue pair of its own
     aq_ibv_conn_private_data_t own; // what is the same for all peers of the endpoint
     atomic_uint queue_pairs;        // of links, and of failed calls until they are cleaned up
@@ -120,11 +120,11 @@ uint8_t aq_ibv_rnr_retries(const aq_ibv_limits_t *limits);
 // What this process says to a peer, without nonce and proof; chooses the grant of a new peer.
 aq_ibv_conn_private_data_t aq_ibv_private_data_for(const aq_ibv_end_t *end, aq_ibv_peer_t *link);
 
-// Prepares a link for its first queue pair, link->pair: gives it a bond if the endpoint has bonds.
-// False: no memory (logged).
+// Prepares a link for its first queue pair, link->pair: gives it a failover if the endpoint has
+// failovers. False: no memory (logged).
 bool aq_ibv_link_prepare(aq_ibv_end_t *end, aq_ibv_peer_t *link);
 
-// The first queue pair was made: the link posts to it, or by way of its bond.
+// The first queue pair was made: the link posts to it, or by way of its failover.
 void aq_ibv_link_furnished(aq_ibv_peer_t *link);
 
 // The attributes for a new queue pair of an endpoint.

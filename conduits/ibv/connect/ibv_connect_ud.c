@@ -65,8 +65,8 @@ static int link_send(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
                                   .round = link->conn.handshake.round,
                                   .count = 1};
     datagram.pairs[0] = aq_ibv_connect_end(connector, link);
-    if (link->bond)
-        datagram.rings_key = aq_ibv_bond_rings_key(link);
+    if (link->failover)
+        datagram.rings_key = aq_ibv_failover_rings_key(link);
     if (end->xrc)
         aq_ibv_xrc_say(end, link, &datagram);
     return datagram_send(connector, link->first_port, link->rank, &datagram);
@@ -89,9 +89,10 @@ static void datagram_refuse(aq_ibv_connector_t *connector, unsigned port,
 static unsigned round_port(const aq_ibv_connector_t *connector, const aq_ibv_peer_t *link,
                            unsigned round)
 {
-    const aq_ibv_bonds_t *bonds = link->here ? NULL : aq_ibv_link_end(connector, link)->bonds;
+    const aq_ibv_failovers_t *failovers =
+        link->here ? NULL : aq_ibv_link_end(connector, link)->failovers;
     const unsigned ports = aq_ibv_addresses_spread(connector->addresses, link->rank);
-    return bonds ? aq_ibv_bonds_first_port(bonds, link->rank, ports, round) : 0;
+    return failovers ? aq_ibv_failovers_first_port(failovers, link->rank, ports, round) : 0;
 }
 
 static bool round_is_open(const aq_ibv_connector_t *connector, const aq_ibv_peer_t *link,
@@ -157,8 +158,8 @@ static int link_connect(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
         aq_ibv_link_unreached(connector, link, strerror(error));
     if (error)
         return error;
-    if (link->bond)
-        aq_ibv_bond_hear_key(link, theirs->rings_key);
+    if (link->failover)
+        aq_ibv_failover_hear_key(link, theirs->rings_key);
     aq_ibv_peer_start(end->peers, link, &theirs->peer);
     return 0;
 }
@@ -406,7 +407,7 @@ static int ud_timeout(aq_ibv_connector_t *connector)
 static unsigned ports_wanted(const aq_ibv_connector_t *connector)
 {
     const aq_ibv_end_t *end = connector->ends[0];
-    return end && end->bonds ? connector->device->rails.count : 1;
+    return end && end->failovers ? connector->device->rails.count : 1;
 }
 
 static bool port_open(aq_ibv_connector_t *connector, unsigned number)

@@ -91,14 +91,14 @@ typedef struct aq_ibv_peer {
     unsigned grant;          // requests that this process lets the peer have outstanding
     uint32_t srq_there;      // with XRC: number of the peer's shared receive queue; else 0
     // All change under the connector's lock until READY.
-    struct ibv_qp *qp;         // to which this process posts: the next one, or that of the bond
+    struct ibv_qp *qp;         // to which this process posts: the next one, or that of the failover
     aq_ibv_entries_t *entries; // of qp: `own`, unless links share qp
     struct ibv_qp *pair;       // the first queue pair, which the connector makes
     unsigned first_port;       // of `pair`, here and at the peer; see ibv_rail_ports.h
-    struct aq_ibv_bond *bond;  // see ibv_bond.h; NULL: none
-    atomic_bool started;       // the credits below count
-    aq_ibv_atomics_t atomics;  // on the peer's memory
-    aq_ibv_entries_t own;      // see entries
+    struct aq_ibv_failover *failover; // see ibv_failover.h; NULL: none
+    atomic_bool started;              // the credits below count
+    aq_ibv_atomics_t atomics;         // on the peer's memory
+    aq_ibv_entries_t own;             // see entries
     aq_credit_t credit;
     aq_ibv_ring_out_t out;
     aq_ibv_ring_in_t in;

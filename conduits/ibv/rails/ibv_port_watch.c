@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the asynchronous events of the devices in the connector's thread, and reports changes to
-// ibv_conduit.c, which takes rails and bonds off the port.
+// ibv_conduit.c, which takes rails and failovers off the port.
 #include "ibv_port_watch.h"
 
 #include <fcntl.h>

@@ -13,7 +13,7 @@
 #include "ibv_rail_queues.h"
 
 enum {
-    LETTER_BYTES = 32, // of ibv_bond.c, at most
+    LETTER_BYTES = 32, // of ibv_failover.c, at most
     RNR_RETRIES = 6,
     RNR_WITHOUT_END = 7,
     RNR_TIMER = 12, // 0.64 ms
@@ -228,7 +228,7 @@ static void rail_learn(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set, unsigned r
 {
     set->connected |= bit_of(rail);
     if (set->standby)
-        rails->stand_by(rails->bonds, set->link, rail + 1, set->list[rail].qp);
+        rails->stand_by(rails->failovers, set->link, rail + 1, set->list[rail].qp);
 }
 
 aq_ibv_rail_set_t *aq_ibv_rail_set_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *base)

@@ -21,7 +21,7 @@
 // - Every operation on a rail is signaled, and can be posted again elsewhere: if it fails, the rail
 //   is given up, and the first queue pair does all that was outstanding on it. A put that was done
 //   but not acknowledged is done twice, with the same bytes, before it is complete. If the first
-//   queue pair fails, another port carries its traffic (ibv_bond.h), or the peer is lost.
+//   queue pair fails, another port carries its traffic (ibv_failover.h), or the peer is lost.
 #ifndef AQ_IBV_RAIL_STATE_H
 #define AQ_IBV_RAIL_STATE_H
 
@@ -98,8 +98,8 @@ typedef struct aq_ibv_rails {
     // Links have standbys: queue pairs on the other ports, number k on the k-th port after that of
     // the first one, at both sides, that may replace it. Says that one is connected, under the
     // lock. NULL: links have none.
-    void (*stand_by)(void *bonds, aq_ibv_peer_t *link, unsigned way, struct ibv_qp *pair);
-    void *bonds;
+    void (*stand_by)(void *failovers, aq_ibv_peer_t *link, unsigned way, struct ibv_qp *pair);
+    void *failovers;
     bool send_thread, receive_thread; // there is one; set before the queues are made
     aq_lock_t lock;
     atomic_bool open;   // the queues below exist

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The journal and the transitions between ways. ibv_bond.c calls them for each post, completion and
-// arrival, and carries out the moves.
+// The journal and the transitions between ways. ibv_failover.c calls them for each post, completion
+// and arrival, and carries out the moves.
 #include "ibv_replay.h"
 
 #include <stddef.h>

@@ -25,10 +25,10 @@ typedef struct aq_ibv_limits {
     unsigned unsignaled_total; // the same for the process; the completion queue has room for
                                // them, since a failed entry completes after all
     unsigned arrivals;         // receive buffers that have to be posted in the shared receive queue
-    unsigned receive_queues;   // shared receive queues, each with so many buffers; see ibv_bond.h
-    unsigned ahead;        // receive buffers beyond these, so that several are replaced at a time
-    unsigned grants;       // of the arrivals, for requests
-    unsigned ring_replies; // of the arrivals, for replies to requests that went through rings
+    unsigned receive_queues; // shared receive queues, each with so many buffers; see ibv_failover.h
+    unsigned ahead;          // receive buffers beyond these, so that several are replaced at a time
+    unsigned grants;         // of the arrivals, for requests
+    unsigned ring_replies;   // of the arrivals, for replies to requests that went through rings
     unsigned spares; // receive buffers that handlers may hold, those posted ahead, and those of
                      // further receive queues
     unsigned bounces, large_bounces;

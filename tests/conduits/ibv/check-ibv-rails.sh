@@ -107,7 +107,7 @@ grep -qE '^ +rxe2 port 1 +not used: it is not needed, since enough ports before 
     fail "nothing says why rxe2 is not used"
 
 # Over two ports, which is the default, and over two and three with more queue pairs: what goes by rails
-# and by bonds.
+# and by failovers.
 by_rails='am_args am_medium am_long am_flood_mixed rma_heap rma_segment rma_nbi vis-strided atomic-count'
 # shellcheck disable=SC2086
 spreads 2 "$both" -n 2 conform-seq $by_rails am_flood_short am_deadlock am_long_zero npam_sizes rma_values rma_order \

@@ -14,7 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../../../conduits/ibv/rails/ibv_bond.h"
+#include "../../../../conduits/ibv/rails/ibv_failover.h"
 #include "../../../../conduits/ibv/rails/ibv_rail_queues.h"
 #include "../../../../conduits/ibv/rails/ibv_rail.h"
 #include "../../../../conduits/ibv/rails/ibv_rail_setup.h"
@@ -491,15 +491,15 @@ static void count_links(uint32_t rank, unsigned ports, unsigned links[AQ_IBV_RAI
     const aq_ibv_rails_t common = {.ports = &list};
     for (uint32_t peer = 0; peer < 61; peer++) {
         const aq_ibv_peers_t here = {.rank = rank}, there = {.rank = peer};
-        const aq_ibv_bonds_t mine = {.peers = &here, .rails = (aq_ibv_rails_t *)&common};
-        const aq_ibv_bonds_t theirs = {.peers = &there, .rails = (aq_ibv_rails_t *)&common};
+        const aq_ibv_failovers_t mine = {.peers = &here, .rails = (aq_ibv_rails_t *)&common};
+        const aq_ibv_failovers_t theirs = {.peers = &there, .rails = (aq_ibv_rails_t *)&common};
         if (peer == rank)
             continue;
-        const unsigned port = aq_ibv_bonds_first_port(&mine, peer, ports, 0);
+        const unsigned port = aq_ibv_failovers_first_port(&mine, peer, ports, 0);
         assert_between(port, 0, ports - 1);
-        assert_int_equal(port, aq_ibv_bonds_first_port(&theirs, rank, ports, 0));
-        assert_int_equal(aq_ibv_bonds_first_port(&mine, peer, ports, 2), (port + 2) % ports);
-        assert_int_equal(aq_ibv_bonds_first_port(&mine, peer, ports + 1, 1), 0);
+        assert_int_equal(port, aq_ibv_failovers_first_port(&theirs, rank, ports, 0));
+        assert_int_equal(aq_ibv_failovers_first_port(&mine, peer, ports, 2), (port + 2) % ports);
+        assert_int_equal(aq_ibv_failovers_first_port(&mine, peer, ports + 1, 1), 0);
         links[port]++;
     }
 }
