@@ -228,7 +228,7 @@ static void print_stats(const udp_conduit_t *udp)
         udp_stats_add(&sum, &peer);
     }
     sum.memory = (uint64_t)(udp->queued_peak + udp->socket.slots) * UDP_SLOT_BYTES;
-    udp_stats_print_all(stderr, udp->party, &sum, &udp->strangers, &udp->socket);
+    udp_stats_print_all(stderr, udp->party, &sum, &udp->unauthenticated, &udp->socket);
 }
 
 // ---- gasnet_info ----
@@ -297,7 +297,7 @@ static void udp_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
         udp_stats_publish(&link->stats, sum);
         aq_lock_drop(&link->lock);
     }
-    udp_strangers_publish(&udp->strangers, sum);
+    udp_unauthenticated_publish(&udp->unauthenticated, sum);
     if (udp->faults)
         sum->dropped[GASNETX_DROP_INJECTED] += udp_faults_count(udp->faults).dropped;
 }

@@ -77,7 +77,7 @@ static udp_buffer_t *queue_pop(udp_conduit_t *udp, unsigned what)
 
 static void drop_stranger(udp_conduit_t *udp, udp_drop_t kind, const udp_incoming_t *in)
 {
-    if (udp_strangers_drop(&udp->strangers, kind, in->from))
+    if (udp_unauthenticated_drop(&udp->unauthenticated, kind, in->from))
         udp->socket.names = NAMES;
 }
 

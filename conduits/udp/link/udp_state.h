@@ -230,7 +230,7 @@ typedef struct udp_conduit {
     atomic_bool stuck;    // the last get found no room for its reply
     unsigned queue_most;  // limit of queued datagrams of a class, for all peers together
     unsigned queued_peak; // of both classes
-    udp_strangers_t strangers;
+    udp_unauthenticated_t unauthenticated;
     atomic_uint sleepers;
 
     udp_watch_t watch;

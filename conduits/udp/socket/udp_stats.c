@@ -103,23 +103,26 @@ void udp_stats_publish(const udp_stats_t *stats, gasnetx_counters_t *sum)
         sum->dropped[reasons[kind]] += stats->drops[kind];
 }
 
-void udp_strangers_publish(const udp_strangers_t *strangers, gasnetx_counters_t *sum)
+void udp_unauthenticated_publish(const udp_unauthenticated_t *unauthenticated,
+                                 gasnetx_counters_t *sum)
 {
     for (unsigned kind = 0; kind < UDP_DROPS; kind++)
         sum->dropped[reasons[kind]] +=
-            atomic_load_explicit(&strangers->drops[kind], memory_order_relaxed);
+            atomic_load_explicit(&unauthenticated->drops[kind], memory_order_relaxed);
 }
 
-bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_sockaddr_t *from)
+bool udp_unauthenticated_drop(udp_unauthenticated_t *unauthenticated, udp_drop_t kind,
+                              const udp_sockaddr_t *from)
 {
     char text[UDP_ADDRESS_TEXT];
-    const uint64_t count = ++strangers->drops[kind];
+    const uint64_t count = ++unauthenticated->drops[kind];
     tell_drop(kind);
-    if (strangers->warned || count < UDP_STRANGERS_WARN - 1)
+    if (unauthenticated->warned || count < UDP_UNAUTHENTICATED_WARN - 1)
         return false;
-    if (count < UDP_STRANGERS_WARN || (!from->length && count < (uint64_t)2 * UDP_STRANGERS_WARN))
+    if (count < UDP_UNAUTHENTICATED_WARN ||
+        (!from->length && count < (uint64_t)2 * UDP_UNAUTHENTICATED_WARN))
         return true;
-    strangers->warned = true;
+    unauthenticated->warned = true;
     aq_log_warn("%" PRIu64 " datagrams were dropped (%s), the last of them from %s; %s", count,
                 names[kind], from->length ? udp_address_text(from, text) : "an unknown sender",
                 drop_remedy(kind));
@@ -220,12 +223,12 @@ void udp_stats_print_peer(FILE *out, uint32_t party, uint32_t peer, const udp_st
 }
 
 void udp_stats_print_all(FILE *out, uint32_t party, const udp_stats_t *sum,
-                         const udp_strangers_t *strangers, const udp_socket_t *socket)
+                         const udp_unauthenticated_t *unauthenticated, const udp_socket_t *socket)
 {
     udp_line_t line = {.length = 0};
     udp_stats_t all = *sum;
     for (unsigned kind = 0; kind < UDP_DROPS; kind++)
-        all.drops[kind] += strangers->drops[kind];
+        all.drops[kind] += unauthenticated->drops[kind];
     line_add(&line, "udp: ");
     line_add_party(&line, party);
     line_add(&line, " in all: ");

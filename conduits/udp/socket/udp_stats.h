@@ -57,21 +57,24 @@ void udp_stats_publish(const udp_stats_t *stats, struct gasnetx_counters *sum);
 
 // ---- drops before a peer is known ----
 
-enum { UDP_STRANGERS_WARN = 100 };
+enum { UDP_UNAUTHENTICATED_WARN = 100 };
 
-// Counts datagrams that are not authentic, and warns once after UDP_STRANGERS_WARN of one kind. The
-// warning names the sender of the last one; after twice as many it is printed without a name.
-typedef struct udp_strangers {
+// Counts datagrams that are not authentic, and warns once after UDP_UNAUTHENTICATED_WARN of one
+// kind. The warning names the sender of the last one; after twice as many it is printed without a
+// name.
+typedef struct udp_unauthenticated {
     _Atomic uint64_t drops[UDP_DROPS]; // written by the receiver
     bool warned;
-} udp_strangers_t;
+} udp_unauthenticated_t;
 
 // Counts a datagram that is not authentic. from: length 0 if the sender is unknown. Returns whether
 // the source address of the next datagrams is needed for the warning.
-bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_sockaddr_t *from);
+bool udp_unauthenticated_drop(udp_unauthenticated_t *unauthenticated, udp_drop_t kind,
+                              const udp_sockaddr_t *from);
 
 // As udp_stats_publish.
-void udp_strangers_publish(const udp_strangers_t *strangers, struct gasnetx_counters *sum);
+void udp_unauthenticated_publish(const udp_unauthenticated_t *unauthenticated,
+                                 struct gasnetx_counters *sum);
 
 // ---- printing ----
 
@@ -83,6 +86,6 @@ void udp_stats_print_peer(FILE *out, uint32_t party, uint32_t peer, const udp_st
 // Prints one line about a receive side: the sum of the peers, datagrams of strangers, and the
 // counters of the socket.
 void udp_stats_print_all(FILE *out, uint32_t party, const udp_stats_t *sum,
-                         const udp_strangers_t *strangers, const udp_socket_t *socket);
+                         const udp_unauthenticated_t *unauthenticated, const udp_socket_t *socket);
 
 #endif

@@ -125,14 +125,15 @@ static void strangers_cost_little(void **state)
     env.nbrhd_size = 1;
     int fd = udp_socket_connect(&udp->socket, &udp->socket.here);
     assert_true(fd >= 0);
-    send_junk(fd, UDP_STRANGERS_WARN - 2 - (unsigned)udp->strangers.drops[UDP_DROP_TRUNCATED]);
+    send_junk(fd, UDP_UNAUTHENTICATED_WARN - 2 -
+                      (unsigned)udp->unauthenticated.drops[UDP_DROP_TRUNCATED]);
     assert_int_equal(udp->socket.names, 0);
     send_junk(fd, 1);
     const unsigned names = udp->socket.names;
     assert_between(names, 1, 64);
-    assert_false(udp->strangers.warned);
+    assert_false(udp->unauthenticated.warned);
     send_junk(fd, 1);
-    assert_true(udp->strangers.warned);
+    assert_true(udp->unauthenticated.warned);
     assert_int_equal(udp->socket.names, names - 1);
     send_junk(fd, 2 * names);
     assert_int_equal(udp->socket.names, 0);

@@ -197,7 +197,7 @@ static void messages_use_the_sockets_of_windows(void **state)
         assert_int_equal(rank[0].main->socket.counts.sent, 0);
         assert_int_equal(rank[1].main->socket.counts.sent, 0);
         for (unsigned drop = 0; drop < UDP_DROPS; drop++)
-            assert_int_equal(a->strangers.drops[drop] + b->strangers.drops[drop], 0);
+            assert_int_equal(a->unauthenticated.drops[drop] + b->unauthenticated.drops[drop], 0);
     }
 }
 
@@ -283,9 +283,9 @@ static void a_datagram_from_an_unconnected_window_is_sent_again(void **state)
         udp_conduit_t *a = window_open(&rank[0], 1), *b = window_open(&rank[1], 1);
         udp_link_t *link = connect_window(a, b);
         assert_int_equal(send_value(a, link, 5, false), AQ_OK);
-        for (unsigned i = 0; i < POLLS && b->strangers.drops[UDP_DROP_UNCONNECTED] < 2; i++)
+        for (unsigned i = 0; i < POLLS && b->unauthenticated.drops[UDP_DROP_UNCONNECTED] < 2; i++)
             poll_both(a, b);
-        assert_true(b->strangers.drops[UDP_DROP_UNCONNECTED] >= 2);
+        assert_true(b->unauthenticated.drops[UDP_DROP_UNCONNECTED] >= 2);
         assert_null(b->links);
         assert_int_equal(deliveries, 0);
         (void)connect_window(b, a);
@@ -384,9 +384,9 @@ static void a_datagram_is_good_once_and_for_one_window(void **state)
         (void)connect_window(other, a);
         const datagram_t genuine = record(a, 1);
         deliver_datagram(&genuine, other);
-        assert_int_equal(other->strangers.drops[UDP_DROP_MISDIRECTED], 1);
+        assert_int_equal(other->unauthenticated.drops[UDP_DROP_MISDIRECTED], 1);
         deliver_datagram(&genuine, rank[1].main);
-        assert_int_equal(rank[1].main->strangers.drops[UDP_DROP_MISDIRECTED], 1);
+        assert_int_equal(rank[1].main->unauthenticated.drops[UDP_DROP_MISDIRECTED], 1);
         assert_int_equal(deliveries, 0);
         deliver_datagram(&genuine, b);
         assert_int_equal(deliveries, 1);
@@ -412,17 +412,17 @@ static void a_forged_endpoint_is_dropped(void **state)
         datagram_t forged = genuine;
         forged.bytes[AT_SOURCE_ENDPOINT] = 2 << 4;
         deliver_datagram(&forged, b);
-        assert_int_equal(b->strangers.drops[UDP_DROP_FORGED], 1);
+        assert_int_equal(b->unauthenticated.drops[UDP_DROP_FORGED], 1);
         forged.bytes[AT_SOURCE_ENDPOINT] = 3 << 4; // not connected
         deliver_datagram(&forged, b);
-        assert_int_equal(b->strangers.drops[UDP_DROP_UNCONNECTED], 1);
+        assert_int_equal(b->unauthenticated.drops[UDP_DROP_UNCONNECTED], 1);
         forged.bytes[AT_SOURCE_ENDPOINT] = 0; // the main receive side
         deliver_datagram(&forged, b);
-        assert_int_equal(b->strangers.drops[UDP_DROP_UNCONNECTED], 2);
+        assert_int_equal(b->unauthenticated.drops[UDP_DROP_UNCONNECTED], 2);
         forged = genuine;
         forged.bytes[AT_SOURCE_ENDPOINT + 4] = 2 << 4; // the destination
         deliver_datagram(&forged, other);
-        assert_int_equal(other->strangers.drops[UDP_DROP_FORGED], 1);
+        assert_int_equal(other->unauthenticated.drops[UDP_DROP_FORGED], 1);
         assert_int_equal(dropped[GASNETX_DROP_FORGED], 2);
         assert_int_equal(deliveries, 0);
     }
@@ -438,7 +438,7 @@ static void windows_and_main_do_not_mix(void **state)
     datagram_t forged = record(a, 1);
     forged.bytes[AT_SOURCE_ENDPOINT + 4] = 0;
     deliver_datagram(&forged, rank[1].main); // an endpoint is no rank of this job
-    assert_int_equal(rank[1].main->strangers.drops[UDP_DROP_MISDIRECTED], 1);
+    assert_int_equal(rank[1].main->unauthenticated.drops[UDP_DROP_MISDIRECTED], 1);
     assert_null(rank[1].main->links);
 }
 

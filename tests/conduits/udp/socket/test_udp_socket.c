@@ -765,31 +765,31 @@ static void test_settings(void **state)
 
 static void count_strangers(void)
 {
-    udp_strangers_t strangers = {{0}, false};
+    udp_unauthenticated_t unauthenticated = {{0}, false};
     udp_address_t address = {{4, 0, 0x12, 0x67, 192, 168, 0, 7}};
     udp_sockaddr_t from;
     exit_unless(udp_address_read(&address, &from));
-    for (unsigned i = 1; i < UDP_STRANGERS_WARN; i++) {
-        exit_unless(udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from) ==
-                    (i == UDP_STRANGERS_WARN - 1));
-        (void)udp_strangers_drop(&strangers, UDP_DROP_VERSION, &from);
+    for (unsigned i = 1; i < UDP_UNAUTHENTICATED_WARN; i++) {
+        exit_unless(udp_unauthenticated_drop(&unauthenticated, UDP_DROP_FORGED, &from) ==
+                    (i == UDP_UNAUTHENTICATED_WARN - 1));
+        (void)udp_unauthenticated_drop(&unauthenticated, UDP_DROP_VERSION, &from);
     }
-    exit_unless(!strangers.warned);
+    exit_unless(!unauthenticated.warned);
     for (unsigned i = 0; i < 1000; i++)
-        exit_unless(!udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from));
-    exit_unless(strangers.drops[UDP_DROP_FORGED] == UDP_STRANGERS_WARN - 1 + 1000);
+        exit_unless(!udp_unauthenticated_drop(&unauthenticated, UDP_DROP_FORGED, &from));
+    exit_unless(unauthenticated.drops[UDP_DROP_FORGED] == UDP_UNAUTHENTICATED_WARN - 1 + 1000);
 }
 
 static void count_nameless(void)
 {
-    udp_strangers_t strangers = {{0}, false};
+    udp_unauthenticated_t unauthenticated = {{0}, false};
     const udp_sockaddr_t nobody = {.length = 0};
-    for (unsigned i = 1; i < 2 * UDP_STRANGERS_WARN; i++)
-        exit_unless(udp_strangers_drop(&strangers, UDP_DROP_FORGED, &nobody) ==
-                    (i >= UDP_STRANGERS_WARN - 1));
-    exit_unless(!strangers.warned);
-    exit_unless(!udp_strangers_drop(&strangers, UDP_DROP_FORGED, &nobody));
-    exit_unless(strangers.warned);
+    for (unsigned i = 1; i < 2 * UDP_UNAUTHENTICATED_WARN; i++)
+        exit_unless(udp_unauthenticated_drop(&unauthenticated, UDP_DROP_FORGED, &nobody) ==
+                    (i >= UDP_UNAUTHENTICATED_WARN - 1));
+    exit_unless(!unauthenticated.warned);
+    exit_unless(!udp_unauthenticated_drop(&unauthenticated, UDP_DROP_FORGED, &nobody));
+    exit_unless(unauthenticated.warned);
 }
 
 static void test_strangers(void **state)
@@ -812,16 +812,16 @@ static void test_stats(void **state)
     (void)state;
     udp_stats_t one = {.datagrams_out = 12, .resent = 2, .frames_out = 45, .rtt_ns = 12300};
     udp_stats_t sum = {.datagrams_out = 1, .rtt_ns = 5000, .memory = 99};
-    udp_strangers_t strangers = {{0}, false};
+    udp_unauthenticated_t unauthenticated = {{0}, false};
     char *text;
     size_t size;
     one.drops[UDP_DROP_DUPLICATE] = 3;
     one.drops[UDP_DROP_OLD_EPOCH] = 1;
-    strangers.drops[UDP_DROP_FORGED] = 9;
+    unauthenticated.drops[UDP_DROP_FORGED] = 9;
     FILE *out = open_memstream(&text, &size);
     udp_stats_print_peer(out, 4, 7, &one);
     udp_stats_add(&sum, &one);
-    udp_stats_print_all(out, 4, &sum, &strangers, &here);
+    udp_stats_print_all(out, 4, &sum, &unauthenticated, &here);
     fclose(out);
     static const char *const parts[] = {
         "udp: rank 4 with rank 7: sent 12 datagrams (2 again), 45 frames (4.50 a datagram), ",
