@@ -330,8 +330,8 @@ static void take_input(aq_helper_t *helper, const aq_frame_t *frame)
 
 static bool take_look(aq_helper_t *helper, const aq_frame_t *frame)
 {
-    aq_look_order_t order;
-    if (!aq_read_look(frame->payload, &order))
+    aq_query_t order;
+    if (!aq_read_query(frame->payload, &order))
         return false;
     aq_helper_look(helper, &order);
     return true;
@@ -340,7 +340,7 @@ static bool take_look(aq_helper_t *helper, const aq_frame_t *frame)
 static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
 {
     if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT && frame->type != AQ_MSG_PING &&
-        frame->type != AQ_MSG_TOLD)
+        frame->type != AQ_MSG_READER_REPLY)
         pass_down(helper, frame);
     if (frame->type == AQ_MSG_ENDED || frame->type == AQ_MSG_SIGNAL)
         aq_helper_tell_members(helper, frame);
@@ -358,9 +358,9 @@ static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
     case AQ_MSG_PING:
         aq_write_empty(&helper->parent.out, AQ_MSG_PONG);
         return true;
-    case AQ_MSG_LOOK:
+    case AQ_MSG_QUERY:
         return take_look(helper, frame);
-    case AQ_MSG_TOLD:
+    case AQ_MSG_READER_REPLY:
         return aq_helper_take_told(helper, frame);
     case AQ_MSG_LOST:
         helper->lost = helper->gone = true;

@@ -80,7 +80,7 @@ static void put_rank(aq_bytes_t *bytes, int fd, const aq_seen_rank_t *seen)
 // Ranks of this host that are looked for.
 typedef struct search {
     uint64_t job;
-    const aq_look_order_t *order;
+    const aq_query_t *order;
     aq_bytes_t *out; // where they go
     int fd;          // of the last one that was found, which stays open; -1: none
 } search_t;
@@ -125,14 +125,14 @@ static void files_visit(const aq_helper_t *helper, search_t *search)
 
 static size_t answer_begin(aq_bytes_t *out, uint32_t number, aq_stack_result_t result)
 {
-    const size_t begin = aq_frame_begin(out, AQ_MSG_SEEN);
+    const size_t begin = aq_frame_begin(out, AQ_MSG_REPLY);
     aq_put_u32(out, number);
     aq_put_u64(out, aq_clock_ns());
     aq_put_u8(out, result);
     return begin;
 }
 
-static void answer_ranks(aq_helper_t *helper, const aq_look_order_t *order)
+static void answer_ranks(aq_helper_t *helper, const aq_query_t *order)
 {
     aq_bytes_t *out = &helper->parent.out;
     search_t search = {aq_boot_number(helper->node.spec.key), order, out, -1};
@@ -157,7 +157,7 @@ static void answer_stack(aq_helper_t *helper, uint32_t number, int fd, aq_stack_
 }
 
 // Only the host that has the rank answers.
-static void answer_one(aq_helper_t *helper, const aq_look_order_t *order)
+static void answer_one(aq_helper_t *helper, const aq_query_t *order)
 {
     search_t search = {aq_boot_number(helper->node.spec.key), order, NULL, -1};
     files_visit(helper, &search);
@@ -187,7 +187,7 @@ static aq_stack_result_t signal_rank(int fd, uint32_t *before)
     return aq_rank_signal(fd, &seen, before);
 }
 
-static void ask_stack(aq_helper_t *helper, const aq_look_order_t *order)
+static void ask_stack(aq_helper_t *helper, const aq_query_t *order)
 {
     search_t search = {aq_boot_number(helper->node.spec.key), order, NULL, -1};
     files_visit(helper, &search);
@@ -213,7 +213,8 @@ static void reader_asked(aq_node_t *node, aq_look_reader_t *reader, aq_look_requ
 {
     aq_helper_t *helper = aq_helper_of(node);
     reader->number = ++helper->looks;
-    aq_write_asked(&helper->parent.out, &(aq_look_asker_t){node->self, reader->number, what, rank});
+    aq_write_reader_query(&helper->parent.out,
+                          &(aq_reader_query_t){node->self, reader->number, what, rank});
 }
 
 void aq_helper_look_listen(aq_helper_t *helper)
@@ -225,8 +226,8 @@ void aq_helper_look_listen(aq_helper_t *helper)
 
 bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame)
 {
-    aq_look_told_t told;
-    if (!aq_read_told(frame->payload, &told))
+    aq_reader_reply_t told;
+    if (!aq_read_reader_reply(frame->payload, &told))
         return false;
     const bool is_here = told.host == helper->node.self;
     aq_child_t *child = is_here ? NULL : aq_node_child_of(&helper->node, told.host);
@@ -268,7 +269,7 @@ void aq_helper_check_asks(aq_helper_t *helper)
     helper->node.deadline = waits ? aq_clock_ns() + AQ_STACK_LOOK_NS : 0;
 }
 
-void aq_helper_look(aq_helper_t *helper, const aq_look_order_t *order)
+void aq_helper_look(aq_helper_t *helper, const aq_query_t *order)
 {
     if (order->what == AQ_LOOK_ALL)
         answer_ranks(helper, order);

@@ -17,7 +17,7 @@ void aq_helper_look_listen(aq_helper_t *helper);
 // False: the frame is not legal.
 bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame);
 
-void aq_helper_look(aq_helper_t *helper, const aq_look_order_t *order);
+void aq_helper_look(aq_helper_t *helper, const aq_query_t *order);
 
 void aq_helper_check_asks(aq_helper_t *helper);
 

@@ -478,9 +478,9 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
     } else if (frame->type == AQ_MSG_LOST && aq_read_node_text(frame->payload, &text) &&
                text.node < node->spec.size) {
         take_lost(launcher, &text);
-    } else if (frame->type == AQ_MSG_ASKED) {
+    } else if (frame->type == AQ_MSG_READER_QUERY) {
         aq_launcher_look_asked(launcher, frame);
-    } else if (frame->type == AQ_MSG_SEEN) {
+    } else if (frame->type == AQ_MSG_REPLY) {
         aq_launcher_look_answer(launcher, frame);
     } else {
         take_report(launcher, frame);

@@ -25,7 +25,7 @@ static uint32_t look_send(aq_launcher_t *launcher, unsigned what, uint32_t rank,
     aq_put_u32(out, number);
     aq_put_u32(out, what == AQ_LOOK_ALL ? hosts : one);
     aq_put_u64(out, aq_boot_number(launcher->node.spec.key));
-    aq_write_look(&frame, &(aq_look_order_t){number, what, rank});
+    aq_write_query(&frame, &(aq_query_t){number, what, rank});
     aq_node_down(&launcher->node, &frame);
     aq_bytes_free(&frame);
     return number;
@@ -63,18 +63,18 @@ static void far_tell(aq_launcher_t *launcher, const aq_look_far_t *far, unsigned
                      aq_view_t what)
 {
     aq_child_t *child = aq_node_child_of(&launcher->node, far->host);
-    if (child != NULL && what.left <= AQ_TOLD_MAX &&
+    if (child != NULL && what.left <= AQ_READER_REPLY_MAX &&
         aq_link_waiting(&child->link) <= AQ_LOOK_WAITING_MAX)
-        aq_write_told(&child->link.out,
-                      &(aq_look_told_t){far->host, far->tag, type, what.at, what.left});
+        aq_write_reader_reply(&child->link.out,
+                              &(aq_reader_reply_t){far->host, far->tag, type, what.at, what.left});
 }
 
 void aq_launcher_look_asked(aq_launcher_t *launcher, const aq_frame_t *frame)
 {
     aq_look_t *look = &launcher->look;
-    aq_look_asker_t asker;
+    aq_reader_query_t asker;
     aq_bytes_t out = {0};
-    if (!aq_read_asked(frame->payload, &asker) || !aq_look_is_request(asker.what))
+    if (!aq_read_reader_query(frame->payload, &asker) || !aq_look_is_request(asker.what))
         return;
     const uint32_t number = look_send(launcher, asker.what, asker.rank, &out);
     aq_look_far_t *far = &look->far[look->next_far++ % AQ_LOOKS_FAR];

@@ -61,8 +61,8 @@ static bool take_again(aq_node_t *node, aq_child_t *child, const aq_frame_t *fra
 
 static bool take_asked(aq_node_t *node, const aq_child_t *child, const aq_frame_t *frame)
 {
-    aq_look_asker_t asker;
-    if (!aq_read_asked(frame->payload, &asker) || !aq_child_has_host(child, asker.host))
+    aq_reader_query_t asker;
+    if (!aq_read_reader_query(frame->payload, &asker) || !aq_child_has_host(child, asker.host))
         return false;
     node->ops->up(node, frame);
     return true;
@@ -89,7 +89,7 @@ static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *f
         child->owed += (uint32_t)frame->payload.left;
         node->ops->up(node, frame);
         return true;
-    case AQ_MSG_ASKED:
+    case AQ_MSG_READER_QUERY:
         return take_asked(node, child, frame);
     case AQ_MSG_PONG:
         child->unanswered = child->warned = false;
@@ -100,7 +100,7 @@ static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *f
     case AQ_MSG_JOINED:
     case AQ_MSG_LEFT:
     case AQ_MSG_LOST:
-    case AQ_MSG_SEEN:
+    case AQ_MSG_REPLY:
         node->ops->up(node, frame);
         return true;
     default:

@@ -585,16 +585,16 @@ bool aq_read_fault(aq_view_t view, aq_fault_t *out)
     return aq_view_done(&view) && out->ranks >= 1 && out->ranks <= AQ_JOB_RANKS_MAX;
 }
 
-void aq_write_look(aq_bytes_t *bytes, const aq_look_order_t *look)
+void aq_write_query(aq_bytes_t *bytes, const aq_query_t *query)
 {
-    size_t begin = aq_frame_begin(bytes, AQ_MSG_LOOK);
-    aq_put_u32(bytes, look->number);
-    aq_put_u8(bytes, look->what);
-    aq_put_u32(bytes, look->rank);
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_QUERY);
+    aq_put_u32(bytes, query->number);
+    aq_put_u8(bytes, query->what);
+    aq_put_u32(bytes, query->rank);
     aq_frame_end(bytes, begin);
 }
 
-bool aq_read_look(aq_view_t view, aq_look_order_t *out)
+bool aq_read_query(aq_view_t view, aq_query_t *out)
 {
     out->number = aq_get_u32(&view);
     out->what = aq_get_u8(&view);
@@ -602,17 +602,17 @@ bool aq_read_look(aq_view_t view, aq_look_order_t *out)
     return aq_view_done(&view);
 }
 
-void aq_write_asked(aq_bytes_t *bytes, const aq_look_asker_t *asker)
+void aq_write_reader_query(aq_bytes_t *bytes, const aq_reader_query_t *query)
 {
-    size_t begin = aq_frame_begin(bytes, AQ_MSG_ASKED);
-    aq_put_u32(bytes, asker->host);
-    aq_put_u32(bytes, asker->tag);
-    aq_put_u8(bytes, asker->what);
-    aq_put_u32(bytes, asker->rank);
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_READER_QUERY);
+    aq_put_u32(bytes, query->host);
+    aq_put_u32(bytes, query->tag);
+    aq_put_u8(bytes, query->what);
+    aq_put_u32(bytes, query->rank);
     aq_frame_end(bytes, begin);
 }
 
-bool aq_read_asked(aq_view_t view, aq_look_asker_t *out)
+bool aq_read_reader_query(aq_view_t view, aq_reader_query_t *out)
 {
     out->host = aq_get_u32(&view);
     out->tag = aq_get_u32(&view);
@@ -621,17 +621,17 @@ bool aq_read_asked(aq_view_t view, aq_look_asker_t *out)
     return aq_view_done(&view);
 }
 
-void aq_write_told(aq_bytes_t *bytes, const aq_look_told_t *told)
+void aq_write_reader_reply(aq_bytes_t *bytes, const aq_reader_reply_t *reply)
 {
-    size_t begin = aq_frame_begin(bytes, AQ_MSG_TOLD);
-    aq_put_u32(bytes, told->host);
-    aq_put_u32(bytes, told->tag);
-    aq_put_u8(bytes, told->type);
-    aq_put_raw(bytes, told->data, told->length);
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_READER_REPLY);
+    aq_put_u32(bytes, reply->host);
+    aq_put_u32(bytes, reply->tag);
+    aq_put_u8(bytes, reply->type);
+    aq_put_raw(bytes, reply->data, reply->length);
     aq_frame_end(bytes, begin);
 }
 
-bool aq_read_told(aq_view_t view, aq_look_told_t *out)
+bool aq_read_reader_reply(aq_view_t view, aq_reader_reply_t *out)
 {
     out->host = aq_get_u32(&view);
     out->tag = aq_get_u32(&view);

@@ -7,8 +7,8 @@
 //
 //   up first:  HELLO, AUTH (WORKER)               down first: CHALLENGE (ATTACH), JOB
 //   up:   STARTED FAILED AGAIN  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG  MEMBER
-//         LOST  SEEN  ASKED
-//   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING  LOOK  TOLD
+//         LOST  REPLY  READER_QUERY
+//   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING  QUERY  READER_REPLY
 //
 // Between a process of a rendezvous and another of its host, which shares its helper (members.h):
 //
@@ -68,10 +68,10 @@ typedef enum aq_message {
     AQ_MSG_SHRINK,      // the daemon of that number is to leave
     AQ_MSG_HALT,        // the universe ends; no payload
     // At the end, because daemons of other versions know the numbers above.
-    AQ_MSG_LOOK,  // down: report what your ranks do
-    AQ_MSG_SEEN,  // up: the answer of a host (other/observe/format/look_format.h)
-    AQ_MSG_ASKED, // up: a reader at a helper asks for a look
-    AQ_MSG_TOLD,  // down: a frame for that reader; goes to its host only
+    AQ_MSG_QUERY,        // down: report what your ranks do
+    AQ_MSG_REPLY,        // up: the answer of a host (other/observe/format/look_format.h)
+    AQ_MSG_READER_QUERY, // up: a reader at a helper asks
+    AQ_MSG_READER_REPLY, // down: a frame for that reader; goes to its host only
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -268,35 +268,36 @@ typedef struct aq_end {
 void aq_write_end(aq_bytes_t *bytes, aq_message_t type, const aq_end_t *end);
 bool aq_read_end(aq_view_t view, aq_end_t *out);
 
-// LOOK. what: aq_look_request_t (other/observe/format/look_format.h); rank: unless it is about all.
-typedef struct aq_look_order {
+// QUERY. what: aq_look_request_t (other/observe/format/look_format.h); rank: unless it is about
+// all.
+typedef struct aq_query {
     uint32_t number;
     unsigned what;
     uint32_t rank;
-} aq_look_order_t;
-void aq_write_look(aq_bytes_t *bytes, const aq_look_order_t *look);
-bool aq_read_look(aq_view_t view, aq_look_order_t *out);
+} aq_query_t;
+void aq_write_query(aq_bytes_t *bytes, const aq_query_t *query);
+bool aq_read_query(aq_view_t view, aq_query_t *out);
 
-// ASKED. tag: from the helper, for the answers.
-typedef struct aq_look_asker {
+// READER_QUERY. tag: from the helper, for the answers.
+typedef struct aq_reader_query {
     uint32_t host, tag;
-    unsigned what; // as of LOOK
+    unsigned what; // as of QUERY
     uint32_t rank;
-} aq_look_asker_t;
-void aq_write_asked(aq_bytes_t *bytes, const aq_look_asker_t *asker);
-bool aq_read_asked(aq_view_t view, aq_look_asker_t *out);
+} aq_reader_query_t;
+void aq_write_reader_query(aq_bytes_t *bytes, const aq_reader_query_t *query);
+bool aq_read_reader_query(aq_view_t view, aq_reader_query_t *out);
 
-// TOLD. type: of the frame to the reader (other/observe/format/look_format.h), which has these
-// bytes, at most AQ_TOLD_MAX.
-#define AQ_TOLD_MAX (AQ_FRAME_MAX - 16)
-typedef struct aq_look_told {
+// READER_REPLY. type: of the frame to the reader (other/observe/format/look_format.h), which has
+// these bytes, at most AQ_READER_REPLY_MAX.
+#define AQ_READER_REPLY_MAX (AQ_FRAME_MAX - 16)
+typedef struct aq_reader_reply {
     uint32_t host, tag;
     unsigned type;
     const uint8_t *data; // the reader's points into the payload
     size_t length;
-} aq_look_told_t;
-void aq_write_told(aq_bytes_t *bytes, const aq_look_told_t *told);
-bool aq_read_told(aq_view_t view, aq_look_told_t *out);
+} aq_reader_reply_t;
+void aq_write_reader_reply(aq_bytes_t *bytes, const aq_reader_reply_t *reply);
+bool aq_read_reader_reply(aq_view_t view, aq_reader_reply_t *out);
 
 typedef struct aq_done {
     uint32_t node, code;

@@ -73,13 +73,13 @@ static void read_running(const aq_frame_t *frame)
     aq_fault_t fault;
     aq_worker_t worker;
     aq_page_place_t place;
-    aq_look_order_t look;
-    aq_look_asker_t asker;
-    aq_look_told_t told;
+    aq_query_t look;
+    aq_reader_query_t asker;
+    aq_reader_reply_t told;
     uint32_t number;
-    (void)aq_read_look(frame->payload, &look);
-    (void)aq_read_asked(frame->payload, &asker);
-    if (aq_read_told(frame->payload, &told))
+    (void)aq_read_query(frame->payload, &look);
+    (void)aq_read_reader_query(frame->payload, &asker);
+    if (aq_read_reader_reply(frame->payload, &told))
         require(told.type < 256 && told.length < frame->payload.left &&
                 told.data + told.length == frame->payload.at + frame->payload.left);
     if (aq_read_worker(frame->payload, &worker))

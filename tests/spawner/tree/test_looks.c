@@ -110,7 +110,7 @@ static void a_reader_asks_and_is_told(void **state)
     assert_int_equal(asked.what, AQ_LOOK_STACK);
     assert_int_equal(asked.rank, 7);
     assert_ptr_equal(aq_readers_find(&readers, 1), asked.reader);
-    aq_reader_tell(asked.reader, AQ_MSG_SEEN, (const uint8_t *)"seen", 4);
+    aq_reader_tell(asked.reader, AQ_MSG_REPLY, (const uint8_t *)"seen", 4);
     assert_true(recv(fd, got, sizeof got, MSG_DONTWAIT) > 4);
     assert_false(is_cut(fd));
     close(fd);
@@ -139,7 +139,7 @@ static void a_reader_that_does_not_read_is_cut_off(void **state)
     aq_look_reader_t *reader = asked.reader;
     unsigned pieces = 0;
     while (reader->link.fd >= 0 && pieces < 100) {
-        aq_reader_tell(reader, AQ_MSG_SEEN, piece, PIECE);
+        aq_reader_tell(reader, AQ_MSG_REPLY, piece, PIECE);
         pieces++;
         assert_true(reader->link.fd < 0 || aq_link_waiting(&reader->link) <= AQ_LOOK_WAITING_MAX);
     }
@@ -191,13 +191,13 @@ static void a_helper_asks_for_its_hosts_only(void **state)
     child->state = AQ_CHILD_READY;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     aq_link_open(&child->link, fds[0]);
-    aq_write_asked(&child->link.in, &(aq_look_asker_t){1, 7, AQ_LOOK_ALL, 0});
+    aq_write_reader_query(&child->link.in, &(aq_reader_query_t){1, 7, AQ_LOOK_ALL, 0});
     aq_node_take_frames(&node, child);
-    assert_int_equal(passed_on[AQ_MSG_ASKED], 1);
+    assert_int_equal(passed_on[AQ_MSG_READER_QUERY], 1);
     assert_true(child->link.fd >= 0);
-    aq_write_asked(&child->link.in, &(aq_look_asker_t){2, 7, AQ_LOOK_ALL, 0});
+    aq_write_reader_query(&child->link.in, &(aq_reader_query_t){2, 7, AQ_LOOK_ALL, 0});
     aq_node_take_frames(&node, child);
-    assert_int_equal(passed_on[AQ_MSG_ASKED], 1);
+    assert_int_equal(passed_on[AQ_MSG_READER_QUERY], 1);
     assert_true(child->link.fd < 0);
     close(fds[1]);
     free(node.children);

@@ -360,23 +360,23 @@ static void test_later_messages(void **state)
 static void test_looks(void **state)
 {
     aq_bytes_t bytes = {0};
-    aq_look_asker_t asker;
+    aq_reader_query_t asker;
     (void)state;
-    aq_write_asked(&bytes, &(aq_look_asker_t){3, 70000, 's', 9});
-    aq_view_t view = only_frame(&bytes, AQ_MSG_ASKED).payload;
-    assert_true(aq_read_asked(view, &asker));
+    aq_write_reader_query(&bytes, &(aq_reader_query_t){3, 70000, 's', 9});
+    aq_view_t view = only_frame(&bytes, AQ_MSG_READER_QUERY).payload;
+    assert_true(aq_read_reader_query(view, &asker));
     assert_true(asker.host == 3 && asker.tag == 70000 && asker.what == 's' && asker.rank == 9);
     view.left--;
-    assert_false(aq_read_asked(view, &asker));
+    assert_false(aq_read_reader_query(view, &asker));
     bytes.used = 0;
-    aq_look_told_t told;
-    aq_write_told(&bytes, &(aq_look_told_t){3, 70000, 2, (const uint8_t *)"seen", 4});
-    view = only_frame(&bytes, AQ_MSG_TOLD).payload;
-    assert_true(aq_read_told(view, &told));
+    aq_reader_reply_t told;
+    aq_write_reader_reply(&bytes, &(aq_reader_reply_t){3, 70000, 2, (const uint8_t *)"seen", 4});
+    view = only_frame(&bytes, AQ_MSG_READER_REPLY).payload;
+    assert_true(aq_read_reader_reply(view, &told));
     assert_true(told.host == 3 && told.tag == 70000 && told.type == 2 && told.length == 4);
     assert_memory_equal(told.data, "seen", 4);
     view.left = 8;
-    assert_false(aq_read_told(view, &told));
+    assert_false(aq_read_reader_reply(view, &told));
     aq_bytes_free(&bytes);
 }
 
