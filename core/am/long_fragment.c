@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Longs in pieces, at both ends: am_routed.c begins them, polls continue replies (later.c), and
+// Longs in pieces, at both ends: am_routed.c begins them, polls continue replies (deferred.c), and
 // handlers acknowledge pieces and deliver the message.
 #include "long_fragment.h"
 
@@ -9,7 +9,7 @@
 #include "../ground/arg64.h"
 #include "../ground/cookie.h"
 #include "../ground/fatal.h"
-#include "../progress/later.h"
+#include "../progress/deferred.h"
 #include "../progress/progress.h"
 #include "../memory/segment_table.h"
 #include "../../other/base/minmax.h"
@@ -27,7 +27,7 @@ typedef struct pushed {
 } pushed_t;
 
 typedef struct push {
-    aq_later_t later; // of a reply
+    aq_deferred_t deferred; // of a reply
     uint32_t jobrank;
     aq_route_t route;
     bool tagged; // the sending endpoint has an identity
@@ -165,16 +165,16 @@ void aq_long_fragment_request(uint32_t jobrank, aq_route_t route, const aq_am_t 
 // could nest without end.
 static _Thread_local bool in_reply;
 
-static bool reply_ready(aq_later_t *later)
+static bool reply_ready(aq_deferred_t *deferred)
 {
-    const push_t *push = (const push_t *)later;
+    const push_t *push = (const push_t *)deferred;
     return !in_reply && (push->sent < push->message.nbytes ||
                          !atomic_load_explicit(&push->pieces, memory_order_acquire));
 }
 
-static bool reply_run(aq_later_t *later)
+static bool reply_run(aq_deferred_t *deferred)
 {
-    push_t *push = (push_t *)later;
+    push_t *push = (push_t *)deferred;
     in_reply = true;
     const bool sent = push_advance(push, GEX_FLAG_IMMEDIATE);
     in_reply = false;
@@ -193,9 +193,9 @@ void aq_long_fragment_reply(gex_Token_t token, const aq_am_t *am, uint64_t numbe
                  token->arrival->source);
     push_start(push, token->arrival->source, aq_token_reply_route(token), am, number);
     push->payload = memcpy(push + 1, am->payload, am->nbytes);
-    push->later = (aq_later_t){.ready = reply_ready, .run = reply_run};
+    push->deferred = (aq_deferred_t){.ready = reply_ready, .run = reply_run};
     token->replied = token->deferred = true;
-    aq_later_add(&push->later);
+    aq_deferred_add(&push->deferred);
 }
 
 // ---- at the receiver, and acknowledgements ----

@@ -22,7 +22,7 @@
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
-#include "../../core/progress/later.h"
+#include "../../core/progress/deferred.h"
 #include "../../core/progress/progress.h"
 #include "../../core/endpoint/team.h"
 #include "../../core/thread/thread.h"
@@ -72,19 +72,19 @@ void gasnetx_Fence_Global(gex_TM_t tm, gex_Flags_t flags)
 // ---- fences with an event ----
 
 typedef struct fence {
-    aq_later_t later;
+    aq_deferred_t deferred;
     aq_outstanding_list_t list;
     gex_Event_t part; // counts the fence
 } fence_t;
 
-static bool fence_ready(aq_later_t *later)
+static bool fence_ready(aq_deferred_t *deferred)
 {
-    return aq_outstanding_list_done(&((fence_t *)later)->list);
+    return aq_outstanding_list_done(&((fence_t *)deferred)->list);
 }
 
-static bool fence_end(aq_later_t *later)
+static bool fence_end(aq_deferred_t *deferred)
 {
-    fence_t *fence = (fence_t *)later;
+    fence_t *fence = (fence_t *)deferred;
     aq_event_end(fence->part);
     aq_outstanding_list_free(&fence->list);
     free(fence);
@@ -102,11 +102,11 @@ static gex_Event_t fence_start(const char *call, gex_TM_t tm, bool local)
         aq_fatal("%s: out of memory (%zu bytes)", call, sizeof *fence);
     aq_event_t *event = aq_event_new();
     aq_event_note(event, 0, 0);
-    *fence = (fence_t){.later = {.ready = fence_ready, .run = fence_end},
+    *fence = (fence_t){.deferred = {.ready = fence_ready, .run = fence_end},
                        .list = list,
                        .part = aq_event_part(event, AQ_PART_OTHER)};
     aq_event_begin(fence->part);
-    aq_later_add(&fence->later);
+    aq_deferred_add(&fence->deferred);
     return aq_event_part(event, AQ_PART_ROOT);
 }
 

@@ -20,7 +20,7 @@
 #include "../../core/ground/fatal.h"
 #include "../../core/endpoint/identity.h"
 #include "../../core/state/job.h"
-#include "../../core/progress/later.h"
+#include "../../core/progress/deferred.h"
 #include "../../core/memory/segment_table.h"
 #include "../../core/endpoint/team.h"
 #include "../../core/thread/thread.h"
@@ -203,22 +203,22 @@ static int notice_send(notice_t *notice, const aq_rma_t *data, gex_Event_t part,
 // ---- notices that wait for their put ----
 
 typedef struct waiting {
-    aq_later_t later;
+    aq_deferred_t deferred;
     aq_event_t *pieces;
     gex_Event_t part;
     notice_t notice;
 } waiting_t;
 
-static bool waiting_is_ready(aq_later_t *later)
+static bool waiting_is_ready(aq_deferred_t *deferred)
 {
-    return aq_event_finished(((waiting_t *)later)->pieces, ~0u);
+    return aq_event_finished(((waiting_t *)deferred)->pieces, ~0u);
 }
 
 // Sends the notice once its put is complete. A failed put sends none; its error goes to the event
 // of the client.
-static bool waiting_end(aq_later_t *later)
+static bool waiting_end(aq_deferred_t *deferred)
 {
-    waiting_t *w = (waiting_t *)later;
+    waiting_t *w = (waiting_t *)deferred;
     const bool failed = aq_access_pass_on(aq_event_part(w->pieces, AQ_PART_PUT), w->part);
     aq_event_free(w->pieces);
     if (!failed)
@@ -238,11 +238,12 @@ static int put_large(const put_t *put, gex_Event_t part)
     waiting_t *w = malloc(sizeof *w);
     if (!w)
         aq_fatal("out of memory for a notice (%zu bytes)", sizeof *w);
-    *w = (waiting_t){
-        .later = {.ready = waiting_is_ready, .run = waiting_end}, .pieces = pieces, .part = part};
+    *w = (waiting_t){.deferred = {.ready = waiting_is_ready, .run = waiting_end},
+                     .pieces = pieces,
+                     .part = part};
     notice_fill(&w->notice, put, put->notice->counter);
     aq_event_begin(part);
-    aq_later_add(&w->later);
+    aq_deferred_add(&w->deferred);
     return 0;
 }
 

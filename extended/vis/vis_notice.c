@@ -13,7 +13,7 @@
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
-#include "../../core/progress/later.h"
+#include "../../core/progress/deferred.h"
 #include "../../core/thread/thread.h"
 #include "../gasnet_vis.h"
 #include "../rma/layer_table.h"
@@ -83,7 +83,7 @@ static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t w
 // ---- notices that wait for the pieces of their put ----
 
 typedef struct waiting {
-    aq_later_t later;
+    aq_deferred_t deferred;
     aq_event_t *pieces;
     gex_Event_t part;
     uint32_t jobrank;
@@ -91,16 +91,16 @@ typedef struct waiting {
     char payload[GEX_VIS_MAX_PEERCOMPLETION];
 } waiting_t;
 
-static bool notice_ready(aq_later_t *later)
+static bool notice_ready(aq_deferred_t *deferred)
 {
-    return aq_event_finished(((waiting_t *)later)->pieces, ~0u);
+    return aq_event_finished(((waiting_t *)deferred)->pieces, ~0u);
 }
 
 // Sends the notice once the put is complete. A failed put sends none; its error goes to the event
 // of the client.
-static bool notice_end(aq_later_t *later)
+static bool notice_end(aq_deferred_t *deferred)
 {
-    waiting_t *w = (waiting_t *)later;
+    waiting_t *w = (waiting_t *)deferred;
     if (!aq_access_pass_on(aq_event_part(w->pieces, AQ_PART_PUT), w->part))
         aq_vis_notice_send(&w->notice, w->jobrank);
     aq_event_free(w->pieces);
@@ -115,7 +115,7 @@ void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_eve
     waiting_t *w = malloc(sizeof *w);
     if (!w)
         aq_fatal("out of memory for a peer completion (%zu bytes)", sizeof *w);
-    w->later = (aq_later_t){.ready = notice_ready, .run = notice_end};
+    w->deferred = (aq_deferred_t){.ready = notice_ready, .run = notice_end};
     w->pieces = pieces;
     w->part = part;
     w->jobrank = jobrank;
@@ -124,7 +124,7 @@ void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_eve
     if (notice->nbytes)
         memcpy(w->payload, notice->payload, notice->nbytes);
     aq_event_begin(part);
-    aq_later_add(&w->later);
+    aq_deferred_add(&w->deferred);
 }
 
 void aq_vis_notice_register(void)
