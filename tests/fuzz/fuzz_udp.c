@@ -198,7 +198,7 @@ static void fuzz_header(const uint8_t *datagram, size_t size, const udp_header_t
     udp_header_encode(again, header);
     require(memcmp(again + UDP_PROOF_BYTES, datagram + UDP_PROOF_BYTES, head - UDP_PROOF_BYTES) ==
             0);
-    require(udp_party(udp_party_rank(header->source), udp_party_endpoint(header->source)) ==
+    require(udp_ep_id(udp_ep_id_rank(header->source), udp_ep_id_endpoint(header->source)) ==
             header->source);
     for (unsigned class = 0; class < UDP_CLASSES; class ++)
         if (header->has_ack[class])

@@ -224,11 +224,11 @@ static void print_stats(const udp_conduit_t *udp)
             if (link->sender[c].rtt > peer.rtt_ns)
                 peer.rtt_ns = link->sender[c].rtt;
         }
-        udp_stats_print_peer(stderr, udp->party, link->party, &peer);
+        udp_stats_print_peer(stderr, udp->ep_id, link->ep_id, &peer);
         udp_stats_add(&sum, &peer);
     }
     sum.memory = (uint64_t)(udp->queued_peak + udp->socket.slots) * UDP_SLOT_BYTES;
-    udp_stats_print_all(stderr, udp->party, &sum, &udp->unauthenticated, &udp->socket);
+    udp_stats_print_all(stderr, udp->ep_id, &sum, &udp->unauthenticated, &udp->socket);
 }
 
 // ---- gasnet_info ----

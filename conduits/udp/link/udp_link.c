@@ -77,7 +77,7 @@ static aq_status_t start_sender(udp_conduit_t *udp, udp_link_t *link, unsigned c
 
 static void link_start_auth(const udp_conduit_t *udp, udp_link_t *link)
 {
-    const uint32_t here = udp->party, there = link->party;
+    const uint32_t here = udp->ep_id, there = link->ep_id;
     link->token_out = udp_auth_token(&udp->auth, here, there);
     link->token_in = udp_auth_token(&udp->auth, there, here);
     udp_seal_start(&link->sealing, &udp->auth, udp->cipher, here, there);
@@ -96,13 +96,13 @@ static int connected_socket(udp_conduit_t *udp, const udp_sockaddr_t *to)
     return fd;
 }
 
-static udp_link_t *make_link(udp_conduit_t *udp, uint32_t party, const udp_address_t *address)
+static udp_link_t *make_link(udp_conduit_t *udp, uint32_t ep_id, const udp_address_t *address)
 {
     udp_link_t *link = udp_alloc_lines(sizeof *link);
     if (!link || !udp_address_read(address, &link->to))
         goto err_free;
-    link->party = party;
-    link->rank = udp_party_rank(party);
+    link->ep_id = ep_id;
+    link->rank = udp_ep_id_rank(ep_id);
     udp_path_start(&link->path, udp->socket.loopback ? 0 : link->to.any.sa_family);
     path_refresh(udp, link);
     link->heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
@@ -135,12 +135,12 @@ static void share_credit(udp_conduit_t *udp, unsigned links)
     atomic_store(&udp->credit, (uint32_t)(share > least ? share : least));
 }
 
-udp_link_t *udp_link_new(udp_conduit_t *udp, uint32_t party, const udp_address_t *address)
+udp_link_t *udp_link_new(udp_conduit_t *udp, uint32_t ep_id, const udp_address_t *address)
 {
-    udp_link_t *link = make_link(udp, party, address);
+    udp_link_t *link = make_link(udp, ep_id, address);
     if (!link) {
         aq_log_error("out of memory for the connection to rank %u (%zu bytes)",
-                     udp_party_rank(party), sizeof *link);
+                     udp_ep_id_rank(ep_id), sizeof *link);
         return NULL;
     }
     link->next = atomic_load_explicit(&udp->links, memory_order_relaxed);

@@ -81,17 +81,17 @@ static void drop_stranger(udp_conduit_t *udp, udp_drop_t kind, const udp_incomin
         udp->socket.names = NAMES;
 }
 
-// Finds the link to the party that a datagram names as its source, which is not authenticated yet.
-// The main receive side may have none (*link is NULL). UDP_DROPS: the datagram is not dropped.
+// Finds the link to the endpoint that a datagram names as its source, which is not authenticated
+// yet. The main receive side may have none (*link is NULL). UDP_DROPS: the datagram is not dropped.
 static udp_drop_t link_find(const udp_conduit_t *udp, const udp_header_t *header, udp_link_t **link)
 {
-    if (header->dest != udp->party)
+    if (header->dest != udp->ep_id)
         return UDP_DROP_MISDIRECTED;
     if (!udp->link_of) {
         *link = udp_window_find(udp, header->source);
         return *link ? UDP_DROPS : UDP_DROP_UNCONNECTED;
     }
-    if (header->source >= udp_known(udp) || header->source == udp->party)
+    if (header->source >= udp_known(udp) || header->source == udp->ep_id)
         return UDP_DROP_MISDIRECTED;
     *link = atomic_load_explicit(&udp->link_of[header->source], memory_order_acquire);
     return UDP_DROPS;

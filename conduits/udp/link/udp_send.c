@@ -143,8 +143,8 @@ static aq_status_t datagram_transmit(udp_conduit_t *udp, udp_link_t *link, udp_s
     uint8_t *datagram = room + UDP_HEADER_MAX - head;
     header->bytes = (uint16_t)(head + frames.iov_len + udp_round_up(tail->iov_len));
     header->job = udp->auth.job_tag;
-    header->source = udp->party;
-    header->dest = link->party;
+    header->source = udp->ep_id;
+    header->dest = link->ep_id;
     header->packet = link->packets++;
     header->checksum = 0;
     udp_header_encode(datagram, header);

@@ -6,10 +6,10 @@
 // - A udp_conduit_t is one receive side: that of endpoint 0 (the main one), or a window, that of a
 //   further endpoint. A window has its own socket, links, flows, timers, queues, buffers and locks.
 //   Its threads write nothing that threads of another receive side access, except to set up a link.
-// - A link joins two receive sides (parties, udp_wire.h). The main one creates a link when it first
-//   sends to a peer or first receives from it; without a link a peer costs only its address and a
-//   pointer. A window has the links that the core has asked for (connect), because it cannot know
-//   where another peer's window is, and drops all other datagrams. Links are never removed.
+// - A link joins two receive sides (endpoints, udp_wire.h). The main one creates a link when it
+//   first sends to a peer or first receives from it; without a link a peer costs only its address
+//   and a pointer. A window has the links that the core has asked for (connect), because it cannot
+//   know where another peer's window is, and drops all other datagrams. Links are never removed.
 // - Lock order, outermost first: `receiving` (a try-lock), the lock of a link, then at most one
 //   lock of the conduit. No handler runs and no thread waits under any of them.
 // - Frames of one class are coalesced in the link's open datagram, which is sent when it is full or
@@ -86,7 +86,7 @@ struct udp_host;
 typedef struct udp_link {
     struct udp_link *next; // all links of the receive side
     uint32_t rank;
-    uint32_t party; // the other end
+    uint32_t ep_id; // the other end
     udp_sockaddr_t to;
     int connected_fd;   // see udp_socket_connect; -1: none
     uint64_t token_out; // mode token; constant
@@ -176,8 +176,9 @@ typedef struct udp_watch {
 
 // ---- the conduit ----
 
-// The links of a window by party: a hash table with linear probing, of which at most half is used.
-// Readers take no lock, so entries are never removed, and a table that became too small is kept.
+// The links of a window by endpoint id: a hash table with linear probing, of which at most half is
+// used. Readers take no lock, so entries are never removed, and a table that became too small is
+// kept.
 typedef struct udp_link_table {
     struct udp_link_table *older; // the one that this one replaced
     uint32_t mask, count;         // one less than the number of places, a power of two; links
@@ -186,7 +187,7 @@ typedef struct udp_link_table {
 
 typedef struct udp_conduit {
     aq_conduit_t base;
-    uint32_t party;           // this receive side
+    uint32_t ep_id;           // this receive side
     struct udp_conduit *main; // the receive side of endpoint 0, possibly this one
     udp_socket_t socket;
     udp_faults_t *faults;

@@ -3,7 +3,7 @@
 // main one only what is constant, so that all of udp_send.c, udp_receive.c ... works for both.
 //
 // Each direction of a pair of windows has its own keys and packet numbers, because these belong to
-// parties (udp_wire.h). So a datagram that is replayed at another window is dropped.
+// endpoint ids (udp_wire.h). So a datagram that is replayed at another window is dropped.
 #include "udp_window.h"
 #include "udp_link.h"
 #include "udp_buffer.h"
@@ -16,8 +16,8 @@
 #include "../profile/udp_profile.h"
 #include "udp_watch.h"
 
-_Static_assert(GASNET_MAXEPS <= 1 << (32 - UDP_PARTY_RANK_BITS),
-               "a party has room for each endpoint");
+_Static_assert(GASNET_MAXEPS <= 1 << (32 - UDP_EP_ID_RANK_BITS),
+               "an endpoint id has room for each endpoint");
 
 enum { FIRST_PLACES = 16 };
 
@@ -45,7 +45,7 @@ udp_conduit_t *udp_conduit_new(const aq_conduit_env_t *env, const aq_conduit_ops
                                .env = env,
                                .endpoint = endpoint,
                                .capabilities = AQ_CAN_SLEEP_BESIDE | AQ_CAN_GATHER};
-    udp->party = udp_party(env->rank, endpoint);
+    udp->ep_id = udp_ep_id(env->rank, endpoint);
     udp->main = udp;
     atomic_init(&udp->deadline, UDP_NEVER);
     udp->queue_most = queue_most((size_t)aq_setting_bytes(aq_udp_setting(UDP_SET_RECEIVE_MEMORY)));
@@ -61,7 +61,7 @@ static aq_status_t window_open_socket(udp_conduit_t *window)
     udp_socket_setup_t setup =
         udp_socket_settings(false, boot->rank + (uint32_t)window->base.endpoint * boot->size);
     setup.beside = &window->main->socket;
-    aq_status_t status = udp_faults_start(window->party, &window->faults);
+    aq_status_t status = udp_faults_start(window->ep_id, &window->faults);
     if (status == AQ_OK)
         status = udp_socket_open(&window->socket, &setup, window->faults);
     return status;
@@ -122,32 +122,32 @@ void udp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
 
 // ---- links ----
 
-// Multiplies by 2^64 divided by the golden ratio, so that neighbouring parties spread.
-static uint32_t party_hash(uint32_t party)
+// Multiplies by 2^64 divided by the golden ratio, so that neighbouring ids spread.
+static uint32_t ep_id_hash(uint32_t ep_id)
 {
-    return (uint32_t)(party * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    return (uint32_t)(ep_id * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-// The place of a party: either that of its link, or the free one where its link belongs.
-static _Atomic(udp_link_t *) *table_place(udp_link_table_t *table, uint32_t party)
+// The place of an endpoint id: either that of its link, or the free one where its link belongs.
+static _Atomic(udp_link_t *) *table_place(udp_link_table_t *table, uint32_t ep_id)
 {
-    uint32_t at = party_hash(party) & table->mask;
+    uint32_t at = ep_id_hash(ep_id) & table->mask;
     for (;; at = (at + 1) & table->mask) {
         const udp_link_t *link = atomic_load_explicit(&table->places[at], memory_order_acquire);
-        if (!link || link->party == party)
+        if (!link || link->ep_id == ep_id)
             return &table->places[at];
     }
 }
 
-udp_link_t *udp_window_find(const udp_conduit_t *window, uint32_t party)
+udp_link_t *udp_window_find(const udp_conduit_t *window, uint32_t ep_id)
 {
     udp_link_table_t *table = atomic_load_explicit(&window->table, memory_order_acquire);
-    return table ? atomic_load_explicit(table_place(table, party), memory_order_acquire) : NULL;
+    return table ? atomic_load_explicit(table_place(table, ep_id), memory_order_acquire) : NULL;
 }
 
 static void table_add(udp_link_table_t *table, udp_link_t *link)
 {
-    atomic_store_explicit(table_place(table, link->party), link, memory_order_release);
+    atomic_store_explicit(table_place(table, link->ep_id), link, memory_order_release);
     table->count++;
 }
 
@@ -179,7 +179,7 @@ static bool window_reserve(udp_conduit_t *window)
 }
 
 // With links_lock held: creates a link that is in no table yet.
-static udp_link_t *window_add(udp_conduit_t *window, const aq_peer_t *peer, uint32_t party)
+static udp_link_t *window_add(udp_conduit_t *window, const aq_peer_t *peer, uint32_t ep_id)
 {
     udp_address_t address;
     memcpy(&address, peer->description, sizeof address);
@@ -193,7 +193,7 @@ static udp_link_t *window_add(udp_conduit_t *window, const aq_peer_t *peer, uint
         aq_log_error("out of memory for the connections of endpoint %u", window->base.endpoint);
         return NULL;
     }
-    udp_link_t *link = udp_link_new(window, party, &address);
+    udp_link_t *link = udp_link_new(window, ep_id, &address);
     if (link)
         table_add(atomic_load_explicit(&window->table, memory_order_relaxed), link);
     return link;
@@ -201,11 +201,11 @@ static udp_link_t *window_add(udp_conduit_t *window, const aq_peer_t *peer, uint
 
 aq_status_t udp_window_connect(udp_conduit_t *window, const aq_peer_t *peer, void **out)
 {
-    const uint32_t party = udp_party(peer->rank, peer->endpoint);
+    const uint32_t ep_id = udp_ep_id(peer->rank, peer->endpoint);
     aq_lock_take(&window->links_lock);
-    udp_link_t *link = udp_window_find(window, party);
+    udp_link_t *link = udp_window_find(window, ep_id);
     if (!link)
-        link = window_add(window, peer, party);
+        link = window_add(window, peer, ep_id);
     aq_lock_drop(&window->links_lock);
     *out = link;
     return link ? AQ_OK : AQ_ERR_RESOURCE;

@@ -202,27 +202,27 @@ static void line_print(FILE *out, udp_line_t *line)
     fflush(out);
 }
 
-static void line_add_party(udp_line_t *line, uint32_t party)
+static void line_add_ep_id(udp_line_t *line, uint32_t ep_id)
 {
-    line_add(line, "rank %" PRIu32, udp_party_rank(party));
-    if (udp_party_endpoint(party))
-        line_add(line, " endpoint %u", udp_party_endpoint(party));
+    line_add(line, "rank %" PRIu32, udp_ep_id_rank(ep_id));
+    if (udp_ep_id_endpoint(ep_id))
+        line_add(line, " endpoint %u", udp_ep_id_endpoint(ep_id));
 }
 
-void udp_stats_print_peer(FILE *out, uint32_t party, uint32_t peer, const udp_stats_t *stats)
+void udp_stats_print_peer(FILE *out, uint32_t ep_id, uint32_t peer, const udp_stats_t *stats)
 {
     udp_line_t line = {.length = 0};
     line_add(&line, "udp: ");
-    line_add_party(&line, party);
+    line_add_ep_id(&line, ep_id);
     line_add(&line, " with ");
-    line_add_party(&line, peer);
+    line_add_ep_id(&line, peer);
     line_add(&line, ": ");
     line_add_traffic(&line, stats);
     line_add_drops(&line, stats->drops);
     line_print(out, &line);
 }
 
-void udp_stats_print_all(FILE *out, uint32_t party, const udp_stats_t *sum,
+void udp_stats_print_all(FILE *out, uint32_t ep_id, const udp_stats_t *sum,
                          const udp_unauthenticated_t *unauthenticated, const udp_socket_t *socket)
 {
     udp_line_t line = {.length = 0};
@@ -230,7 +230,7 @@ void udp_stats_print_all(FILE *out, uint32_t party, const udp_stats_t *sum,
     for (unsigned kind = 0; kind < UDP_DROPS; kind++)
         all.drops[kind] += unauthenticated->drops[kind];
     line_add(&line, "udp: ");
-    line_add_party(&line, party);
+    line_add_ep_id(&line, ep_id);
     line_add(&line, " in all: ");
     line_add_traffic(&line, &all);
     line_add_drops(&line, all.drops);

@@ -81,11 +81,11 @@ void udp_unauthenticated_publish(const udp_unauthenticated_t *unauthenticated,
 // The name of a kind: "forged", "old epoch" ...
 const char *udp_drop_name(udp_drop_t kind);
 
-// Prints one line about a peer of a receive side, in one write. Both are parties (udp_wire.h).
-void udp_stats_print_peer(FILE *out, uint32_t party, uint32_t peer, const udp_stats_t *stats);
+// Prints one line about a peer of a receive side, in one write. Both are endpoint ids (udp_wire.h).
+void udp_stats_print_peer(FILE *out, uint32_t ep_id, uint32_t peer, const udp_stats_t *stats);
 // Prints one line about a receive side: the sum of the peers, datagrams of strangers, and the
 // counters of the socket.
-void udp_stats_print_all(FILE *out, uint32_t party, const udp_stats_t *sum,
+void udp_stats_print_all(FILE *out, uint32_t ep_id, const udp_stats_t *sum,
                          const udp_unauthenticated_t *unauthenticated, const udp_socket_t *socket);
 
 #endif

@@ -5,8 +5,8 @@
 // What is always true:
 // - All keys are derived from the key of the job, which the spawner distributes in secret.
 //   Datagrams of another job or of a stranger fail authentication.
-// - Every transmission has a packet number, which counts up for each pair of parties and direction
-//   and never repeats. (A party is an endpoint of a rank: udp_wire.h.) Where the number is
+// - Every transmission has a packet number, which counts up for each pair of endpoints (udp_wire.h)
+//   and direction, and never repeats. Where the number is
 //   authenticated (encrypt, full, header), udp_replay.h recognizes a replayed datagram.
 // - Secret bytes are compared in constant time.
 //
@@ -78,10 +78,10 @@ const char *udp_auth_name(udp_auth_mode_t mode);
 // One sentence about what a mode prevents and what it does not.
 const char *udp_auth_promise(udp_auth_mode_t mode);
 
-// The token in datagrams from party source to party dest, in mode token.
+// The token in datagrams from endpoint source to endpoint dest, in mode token.
 uint64_t udp_auth_token(const udp_auth_t *auth, uint32_t source, uint32_t dest);
 
-// Derives the key that encrypts datagrams from party source to party dest; see udp_seal.h for
+// Derives the key that encrypts datagrams from endpoint source to endpoint dest; see udp_seal.h for
 // generations.
 void udp_auth_seal_key(const udp_auth_t *auth, uint32_t source, uint32_t dest, uint64_t generation,
                        uint8_t out[UDP_SEAL_KEY_BYTES]);
@@ -90,7 +90,7 @@ void udp_auth_seal_key(const udp_auth_t *auth, uint32_t source, uint32_t dest, u
 
 // Writes checksum and proof into a datagram whose header was encoded with a checksum of 0. The
 // frames are `count` pieces (0 for a datagram without frames); the fronts of all frames are in the
-// first piece. token: udp_auth_token of the two parties, used in mode token only.
+// first piece. token: udp_auth_token of the two endpoints, used in mode token only.
 void udp_auth_sign(const udp_auth_t *auth, uint8_t *datagram, const udp_header_t *header,
                    const struct iovec *frames, unsigned count, uint64_t token);
 

@@ -2,7 +2,7 @@
 // Authenticated encryption of datagrams (GASNET_UDP_AUTH=encrypt).
 //
 // What is always true:
-// - Each direction of each pair of parties (endpoints of ranks) has its own keys. The nonce is the
+// - Each direction of each pair of endpoints has its own keys. The nonce is the
 //   packet number, which never repeats, so that no key meets a nonce twice. After UDP_SEAL_PACKETS
 //   packets a new generation of the key begins; it follows from the packet number, so that no
 //   message has to announce it.
@@ -47,7 +47,7 @@ const char *udp_seal_bulk_name(void);
 typedef struct udp_seal {
     const udp_auth_t *auth;
     udp_cipher_t cipher;
-    uint32_t source, dest;  // parties
+    uint32_t source, dest;  // endpoint ids
     uint64_t newest;        // generation
     udp_seal_key_t *key[2]; // owned; generation g is in key[g % 2]; NULL: not needed yet
 } udp_seal_t;

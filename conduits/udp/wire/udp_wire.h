@@ -25,25 +25,26 @@
 
 #define UDP_VERSION 4
 
-// A party: one receive side of the job, that is, one endpoint of one rank. The rank is in the lower
-// 20 bits, so that the party of an endpoint 0 is its rank. Keys, tokens and packet numbers belong
-// to a pair of parties and a direction.
-enum { UDP_PARTY_RANK_BITS = 20 };
-_Static_assert(AQ_JOB_RANKS_MAX <= 1 << UDP_PARTY_RANK_BITS, "a party has room for each rank");
+// The id of one receive side of the job, that is, of one endpoint of one rank. The rank is in the
+// lower 20 bits, so that the endpoint id of an endpoint 0 is its rank. Keys, tokens and packet
+// numbers belong to a pair of endpoints and a direction.
+enum { UDP_EP_ID_RANK_BITS = 20 };
+_Static_assert(AQ_JOB_RANKS_MAX <= 1 << UDP_EP_ID_RANK_BITS,
+               "an endpoint id has room for each rank");
 
-static inline uint32_t udp_party(uint32_t rank, uint16_t endpoint)
+static inline uint32_t udp_ep_id(uint32_t rank, uint16_t endpoint)
 {
-    return (uint32_t)endpoint << UDP_PARTY_RANK_BITS | rank;
+    return (uint32_t)endpoint << UDP_EP_ID_RANK_BITS | rank;
 }
 
-static inline uint32_t udp_party_rank(uint32_t party)
+static inline uint32_t udp_ep_id_rank(uint32_t ep_id)
 {
-    return party & ((1u << UDP_PARTY_RANK_BITS) - 1);
+    return ep_id & ((1u << UDP_EP_ID_RANK_BITS) - 1);
 }
 
-static inline uint16_t udp_party_endpoint(uint32_t party)
+static inline uint16_t udp_ep_id_endpoint(uint32_t ep_id)
 {
-    return (uint16_t)(party >> UDP_PARTY_RANK_BITS);
+    return (uint16_t)(ep_id >> UDP_EP_ID_RANK_BITS);
 }
 
 enum {
@@ -87,7 +88,7 @@ typedef struct udp_header {
     bool selective;        // acknowledgements cover numbers above cumulative
     uint16_t bytes;        // of the whole datagram
     uint32_t job;          // a tag derived from the job's key
-    uint32_t source, dest; // parties
+    uint32_t source, dest; // endpoint ids
     uint64_t packet;       // counts all transmissions from source to dest; never repeats
     uint64_t sequence;     // of data; otherwise 0
     uint32_t epoch;

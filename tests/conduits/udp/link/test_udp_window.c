@@ -217,8 +217,8 @@ static void all_pairs_of_windows_communicate(void **state)
     for (unsigned i = 0; i < EACH; i++) {
         assert_int_equal(window[1][i]->link_count, EACH);
         for (unsigned j = 0; j < EACH; j++)
-            assert_non_null(udp_window_find(window[1][i], window[0][j]->party));
-        assert_null(udp_window_find(window[1][i], udp_party(0, 1000)));
+            assert_non_null(udp_window_find(window[1][i], window[0][j]->ep_id));
+        assert_null(udp_window_find(window[1][i], udp_ep_id(0, 1000)));
     }
 }
 

@@ -191,9 +191,9 @@ static void token_refuses_what_lacks_it(void **state)
     assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 2, 1));
     assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 1, 3));
     // And so has each pair of endpoints.
-    assert_true(udp_auth_token(&auth, udp_party(1, 1), 2) != udp_auth_token(&auth, 1, 2));
-    assert_true(udp_auth_token(&auth, udp_party(1, 1), udp_party(2, 1)) !=
-                udp_auth_token(&auth, udp_party(1, 2), udp_party(2, 1)));
+    assert_true(udp_auth_token(&auth, udp_ep_id(1, 1), 2) != udp_auth_token(&auth, 1, 2));
+    assert_true(udp_auth_token(&auth, udp_ep_id(1, 1), udp_ep_id(2, 1)) !=
+                udp_auth_token(&auth, udp_ep_id(1, 2), udp_ep_id(2, 1)));
     header.source = 0;
     memcpy(datagram + 24, &(uint32_t){0}, 4);
     assert_false(auth_accepts(&auth, datagram, length));
@@ -280,9 +280,9 @@ static void every_direction_endpoint_and_generation_has_a_key(void **state)
     udp_auth_seal_key(&auth, 2, 1, 0, keys[1]);
     udp_auth_seal_key(&auth, 1, 2, 1, keys[2]);
     udp_auth_seal_key(&auth, 1, 3, 0, keys[3]);
-    udp_auth_seal_key(&auth, udp_party(1, 5), 2, 0, keys[4]);
-    udp_auth_seal_key(&auth, 1, udp_party(2, 5), 0, keys[5]);
-    udp_auth_seal_key(&auth, udp_party(1, 5), udp_party(2, 5), 0, keys[6]);
+    udp_auth_seal_key(&auth, udp_ep_id(1, 5), 2, 0, keys[4]);
+    udp_auth_seal_key(&auth, 1, udp_ep_id(2, 5), 0, keys[5]);
+    udp_auth_seal_key(&auth, udp_ep_id(1, 5), udp_ep_id(2, 5), 0, keys[6]);
     for (unsigned i = 0; i < KEYS; i++)
         for (unsigned k = 0; k < i; k++)
             assert_memory_not_equal(keys[i], keys[k], UDP_SEAL_KEY_BYTES);

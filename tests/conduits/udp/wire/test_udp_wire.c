@@ -71,16 +71,16 @@ static void the_header_has_its_bytes_in_their_places(void **unused)
 }
 
 // The datagrams of endpoint 0 are those of jobs without further endpoints.
-static void a_party_is_a_rank_and_an_endpoint(void **unused)
+static void an_ep_id_is_a_rank_and_an_endpoint(void **unused)
 {
     (void)unused;
     uint8_t bytes[UDP_HEADER_MAX];
     udp_header_t header = example;
-    assert_int_equal(udp_party(AQ_JOB_RANKS_MAX - 1, 0), AQ_JOB_RANKS_MAX - 1);
-    header.source = udp_party(0xf1110, 0x0302);
-    header.dest = udp_party(0x2120, 0);
-    assert_int_equal(udp_party_rank(header.source), 0xf1110);
-    assert_int_equal(udp_party_endpoint(header.source), 0x0302);
+    assert_int_equal(udp_ep_id(AQ_JOB_RANKS_MAX - 1, 0), AQ_JOB_RANKS_MAX - 1);
+    header.source = udp_ep_id(0xf1110, 0x0302);
+    header.dest = udp_ep_id(0x2120, 0);
+    assert_int_equal(udp_ep_id_rank(header.source), 0xf1110);
+    assert_int_equal(udp_ep_id_endpoint(header.source), 0x0302);
     udp_header_encode(bytes, &header);
     assert_memory_equal(bytes + 24, ((uint8_t[]){0x10, 0x11, 0x2f, 0x30, 0x20, 0x21, 0, 0}), 8);
 }
@@ -618,7 +618,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_header_has_its_bytes_in_their_places),
-        cmocka_unit_test(a_party_is_a_rank_and_an_endpoint),
+        cmocka_unit_test(an_ep_id_is_a_rank_and_an_endpoint),
         cmocka_unit_test(an_absent_acknowledgement_takes_no_bytes),
         cmocka_unit_test(without_gaps_an_acknowledgement_is_shorter),
         cmocka_unit_test(a_header_is_read_as_it_was_written),
