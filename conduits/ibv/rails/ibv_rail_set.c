@@ -13,7 +13,7 @@
 #include "ibv_rail_queues.h"
 
 enum {
-    LETTER_BYTES = 32, // of ibv_failover.c, at most
+    RESYNC_BYTES = 32, // of ibv_failover.c, at most
     RNR_RETRIES = 6,
     RNR_WITHOUT_END = 7,
     RNR_TIMER = 12, // 0.64 ms
@@ -52,7 +52,7 @@ static struct ibv_qp_init_attr standby_attr(const aq_ibv_rails_t *rails, unsigne
         .srq = port ? queue->srq : first->srq,
         .cap = {.max_send_wr = rails->limits->depth_each + 1,
                 .max_send_sge = 1,
-                .max_inline_data = aq_max(rails->limits->inline_bytes, (unsigned)LETTER_BYTES)},
+                .max_inline_data = aq_max(rails->limits->inline_bytes, (unsigned)RESYNC_BYTES)},
         .qp_type = IBV_QPT_RC,
     };
 }

@@ -27,34 +27,34 @@ typedef struct hello {
     uint64_t lost;  // the sender has given it up
 } hello_t;
 
-typedef struct letter {
+typedef struct message {
     hello_t hello;
     aq_ibv_pair_info_t ends[AQ_IBV_RAILS_MAX - 1];
-} letter_t;
+} message_t;
 
-static uint32_t letter_bytes(const letter_t *letter)
+static uint32_t message_bytes(const message_t *message)
 {
-    return (uint32_t)(sizeof letter->hello + letter->hello.count * sizeof *letter->ends);
+    return (uint32_t)(sizeof message->hello + message->hello.count * sizeof *message->ends);
 }
 
 // set: NULL if this side has no rails.
-static void letter_write(const aq_ibv_rails_t *rails, const aq_ibv_rail_set_t *set,
-                         letter_t *letter)
+static void message_write(const aq_ibv_rails_t *rails, const aq_ibv_rail_set_t *set,
+                          message_t *message)
 {
-    letter->hello = (hello_t){.ports = (uint16_t)rails->ports->count};
+    message->hello = (hello_t){.ports = (uint16_t)rails->ports->count};
     if (!set)
         return;
-    letter->hello.standbys = set->standby;
-    letter->hello.count = set->count;
-    letter->hello.ready = set->connected;
-    letter->hello.lost = set->lost;
+    message->hello.standbys = set->standby;
+    message->hello.count = set->count;
+    message->hello.ready = set->connected;
+    message->hello.lost = set->lost;
     for (unsigned i = 0; i < set->count; i++)
-        letter->ends[i] = aq_ibv_rail_end(rails, &set->list[i]);
+        message->ends[i] = aq_ibv_rail_end(rails, &set->list[i]);
 }
 
-static void letter_send(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const letter_t *letter)
+static void message_send(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const message_t *message)
 {
-    rails->say(rails->context, link, letter, letter_bytes(letter));
+    rails->say(rails->context, link, message, message_bytes(message));
 }
 
 static aq_ibv_rail_set_t *set_of(aq_ibv_peer_t *link, bool standby)
@@ -64,16 +64,16 @@ static aq_ibv_rail_set_t *set_of(aq_ibv_peer_t *link, bool standby)
 
 static void set_want(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, bool standby)
 {
-    letter_t letter;
+    message_t message;
     aq_ibv_rail_set_t *set = NULL;
     aq_lock_take(&rails->lock);
     if (!set_of(link, standby))
         set = aq_ibv_rail_set_make(rails, link, standby);
     if (set)
-        letter_write(rails, set, &letter);
+        message_write(rails, set, &message);
     aq_lock_drop(&rails->lock);
     if (set && set->count)
-        letter_send(rails, link, &letter);
+        message_send(rails, link, &message);
 }
 
 void aq_ibv_rails_want(aq_ibv_rails_t *rails, aq_ibv_peer_t *link)
@@ -107,8 +107,8 @@ static void set_stop(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set, uint64_t los
 }
 
 // Under the lock. Returns whether this side has to answer at once.
-static bool letter_read(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const letter_t *theirs,
-                        letter_t *answer)
+static bool message_read(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const message_t *theirs,
+                         message_t *answer)
 {
     const bool standby = theirs->hello.standbys;
     aq_ibv_rail_set_t *set = set_of(link, standby);
@@ -124,55 +124,55 @@ static bool letter_read(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const letter
         set_start(rails, set);
     }
     if (say)
-        letter_write(rails, set, answer);
+        message_write(rails, set, answer);
     return say;
 }
 
-static bool letter_valid(const letter_t *letter, size_t bytes)
+static bool message_valid(const message_t *message, size_t bytes)
 {
-    return bytes >= sizeof letter->hello && letter->hello.count < AQ_IBV_RAILS_MAX &&
-           letter->hello.ports > 0 && letter->hello.ports <= AQ_IBV_RAIL_PORTS_MAX &&
-           bytes == letter_bytes(letter);
+    return bytes >= sizeof message->hello && message->hello.count < AQ_IBV_RAILS_MAX &&
+           message->hello.ports > 0 && message->hello.ports <= AQ_IBV_RAIL_PORTS_MAX &&
+           bytes == message_bytes(message);
 }
 
 bool aq_ibv_rails_arrived(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const void *message,
                           size_t bytes)
 {
-    letter_t theirs, answer;
+    message_t theirs, answer;
     memset(&theirs.hello, 0, sizeof theirs.hello);
     memcpy(&theirs, message, aq_min(bytes, sizeof theirs));
-    if (!letter_valid(&theirs, bytes))
+    if (!message_valid(&theirs, bytes))
         return false;
     aq_lock_take(&rails->lock);
-    const bool say = letter_read(rails, link, &theirs, &answer);
+    const bool say = message_read(rails, link, &theirs, &answer);
     aq_lock_drop(&rails->lock);
     if (say)
-        letter_send(rails, link, &answer);
+        message_send(rails, link, &answer);
     return true;
 }
 
 // Takes in one result of the connector's thread, and tells the peer.
 static void task_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *task)
 {
-    letter_t letter;
+    message_t message;
     aq_lock_take(&rails->lock);
     aq_ibv_rail_set_t *set = aq_ibv_rail_set_learn(rails, task);
     set_start(rails, set);
-    letter_write(rails, set, &letter);
+    message_write(rails, set, &message);
     aq_lock_drop(&rails->lock);
-    letter_send(rails, set->link, &letter);
+    message_send(rails, set->link, &message);
 }
 
 // Tells the peer of a rail that this side has given it up.
 static void loss_tell(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail)
 {
-    letter_t letter;
+    message_t message;
     aq_lock_take(&rails->lock);
     aq_ibv_rail_set_t *set = atomic_load_explicit(&rail->peer->rails, memory_order_relaxed);
     set->lost |= UINT64_C(1) << (rail - set->list);
-    letter_write(rails, set, &letter);
+    message_write(rails, set, &message);
     aq_lock_drop(&rails->lock);
-    letter_send(rails, rail->peer, &letter);
+    message_send(rails, rail->peer, &message);
 }
 
 void aq_ibv_rails_learn(aq_ibv_rails_t *rails)

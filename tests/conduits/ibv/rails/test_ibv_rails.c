@@ -22,7 +22,7 @@
 #include "../fake_verbs.h"
 #include "../../../unit/assert_between.h"
 
-enum { SIDES = 2, PORTS = 2, LETTERS = 16, ATTEMPTS = 5, ROUNDS = 2000 };
+enum { SIDES = 2, PORTS = 2, MESSAGES = 16, ATTEMPTS = 5, ROUNDS = 2000 };
 
 typedef struct side {
     aq_ibv_rails_t rails;
@@ -33,10 +33,10 @@ typedef struct side {
     unsigned wakes;
 } side_t;
 
-typedef struct letter {
+typedef struct message {
     unsigned to, bytes;
-    uint8_t message[4096];
-} letter_t;
+    uint8_t content[4096];
+} message_t;
 
 static side_t sides[SIDES];
 static _Atomic int32_t exit_word;
@@ -45,8 +45,8 @@ static const aq_conduit_env_t env = {.boot = &boot};
 static aq_ibv_limits_t limits = {.depth_each = 8, .depth_total = 16, .reads = 4};
 static aq_ibv_buffers_t buffers = {.slab_bytes = 4096};
 static uint8_t slab[4096];
-static letter_t letters[LETTERS];
-static unsigned letter_count, letters_read;
+static message_t messages[MESSAGES];
+static unsigned message_count, messages_read;
 
 // ---- the device ----
 
@@ -117,12 +117,12 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 static void say(void *context, aq_ibv_peer_t *link, const void *message, uint32_t bytes)
 {
     const side_t *from = context;
-    letter_t *letter = &letters[letter_count++];
-    assert_between(letter_count, 1, LETTERS);
+    message_t *sent = &messages[message_count++];
+    assert_between(message_count, 1, MESSAGES);
     assert_ptr_equal(link, &from->link);
-    letter->to = from == sides;
-    letter->bytes = bytes;
-    memcpy(letter->message, message, bytes);
+    sent->to = from == sides;
+    sent->bytes = bytes;
+    memcpy(sent->content, message, bytes);
 }
 
 static void wake(void *sleeper)
@@ -160,7 +160,7 @@ static void start(unsigned first, unsigned second)
     assert_int_equal(default_settings(), 0);
     fake_verbs_start();
     buffers.slab = slab;
-    letter_count = letters_read = attempts = queue_pairs = unanswered = 0;
+    message_count = messages_read = attempts = queue_pairs = unanswered = 0;
     tasks_thread = pthread_self();
     side_start(&sides[0], 0, first);
     side_start(&sides[1], 1, second);
@@ -191,13 +191,13 @@ static void end(void)
     assert_int_equal(queue_pairs, 0);
 }
 
-static bool letter_deliver(void)
+static bool message_deliver(void)
 {
-    if (letters_read == letter_count)
+    if (messages_read == message_count)
         return false;
-    const letter_t *letter = &letters[letters_read++];
-    side_t *to = &sides[letter->to];
-    assert_true(aq_ibv_rails_arrived(&to->rails, &to->link, letter->message, letter->bytes));
+    const message_t *sent = &messages[messages_read++];
+    side_t *to = &sides[sent->to];
+    assert_true(aq_ibv_rails_arrived(&to->rails, &to->link, sent->content, sent->bytes));
     return true;
 }
 
@@ -216,12 +216,12 @@ static void settle(void)
 {
     bool busy = true;
     while (busy) {
-        busy = letter_deliver();
+        busy = message_deliver();
         for (unsigned i = 0; i < SIDES; i++) {
             busy |= turn(&sides[i]);
             aq_ibv_rails_reap(&sides[i].rails);
         }
-        busy |= letters_read < letter_count;
+        busy |= messages_read < message_count;
     }
 }
 
@@ -242,13 +242,13 @@ static void test_one_begins(void **state)
     (void)state;
     start(3, 3);
     aq_ibv_rails_want(&sides[0].rails, &sides[0].link);
-    assert_true(letter_deliver());
+    assert_true(message_deliver());
     assert_int_equal(attempts, 0); // nothing blocks in the poll that takes the message
-    assert_int_equal(letter_count, 1);
+    assert_int_equal(message_count, 1);
     settle();
     assert_up(2);
     assert_int_equal(attempts, 4);
-    assert_int_equal(letter_count, 3);
+    assert_int_equal(message_count, 3);
     assert_int_equal(sides[0].wakes, 1);
     assert_int_equal(sides[1].wakes, 1);
     end();
@@ -262,7 +262,7 @@ static void test_both_begin(void **state)
     aq_ibv_rails_want(&sides[1].rails, &sides[1].link);
     settle();
     assert_up(1);
-    assert_int_equal(letter_count, 4);
+    assert_int_equal(message_count, 4);
     end();
 }
 
@@ -277,7 +277,7 @@ static void test_unanswered(void **state)
         settle();
         assert_up(2);
         assert_int_equal(attempts, 4 + count);
-        assert_int_equal(letter_count, 3);
+        assert_int_equal(message_count, 3);
         end();
     }
 }
@@ -329,7 +329,7 @@ static void test_different_numbers(void **state)
     settle();
     assert_int_equal(atomic_load(&sides[0].rails.up), 0);
     assert_int_equal(attempts, 0);
-    assert_int_equal(letter_count, 2);
+    assert_int_equal(message_count, 2);
     end();
 }
 
@@ -340,7 +340,7 @@ static void test_message_meanwhile(void **state)
     (void)state;
     start(3, 3);
     aq_ibv_rails_want(&sides[0].rails, &sides[0].link);
-    assert_true(letter_deliver());
+    assert_true(message_deliver());
     assert_true(aq_ibv_rails_arrived(&sides[1].rails, &sides[1].link, none, sizeof none));
     assert_int_equal(queue_pairs, 4);
     settle();
@@ -365,7 +365,7 @@ static void test_peer_gives_up(void **state)
         assert_int_equal(sets[i]->list[1].qp->state, IBV_QPS_ERR);
         assert_int_equal(sets[i]->list[0].qp->state, IBV_QPS_RTS);
     }
-    assert_int_equal(letter_count, 5); // each side has said it once
+    assert_int_equal(message_count, 5); // each side has said it once
     end();
 }
 
@@ -376,7 +376,7 @@ static void test_given_up_early(void **state)
     start(2, 2);
     aq_ibv_rails_want(&sides[0].rails, &sides[0].link);
     while (!atomic_load(&sides[0].rails.up)) {
-        letter_deliver();
+        message_deliver();
         turn(&sides[0]);
         turn(&sides[1]);
         aq_ibv_rails_reap(&sides[0].rails);
@@ -404,7 +404,7 @@ static void test_random_order(void **state)
             side_t *side = &sides[rand() % SIDES];
             switch (rand() % 4) {
             case 0:
-                letter_deliver();
+                message_deliver();
                 break;
             case 1:
                 turn(side);
@@ -419,7 +419,7 @@ static void test_random_order(void **state)
         }
         settle();
         assert_up(2);
-        assert_between(letter_count, 3, 4);
+        assert_between(message_count, 3, 4);
         end();
     }
 }
@@ -445,7 +445,7 @@ static void test_thread(void **state)
         assert_int_equal(pthread_create(&tasks_thread, NULL, thread_run, &ends), 0);
         aq_ibv_rails_want(&sides[0].rails, &sides[0].link);
         while (atomic_load(&sides[0].rails.up) < 2 || atomic_load(&sides[1].rails.up) < 2) {
-            letter_deliver();
+            message_deliver();
             aq_ibv_rails_reap(&sides[0].rails);
             aq_ibv_rails_reap(&sides[1].rails);
         }
