@@ -24,7 +24,7 @@ static bool take_rank(aq_helper_t *helper, aq_member_t *member, const aq_frame_t
 {
     aq_node_text_t text;
     if (member->rank != AQ_MEMBER_UNKNOWN || !aq_read_node_text(frame->payload, &text) ||
-        strcmp(text.text, helper->members.door.word) != 0)
+        strcmp(text.text, helper->members.attach_socket.word) != 0)
         return false;
     member->rank = text.node;
     aq_write_number(&helper->parent.out, AQ_MSG_MEMBER, text.node);
@@ -86,7 +86,7 @@ static void serve_member(aq_node_t *node, void *item, short events)
 
 // ---- for the helper ----
 
-static void serve_door(aq_node_t *node, void *item, short events)
+static void serve_attach_socket(aq_node_t *node, void *item, short events)
 {
     (void)node;
     (void)events;
@@ -99,7 +99,7 @@ void aq_helper_watch_members(aq_helper_t *helper)
     if (members->list == NULL)
         return;
     if (members->listener >= 0 && aq_members_have_room(members))
-        aq_node_watch(&helper->node, members->listener, POLLIN, serve_door, members);
+        aq_node_watch(&helper->node, members->listener, POLLIN, serve_attach_socket, members);
     for (uint32_t i = 0; i < AQ_MEMBERS_MAX; i++) {
         aq_member_t *member = &members->list[i];
         int wanted = POLLIN | (aq_link_waiting(&member->link) > 0 ? POLLOUT : 0);
@@ -113,9 +113,9 @@ void aq_helper_start_members(aq_helper_t *helper)
     struct stat st = {0};
     aq_bytes_t bytes = {0};
     (void)fstat(helper->page_fd, &st);
-    aq_write_page_place(&bytes,
-                        &(aq_page_place_t){(uint32_t)getpid(), (uint32_t)helper->page_fd,
-                                           (uint64_t)st.st_ino, helper->members.door.answer});
+    aq_write_page_place(&bytes, &(aq_page_place_t){(uint32_t)getpid(), (uint32_t)helper->page_fd,
+                                                   (uint64_t)st.st_ino,
+                                                   helper->members.attach_socket.answer});
     aq_members_send(&helper->members, &bytes);
     aq_bytes_free(&bytes);
 }

@@ -5,7 +5,7 @@
 
 #include "helper_state.h"
 
-// Adds their links, and the door, to the next wait.
+// Adds their links, and the attach socket, to the next wait.
 void aq_helper_watch_members(aq_helper_t *helper);
 // Has all members start their ranks, with the page of this host.
 void aq_helper_start_members(aq_helper_t *helper);

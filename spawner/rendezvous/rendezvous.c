@@ -199,12 +199,12 @@ static bool find_master(aq_helper_t *helper, const aq_rendezvous_t *call)
 static bool introduce(aq_helper_t *helper, const aq_rendezvous_t *call)
 {
     aq_worker_t worker;
-    char space[AQ_SPACE_TEXT], door[AQ_DOOR_TEXT];
+    char space[AQ_SPACE_TEXT], attach_socket[AQ_ATTACH_SOCKET_TEXT];
     aq_worker_introduce(NULL, &worker);
     aq_members_space(space);
-    aq_members_open(&helper->members, door);
+    aq_members_open(&helper->members, attach_socket);
     worker.space = space;
-    worker.door = door;
+    worker.attach_socket = attach_socket;
     worker.rank = call->rank;
     worker.size = call->size;
     aq_write_worker(&helper->parent.out, &worker);

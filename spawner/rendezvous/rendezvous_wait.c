@@ -18,10 +18,10 @@
 #define REASON_MS 5000
 
 typedef struct wait {
-    aq_helper_t *helper; // its parent is the link to the master
-    aq_link_t leader;    // fd -1: this process is no member
-    aq_door_t door;      // of that
-    int unreached;       // errno of the call to that; 0: it was reached, or not called
+    aq_helper_t *helper;              // its parent is the link to the master
+    aq_link_t leader;                 // fd -1: this process is no member
+    aq_attach_socket_t attach_socket; // of that
+    int unreached;                    // errno of the call to that; 0: it was reached, or not called
     uint32_t leader_rank;
     uint64_t give_up; // in time of aq_clock_ns(), if unreached
     bool over;
@@ -61,7 +61,7 @@ static bool take_page(wait_t *wait, const aq_frame_t *frame)
 {
     aq_helper_t *helper = wait->helper;
     if (!aq_read_page_place(frame->payload, &helper->place) ||
-        strcmp(helper->place.answer, wait->door.answer) != 0)
+        strcmp(helper->place.answer, wait->attach_socket.answer) != 0)
         return false;
     helper->place.answer = ""; // the frame goes
     aq_link_close(&helper->parent);
@@ -134,18 +134,18 @@ static bool attach(wait_t *wait, const aq_frame_t *frame)
     aq_helper_t *helper = wait->helper;
     aq_node_text_t to;
     if (wait->leader.fd >= 0 || wait->unreached != 0 || !aq_read_node_text(frame->payload, &to) ||
-        !aq_door_read(to.text, &wait->door))
+        !aq_attach_socket_read(to.text, &wait->attach_socket))
         return false;
     wait->leader_rank = to.node;
     aq_members_shut(&helper->members);
-    int fd = aq_members_attach(&wait->door);
+    int fd = aq_members_attach(&wait->attach_socket);
     if (fd < 0) {
         note_unreached(wait);
         return true;
     }
     aq_link_open(&wait->leader, fd);
     aq_write_node_text(&wait->leader.out, AQ_MSG_MEMBER,
-                       &(aq_node_text_t){helper->rank, wait->door.word});
+                       &(aq_node_text_t){helper->rank, wait->attach_socket.word});
     return true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Members: the door, and the list.
+// Members: the attach socket, and the list.
 #include "members.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@
 
 #define ATTACH_MS 10000
 
-// ---- the door ----
+// ---- the attach socket ----
 
-static socklen_t door_address(const char *name, struct sockaddr_un *out)
+static socklen_t attach_socket_address(const char *name, struct sockaddr_un *out)
 {
     size_t length = strlen(name);
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -27,32 +27,32 @@ static socklen_t door_address(const char *name, struct sockaddr_un *out)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-static void choose_word(char word[AQ_DOOR_WORD])
+static void choose_word(char word[AQ_ATTACH_SOCKET_WORD])
 {
-    uint8_t random[(AQ_DOOR_WORD - 1) / 2];
+    uint8_t random[(AQ_ATTACH_SOCKET_WORD - 1) / 2];
     aq_auth_random(random, sizeof random);
     for (unsigned i = 0; i < sizeof random; i++)
         snprintf(word + (size_t)2 * i, 3, "%02x", random[i]);
 }
 
-static void choose_door(aq_door_t *door)
+static void choose_attach_socket(aq_attach_socket_t *attach_socket)
 {
-    char word[AQ_DOOR_WORD];
+    char word[AQ_ATTACH_SOCKET_WORD];
     choose_word(word);
-    snprintf(door->name, sizeof door->name, "aqueduct-%s", word);
-    choose_word(door->word);
-    choose_word(door->answer);
+    snprintf(attach_socket->name, sizeof attach_socket->name, "aqueduct-%s", word);
+    choose_word(attach_socket->word);
+    choose_word(attach_socket->answer);
 }
 
-bool aq_door_read(const char *text, aq_door_t *out)
+bool aq_attach_socket_read(const char *text, aq_attach_socket_t *out)
 {
     return sscanf(text, "%47[^/]/%32[^/]/%32s", out->name, out->word, out->answer) == 3;
 }
 
-static int listen_at_door(const char *name)
+static int listen_at_attach_socket(const char *name)
 {
     struct sockaddr_un at;
-    socklen_t length = door_address(name, &at);
+    socklen_t length = attach_socket_address(name, &at);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind(fd, (const struct sockaddr *)&at, length) == 0 &&
         listen(fd, AQ_MEMBERS_MAX) == 0)
@@ -62,7 +62,7 @@ static int listen_at_door(const char *name)
     return -1;
 }
 
-void aq_members_open(aq_members_t *members, char text[AQ_DOOR_TEXT])
+void aq_members_open(aq_members_t *members, char text[AQ_ATTACH_SOCKET_TEXT])
 {
     text[0] = '\0';
     *members = (aq_members_t){.listener = -1};
@@ -71,11 +71,11 @@ void aq_members_open(aq_members_t *members, char text[AQ_DOOR_TEXT])
         return;
     for (uint32_t i = 0; i < AQ_MEMBERS_MAX; i++)
         members->list[i] = (aq_member_t){.link.fd = -1, .rank = AQ_MEMBER_UNKNOWN};
-    choose_door(&members->door);
-    members->listener = listen_at_door(members->door.name);
+    choose_attach_socket(&members->attach_socket);
+    members->listener = listen_at_attach_socket(members->attach_socket.name);
     if (members->listener >= 0)
-        snprintf(text, AQ_DOOR_TEXT, "%s/%s/%s", members->door.name, members->door.word,
-                 members->door.answer);
+        snprintf(text, AQ_ATTACH_SOCKET_TEXT, "%s/%s/%s", members->attach_socket.name,
+                 members->attach_socket.word, members->attach_socket.answer);
 }
 
 void aq_members_shut(aq_members_t *members)
@@ -101,11 +101,11 @@ void aq_members_space(char text[AQ_SPACE_TEXT])
     snprintf(text, AQ_SPACE_TEXT, "%" PRIu64 " %u", (uint64_t)space.st_ino, (unsigned)geteuid());
 }
 
-// A full queue of calls at the door is short, so this waits for a place.
-int aq_members_attach(const aq_door_t *door)
+// A full queue of calls at the attach socket is short, so this waits for a place.
+int aq_members_attach(const aq_attach_socket_t *attach_socket)
 {
     struct sockaddr_un at;
-    socklen_t length = door_address(door->name, &at);
+    socklen_t length = attach_socket_address(attach_socket->name, &at);
     const int fd = aq_local_connect(&at, length, SOCK_STREAM, ATTACH_MS);
     if (fd < 0 || aq_local_is_own(fd))
         return fd;

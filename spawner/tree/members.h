@@ -8,11 +8,11 @@
 //                  +<---- helper of a member -- supervisor -- rank
 //                  +<---- helper of a member -- supervisor -- rank
 //
-// Each process that may lead listens at its door, an abstract socket with a random name. It tells
-// the master the name and two secret words, and the master tells those that shall attach. A member
-// proves with the first word that the master has sent it, and the process that leads with the
-// second one that the door is its own. The process that leads closes connections of other users.
-// The link stays until the rank of the member is gone.
+// Each process that may lead listens at its attach socket, an abstract socket with a random name.
+// It tells the master the name and two secret words, and the master tells those that shall attach.
+// A member proves with the first word that the master has sent it, and the process that leads with
+// the second one that the attach socket is its own. The process that leads closes connections of
+// other users. The link stays until the rank of the member is gone.
 //
 // Always true: a member is on the list from its call on; once it has told its rank, either DONE has
 // come from it or LOST goes up when its link ends.
@@ -23,13 +23,13 @@
 
 #define AQ_MEMBER_UNKNOWN UINT32_MAX
 
-#define AQ_DOOR_WORD 33u
+#define AQ_ATTACH_SOCKET_WORD 33u
 
-typedef struct aq_door {
-    char name[48];             // "": none
-    char word[AQ_DOOR_WORD];   // of members
-    char answer[AQ_DOOR_WORD]; // of the process that leads
-} aq_door_t;
+typedef struct aq_attach_socket {
+    char name[48];                      // "": none
+    char word[AQ_ATTACH_SOCKET_WORD];   // of members
+    char answer[AQ_ATTACH_SOCKET_WORD]; // of the process that leads
+} aq_attach_socket_t;
 
 typedef struct aq_member {
     aq_link_t link; // fd -1: free
@@ -38,31 +38,31 @@ typedef struct aq_member {
 } aq_member_t;
 
 typedef struct aq_members {
-    int listener; // -1: the door is closed
-    aq_door_t door;
+    int listener; // -1: the attach socket is closed
+    aq_attach_socket_t attach_socket;
     aq_member_t *list; // AQ_MEMBERS_MAX
     int code;          // the first exit code of a member that is not 0
 } aq_members_t;
 
-// Opens the door, and writes what the master has to know of it. If the system has no such sockets,
-// that is "", and this process has no members.
-void aq_members_open(aq_members_t *members, char text[AQ_DOOR_TEXT]);
+// Opens the attach socket, and writes what the master has to know of it. If the system has no such
+// sockets, that is "", and this process has no members.
+void aq_members_open(aq_members_t *members, char text[AQ_ATTACH_SOCKET_TEXT]);
 // Reads that text. False: it is none.
-bool aq_door_read(const char *text, aq_door_t *out);
-// Closes the door: all have attached, or this process is a member itself.
+bool aq_attach_socket_read(const char *text, aq_attach_socket_t *out);
+// Closes the attach socket: all have attached, or this process is a member itself.
 void aq_members_shut(aq_members_t *members);
-// Closes door and links. A member that is not done ends with its rank.
+// Closes attach socket and links. A member that is not done ends with its rank.
 void aq_members_close(aq_members_t *members);
 
-// Writes a text that is the same in all processes that can reach each other's door.
+// Writes a text that is the same in all processes that can reach each other's attach socket.
 void aq_members_space(char text[AQ_SPACE_TEXT]);
-// Connects to the door. Blocks for at most 10 s, while others wait there. Returns -1 with errno
-// set.
-int aq_members_attach(const aq_door_t *door);
+// Connects to the attach socket. Blocks for at most 10 s, while others wait there. Returns -1 with
+// errno set.
+int aq_members_attach(const aq_attach_socket_t *attach_socket);
 
 // The list, at the process that leads. Nothing here blocks.
 bool aq_members_have_room(const aq_members_t *members);
-// Takes those that call at the door, as long as there is room.
+// Takes those that call at the attach socket, as long as there is room.
 void aq_members_accept(aq_members_t *members);
 // Queues frames for all members, and sends what is queued as far as possible.
 void aq_members_send(aq_members_t *members, const aq_bytes_t *frames);

@@ -35,7 +35,7 @@
 #include "../shell/remote.h"
 
 #define AQ_SPACE_TEXT 64
-#define AQ_DOOR_TEXT 128
+#define AQ_ATTACH_SOCKET_TEXT 128
 #define AQ_MEMBERS_MAX 120u // of one process; a host may have several that lead
 #define AQ_LISTENERS 8
 #define AQ_REFUSALS_LOGGED 4
@@ -68,7 +68,7 @@ typedef struct aq_child {
     uint32_t wish;
     // Set in a rendezvous: where members attach; the rank of the process of which the child is a
     // member, or its own rank; the number of its members.
-    char space[AQ_SPACE_TEXT], door[AQ_DOOR_TEXT];
+    char space[AQ_SPACE_TEXT], attach_socket[AQ_ATTACH_SOCKET_TEXT];
     uint32_t leader, members;
     aq_link_t link;
     uint32_t done;           // hosts of its subtree whose ranks are gone

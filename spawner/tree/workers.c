@@ -138,7 +138,7 @@ static aq_child_t *find_leader(const aq_node_t *node, const aq_child_t *self)
 {
     for (uint32_t i = 0; i < node->child_count; i++) {
         aq_child_t *child = &node->children[i];
-        if (child != self && child->state == AQ_CHILD_UP && child->door[0] != '\0' &&
+        if (child != self && child->state == AQ_CHILD_UP && child->attach_socket[0] != '\0' &&
             child->leader == child->wish && child->members < AQ_MEMBERS_MAX &&
             strcmp(child->machine, self->machine) == 0 && strcmp(child->space, self->space) == 0)
             return child;
@@ -155,7 +155,7 @@ static void choose_leader(const aq_node_t *node, aq_child_t *child)
     leader->members++;
     child->leader = leader->wish;
     aq_write_node_text(&child->link.out, AQ_MSG_ATTACH,
-                       &(aq_node_text_t){leader->wish, leader->door});
+                       &(aq_node_text_t){leader->wish, leader->attach_socket});
 }
 
 static void describe_child(aq_child_t *child, const aq_worker_t *worker)
@@ -163,7 +163,7 @@ static void describe_child(aq_child_t *child, const aq_worker_t *worker)
     snprintf(child->host, sizeof child->host, "%s", *worker->host ? worker->host : "?");
     snprintf(child->machine, sizeof child->machine, "%s", worker->machine);
     snprintf(child->space, sizeof child->space, "%s", worker->space);
-    snprintf(child->door, sizeof child->door, "%s", worker->door);
+    snprintf(child->attach_socket, sizeof child->attach_socket, "%s", worker->attach_socket);
     child->wish = child->leader = worker->rank;
 }
 
@@ -453,7 +453,7 @@ void aq_worker_introduce(const char *host, aq_worker_t *out)
              (uint64_t)space.st_ino);
     out->version = PACKAGE_VERSION;
     out->machine = machine;
-    out->space = out->door = "";
+    out->space = out->attach_socket = "";
     out->host = name_host(host);
     out->rank = aq_worker_rank(aq_settings_text(AQ_SET_WORKER_RANK));
     out->size = 0;

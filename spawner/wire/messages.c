@@ -343,7 +343,7 @@ void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker)
     aq_put_text(bytes, worker->version);
     aq_put_text(bytes, worker->machine);
     aq_put_text(bytes, worker->space);
-    aq_put_text(bytes, worker->door);
+    aq_put_text(bytes, worker->attach_socket);
     aq_put_text(bytes, worker->host);
     aq_put_u32(bytes, worker->rank);
     aq_put_u32(bytes, worker->size);
@@ -352,13 +352,13 @@ void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker)
 
 bool aq_read_worker(aq_view_t view, aq_worker_t *out)
 {
-    *out = (aq_worker_t){.machine = "", .space = "", .door = "", .host = ""};
+    *out = (aq_worker_t){.machine = "", .space = "", .attach_socket = "", .host = ""};
     out->version = aq_get_text(&view);
     if (*out->version != '\0' && strcmp(out->version, PACKAGE_VERSION) != 0)
         return true;
     out->machine = aq_get_text(&view);
     out->space = aq_get_text(&view);
-    out->door = aq_get_text(&view);
+    out->attach_socket = aq_get_text(&view);
     out->host = aq_get_text(&view);
     out->rank = aq_get_u32(&view);
     out->size = aq_get_u32(&view);

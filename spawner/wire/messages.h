@@ -186,8 +186,8 @@ bool aq_read_job(aq_view_t view, aq_job_message_t *out);
 typedef struct aq_worker {
     const char *version; // of Aqueduct; if it is another one, the rest is not read
     const char *machine; // the same in processes that can share memory, different in all others
-    const char *space;   // the same in processes that can reach each other's door
-    const char *door;    // where members may attach (members.h); "": nowhere
+    const char *space;   // the same in processes that can reach each other's attach socket
+    const char *attach_socket; // where members may attach (members.h); "": nowhere
     // Name of the host, for messages; of a helper that a boot module started (workers.h): its name
     // in the list of hosts, or + and its number there.
     const char *host;
@@ -200,8 +200,8 @@ bool aq_read_worker(aq_view_t view, aq_worker_t *out);
 
 typedef struct aq_node_text {
     uint32_t node;
-    // STARTED: address towards the parent; LOST: reason; ATTACH: the door; MEMBER to the process
-    // that leads: the secret word of its door. Except for STARTED, node is a rank.
+    // STARTED: address towards the parent; LOST: reason; ATTACH: the attach socket; MEMBER to the
+    // process that leads: the secret word of its attach socket. Except for STARTED, node is a rank.
     const char *text;
 } aq_node_text_t;
 void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *text);
@@ -309,7 +309,7 @@ bool aq_read_done(aq_view_t view, aq_done_t *out);
 typedef struct aq_page_place {
     uint32_t pid, fd;
     uint64_t inode;
-    const char *answer; // of the door (members.h)
+    const char *answer; // of the attach socket (members.h)
 } aq_page_place_t;
 void aq_write_page_place(aq_bytes_t *bytes, const aq_page_place_t *place);
 bool aq_read_page_place(aq_view_t view, aq_page_place_t *out);

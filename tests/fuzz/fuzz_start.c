@@ -83,7 +83,7 @@ static void read_running(const aq_frame_t *frame)
         require(told.type < 256 && told.length < frame->payload.left &&
                 told.data + told.length == frame->payload.at + frame->payload.left);
     if (aq_read_worker(frame->payload, &worker))
-        require(strlen(worker.machine) + strlen(worker.host) + strlen(worker.door) <
+        require(strlen(worker.machine) + strlen(worker.host) + strlen(worker.attach_socket) <
                 frame->payload.left);
     if (aq_read_page_place(frame->payload, &place))
         require(place.pid <= INT32_MAX && place.fd <= INT32_MAX);

@@ -220,17 +220,17 @@ static void test_hosts(void **state)
     free(node.spec.machine_of_rank);
 }
 
-static void test_door(void **state)
+static void test_attach_socket(void **state)
 {
     (void)state;
-    aq_door_t door;
-    assert_true(aq_door_read("name/0123/4567", &door));
-    assert_string_equal(door.name, "name");
-    assert_string_equal(door.word, "0123");
-    assert_string_equal(door.answer, "4567");
-    assert_false(aq_door_read("", &door));
-    assert_false(aq_door_read("name/0123", &door));
-    assert_false(aq_door_read("name//4567", &door));
+    aq_attach_socket_t attach_socket;
+    assert_true(aq_attach_socket_read("name/0123/4567", &attach_socket));
+    assert_string_equal(attach_socket.name, "name");
+    assert_string_equal(attach_socket.word, "0123");
+    assert_string_equal(attach_socket.answer, "4567");
+    assert_false(aq_attach_socket_read("", &attach_socket));
+    assert_false(aq_attach_socket_read("name/0123", &attach_socket));
+    assert_false(aq_attach_socket_read("name//4567", &attach_socket));
 }
 
 // ---- a process that leads and has ended ----
@@ -290,7 +290,7 @@ int main(void)
         cmocka_unit_test(test_place),       cmocka_unit_test(test_long_name),
         cmocka_unit_test(test_key),         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_many_absent), cmocka_unit_test(test_rank),
-        cmocka_unit_test(test_hosts),       cmocka_unit_test(test_door),
+        cmocka_unit_test(test_hosts),       cmocka_unit_test(test_attach_socket),
         cmocka_unit_test(test_unreached),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

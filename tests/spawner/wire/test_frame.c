@@ -171,7 +171,7 @@ static void test_first_messages(void **state)
     assert_true(aq_read_worker(only_frame(&bytes, AQ_MSG_WORKER).payload, &worker));
     assert_string_equal(worker.machine, "boot 7");
     assert_string_equal(worker.space, "net 3");
-    assert_string_equal(worker.door, "door");
+    assert_string_equal(worker.attach_socket, "door");
     assert_string_equal(worker.host, "a");
     assert_int_equal(worker.rank, 5);
     assert_int_equal(worker.size, 8);
