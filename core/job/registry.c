@@ -110,13 +110,11 @@ static const char *lacks_mandatory(const aq_conduit_ops_t *ops)
                                             : NULL;
 }
 
-static const char *lacks_part(const aq_conduit_am_ops_t *am, const aq_conduit_wait_ops_t *wait,
-                              const aq_conduit_memory_ops_t *memory,
-                              const aq_conduit_rma_ops_t *rma)
+static const char *lacks_part(const aq_conduit_ops_t *ops)
 {
-    const int reserve = !am->prepare + !am->commit + !am->cancel;
-    const int waits = !wait->arm + !wait->sleep + !wait->disarm + !wait->wake;
-    const int exposes = !memory->expose + !memory->conceal + !rma->get_exposed;
+    const int reserve = !ops->am.prepare + !ops->am.commit + !ops->am.cancel;
+    const int waits = !ops->wait.arm + !ops->wait.sleep + !ops->wait.disarm + !ops->wait.wake;
+    const int exposes = !ops->memory.expose + !ops->memory.conceal + !ops->rma.get_exposed;
     return reserve % 3 != 0   ? "am.prepare, am.commit or am.cancel"
            : waits % 4 != 0   ? "a part of wait"
            : exposes % 3 != 0 ? "memory.expose, memory.conceal or rma.get_exposed"
@@ -129,7 +127,7 @@ static const char *lacks(const aq_conduit_ops_t *ops)
 {
     const char *name = lacks_mandatory(ops);
     if (name == NULL)
-        name = lacks_part(&ops->am, &ops->wait, &ops->memory, &ops->rma);
+        name = lacks_part(ops);
     if (name == NULL && aq_profile_find(ops->name)->one_host && !serves_host(ops))
         name = "memory.share_segments, memory.shared_scratch or wait";
     return name;
