@@ -325,8 +325,9 @@ static void on_share(gex_Token_t token)
     aq_args_t args = aq_args_of(token);
     aq_msg_head_t receiver = {.source = token->arrival->source};
     const aq_cookie_t cookie = aq_args_64(&args);
-    const uint64_t want = receiver.nbytes = aq_args_64(&args), piece = aq_args_64(&args);
+    const uint64_t want = aq_args_64(&args), piece = aq_args_64(&args);
     const uint32_t slot = (uint32_t)aq_args_32(&args), generation = (uint32_t)aq_args_32(&args);
+    receiver.nbytes = want;
     receiver.address = aq_args_64(&args);
     receiver.process = aq_args_32(&args);
     receiver.proof_address = aq_args_64(&args);
