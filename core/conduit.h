@@ -523,6 +523,13 @@ typedef struct aq_conduit_ops {
     aq_conduit_report_ops_t report;
 } aq_conduit_ops_t;
 
+// Wakes sleepers as `wake` does, if the conduit has it.
+static inline void aq_conduit_wake(aq_conduit_t *conduit, bool neighbourhood)
+{
+    if (conduit->ops->wait.wake)
+        conduit->ops->wait.wake(conduit, neighbourhood);
+}
+
 #define AQ_SCRATCH_BYTES ((size_t)2 << 20)
 
 // The size of a huge page, which takes the place of 512 pages in the tables of the processor, on

@@ -156,11 +156,8 @@ static unsigned poll_conduits(unsigned what)
 
 void aq_progress_wake_sleepers(void)
 {
-    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
-        aq_conduit_t *conduit = aq_job.conduits[i];
-        if (conduit->ops->wait.wake)
-            conduit->ops->wait.wake(conduit, false);
-    }
+    for (unsigned i = 0; i < aq_job.conduit_count; i++)
+        aq_conduit_wake(aq_job.conduits[i], false);
     aq_wake_fd_ring();
 }
 

@@ -268,8 +268,8 @@ static void progress_thread_disarm(progress_thread_t *progress_thread)
 {
     aq_conduit_t *conduit = conduit_of(progress_thread);
     progress_thread->order = crew.orders;
-    if (progress_thread->asleep && conduit->ops->wait.wake)
-        conduit->ops->wait.wake(conduit, false);
+    if (progress_thread->asleep)
+        aq_conduit_wake(conduit, false);
     conduit_disarm(conduit);
 }
 

@@ -46,9 +46,7 @@ static bool is_small(const aq_shared_side_t *side)
 
 static void wake_neighbourhood(void)
 {
-    aq_conduit_t *conduit = aq_job.conduits[0];
-    if (conduit->ops->wait.wake)
-        conduit->ops->wait.wake(conduit, true);
+    aq_conduit_wake(aq_job.conduits[0], true);
 }
 
 // A neighbourhood of one process uses its own area only.

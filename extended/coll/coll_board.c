@@ -85,9 +85,7 @@ bool aq_board_room_look(aq_board_t *board, uint32_t before)
 
 void aq_board_wake(void)
 {
-    aq_conduit_t *conduit = aq_job.conduits[0];
-    if (conduit->ops->wait.wake)
-        conduit->ops->wait.wake(conduit, true);
+    aq_conduit_wake(aq_job.conduits[0], true);
 }
 
 void aq_board_publish(const aq_coll_op_t *op)

@@ -295,11 +295,8 @@ static int put_away(const put_t *put, gex_Event_t part)
 // Wakes processes that sleep in GASNET_BLOCKUNTIL: a store to shared memory alone does not.
 static void wake_neighbourhood(void)
 {
-    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
-        aq_conduit_t *conduit = aq_job.conduits[i];
-        if (conduit->ops->wait.wake)
-            conduit->ops->wait.wake(conduit, true);
-    }
+    for (unsigned i = 0; i < aq_job.conduit_count; i++)
+        aq_conduit_wake(aq_job.conduits[i], true);
 }
 
 static int send_run(const put_t *put)
