@@ -4,6 +4,7 @@
 // builds.
 #include "am.h"
 
+#include "../../other/base/probes.h"
 #include "../ground/fatal.h"
 #include "../state/job.h"
 #include "../progress/progress.h"

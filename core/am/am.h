@@ -8,13 +8,13 @@
 #ifndef AQ_AM_H
 #define AQ_AM_H
 
-#include "../../other/base/probes.h"
 #include "am_route.h"
 #include "../ground/bounds.h"
+#include "../ground/path.h"
 #include "../conduit.h"
-#include "../record/counters.h"
 #include "../gasnetex_am.h"
 #include "../endpoint/peer_link.h"
+#include "../endpoint/team.h"
 
 // The object behind a handler's token, on the stack of aq_am_deliver.
 struct aq_token {
@@ -30,91 +30,19 @@ static inline gex_EP_t aq_token_endpoint(gex_Token_t token)
 {
     return aq_endpoint_at(token->route.to);
 }
-static inline aq_route_t aq_token_reply_route(gex_Token_t token)
+// The destination of a request to a member of a team.
+static inline aq_am_to_t aq_am_to_member(gex_TM_t tm, gex_Rank_t rank)
 {
-    return (aq_route_t){.from = token->route.to, .to = token->route.from};
+    const aq_team_t *team = aq_team_of(tm);
+    return (aq_am_to_t){.jobrank = aq_team_jobrank(team, rank), .route = aq_team_route(team, rank)};
 }
 
-// The conduit and the link by which a message reaches a peer.
-typedef struct aq_am_route {
-    aq_conduit_t *conduit;
-    void *link;
-} aq_am_route_t;
-
-// Returns the route of a request to a job rank; connects first if needed.
-static inline aq_am_route_t aq_am_request_route(uint32_t jobrank)
+// The destination of the reply to a request.
+static inline aq_am_to_t aq_am_to_sender(gex_Token_t token)
 {
-    const uintptr_t link = aq_job_link(jobrank);
-    return (aq_am_route_t){aq_link_conduit(link), aq_link_pointer(link)};
-}
-
-// Returns the route of the reply to a request: the link of the request if the conduit has named
-// one. Copies the cookie of the request to the reply.
-static inline aq_am_route_t aq_am_reply_route_to(const aq_return_path_t *path, uint32_t source,
-                                                 aq_am_t *reply)
-{
-    if (path) {
-        reply->cookie = path->cookie;
-        if (path->link)
-            return (aq_am_route_t){path->conduit, path->link};
-    }
-    return aq_am_request_route(source);
-}
-static inline aq_am_route_t aq_am_reply_route(const aq_arrival_t *request, aq_am_t *reply)
-{
-    return aq_am_reply_route_to(request->path, request->source, reply);
-}
-
-// The counts of messages of this kind, and of their bytes.
-static inline aq_count_t aq_am_count_of(const aq_am_t *am)
-{
-    return (aq_count_t)((am->reply ? AQ_COUNT_REPLY_SHORT : AQ_COUNT_REQUEST_SHORT) + am->category);
-}
-
-static inline aq_count_t aq_am_bytes_of(const aq_am_t *am)
-{
-    return am->reply ? AQ_COUNT_REPLY_BYTES : AQ_COUNT_REQUEST_BYTES;
-}
-
-// Counts a message of the client from endpoint 0 in a cell, and its bytes in the record of its
-// rank.
-static inline void aq_am_count_in(_Atomic uint64_t *cell, aq_peer_record_t *record,
-                                  uint32_t jobrank, const aq_am_t *am)
-{
-    // Copied before the addition and the probe, after which the compiler would load *am again.
-    const aq_am_t sent = *am;
-    aq_cell_add(cell, 1);
-    if (sent.category != AQ_AM_SHORT)
-        aq_cell_add(&record->endpoint0[aq_am_bytes_of(&sent)], sent.nbytes);
-    aq_probe_message_send(jobrank, sent.handler, sent.category, sent.reply, sent.nbytes);
-}
-
-// The cell that counts messages of this kind on the fast way.
-static inline _Atomic uint64_t *aq_am_fast_cell(const aq_fast_counts_t *fast, uint32_t jobrank,
-                                                const aq_am_t *am)
-{
-    if (am->category != AQ_AM_SHORT)
-        return &fast->peers[jobrank].endpoint0[aq_am_count_of(am)];
-    return am->reply ? &fast->replies[jobrank] : &fast->requests[jobrank];
-}
-
-// Counts a message of the client that takes the fast way.
-static inline void aq_am_count_fast(const aq_fast_counts_t *fast, uint32_t jobrank,
-                                    const aq_am_t *am)
-{
-    aq_am_count_in(aq_am_fast_cell(fast, jobrank, am), &fast->peers[jobrank], jobrank, am);
-}
-
-// Counts a message of the client, which has left an endpoint of this process for a rank.
-static inline void aq_am_count_sent(gex_EP_Index_t from, uint32_t jobrank, const aq_am_t *am)
-{
-    if (!from) {
-        aq_peer_record_t *record = aq_count_record(jobrank);
-        aq_am_count_in(&record->endpoint0[aq_am_count_of(am)], record, jobrank, am);
-        return;
-    }
-    aq_probe_message_send(jobrank, am->handler, am->category, am->reply, am->nbytes);
-    aq_count_further(from, jobrank, aq_am_count_of(am), aq_am_bytes_of(am), am->nbytes);
+    return (aq_am_to_t){.jobrank = token->arrival->source,
+                        .route = {.from = token->route.to, .to = token->route.from},
+                        .token = token};
 }
 
 // Runs the handler of a message that has arrived; see aq_conduit_env_t.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends the replies of the library's own handlers, with the route of the request if it had one
-// (am_answer.h).
+// Sends the replies of the library's own handlers (am_answer.h).
 #include "am_answer.h"
+
+#include "am_send.h"
 
 void aq_am_answer(gex_Token_t token, gex_AM_Index_t handler, unsigned nargs, const int32_t *args)
 {
@@ -10,7 +11,7 @@ void aq_am_answer(gex_Token_t token, gex_AM_Index_t handler, unsigned nargs, con
                   .handler = handler,
                   .nargs = (uint8_t)nargs,
                   .reply = true};
-    (void)aq_am_reply_whole(token, &am, 0);
+    (void)aq_am_send(aq_am_to_sender(token), &am, 0);
 }
 
 void aq_am_answer_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
@@ -23,5 +24,5 @@ void aq_am_answer_medium(gex_Token_t token, gex_AM_Index_t handler, const void *
                   .handler = handler,
                   .nargs = (uint8_t)nargs,
                   .reply = true};
-    (void)aq_am_reply_whole(token, &am, 0);
+    (void)aq_am_send(aq_am_to_sender(token), &am, 0);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Counts and traces a message of the client that travels inside of one of the library, and delivers
-// it at its target. am_routed.c and the notices of extended/ call it.
+// it at its target. am_recorded.c and the notices of extended/ call it.
 #include "am_encapsulated.h"
 
+#include "../record/am_record.h"
 #include "trace_message.h"
 
 static uint64_t number_next(void)
@@ -23,7 +24,7 @@ aq_carried_t aq_carried_begin(gex_EP_Index_t from, uint32_t jobrank, const aq_am
 int aq_carried_end(const aq_carried_t *carried, int refused)
 {
     if (!refused)
-        aq_am_count_sent(carried->from, carried->jobrank, carried->am);
+        aq_am_record_sent(carried->from, carried->jobrank, carried->am);
     if (carried->number)
         (void)aq_traced_send_end(carried->opened, refused);
     return refused;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The client's Prepare, Commit and Cancel. Prepare reserves room in a message of the conduit, or a
-// buffer; Commit sends by the conduit's commit, or by am_routed.c as for other messages.
+// buffer; Commit sends by the conduit's commit, or by am_recorded.c as for other messages.
 #include <stdlib.h>
 
-#include "am_routed.h"
+#include "am_path.h"
+#include "am_recorded.h"
 #include "../ground/fatal.h"
 #include "../gasnetex_am.h"
 #include "../state/job.h"
+#include "../record/am_record.h"
 #include "retry.h"
 #include "../thread/srcdesc.h"
 #include "../endpoint/team.h"
 #include "trace_message.h"
-#include "window_connect.h"
 #include "../../other/base/minmax.h"
 
 // The names of the calls without their category, indexed by `reply`.
@@ -62,7 +63,7 @@ static void use_buffer(struct aq_srcdesc *sd, size_t size)
 static aq_am_t message_of_conduit(const struct aq_srcdesc *sd)
 {
     aq_am_t am = sd->am;
-    am.nargs += aq_traced_nargs(sd->route, am.nargs) + aq_route_nargs(sd->route);
+    am.nargs += aq_traced_nargs(sd->to.route, am.nargs) + aq_route_nargs(sd->to.route);
     return am;
 }
 
@@ -75,9 +76,9 @@ static aq_status_t reserve_attempt(void *context)
 {
     const reserve_attempt_t *attempt = context;
     struct aq_srcdesc *sd = attempt->sd;
-    const aq_am_t am = message_of_conduit(sd);
-    return sd->conduit->ops->am.prepare(sd->conduit, sd->link, &am, attempt->least, attempt->most,
-                                        &sd->reservation);
+    aq_am_t am = message_of_conduit(sd);
+    return sd->path.conduit->ops->am.prepare(sd->path.conduit, sd->path.link, &am, attempt->least,
+                                             attempt->most, &sd->reservation);
 }
 
 // Reserves room in a message of the conduit. Returns false if there is no room now.
@@ -85,9 +86,10 @@ static bool reserve_in_conduit(struct aq_srcdesc *sd, size_t least, size_t most,
 {
     reserve_attempt_t attempt = {sd, least, most};
     const aq_status_t status = aq_try(reserve_attempt, &attempt, aq_retry_mode(flags, sd->am.reply),
-                                      sd->conduit->endpoint, sd->jobrank);
+                                      sd->path.conduit->endpoint, sd->to.jobrank);
     if (status != AQ_OK && status != AQ_AGAIN)
-        aq_fatal("preparing a message to rank %u failed: %s", sd->jobrank, aq_status_name(status));
+        aq_fatal("preparing a message to rank %u failed: %s", sd->to.jobrank,
+                 aq_status_name(status));
     sd->room = AQ_ROOM_CONDUIT;
     sd->payload = sd->reservation.payload;
     sd->size = sd->reservation.size;
@@ -106,46 +108,74 @@ static size_t own_room(const struct aq_srcdesc *sd)
                                          : aq_job.max_medium;
 }
 
-// Finds the route of the message. Returns whether its conduit can reserve room for payloads.
+// Finds the path of the message. Returns whether its conduit can reserve room for payloads.
 static bool conduit_reserves(struct aq_srcdesc *sd)
 {
-    const aq_am_route_t route = sd->token
-                                    ? aq_window_reply_route(sd->route, sd->token->arrival, &sd->am)
-                                    : aq_window_request_route(sd->route, sd->jobrank);
-    sd->conduit = route.conduit;
-    sd->link = route.link;
-    return route.conduit->ops->am.prepare;
+    sd->path = aq_am_path(sd->to, &sd->am);
+    return sd->path.conduit->ops->am.prepare;
 }
 
+// What a call of Prepare asks for.
+typedef struct prepare {
+    uint8_t category;
+    unsigned nargs;
+    const void *client_buf; // NULL: the library provides the buffer
+    size_t least, most;     // bytes
+    void *dest;             // of a Long
+    gex_Event_t *lc_opt;
+    gex_Flags_t flags;
+} prepare_t;
+
 // Finds room for the payload. Returns false if IMMEDIATE was given and there is no room now.
-static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t least, size_t most,
-                      gex_Flags_t flags)
+static bool find_room(struct aq_srcdesc *sd, const prepare_t *call)
 {
-    bool is_long = sd->am.category == AQ_AM_LONG;
-    if (client_buf) {
+    bool is_long = call->category == AQ_AM_LONG;
+    if (call->client_buf) {
         sd->room = AQ_ROOM_CLIENT;
-        sd->payload = client_buf;
-        sd->size = aq_min(most, is_long ? long_limit(sd) : aq_job.max_medium);
+        sd->payload = call->client_buf;
+        sd->size = aq_min(call->most, is_long ? long_limit(sd) : aq_job.max_medium);
         return true;
     }
-    size_t most_here = aq_min(most, own_room(sd));
+    size_t most_here = aq_min(call->most, own_room(sd));
     if (!is_long && conduit_reserves(sd))
-        return reserve_in_conduit(sd, least, most_here, flags);
+        return reserve_in_conduit(sd, call->least, most_here, call->flags);
     use_buffer(sd, most_here);
     return true;
 }
 
-static gex_AM_SrcDesc_t prepare_payload(struct aq_srcdesc *sd, const void *client_buf, size_t least,
-                                        size_t most, gex_Flags_t flags)
+static void check_least(const struct aq_srcdesc *sd, const prepare_t *call)
 {
-    size_t limit = sd->am.category == AQ_AM_MEDIUM ? aq_job.max_medium
-                   : client_buf                    ? long_limit(sd)
-                                                   : own_room(sd);
-    if (__builtin_expect(least > most || least > limit, 0))
+    const size_t limit = call->category == AQ_AM_MEDIUM ? aq_job.max_medium
+                         : call->client_buf             ? long_limit(sd)
+                                                        : own_room(sd);
+    const bool inverted = call->least > call->most;
+    if (__builtin_expect(inverted || call->least > limit, 0))
         aq_fatal("%s%s: least_payload %zu is more than %s %zu", prepare_names[sd->am.reply],
-                 category_name(&sd->am), least, least > most ? "most_payload" : "the limit of",
-                 least > most ? most : limit);
-    if (!find_room(sd, client_buf, least, most, flags)) {
+                 category_name(&sd->am), call->least, inverted ? "most_payload" : "the limit of",
+                 inverted ? call->most : limit);
+}
+
+static aq_am_t message_of(const prepare_t *call, bool reply)
+{
+    aq_am_t am = {.category = call->category,
+                  .handler = GEX_AM_INDEX_BASE,
+                  .nargs = (uint8_t)call->nargs,
+                  .reply = reply};
+    if (__builtin_expect(call->nargs > AQ_HANDLER_MAX_ARGS, 0))
+        aq_fatal("%s%s: %u arguments, at most %d are possible", prepare_names[reply],
+                 category_name(&am), call->nargs, AQ_HANDLER_MAX_ARGS);
+    return am;
+}
+
+static gex_AM_SrcDesc_t prepare(aq_am_to_t to, const aq_am_t *am, const prepare_t *call)
+{
+    struct aq_srcdesc *sd = take_descriptor();
+    sd->am = *am;
+    sd->to = to;
+    sd->lc_opt = call->lc_opt;
+    sd->dest = call->dest;
+    check_least(sd, call);
+    if (!find_room(sd, call)) {
         put_back(sd);
         return GEX_AM_SRCDESC_NO_OP;
     }
@@ -153,60 +183,31 @@ static gex_AM_SrcDesc_t prepare_payload(struct aq_srcdesc *sd, const void *clien
     return sd;
 }
 
-static void check_nargs(const aq_am_t *am, unsigned nargs)
+static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, const prepare_t *call)
 {
-    if (__builtin_expect(nargs > AQ_HANDLER_MAX_ARGS, 0))
-        aq_fatal("%s%s: %u arguments, at most %d are possible", prepare_names[am->reply],
-                 category_name(am), nargs, AQ_HANDLER_MAX_ARGS);
-}
-
-static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, uint8_t category,
-                                        const void *client_buf, size_t least, size_t most,
-                                        void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
-                                        unsigned nargs)
-{
-    aq_am_t am = {.category = category, .handler = GEX_AM_INDEX_BASE, .nargs = (uint8_t)nargs};
-    aq_bounds_rank(category == AQ_AM_LONG ? "gex_AM_PrepareRequestLong"
-                                          : "gex_AM_PrepareRequestMedium",
+    aq_bounds_rank(call->category == AQ_AM_LONG ? "gex_AM_PrepareRequestLong"
+                                                : "gex_AM_PrepareRequestMedium",
                    "rank", rank, tm->size);
-    check_nargs(&am, nargs);
+    aq_am_t am = message_of(call, false);
     if (AQ_CHECKS)
         aq_am_check_request(prepare_names[false], tm, rank, &am);
-    struct aq_srcdesc *sd = take_descriptor();
-    sd->am = am;
-    sd->jobrank = aq_tm_jobrank(tm, rank);
-    sd->route = aq_team_route(aq_team_of(tm), rank);
-    sd->token = NULL;
-    sd->lc_opt = lc_opt;
-    sd->dest = dest;
-    return prepare_payload(sd, client_buf, least, most, flags);
+    return prepare(aq_am_to_member(tm, rank), &am, call);
 }
 
-static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, uint8_t category, const void *client_buf,
-                                      size_t least, size_t most, void *dest, gex_Event_t *lc_opt,
-                                      gex_Flags_t flags, unsigned nargs)
+static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, const prepare_t *call)
 {
-    aq_am_t am = {
-        .category = category, .handler = GEX_AM_INDEX_BASE, .nargs = (uint8_t)nargs, .reply = true};
-    check_nargs(&am, nargs);
+    aq_am_t am = message_of(call, true);
     if (AQ_CHECKS)
         aq_am_check_reply(prepare_names[true], token, &am);
-    struct aq_srcdesc *sd = take_descriptor();
-    sd->am = am;
-    sd->jobrank = token->arrival->source;
-    sd->route = aq_token_reply_route(token);
-    sd->token = token;
-    sd->lc_opt = lc_opt;
-    sd->dest = dest;
-    return prepare_payload(sd, client_buf, least, most, flags);
+    return prepare(aq_am_to_sender(token), &am, call);
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
                                              size_t least, size_t most, gex_Event_t *lc_opt,
                                              gex_Flags_t flags, unsigned int nargs)
 {
-    return prepare_request(tm, rank, AQ_AM_MEDIUM, client_buf, least, most, NULL, lc_opt, flags,
-                           nargs);
+    return prepare_request(
+        tm, rank, &(prepare_t){AQ_AM_MEDIUM, nargs, client_buf, least, most, NULL, lc_opt, flags});
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
@@ -214,22 +215,24 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const v
                                            gex_Event_t *lc_opt, gex_Flags_t flags,
                                            unsigned int nargs)
 {
-    return prepare_request(tm, rank, AQ_AM_LONG, client_buf, least, most, dest, lc_opt, flags,
-                           nargs);
+    return prepare_request(
+        tm, rank, &(prepare_t){AQ_AM_LONG, nargs, client_buf, least, most, dest, lc_opt, flags});
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf, size_t least,
                                            size_t most, gex_Event_t *lc_opt, gex_Flags_t flags,
                                            unsigned int nargs)
 {
-    return prepare_reply(token, AQ_AM_MEDIUM, client_buf, least, most, NULL, lc_opt, flags, nargs);
+    return prepare_reply(
+        token, &(prepare_t){AQ_AM_MEDIUM, nargs, client_buf, least, most, NULL, lc_opt, flags});
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf, size_t least,
                                          size_t most, void *dest, gex_Event_t *lc_opt,
                                          gex_Flags_t flags, unsigned int nargs)
 {
-    return prepare_reply(token, AQ_AM_LONG, client_buf, least, most, dest, lc_opt, flags, nargs);
+    return prepare_reply(
+        token, &(prepare_t){AQ_AM_LONG, nargs, client_buf, least, most, dest, lc_opt, flags});
 }
 
 void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd)
@@ -277,14 +280,13 @@ static void check_commit(gex_AM_SrcDesc_t sd, const aq_am_t *am)
              "%s%s: dest_addr %p is not the one given to Prepare, %p", call, category, am->dest,
              sd->dest);
     aq_am_check_handler(call, am);
-    aq_am_check_payload(call, sd->jobrank, sd->route.to, am);
+    aq_am_check_payload(call, sd->to.jobrank, sd->to.route.to, am);
 }
 
 static int send_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
     aq_thread_self()->prepared = NULL; // sending may poll, and handlers may prepare replies
-    int no_op = sd->am.reply ? aq_am_reply_routed(sd->token, &sd->am, flags)
-                             : aq_am_request_routed(sd->route, sd->jobrank, &sd->am, flags);
+    int no_op = aq_am_send_recorded(sd->to, &sd->am, flags);
     if (no_op)
         aq_thread_self()->prepared = sd;
     return no_op;
@@ -300,7 +302,7 @@ static void complete_message(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t
     sd->am.nbytes = nbytes;
     sd->am.dest = dest;
     if (sd->am.category == AQ_AM_LONG)
-        sd->am.dest_mapped = aq_am_map_local(sd->jobrank, sd->route.to, dest);
+        sd->am.dest_mapped = aq_am_map_local(sd->to.jobrank, sd->to.route.to, dest);
 }
 
 static void commit_in_conduit(gex_AM_SrcDesc_t sd)
@@ -309,16 +311,16 @@ static void commit_in_conduit(gex_AM_SrcDesc_t sd)
     aq_am_t am = sd->am;
     uint64_t opened = UINT64_MAX;
     if (__builtin_expect(aq_tracing.numbers, 0))
-        opened = aq_traced_send_begin(sd->route, sd->jobrank, &am, true, numbered);
-    if (aq_route_needed(sd->route))
-        aq_route_wrap(sd->route, sd->jobrank, &am, args);
-    sd->conduit->ops->am.commit(sd->conduit, sd->link, &am, &sd->reservation);
+        opened = aq_traced_send_begin(sd->to.route, sd->to.jobrank, &am, true, numbered);
+    if (aq_route_needed(sd->to.route))
+        aq_route_wrap(sd->to.route, sd->to.jobrank, &am, args);
+    sd->path.conduit->ops->am.commit(sd->path.conduit, sd->path.link, &am, &sd->reservation);
     if (__builtin_expect(opened != UINT64_MAX, 0))
         (void)aq_traced_send_end(opened, 0);
-    if (sd->token)
-        sd->token->replied = true;
+    if (sd->to.token)
+        sd->to.token->replied = true;
     aq_thread_self()->prepared = NULL;
-    aq_am_count_sent(sd->route.from, sd->jobrank, &sd->am);
+    aq_am_record_sent(sd->to.route.from, sd->to.jobrank, &sd->am);
 }
 
 int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,
@@ -349,9 +351,9 @@ static int cancel_prepared(gex_AM_SrcDesc_t sd, unsigned kind)
 {
     if (AQ_CHECKS)
         check_descriptor(cancel_names, sd, kind);
-    const aq_am_t am = message_of_conduit(sd);
+    aq_am_t am = message_of_conduit(sd);
     if (sd->room == AQ_ROOM_CONDUIT)
-        sd->conduit->ops->am.cancel(sd->conduit, sd->link, &am, &sd->reservation);
+        sd->path.conduit->ops->am.cancel(sd->path.conduit, sd->path.link, &am, &sd->reservation);
     aq_thread_self()->prepared = NULL;
     put_back(sd);
     return GASNET_OK;

@@ -1,89 +1,78 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The first attempt to send a message, inline in the calls of the client.
+// The one way of a message, request or reply: a header if it has a route, its path, and the first
+// attempt, all inline in the calls of the client; the rest is in am_send.c.
 #ifndef AQ_AM_SEND_H
 #define AQ_AM_SEND_H
 
-#include "am.h"
+#include "am_path.h"
 #include "../progress/poll_loop.h"
 
-// Continue after a first attempt that returned `status`, neither AQ_OK nor AQ_HANDLED; as
-// aq_am_request and aq_am_reply, which return non-zero if flags has IMMEDIATE and there is no room.
-// They find the route again, so that the first attempt does not keep it in registers.
-int aq_am_request_again(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags, aq_status_t status)
+// Continue after a first attempt that returned `status`, neither AQ_OK nor AQ_HANDLED. They find
+// the path again, so that the first attempt keeps neither path nor destination in registers.
+int aq_am_send_slow(aq_am_to_t to, aq_am_t *am, gex_Flags_t flags, aq_status_t status)
     __attribute__((cold));
-int aq_am_reply_again(const aq_arrival_t *request, aq_am_t *am, gex_Flags_t flags,
-                      aq_status_t status) __attribute__((cold));
+int aq_am_request_slow(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags, aq_status_t status)
+    __attribute__((cold));
+int aq_am_reply_slow(gex_Token_t token, aq_am_t *am, gex_Flags_t flags, aq_status_t status)
+    __attribute__((cold));
 
-// As aq_am_request_again and aq_am_reply_again, by a route that the caller has found.
-int aq_am_again_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags,
-                   aq_status_t status) __attribute__((cold));
-
-// As aq_am_request and aq_am_reply, by a route that the caller has found.
-static inline int aq_am_request_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am,
-                                   gex_Flags_t flags)
+// The first attempt.
+static inline aq_status_t aq_am_try(aq_path_t path, gex_Token_t token, const aq_am_t *am,
+                                    gex_Flags_t flags)
 {
-    const aq_status_t status = route.conduit->ops->am.send(route.conduit, route.link, am);
+    const aq_status_t status = path.conduit->ops->am.send(path.conduit, path.link, am);
     if (__builtin_expect(status != AQ_OK, 0))
-        return status == AQ_HANDLED ? 0 : aq_am_again_by(route, jobrank, am, flags, status);
-    if (!(flags & GEX_FLAG_IMMEDIATE))
-        aq_poll_sending();
-    return 0;
-}
-static inline int aq_am_reply_by(aq_am_route_t route, gex_Token_t token, const aq_am_t *am,
-                                 gex_Flags_t flags)
-{
-    const aq_status_t status = route.conduit->ops->am.send(route.conduit, route.link, am);
-    if (__builtin_expect(status != AQ_OK, 0) &&
-        aq_am_again_by(route, token->arrival->source, am, flags, status))
-        return 1;
-    token->replied = true;
-    return 0;
-}
-
-// As aq_am_request.
-static inline int aq_am_send_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
-{
-    const aq_am_route_t route = aq_am_request_route(jobrank);
-    const aq_status_t status = route.conduit->ops->am.send(route.conduit, route.link, am);
-    if (__builtin_expect(status != AQ_OK, 0))
-        return status == AQ_HANDLED ? 0 : aq_am_request_again(jobrank, am, flags, status);
-    if (!(flags & GEX_FLAG_IMMEDIATE))
+        return status == AQ_HANDLED ? AQ_OK : status;
+    if (token)
+        token->replied = true;
+    else if (!(flags & GEX_FLAG_IMMEDIATE))
         aq_poll_sending(); // a client that only sends still serves other ranks
-    return 0;
+    return AQ_OK;
 }
 
-// As aq_am_reply, by a caller that has read the token's arrival and its source.
-static inline int aq_am_send_reply_to(const aq_arrival_t *request, uint32_t source,
-                                      gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
+// As aq_am_send, between endpoints 0: a request, or the reply to a request. The caller of the
+// latter has read the token's arrival and source.
+static inline int aq_am_request_plain(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)
 {
-    const aq_am_route_t route = aq_am_reply_route_to(request->path, source, am);
-    const aq_status_t status = route.conduit->ops->am.send(route.conduit, route.link, am);
-    if (__builtin_expect(status != AQ_OK, 0) &&
-        aq_am_reply_again(token->arrival, am, flags, status))
-        return 1;
-    token->replied = true;
-    return 0;
+    const aq_status_t status = aq_am_try(aq_path_to(jobrank), NULL, am, flags);
+    return __builtin_expect(status == AQ_OK, 1) ? 0
+                                                : aq_am_request_slow(jobrank, am, flags, status);
 }
-static inline int aq_am_send_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
+static inline int aq_am_reply_plain(gex_Token_t token, const aq_arrival_t *request, uint32_t source,
+                                    aq_am_t *am, gex_Flags_t flags)
 {
-    return aq_am_send_reply_to(token->arrival, token->arrival->source, token, am, flags);
+    const aq_path_t path = aq_path_back(request->path, source, am);
+    const aq_status_t status = aq_am_try(path, token, am, flags);
+    return __builtin_expect(status == AQ_OK, 1) ? 0 : aq_am_reply_slow(token, am, flags, status);
 }
 
-// Sends a request to endpoint 0 of a job rank. Blocks for room and polls; if flags has IMMEDIATE,
-// returns non-zero instead.
-int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
+// As aq_am_send, with the header of a route.
+static inline int aq_am_send_routed(aq_am_to_t to, const aq_am_t *am, gex_Flags_t flags)
+{
+    int32_t args[AQ_AM_MAX_ARGS];
+    aq_am_t routed = *am;
+    aq_route_wrap(to.route, to.jobrank, &routed, args);
+    const aq_status_t status = aq_am_try(aq_am_path(to, &routed), to.token, &routed, flags);
+    return __builtin_expect(status == AQ_OK, 1) ? 0 : aq_am_send_slow(to, &routed, flags, status);
+}
 
-// As aq_am_request, for a Long. If the payload has to be put first, the call blocks even with
-// IMMEDIATE.
-int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
+// Sends a message that fits into one of the conduit. Blocks for room and polls, for a reply for
+// replies only; if flags has IMMEDIATE, returns non-zero instead.
+static inline int aq_am_send(aq_am_to_t to, aq_am_t *am, gex_Flags_t flags)
+{
+    if (__builtin_expect(aq_route_needed(to.route), 0))
+        return aq_am_send_routed(to, am, flags);
+    return to.token ? aq_am_reply_plain(to.token, to.token->arrival, to.jobrank, am, flags)
+                    : aq_am_request_plain(to.jobrank, am, flags);
+}
+
+// For the library's own layers: as aq_am_send, a request to endpoint 0 of a job rank, and the reply
+// of a request's handler.
+int aq_am_request(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
+int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
 
 // Whether the requests sent to a job rank before *mark was set have left this process; otherwise a
 // later poll sends them. The call that finds 0 in *mark sets *mark.
 bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
-
-// Sends the reply of a request's handler, with the cookie of the request in am->cookie. A reply
-// that needs a route is wrapped already. Blocks for room and polls for replies; if flags has
-// IMMEDIATE, returns non-zero instead.
-int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Longs in pieces, at both ends: am_routed.c begins them, polls continue replies (deferred.c), and
+// Longs in pieces, at both ends: am_long.c begins them, polls continue replies (deferred.c), and
 // handlers acknowledge pieces and deliver the message.
 #include "long_fragment.h"
 
@@ -28,9 +28,8 @@ typedef struct pushed {
 
 typedef struct push {
     aq_deferred_t deferred; // of a reply
-    uint32_t jobrank;
-    aq_route_t route;
-    bool tagged; // the sending endpoint has an identity
+    aq_am_to_t to;          // of its pieces, which are requests: without a route unless tagged
+    bool tagged;            // the sending endpoint has an identity
     pushed_t message;
     const char *payload;
     size_t sent;        // bytes whose pieces were sent
@@ -41,44 +40,43 @@ typedef struct push {
 static aq_cookies_t pushes; // by cookie
 static aq_lock_t cookies_lock;
 
-static void push_start(push_t *push, uint32_t jobrank, aq_route_t route, const aq_am_t *am,
-                       uint64_t number)
+static void push_start(push_t *push, aq_am_to_t to, const aq_am_t *am, uint64_t number)
 {
-    *push = (push_t){.jobrank = jobrank,
-                     .route = route,
-                     .tagged = aq_route_tagged(route),
+    const bool tagged = aq_route_tagged(to.route);
+    *push = (push_t){.to = {.jobrank = to.jobrank, .route = tagged ? to.route : (aq_route_t){0}},
+                     .tagged = tagged,
                      .payload = am->payload,
                      .message = {.dest = (uintptr_t)am->dest,
                                  .nbytes = am->nbytes,
                                  .number = number,
-                                 .from = route.from,
-                                 .to = route.to,
+                                 .from = to.route.from,
+                                 .to = to.route.to,
                                  .handler = am->handler,
                                  .nargs = am->nargs,
                                  .reply = am->reply}};
     if (am->nargs)
         memcpy(push->message.args, am->args, am->nargs * sizeof *am->args);
     aq_lock_take(&cookies_lock);
-    push->cookie = aq_cookies_add(&pushes, &(aq_pending_op_t){.context = push, .rank = jobrank});
+    push->cookie = aq_cookies_add(&pushes, &(aq_pending_op_t){.context = push, .rank = to.jobrank});
     aq_lock_drop(&cookies_lock);
     if (!push->cookie)
-        aq_fatal("out of memory for a Long of %zu bytes to rank %u", am->nbytes, jobrank);
+        aq_fatal("out of memory for a Long of %zu bytes to rank %u", am->nbytes, to.jobrank);
 }
 
 static void push_end(push_t *push)
 {
     aq_pending_op_t op;
     aq_lock_take(&cookies_lock);
-    (void)aq_cookies_take(&pushes, push->cookie, push->jobrank, &op);
+    (void)aq_cookies_take(&pushes, push->cookie, push->to.jobrank, &op);
     aq_lock_drop(&cookies_lock);
 }
 
 // Returns false if IMMEDIATE and there is no room.
-static bool send_piece(push_t *push, const aq_am_t *am, gex_Flags_t flags)
+static bool send_piece(push_t *push, aq_am_t *am, gex_Flags_t flags)
 {
     push->sent += am->nbytes; // before a handler can run
     atomic_fetch_add_explicit(&push->pieces, 1, memory_order_relaxed);
-    if (aq_am_request(push->jobrank, am, flags) == 0)
+    if (aq_am_send(push->to, am, flags) == 0)
         return true;
     push->sent -= am->nbytes;
     atomic_fetch_sub_explicit(&push->pieces, 1, memory_order_relaxed);
@@ -88,21 +86,20 @@ static bool send_piece(push_t *push, const aq_am_t *am, gex_Flags_t flags)
 static bool send_plain_piece(push_t *push, gex_Flags_t flags)
 {
     const int32_t args[] = {aq_high(push->cookie), aq_low(push->cookie)};
-    const aq_conduit_t *conduit = aq_am_request_route(push->jobrank).conduit;
+    const aq_conduit_t *conduit = aq_path_to(push->to.jobrank).conduit;
     const size_t rest = push->message.nbytes - push->sent;
-    const aq_am_t am = {.args = args,
-                        .nargs = 2,
-                        .category = AQ_AM_LONG,
-                        .handler = AQ_HANDLER_LONG_PIECE,
-                        .payload = push->payload + push->sent,
-                        .nbytes = aq_min(rest, conduit->max_long_unmapped),
-                        .dest = (char *)(uintptr_t)push->message.dest + push->sent};
+    aq_am_t am = {.args = args,
+                  .nargs = 2,
+                  .category = AQ_AM_LONG,
+                  .handler = AQ_HANDLER_LONG_PIECE,
+                  .payload = push->payload + push->sent,
+                  .nbytes = aq_min(rest, conduit->max_long_unmapped),
+                  .dest = (char *)(uintptr_t)push->message.dest + push->sent};
     return send_piece(push, &am, flags);
 }
 
 static bool send_tagged_piece(push_t *push, gex_Flags_t flags)
 {
-    int32_t routed[AQ_AM_MAX_ARGS];
     const uint64_t dest = push->message.dest + push->sent;
     const size_t rest = push->message.nbytes - push->sent;
     const int32_t args[] = {aq_high(dest), aq_low(dest), aq_high(push->cookie),
@@ -113,20 +110,16 @@ static bool send_tagged_piece(push_t *push, gex_Flags_t flags)
                   .handler = AQ_HANDLER_LONG_PIECE_TAGGED,
                   .payload = push->payload + push->sent,
                   .nbytes = aq_min(rest, aq_job.max_medium)};
-    aq_route_wrap(push->route, push->jobrank, &am, routed);
     return send_piece(push, &am, flags);
 }
 
 static bool send_message(const push_t *push, gex_Flags_t flags)
 {
-    int32_t routed[AQ_AM_MAX_ARGS];
     aq_am_t am = {.category = AQ_AM_MEDIUM,
                   .handler = AQ_HANDLER_LONG_FRAGMENTED,
                   .payload = &push->message,
                   .nbytes = sizeof push->message};
-    if (push->tagged)
-        aq_route_wrap(push->route, push->jobrank, &am, routed);
-    return aq_am_request(push->jobrank, &am, flags) == 0;
+    return aq_am_send(push->to, &am, flags) == 0;
 }
 
 // Sends what can be sent. Returns whether the message was sent.
@@ -138,11 +131,11 @@ static bool push_advance(push_t *push, gex_Flags_t flags)
     return !atomic_load_explicit(&push->pieces, memory_order_acquire) && send_message(push, flags);
 }
 
-bool aq_long_fragment_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
+bool aq_long_fragment_needed(aq_am_to_t to, const aq_am_t *am)
 {
-    return aq_route_tagged(route) ||
-           (route.to && !am->dest_mapped &&
-            am->nbytes > aq_am_request_route(jobrank).conduit->max_long_unmapped);
+    return aq_route_tagged(to.route) ||
+           (to.route.to && !am->dest_mapped &&
+            am->nbytes > aq_path_to(to.jobrank).conduit->max_long_unmapped);
 }
 
 static bool push_advance_all(void *push)
@@ -150,12 +143,11 @@ static bool push_advance_all(void *push)
     return push_advance(push, 0);
 }
 
-void aq_long_fragment_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am,
-                              uint64_t number)
+static void send_request(aq_am_to_t to, const aq_am_t *am, uint64_t number)
 {
     push_t push;
-    push_start(&push, jobrank, route, am, number);
-    aq_progress_wait_until(push_advance_all, &push, aq_wait_word(AQ_WAIT_ROOM, jobrank), NULL);
+    push_start(&push, to, am, number);
+    aq_progress_wait_until(push_advance_all, &push, aq_wait_word(AQ_WAIT_ROOM, to.jobrank), NULL);
     push_end(&push);
 }
 
@@ -185,17 +177,24 @@ static bool reply_run(aq_deferred_t *deferred)
     return true;
 }
 
-void aq_long_fragment_reply(gex_Token_t token, const aq_am_t *am, uint64_t number)
+static void send_reply(aq_am_to_t to, const aq_am_t *am, uint64_t number)
 {
     push_t *push = malloc(sizeof *push + am->nbytes);
     if (!push)
-        aq_fatal("out of memory for a Long reply of %zu bytes to rank %u", am->nbytes,
-                 token->arrival->source);
-    push_start(push, token->arrival->source, aq_token_reply_route(token), am, number);
+        aq_fatal("out of memory for a Long reply of %zu bytes to rank %u", am->nbytes, to.jobrank);
+    push_start(push, to, am, number);
     push->payload = memcpy(push + 1, am->payload, am->nbytes);
     push->deferred = (aq_deferred_t){.ready = reply_ready, .run = reply_run};
-    token->replied = token->deferred = true;
+    to.token->replied = to.token->deferred = true;
     aq_deferred_add(&push->deferred);
+}
+
+void aq_long_fragment_send(aq_am_to_t to, const aq_am_t *am, uint64_t number)
+{
+    if (to.token)
+        send_reply(to, am, number);
+    else
+        send_request(to, am, number);
 }
 
 // ---- at the receiver, and acknowledgements ----

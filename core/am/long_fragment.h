@@ -19,14 +19,11 @@
 // Registers the handlers; once, at init.
 void aq_long_fragment_start(void);
 
-// Whether the conduit of the job rank cannot carry a Long with this route, or may not.
-bool aq_long_fragment_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am);
+// Whether the conduit to this destination cannot carry a Long in one message, or may not.
+bool aq_long_fragment_needed(aq_am_to_t to, const aq_am_t *am);
 
-// Sends a request, or the reply of a request's handler, with the client's handler and arguments.
-// number: of the message in the trace; 0: none. The payload may be reused when the call returns.
-// Ends the job if memory is out.
-void aq_long_fragment_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am,
-                              uint64_t number);
-void aq_long_fragment_reply(gex_Token_t token, const aq_am_t *am, uint64_t number);
+// Sends a Long with the client's handler and arguments. number: of the message in the trace; 0:
+// none. The payload may be reused when the call returns. Ends the job if memory is out.
+void aq_long_fragment_send(aq_am_to_t to, const aq_am_t *am, uint64_t number);
 
 #endif

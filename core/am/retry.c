@@ -42,15 +42,15 @@ aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
 // ---- put and get ----
 
 typedef struct rma_attempt {
-    aq_conduit_t *conduit;
-    void *link;
+    aq_path_t path;
     aq_rma_t *rest;
 } rma_attempt_t;
 
 static aq_status_t rma_attempt_piece(void *context)
 {
     const rma_attempt_t *attempt = context;
-    return attempt->conduit->ops->rma.begin(attempt->conduit, attempt->link, attempt->rest);
+    const aq_path_t path = attempt->path;
+    return path.conduit->ops->rma.begin(path.conduit, path.link, attempt->rest);
 }
 
 static __attribute__((noreturn, cold)) void rma_failed(uint32_t jobrank, const aq_rma_t *rma,
@@ -60,17 +60,18 @@ static __attribute__((noreturn, cold)) void rma_failed(uint32_t jobrank, const a
              rma->kind == AQ_RMA_GET ? "get" : "put", jobrank, rma->nbytes, aq_status_name(status));
 }
 
-aq_status_t aq_native_rma_rest(aq_conduit_t *conduit, void *link, uint32_t jobrank, aq_rma_t *rma,
+aq_status_t aq_native_rma_rest(aq_path_t path, uint32_t jobrank, aq_rma_t *rma,
                                aq_retry_mode_t mode, aq_status_t status)
 {
-    rma_attempt_t attempt = {conduit, link, rma};
+    const gex_EP_Index_t endpoint = path.conduit->endpoint;
+    rma_attempt_t attempt = {path, rma};
     if (status == AQ_AGAIN)
-        status = aq_retry(rma_attempt_piece, &attempt, mode, conduit->endpoint, jobrank);
+        status = aq_retry(rma_attempt_piece, &attempt, mode, endpoint, jobrank);
     if (status == AQ_AGAIN || status == AQ_ERR_ABSENT)
         return status;
     // The operation has begun and can no longer be refused.
     while (status == AQ_OK && rma->nbytes)
-        status = aq_try(rma_attempt_piece, &attempt, AQ_RETRY_POLL, conduit->endpoint, jobrank);
+        status = aq_try(rma_attempt_piece, &attempt, AQ_RETRY_POLL, endpoint, jobrank);
     if (status != AQ_OK)
         rma_failed(jobrank, rma, status);
     return AQ_OK;

@@ -7,6 +7,7 @@
 
 #include "../conduit.h"
 #include "../gasnetex_core.h"
+#include "../ground/path.h"
 
 // What the calling thread may do until there is room.
 typedef enum aq_retry_mode {
@@ -44,20 +45,21 @@ static inline aq_status_t aq_try(aq_attempt_t *attempt, void *context, aq_retry_
 }
 
 // The rest of aq_native_rma, after a first attempt with this status.
-aq_status_t aq_native_rma_rest(aq_conduit_t *conduit, void *link, uint32_t jobrank, aq_rma_t *rma,
+aq_status_t aq_native_rma_rest(aq_path_t path, uint32_t jobrank, aq_rma_t *rma,
                                aq_retry_mode_t mode, aq_status_t status);
 
-// Starts all pieces of a put or get with a job rank over a link of a conduit that has the operation
+// Starts all pieces of a put or get with a job rank over a path whose conduit has the operation
 // rma; *rma->pending counts the pieces that are not complete. Returns AQ_AGAIN if there is no room
 // and mode is AQ_RETRY_NEVER, or AQ_ERR_ABSENT if the conduit does not reach this memory; then
 // nothing was started. Otherwise nothing is left of *rma. Ends the job on any other failure.
-static inline aq_status_t aq_native_rma(aq_conduit_t *conduit, void *link, uint32_t jobrank,
-                                        aq_rma_t *rma, aq_retry_mode_t mode)
+static inline aq_status_t aq_native_rma(aq_path_t path, uint32_t jobrank, aq_rma_t *rma,
+                                        aq_retry_mode_t mode)
 {
-    const aq_status_t status = rma->nbytes ? conduit->ops->rma.begin(conduit, link, rma) : AQ_OK;
+    const aq_status_t status =
+        rma->nbytes ? path.conduit->ops->rma.begin(path.conduit, path.link, rma) : AQ_OK;
     return __builtin_expect(status == AQ_OK && !rma->nbytes, 1)
                ? AQ_OK
-               : aq_native_rma_rest(conduit, link, jobrank, rma, mode, status);
+               : aq_native_rma_rest(path, jobrank, rma, mode, status);
 }
 
 #endif

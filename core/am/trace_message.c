@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adds a number to a traced message, reads it at the receiver (am.c), and opens and closes the
-// events of messages and handlers. am_routed.c and am_prepare.c call it for sends.
+// events of messages and handlers. am_recorded.c and am_prepare.c call it for sends.
 #include "trace_message.h"
 
 #include "../record/counters.h"

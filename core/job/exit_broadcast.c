@@ -40,7 +40,7 @@ static void send_exit_message(uint32_t to, const aq_exit_message_t *message)
 {
     int32_t args[4];
     fill_args(args, message);
-    const aq_am_t am = {
+    aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_EXIT_ASK, .nargs = 4};
     (void)aq_am_request(to, &am, GEX_FLAG_IMMEDIATE);
 }

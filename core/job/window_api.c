@@ -6,7 +6,7 @@
 #include "../memory/segment_table.h"
 #include "../expose/segment_revoke.h"
 #include "../endpoint/team.h"
-#include "../am/window_connect.h"
+#include "../am/window_ask.h"
 
 static int refuse_window(const char *call, gex_EP_t ep, const char *why)
 {

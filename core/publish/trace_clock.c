@@ -58,7 +58,7 @@ static bool ask(bool first, gex_Flags_t flags)
 {
     const uint64_t now = aq_trace_now();
     const int32_t args[] = {first, aq_high(now), aq_low(now)};
-    const aq_am_t am = {
+    aq_am_t am = {
         .args = args, .nargs = 3, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_CLOCK_ASK};
     return aq_am_request(0, &am, flags) == 0;
 }
@@ -79,7 +79,7 @@ static void tell_host(void)
     const int32_t args[] = {
         aq_high(offset), aq_low(offset), aq_high(clock.line.since), aq_low(clock.line.since),
         aq_high(drift),  aq_low(drift),  aq_high(clock.error_ns),   aq_low(clock.error_ns)};
-    const aq_am_t am = {
+    aq_am_t am = {
         .args = args, .nargs = 8, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_CLOCK_TELL};
     for (gex_Rank_t i = 1; i < aq_job.host.size; i++)
         if (aq_job.host.members[i].gex_jobrank < aq_job_present())

@@ -3,8 +3,9 @@
 // in rings of fixed memory, which each rank adds to a file when the job ends.
 //
 //     who does something ---> trace.c ---> ring of the thread ~~ exit ~~> trace_output.c ---> file
-//     (am_routed.c, am.c,     (what is     (trace_ring.c)                 (trace_clock.c: the clock
-//     extended, conduits)     wanted)                                     that all ranks share)
+//     (am_recorded.c, am.c,     (what is     (trace_ring.c)                 (trace_clock.c: the
+//     clock extended, conduits)     wanted)                                     that all ranks
+//     share)
 //
 // - A job without a trace pays nothing for messages and mapped memory: sends leave their fast way
 //   only if a thread's records of ranks are not there (counters.h), handlers have no shape in the

@@ -9,7 +9,7 @@
 
 #include "../conduit.h"
 #include "../gasnetex_am.h"
-#include "../ground/route.h"
+#include "../ground/path.h"
 
 // The largest buffer in bytes that Prepare provides for a Long.
 #define AQ_PREPARE_LONG_ROOM ((size_t)64 << 10)
@@ -26,11 +26,8 @@ typedef struct aq_srcdesc {
     aq_room_t room;
     size_t size; // limit in bytes for Commit
     const void *payload;
-    uint32_t jobrank;
-    aq_route_t route;      // its arguments are not in am.nargs (message_of_conduit)
-    aq_conduit_t *conduit; // AQ_ROOM_CONDUIT: Commit and Cancel use the route of Prepare
-    void *link;
-    gex_Token_t token; // of a reply
+    aq_am_to_t to;  // the arguments of its route are not in am.nargs (message_of_conduit)
+    aq_path_t path; // AQ_ROOM_CONDUIT: Commit and Cancel use the path of Prepare
     gex_Event_t *lc_opt;
     void *dest; // given at Prepare, or NULL
     aq_reservation_t reservation;

@@ -106,10 +106,10 @@ int aq_ratomic_over_am(aq_atomic_target_t target, const aq_api_atomic_t *atomic,
         aq_high(a),          aq_low(a),
         aq_high(b),          aq_low(b),
         aq_high(cookie),     aq_low(cookie)};
-    const aq_am_t am = {.args = args,
-                        .category = AQ_AM_SHORT,
-                        .handler = AQ_HANDLER_RATOMIC_OP,
-                        .nargs = sizeof args / sizeof args[0]};
+    aq_am_t am = {.args = args,
+                  .category = AQ_AM_SHORT,
+                  .handler = AQ_HANDLER_RATOMIC_OP,
+                  .nargs = sizeof args / sizeof args[0]};
     if (atomic->flags & GEX_FLAG_AD_REL)
         atomic_thread_fence(memory_order_release);
     return aq_pending_request(target.route, target.jobrank, &am, atomic->flags & GEX_FLAG_IMMEDIATE,

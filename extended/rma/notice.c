@@ -11,7 +11,7 @@
 
 #include "../../core/memory/access.h"
 #include "../../core/am/am_encapsulated.h"
-#include "../../core/am/am_routed.h"
+#include "../../core/am/am_recorded.h"
 #include "../../core/aqueduct.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/record/counters.h"
@@ -161,19 +161,20 @@ static void notice_number(notice_t *notice, uint64_t number)
 }
 
 // Sends the message of a notice. cookie: of the answer; 0: there is none.
-static int notice_request(const notice_t *notice, const aq_am_t *am, gex_Flags_t flags,
+static int notice_request(const notice_t *notice, aq_am_t *am, gex_Flags_t flags,
                           aq_cookie_t cookie, gex_Event_t part)
 {
     if (cookie)
         return aq_pending_request(notice->route, notice->jobrank, am, flags, cookie, part);
-    return aq_am_request_routed(notice->route, notice->jobrank, am, flags & GEX_FLAG_IMMEDIATE);
+    return aq_am_send_recorded((aq_am_to_t){.jobrank = notice->jobrank, .route = notice->route}, am,
+                               flags & GEX_FLAG_IMMEDIATE);
 }
 
 // As notice_request, for a notice that runs a handler: counted and traced as a Short reply to it.
-static int notice_request_run(notice_t *notice, const aq_am_t *am, gex_Flags_t flags,
-                              aq_cookie_t cookie, gex_Event_t part)
+static int notice_request_run(notice_t *notice, aq_am_t *am, gex_Flags_t flags, aq_cookie_t cookie,
+                              gex_Event_t part)
 {
-    const aq_am_t run = {
+    aq_am_t run = {
         .category = AQ_AM_SHORT, .handler = (uint8_t)notice->args[HANDLER], .reply = true};
     const aq_carried_t carried = aq_carried_begin(notice->route.from, notice->jobrank, &run);
     notice_number(notice, carried.number);
@@ -303,10 +304,10 @@ static int send_run(const put_t *put)
 {
     notice_t notice;
     notice_fill(&notice, put, NULL);
-    const aq_am_t am = {.args = notice.args,
-                        .nargs = notice.nargs,
-                        .category = AQ_AM_SHORT,
-                        .handler = AQ_HANDLER_NOTICE_RUN};
+    aq_am_t am = {.args = notice.args,
+                  .nargs = notice.nargs,
+                  .category = AQ_AM_SHORT,
+                  .handler = AQ_HANDLER_NOTICE_RUN};
     return notice_request_run(&notice, &am, put->op.flags, 0, NULL);
 }
 

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "../../core/am/am_routed.h"
+#include "../../core/am/am_recorded.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/ground/lock.h"
 #include "../../core/memory/segment_table.h"
@@ -90,11 +90,12 @@ void aq_pending_cancel(aq_cookie_t cookie, uint32_t rank)
     (void)take_pending(cookie, rank, &op);
 }
 
-int aq_pending_request(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags,
+int aq_pending_request(aq_route_t route, uint32_t jobrank, aq_am_t *am, gex_Flags_t flags,
                        aq_cookie_t cookie, gex_Event_t part)
 {
     aq_event_begin(part);
-    if (aq_am_request_routed(route, jobrank, am, flags & GEX_FLAG_IMMEDIATE) == 0)
+    if (aq_am_send_recorded((aq_am_to_t){.jobrank = jobrank, .route = route}, am,
+                            flags & GEX_FLAG_IMMEDIATE) == 0)
         return 0;
     aq_pending_cancel(cookie, jobrank);
     aq_event_end(part);

@@ -15,7 +15,7 @@
 #include "../../core/endpoint/team.h"
 #include "../../core/record/trace.h"
 #include "../../core/record/traffic.h"
-#include "../../core/am/window_connect.h"
+#include "../../core/am/am_path.h"
 #include "../../other/base/probes.h"
 #include "../gasnetex_rma.h"
 #include "rma_probe.h"
@@ -31,8 +31,8 @@ static int start_by_best_way(const aq_rma_op_t *op, gex_Event_t part)
 {
     if (aq_cma_copy(&op->access, op->rank, op->route.to))
         return 0;
-    const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
-    return way.conduit->ops->rma.begin ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
+    const aq_path_t path = aq_path_between(op->route, op->rank);
+    return path.conduit->ops->rma.begin ? aq_rma_native(op, path, part) : aq_rma_over_am(op, part);
 }
 
 static inline void rma_count(const aq_rma_op_t *op)

@@ -34,7 +34,7 @@ int aq_rma_tagged(const aq_rma_op_t *op, gex_Event_t part);
 // The two ways to a peer whose memory is not mapped, with the arguments and the result of
 // aq_rma_start.
 // rma_native.c: by the conduit of this way to the peer
-int aq_rma_native(const aq_rma_op_t *op, aq_am_route_t way, gex_Event_t part);
+int aq_rma_native(const aq_rma_op_t *op, aq_path_t path, gex_Event_t part);
 int aq_rma_over_am(const aq_rma_op_t *op, gex_Event_t part); // rma_am.c: the default
 
 #endif

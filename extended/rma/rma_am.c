@@ -5,7 +5,7 @@
 //     get:  Short request for a piece --> [target] --> Medium reply with it: copied, one piece done
 #include <string.h>
 
-#include "../../core/am/am_routed.h"
+#include "../../core/am/am_recorded.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/thread/event.h"
 #include "../../core/state/job.h"
@@ -52,8 +52,8 @@ static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t
 
 // Sends a piece. Only the first piece may fail because of IMMEDIATE: afterwards the operation has
 // begun.
-static int send_piece(const aq_rma_op_t *op, const aq_am_t *am, aq_cookie_t cookie,
-                      gex_Event_t part, bool first)
+static int send_piece(const aq_rma_op_t *op, aq_am_t *am, aq_cookie_t cookie, gex_Event_t part,
+                      bool first)
 {
     return aq_pending_request(op->route, op->rank, am, first ? op->flags : 0, cookie, part);
 }

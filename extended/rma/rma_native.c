@@ -13,29 +13,30 @@ static bool has_to_wait(const aq_rma_op_t *op)
 
 // Waits until a put is complete: then the client may reuse the source, and a long source is not
 // copied.
-static __attribute__((noinline, cold)) int put_and_wait(const aq_rma_op_t *op, aq_am_route_t way)
+static __attribute__((noinline, cold)) int put_and_wait(const aq_rma_op_t *op, aq_path_t path)
 {
     aq_rma_op_t whole = *op;
     aq_event_t *event = aq_event_new();
     const gex_Event_t part = aq_event_part(event, AQ_PART_PUT);
     whole.access.flags |= AQ_RMA_STABLE;
     whole.waits = true;
-    const int refused = aq_rma_native(&whole, way, part);
+    const int refused = aq_rma_native(&whole, path, part);
     if (!refused)
         gex_Event_Wait(part);
     aq_event_free(event);
     return refused;
 }
 
-int aq_rma_native(const aq_rma_op_t *op, aq_am_route_t way, gex_Event_t part)
+int aq_rma_native(const aq_rma_op_t *op, aq_path_t path, gex_Event_t part)
 {
     // put_waits_from 0 wraps to the largest size.
-    if (__builtin_expect(op->access.nbytes > way.conduit->put_waits_from - 1, 0) && has_to_wait(op))
-        return put_and_wait(op, way);
+    if (__builtin_expect(op->access.nbytes > path.conduit->put_waits_from - 1, 0) &&
+        has_to_wait(op))
+        return put_and_wait(op, path);
     aq_rma_t rest = op->access;
     rest.pending = &part->pending;
     const aq_status_t status =
-        aq_native_rma(way.conduit, way.link, op->rank, &rest, aq_retry_mode(op->flags, false));
+        aq_native_rma(path, op->rank, &rest, aq_retry_mode(op->flags, false));
     if (__builtin_expect(status != AQ_OK, 0))
         return status == AQ_AGAIN ? 1 : aq_rma_over_am(op, part);
     // Poll, so that a client that only puts and gets still serves the requests of other ranks.

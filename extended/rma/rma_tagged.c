@@ -12,7 +12,7 @@
 
 #include "../../core/am/am_args.h"
 #include "../../core/memory/access.h"
-#include "../../core/am/am_routed.h"
+#include "../../core/am/am_recorded.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/endpoint/identity.h"
@@ -121,13 +121,13 @@ static int send_piece(const aq_rma_op_t *op, size_t offset, size_t n, gex_Event_
     const int32_t put_args[] = {aq_high(addr), aq_low(addr), aq_high(cookie), aq_low(cookie)};
     const int32_t get_args[] = {aq_high(addr), aq_low(addr), (int32_t)n, aq_high(cookie),
                                 aq_low(cookie)};
-    const aq_am_t put = {.args = put_args,
-                         .payload = local,
-                         .nbytes = n,
-                         .category = AQ_AM_MEDIUM,
-                         .handler = AQ_HANDLER_PUT_TAGGED,
-                         .nargs = 4};
-    const aq_am_t get = {
+    aq_am_t put = {.args = put_args,
+                   .payload = local,
+                   .nbytes = n,
+                   .category = AQ_AM_MEDIUM,
+                   .handler = AQ_HANDLER_PUT_TAGGED,
+                   .nargs = 4};
+    aq_am_t get = {
         .args = get_args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_GET_TAGGED, .nargs = 5};
     const gex_Flags_t flags = offset ? 0 : op->flags;
     return aq_pending_request(op->route, op->rank, is_get ? &get : &put, flags, cookie, part);

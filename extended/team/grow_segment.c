@@ -75,10 +75,10 @@ static bool all_have_answered(void *others)
 static void tell_others(const aq_segment_source_t *mine)
 {
     const uint32_t present = aq_job_present(), first = aq_team_jobrank(&aq_team, 0);
-    const aq_am_t am = {.payload = mine,
-                        .nbytes = sizeof *mine,
-                        .category = AQ_AM_MEDIUM,
-                        .handler = AQ_HANDLER_SEGMENT_TELL};
+    aq_am_t am = {.payload = mine,
+                  .nbytes = sizeof *mine,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_SEGMENT_TELL};
     uint32_t others = present - aq_team.head.size;
     for (uint32_t r = 0; r < present; r++)
         if (r - first >= aq_team.head.size)

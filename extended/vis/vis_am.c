@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/am/am_routed.h"
+#include "../../core/am/am_recorded.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
@@ -144,7 +144,7 @@ static bool token_gathers(gex_Token_t token)
 {
     aq_am_t am = {.reply = true};
     return !aq_route_needed(token->route) &&
-           aq_conduit_can(aq_am_reply_route(token->arrival, &am).conduit, AQ_CAN_GATHER);
+           aq_conduit_can(aq_am_path(aq_am_to_sender(token), &am).conduit, AQ_CAN_GATHER);
 }
 
 static void on_get(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t ep,
@@ -298,8 +298,7 @@ static int send_large(transfer_t *t, size_t nbytes)
 // Whether the network writes the message from pieces of memory, without a copy before.
 static bool route_gathers(aq_route_t route, uint32_t jobrank)
 {
-    return !aq_route_needed(route) &&
-           aq_conduit_can(aq_am_request_route(jobrank).conduit, AQ_CAN_GATHER);
+    return !aq_route_needed(route) && aq_conduit_can(aq_path_to(jobrank).conduit, AQ_CAN_GATHER);
 }
 
 int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)

@@ -46,20 +46,20 @@ enum { ARGS = 2, HANDLER_BITS = 8 };
 
 void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank)
 {
-    const aq_am_t run = {.nbytes = notice->nbytes,
-                         .category = AQ_AM_MEDIUM,
-                         .handler = notice->handler,
-                         .reply = true};
+    aq_am_t run = {.nbytes = notice->nbytes,
+                   .category = AQ_AM_MEDIUM,
+                   .handler = notice->handler,
+                   .reply = true};
     const aq_carried_t carried = aq_carried_begin(0, jobrank, &run);
     const int32_t args[ARGS] = {
         (int32_t)((uint32_t)(carried.number >> 32) << HANDLER_BITS | notice->handler),
         aq_low(carried.number)};
-    const aq_am_t am = {.args = args,
-                        .payload = notice->payload,
-                        .nbytes = notice->nbytes,
-                        .category = AQ_AM_MEDIUM,
-                        .handler = AQ_HANDLER_VIS_NOTICE,
-                        .nargs = ARGS};
+    aq_am_t am = {.args = args,
+                  .payload = notice->payload,
+                  .nbytes = notice->nbytes,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_VIS_NOTICE,
+                  .nargs = ARGS};
     (void)aq_carried_end(&carried, aq_am_request(jobrank, &am, 0));
 }
 

@@ -209,12 +209,12 @@ static bool piece_send(const aq_large_child_t *child, uint64_t offset, size_t by
     const size_t piece = child->message->pieces->bytes;
     const int32_t args[] = {aq_high(child->pull.answer), aq_low(child->pull.answer),
                             aq_high(offset), aq_low(offset)};
-    const aq_am_t am = {.args = args,
-                        .payload = piece_place(child->message, offset / piece) + offset % piece,
-                        .nbytes = bytes,
-                        .category = AQ_AM_MEDIUM,
-                        .handler = AQ_HANDLER_LARGE_PIECE,
-                        .nargs = 4};
+    aq_am_t am = {.args = args,
+                  .payload = piece_place(child->message, offset / piece) + offset % piece,
+                  .nbytes = bytes,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_LARGE_PIECE,
+                  .nargs = 4};
     return aq_am_request(child->jobrank, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 

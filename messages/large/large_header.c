@@ -106,10 +106,10 @@ void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_p
     head->number = number_take(jobrank);
     aq_count_bytes_to(jobrank, AQ_COUNT_SEND, AQ_COUNT_SEND_BYTES, head->nbytes);
     wire_fill(payload, head, params, bytes, data_bytes);
-    const aq_am_t am = {.payload = payload,
-                        .nbytes = total,
-                        .category = AQ_AM_MEDIUM,
-                        .handler = AQ_HANDLER_LARGE_HEADER};
+    aq_am_t am = {.payload = payload,
+                  .nbytes = total,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_LARGE_HEADER};
     const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     aq_am_request(jobrank, &am, 0);
     aq_trace_two_sided(AQ_TRACED_LARGE_SEND, begin, jobrank, head->nbytes, head->tag, head->number);

@@ -51,12 +51,12 @@ static bool message_send(gasnetx_Stream_t stream, const aq_stream_message_t *mes
                             (int32_t)message->item.number, (int32_t)message->source,
                             (int32_t)message->id,          (int32_t)message->params_bytes,
                             (int32_t)message->flags};
-    const aq_am_t am = {.args = args,
-                        .payload = message->payload,
-                        .nbytes = message->nbytes,
-                        .category = AQ_AM_MEDIUM,
-                        .handler = AQ_HANDLER_STREAM_MESSAGE,
-                        .nargs = 7};
+    aq_am_t am = {.args = args,
+                  .payload = message->payload,
+                  .nbytes = message->nbytes,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_STREAM_MESSAGE,
+                  .nargs = 7};
     return aq_am_request(stream->edges[message->item.edge].jobrank, &am, flags) == 0;
 }
 

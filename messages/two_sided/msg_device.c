@@ -65,7 +65,7 @@ static bool part_ask(gasnetx_Request_t receive, part_t *part)
                             (int32_t)(part - receive->reads->parts),
                             aq_high(receive->cookie),
                             aq_low(receive->cookie)};
-    const aq_am_t am = {
+    aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_EXPOSE, .nargs = 8};
     return aq_am_request(receive->offer.source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }

@@ -69,7 +69,7 @@ static gasnetx_Request_t pulls_take(void)
 bool aq_msg_pull_end(const aq_msg_head_t *offer)
 {
     const int32_t args[] = {aq_high(offer->cookie), aq_low(offer->cookie)};
-    const aq_am_t am = {
+    aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_DONE, .nargs = 2};
     return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
@@ -98,7 +98,7 @@ bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes)
                             aq_low(receive->cookie),
                             aq_high(dest),
                             aq_low(dest)};
-    const aq_am_t am = {
+    aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_PULL, .nargs = 11};
     return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }

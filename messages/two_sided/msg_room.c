@@ -227,7 +227,7 @@ static bool duty_take(duty_t *duty)
 static bool peer_tell(const duty_t *duty)
 {
     const int32_t args[] = {aq_high(duty->given), aq_low(duty->given), (int32_t)duty->changes};
-    const aq_am_t am = {
+    aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_ROOM, .nargs = 3};
     return aq_am_request(duty->jobrank, &am, GEX_FLAG_IMMEDIATE) == 0;
 }

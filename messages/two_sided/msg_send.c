@@ -65,12 +65,12 @@ static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
     const uint64_t team = aq_team_of(call->tm)->id;
     const int32_t args[] = {(int32_t)leave->number, (int32_t)call->tag, aq_high(team),
                             aq_low(team)};
-    const aq_am_t am = {.args = args,
-                        .payload = call->memory,
-                        .nbytes = call->bytes,
-                        .category = AQ_AM_MEDIUM,
-                        .handler = team ? AQ_HANDLER_MSG_EAGER : AQ_HANDLER_MSG_EAGER_JOB,
-                        .nargs = team ? 4 : 2};
+    aq_am_t am = {.args = args,
+                  .payload = call->memory,
+                  .nbytes = call->bytes,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = team ? AQ_HANDLER_MSG_EAGER : AQ_HANDLER_MSG_EAGER_JOB,
+                  .nargs = team ? 4 : 2};
     const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     send_count(leave->jobrank, call->bytes);
     aq_am_request(leave->jobrank, &am, 0);
@@ -87,7 +87,7 @@ static void offer_send(gasnetx_Request_t send, const leave_t *leave)
         (int32_t)leave->number,    (int32_t)send->call.tag,  aq_high(team),   aq_low(team),
         aq_high(send->call.bytes), aq_low(send->call.bytes), aq_high(cookie), aq_low(cookie)};
     aq_msg_read_args(jobrank, send->call.memory, args + 8);
-    const aq_am_t am = {
+    aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_OFFER, .nargs = 15};
     const aq_msg_call_t call = send->call; // the send may be complete, and gone, before this ends
     const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);

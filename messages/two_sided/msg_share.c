@@ -127,7 +127,7 @@ static bool share_ask(gasnetx_Request_t receive, uint32_t slot, uint32_t generat
                                             (int32_t)slot,
                                             (int32_t)generation};
     aq_msg_read_args(receive->offer.source, receive->call.memory, args + 8);
-    const aq_am_t am = {
+    aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_SHARE, .nargs = 15};
     return aq_am_request(receive->offer.source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }

@@ -10,7 +10,7 @@
 #include "../../../core/job/layers.h"
 #include "../../../core/am/long_fragment.h"
 #include "../../../core/expose/segment_revoke.h"
-#include "../../../core/am/window_connect.h"
+#include "../../../core/am/window_ask.h"
 
 static unsigned start_order[3], count;
 

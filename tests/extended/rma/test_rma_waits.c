@@ -73,7 +73,7 @@ static bool start_put(size_t nbytes, uint8_t flags, gex_Flags_t call_flags, int 
     const gex_Event_t part = aq_event_part(event, AQ_PART_PUT);
     begun = 0;
     last_flags = 0;
-    *refused = aq_rma_native(&op, (aq_am_route_t){.conduit = &conduit}, part);
+    *refused = aq_rma_native(&op, (aq_path_t){.conduit = &conduit}, part);
     const bool pending = atomic_load(&part->pending) > 0;
     gex_Event_Wait(part);
     aq_event_free(event);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds the path of a message, whatever its endpoints are: am_send.h and am_prepare.c ask for it.
+#ifndef AQ_AM_PATH_H
+#define AQ_AM_PATH_H
+
+#include "am.h"
+#include "window_ask.h"
+
+// Returns the path to endpoint 0 of a job rank; connects first if needed.
+static inline aq_path_t aq_path_to(uint32_t jobrank)
+{
+    const uintptr_t link = aq_job_link(jobrank);
+    return (aq_path_t){aq_link_conduit(link), aq_link_pointer(link)};
+}
+
+// Returns the path of the reply to a request of job rank `source`: the link of the request if the
+// conduit has named one. Copies the cookie of the request to the reply.
+static inline aq_path_t aq_path_back(const aq_return_path_t *path, uint32_t source, aq_am_t *reply)
+{
+    if (path) {
+        reply->cookie = path->cookie;
+        if (path->link)
+            return (aq_path_t){path->conduit, path->link};
+    }
+    return aq_path_to(source);
+}
+
+static inline aq_path_t aq_path_of_window(aq_route_t route, uintptr_t link)
+{
+    return (aq_path_t){aq_window_conduit(route.from, link), aq_link_pointer(link)};
+}
+
+// As aq_path_to, for a request with a route: from window to window if both endpoints have one.
+static inline aq_path_t aq_path_between(aq_route_t route, uint32_t jobrank)
+{
+    if (!route.from || !route.to)
+        return aq_path_to(jobrank);
+    aq_window_link_t *between = aq_window_find_link(route, jobrank);
+    const uintptr_t link =
+        between ? atomic_load_explicit(&between->ready, memory_order_acquire) : 0;
+    if (__builtin_expect(link != 0, 1))
+        return aq_path_of_window(route, link);
+    aq_window_ask(route, jobrank);
+    return aq_path_to(jobrank);
+}
+
+// As aq_path_back, for the reply to a request with a route.
+static inline aq_path_t aq_path_back_between(aq_route_t route, const aq_arrival_t *request,
+                                             aq_am_t *reply)
+{
+    const aq_window_link_t *between = NULL;
+    if (!request->path && aq_route_needed(route))
+        between = aq_window_find_link(route, request->source);
+    const uintptr_t link =
+        between ? atomic_load_explicit(&between->replies, memory_order_acquire) : 0;
+    return link ? aq_path_of_window(route, link)
+                : aq_path_back(request->path, request->source, reply);
+}
+
+// Returns the path of any message. If it is a reply, copies the cookie of its request to it.
+static inline aq_path_t aq_am_path(aq_am_to_t to, aq_am_t *am)
+{
+    return to.token ? aq_path_back_between(to.route, to.token->arrival, am)
+                    : aq_path_between(to.route, to.jobrank);
+}
+
+#endif
