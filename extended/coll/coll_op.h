@@ -36,36 +36,11 @@
 #include "../../core/thread/thread.h"
 #include "../barrier/barrier.h"
 #include "../gasnet_coll.h"
+#include "coll_tree.h"
 
 // Reserves a slot of this process's scratch for the collectives of a future team, or returns
 // AQ_COLL_NO_SLOT. The caller exchanges the slot with the other members.
 #define AQ_COLL_NO_SLOT UINT32_MAX
-
-// ---- groups and trees ----
-
-// The members of a team by neighbourhood. Groups are numbered by their first member.
-typedef struct aq_coll_map {
-    uint32_t size, groups;
-    uint32_t largest; // members of the largest group
-    // First place of each group, and the end; NULL: each rank is a group.
-    uint32_t *start;
-    uint32_t *order; // ranks, group by group; NULL: in the order of the ranks
-    uint32_t *where; // place of each rank in `order`; NULL if `order` is NULL
-} aq_coll_map_t;
-
-// Widths of trees: the number of children of a member at each level. At least 2; or AQ_COLL_HALVES:
-// a binary tree, in which no member has more than two children in all.
-enum { AQ_COLL_HALVES = 1 };
-typedef struct aq_coll_shape {
-    uint32_t inside, across; // inside a neighbourhood, between neighbourhoods
-} aq_coll_shape_t;
-
-// The position of a rank in the tree from a root.
-typedef struct aq_coll_tree {
-    uint32_t parent; // GEX_RANK_INVALID at the root
-    uint32_t index;  // position among the children of the parent
-    uint32_t children;
-} aq_coll_tree_t;
 
 // ---- operations ----
 

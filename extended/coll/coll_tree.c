@@ -11,6 +11,7 @@
 // children. So operators that do not commute are applied in the order of the ranks.
 #include <stdlib.h>
 
+#include "../../core/gasnet_fwd.h"
 #include "../../core/ground/fatal.h"
 #include "coll_tree.h"
 #include "coll_limits.h"

@@ -3,7 +3,33 @@
 #ifndef AQ_COLL_TREE_H
 #define AQ_COLL_TREE_H
 
-#include "coll_op.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The members of a team by neighbourhood. Groups are numbered by their first member.
+typedef struct aq_coll_map {
+    uint32_t size, groups;
+    uint32_t largest; // members of the largest group
+    // First place of each group, and the end; NULL: each rank is a group.
+    uint32_t *start;
+    uint32_t *order; // ranks, group by group; NULL: in the order of the ranks
+    uint32_t *where; // place of each rank in `order`; NULL if `order` is NULL
+} aq_coll_map_t;
+
+// Widths of trees: the number of children of a member at each level. At least 2; or AQ_COLL_HALVES:
+// a binary tree, in which no member has more than two children in all.
+enum { AQ_COLL_HALVES = 1 };
+typedef struct aq_coll_shape {
+    uint32_t inside, across; // inside a neighbourhood, between neighbourhoods
+} aq_coll_shape_t;
+
+// The position of a rank in the tree from a root.
+typedef struct aq_coll_tree {
+    uint32_t parent; // GEX_RANK_INVALID at the root
+    uint32_t index;  // position among the children of the parent
+    uint32_t children;
+} aq_coll_tree_t;
 
 // nbrhd[r]: neighbourhood of rank r, below `nbrhds`. Ends the job if memory is out.
 void aq_coll_map_make(aq_coll_map_t *map, uint32_t size, const uint32_t *nbrhd, uint32_t nbrhds);
