@@ -39,8 +39,8 @@ static size_t plan_copy(aq_coll_op_t *op)
     if (op->is_short)
         return sizeof *op;
     const size_t bytes = aq_coll_by_blocks.plan(op);
-    op->rendezvous = true;
-    op->slots_at = bytes;
+    op->ready.needed = true;
+    op->rows.slots_at = bytes;
     return bytes + 2 * (size_t)op->coll->map.size;
 }
 
@@ -50,24 +50,24 @@ static void prepare_copy(aq_coll_op_t *op)
     aq_board_join(op, op->is_short ? op->sent : 0, !is_rooted(op));
     if (op->is_short)
         return;
-    op->slots = (aq_coll_slot_t *)(op + 1);
+    op->rows.slots = (aq_coll_slot_t *)(op + 1);
     aq_stream_plan(op, op->bytes);
-    op->askers = (_Atomic uint8_t *)((char *)op + op->slots_at);
-    op->taken = (uint8_t *)op->askers + size;
-    memset((char *)(op + 1), 0, op->slots_at - sizeof *op + 2 * (size_t)size);
+    op->ready.askers = (_Atomic uint8_t *)((char *)op + op->rows.slots_at);
+    op->taken = (uint8_t *)op->ready.askers + size;
+    memset((char *)(op + 1), 0, op->rows.slots_at - sizeof *op + 2 * (size_t)size);
 }
 
 // ---- expected arrivals: only the blocks that this rank has asked for ----
 
 static uint32_t copy_sender(const aq_coll_op_t *op, uint32_t row)
 {
-    return op->slots ? aq_coll_by_blocks.sender(op, row) : GEX_RANK_INVALID;
+    return op->rows.slots ? aq_coll_by_blocks.sender(op, row) : GEX_RANK_INVALID;
 }
 
 static bool copy_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
-    return op->askers && rank < op->coll->map.size && aq_coll_block_goes(op, rank) &&
-           !atomic_load_explicit(&op->askers[rank], memory_order_relaxed);
+    return op->ready.askers && rank < op->coll->map.size && aq_coll_block_goes(op, rank) &&
+           !atomic_load_explicit(&op->ready.askers[rank], memory_order_relaxed);
 }
 
 // ---- sending ----
@@ -107,8 +107,8 @@ static bool post_blocks(aq_coll_op_t *op)
 static void answer_askers(aq_coll_op_t *op)
 {
     for (uint32_t r = 0; r < op->coll->map.size; r++)
-        if (atomic_load_explicit(&op->askers[r], memory_order_relaxed) == AQ_COLL_ASKED) {
-            atomic_store_explicit(&op->askers[r], AQ_COLL_ANSWERED, memory_order_relaxed);
+        if (atomic_load_explicit(&op->ready.askers[r], memory_order_relaxed) == AQ_COLL_ASKED) {
+            atomic_store_explicit(&op->ready.askers[r], AQ_COLL_ANSWERED, memory_order_relaxed);
             op->answered++;
             aq_coll_block_send(op, r);
         }
@@ -121,8 +121,8 @@ enum { NOT_HERE, STREAMS, AWAITED, HERE }; // in op->taken
 static void block_ask(const aq_coll_op_t *op, uint32_t rank)
 {
     aq_lock_take(&aq_coll_lock);
-    op->slots[rank].unbegun = op->parts_of_piece;
-    atomic_store_explicit(&op->slots[rank].missing, op->parts_of_piece, memory_order_relaxed);
+    op->rows.slots[rank].unbegun = op->pieces.parts;
+    atomic_store_explicit(&op->rows.slots[rank].missing, op->pieces.parts, memory_order_relaxed);
     aq_lock_drop(&aq_coll_lock);
     aq_coll_send_ready(op, rank);
 }
@@ -154,7 +154,8 @@ static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
         return true;
     if (*taken == NOT_HERE && aq_board_posted(op, rank))
         *taken = block_take(op, rank);
-    if (*taken == AWAITED && !atomic_load_explicit(&op->slots[rank].missing, memory_order_acquire))
+    if (*taken == AWAITED &&
+        !atomic_load_explicit(&op->rows.slots[rank].missing, memory_order_acquire))
         *taken = HERE;
     if (*taken == STREAMS && aq_stream_is_taken(op)) {
         aq_board_took(op, rank, op->bytes);
@@ -251,7 +252,7 @@ static bool all_have_copied(aq_coll_op_t *op)
 
 static bool advance_long(aq_coll_op_t *op)
 {
-    if (op->answered != atomic_load_explicit(&op->ready, memory_order_acquire))
+    if (op->answered != atomic_load_explicit(&op->ready.count, memory_order_acquire))
         answer_askers(op);
     if (op->streams)
         aq_stream_write(op);

@@ -73,11 +73,11 @@ static uint32_t rank_of(const aq_coll_op_t *op, round_t round, uint32_t digit)
 
 // ---- layout ----
 
-// op->pieces: rounds; op->down_count: rows.
+// op->pieces.count: rounds; op->down_count: rows.
 static void count_rounds(aq_coll_op_t *op)
 {
     round_t round = round_first(op);
-    for (op->pieces = 0; round.distance < op->coll->map.size; op->pieces++)
+    for (op->pieces.count = 0; round.distance < op->coll->map.size; op->pieces.count++)
         round = round_next(op, round);
     op->down_count = round.row;
 }
@@ -86,20 +86,21 @@ static void count_rounds(aq_coll_op_t *op)
 static size_t plan_doubling(aq_coll_op_t *op)
 {
     op->bytes = op->call.unit * op->call.count;
-    op->part = aq_coll_part_limit();
-    op->parts_of_piece = (uint32_t)((op->bytes + op->part - 1) / op->part);
-    op->stride = aq_coll_round_up(op->bytes);
+    op->pieces.part = aq_coll_part_limit();
+    op->pieces.parts = (uint32_t)((op->bytes + op->pieces.part - 1) / op->pieces.part);
+    op->rows.stride = aq_coll_round_up(op->bytes);
     count_rounds(op);
-    op->slots_at = aq_coll_round_up(sizeof *op);
-    op->boxes_at = op->slots_at + aq_coll_round_up(op->down_count * sizeof *op->slots);
-    return op->boxes_at + op->down_count * op->stride;
+    op->rows.slots_at = aq_coll_round_up(sizeof *op);
+    op->rows.boxes_at =
+        op->rows.slots_at + aq_coll_round_up(op->down_count * sizeof *op->rows.slots);
+    return op->rows.boxes_at + op->down_count * op->rows.stride;
 }
 
 static void prepare_round(aq_coll_op_t *op, round_t round)
 {
     for (uint32_t digit = 0; digit < round.radix; digit++) {
-        const uint32_t parts = digit == my_digit(op, round) ? 0 : op->parts_of_piece;
-        aq_coll_slot_t *slot = &op->slots[round.row + digit];
+        const uint32_t parts = digit == my_digit(op, round) ? 0 : op->pieces.parts;
+        aq_coll_slot_t *slot = &op->rows.slots[round.row + digit];
         atomic_init(&slot->missing, parts);
         slot->unbegun = parts;
     }
@@ -107,10 +108,10 @@ static void prepare_round(aq_coll_op_t *op, round_t round)
 
 static void prepare_doubling(aq_coll_op_t *op)
 {
-    op->slots = (aq_coll_slot_t *)(void *)((char *)op + op->slots_at);
-    op->boxes = (char *)op + op->boxes_at;
+    op->rows.slots = (aq_coll_slot_t *)(void *)((char *)op + op->rows.slots_at);
+    op->rows.boxes = (char *)op + op->rows.boxes_at;
     op->work = (char *)(uintptr_t)op->call.src;
-    for (uint32_t i = 0; i < op->pieces; i++)
+    for (uint32_t i = 0; i < op->pieces.count; i++)
         prepare_round(op, round_number(op, i));
 }
 
@@ -138,12 +139,12 @@ static bool doubling_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 static bool doubling_part(const aq_coll_op_t *op, uint32_t row, uint32_t part,
                           aq_coll_part_t *found)
 {
-    const size_t at = part * op->part;
+    const size_t at = part * op->pieces.part;
     if (at >= op->bytes)
         return false;
-    *found = (aq_coll_part_t){.slot = &op->slots[row],
-                              .to = op->boxes + row * op->stride + at,
-                              .nbytes = aq_min(op->bytes - at, op->part)};
+    *found = (aq_coll_part_t){.slot = &op->rows.slots[row],
+                              .to = op->rows.boxes + row * op->rows.stride + at,
+                              .nbytes = aq_min(op->bytes - at, op->pieces.part)};
     return true;
 }
 
@@ -152,8 +153,9 @@ static bool doubling_part(const aq_coll_op_t *op, uint32_t row, uint32_t part,
 static void work_send(const aq_coll_op_t *op, uint32_t rank, uint32_t row)
 {
     uint32_t part = 0;
-    for (size_t at = 0; at < op->bytes; at += op->part)
-        aq_coll_send_part(op, rank, row, part++, op->work + at, aq_min(op->bytes - at, op->part));
+    for (size_t at = 0; at < op->bytes; at += op->pieces.part)
+        aq_coll_send_part(op, rank, row, part++, op->work + at,
+                          aq_min(op->bytes - at, op->pieces.part));
 }
 
 static void round_send(const aq_coll_op_t *op, round_t round)
@@ -166,8 +168,8 @@ static void round_send(const aq_coll_op_t *op, round_t round)
 static bool round_is_here(const aq_coll_op_t *op, round_t round)
 {
     uint32_t digit = 0;
-    while (digit < round.radix &&
-           atomic_load_explicit(&op->slots[round.row + digit].missing, memory_order_acquire) == 0)
+    while (digit < round.radix && atomic_load_explicit(&op->rows.slots[round.row + digit].missing,
+                                                       memory_order_acquire) == 0)
         digit++;
     return digit == round.radix;
 }
@@ -187,9 +189,9 @@ static void round_combine(aq_coll_op_t *op, round_t round)
     const uint32_t mine = my_digit(op, round);
     if (mine)
         work_own(op);
-    char *boxes = op->boxes + round.row * op->stride, *left = mine ? boxes : op->work;
+    char *boxes = op->rows.boxes + round.row * op->rows.stride, *left = mine ? boxes : op->work;
     for (uint32_t digit = 1; digit < round.radix; digit++) {
-        char *right = digit == mine ? op->work : boxes + digit * op->stride;
+        char *right = digit == mine ? op->work : boxes + digit * op->rows.stride;
         op->call.fn(left, right, op->call.count, op->call.cdata);
         left = right;
     }
@@ -200,7 +202,7 @@ static void round_combine(aq_coll_op_t *op, round_t round)
 static bool advance_doubling(aq_coll_op_t *op)
 {
     round_t round = round_number(op, op->down);
-    for (; op->down < op->pieces; op->down++) {
+    for (; op->down < op->pieces.count; op->down++) {
         if (op->up == op->down) {
             round_send(op, round);
             op->up++;

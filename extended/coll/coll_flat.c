@@ -33,21 +33,21 @@ static size_t plan_blocks(aq_coll_op_t *op)
 {
     const size_t limit = aq_coll_part_limit();
     op->bytes = op->call.unit * op->call.count;
-    op->piece = op->bytes;
-    op->part = limit;
-    op->pieces = op->bytes > 0;
-    op->parts_of_piece = (uint32_t)((op->bytes + limit - 1) / limit);
-    return sizeof *op + op->coll->map.size * sizeof *op->slots;
+    op->pieces.bytes = op->bytes;
+    op->pieces.part = limit;
+    op->pieces.count = op->bytes > 0;
+    op->pieces.parts = (uint32_t)((op->bytes + limit - 1) / limit);
+    return sizeof *op + op->coll->map.size * sizeof *op->rows.slots;
 }
 
 static void prepare_blocks(aq_coll_op_t *op)
 {
-    op->slots = (aq_coll_slot_t *)(op + 1);
+    op->rows.slots = (aq_coll_slot_t *)(op + 1);
     for (uint32_t r = 0; r < op->coll->map.size; r++) {
-        const uint32_t parts = aq_coll_block_comes(op, r) ? op->parts_of_piece : 0;
-        atomic_init(&op->slots[r].missing, parts);
-        op->slots[r].unbegun = parts;
-        op->down_count += aq_coll_block_goes(op, r);
+        const uint32_t parts = aq_coll_block_comes(op, r) ? op->pieces.parts : 0;
+        atomic_init(&op->rows.slots[r].missing, parts);
+        op->rows.slots[r].unbegun = parts;
+        op->ready.receivers += aq_coll_block_goes(op, r);
     }
 }
 
@@ -60,17 +60,17 @@ static uint32_t block_sender(const aq_coll_op_t *op, uint32_t row)
 
 static bool block_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
-    return aq_coll_block_goes(op, rank) && atomic_load(&op->ready) < op->down_count;
+    return aq_coll_block_goes(op, rank) && atomic_load(&op->ready.count) < op->ready.receivers;
 }
 
 bool aq_coll_block_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
-    if (part >= op->parts_of_piece)
+    if (part >= op->pieces.parts)
         return false;
-    const size_t at = part * op->part, rest = op->bytes - at;
-    *found = (aq_coll_part_t){.slot = &op->slots[row],
+    const size_t at = part * op->pieces.part, rest = op->bytes - at;
+    *found = (aq_coll_part_t){.slot = &op->rows.slots[row],
                               .to = aq_coll_block_place(op, row) + at,
-                              .nbytes = aq_min(rest, op->part)};
+                              .nbytes = aq_min(rest, op->pieces.part)};
     return true;
 }
 
@@ -80,9 +80,10 @@ void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank)
 {
     const char *from = aq_coll_block_for(op, rank);
     uint32_t part = 0;
-    for (size_t at = 0; at < op->bytes; at += op->part) {
+    for (size_t at = 0; at < op->bytes; at += op->pieces.part) {
         const size_t rest = op->bytes - at;
-        aq_coll_send_part(op, rank, aq_coll_my_rank(op), part++, from + at, aq_min(rest, op->part));
+        aq_coll_send_part(op, rank, aq_coll_my_rank(op), part++, from + at,
+                          aq_min(rest, op->pieces.part));
     }
 }
 
@@ -111,7 +112,7 @@ static void send_all(const aq_coll_op_t *op)
 
 static void invite_senders(aq_coll_op_t *op)
 {
-    op->invited = true;
+    op->ready.invited = true;
     for (uint32_t r = 0; r < op->coll->map.size; r++)
         if (aq_coll_block_comes(op, r))
             aq_coll_send_ready(op, r);
@@ -120,14 +121,14 @@ static void invite_senders(aq_coll_op_t *op)
 static bool advance_blocks(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
-    if (op->rendezvous && !op->invited)
+    if (op->ready.needed && !op->ready.invited)
         invite_senders(op);
     if (!op->up && aq_coll_can_send(op)) {
         send_all(op);
         op->up = 1;
     }
     while (op->down < size &&
-           atomic_load_explicit(&op->slots[op->down].missing, memory_order_acquire) == 0)
+           atomic_load_explicit(&op->rows.slots[op->down].missing, memory_order_acquire) == 0)
         op->down++;
     return op->up && op->down == size;
 }

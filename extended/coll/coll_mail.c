@@ -78,14 +78,14 @@ static void refuse_mail(const aq_coll_mail_t *mail, const char *why)
 
 static bool awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
-    return op->rendezvous && rank != GEX_RANK_INVALID && op->way->awaits_ready(op, rank);
+    return op->ready.needed && rank != GEX_RANK_INVALID && op->way->awaits_ready(op, rank);
 }
 
 static void count_ready(aq_coll_op_t *op, uint32_t rank)
 {
-    if (op->askers)
-        atomic_store_explicit(&op->askers[rank], AQ_COLL_ASKED, memory_order_relaxed);
-    atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
+    if (op->ready.askers)
+        atomic_store_explicit(&op->ready.askers[rank], AQ_COLL_ASKED, memory_order_relaxed);
+    atomic_fetch_add_explicit(&op->ready.count, 1, memory_order_release);
 }
 
 // A receiver is ready.

@@ -53,27 +53,28 @@ static void find_pieces(aq_coll_op_t *op)
     op->bytes = bytes_of(&op->call);
     if (op->bytes <=
         limit) { // the usual case; a division would cost as much as the rest of this function
-        op->piece = op->part = limit;
-        op->parts_of_piece = 1;
-        op->pieces = op->bytes > 0;
+        op->pieces.bytes = op->pieces.part = limit;
+        op->pieces.parts = 1;
+        op->pieces.count = op->bytes > 0;
         return;
     }
-    op->piece = unit < limit ? limit / unit * unit : unit;
-    op->part = aq_min(op->piece, limit);
-    op->parts_of_piece = (uint32_t)((op->piece + op->part - 1) / op->part);
-    op->pieces = (uint32_t)((op->bytes + op->piece - 1) / op->piece);
+    op->pieces.bytes = unit < limit ? limit / unit * unit : unit;
+    op->pieces.part = aq_min(op->pieces.bytes, limit);
+    op->pieces.parts = (uint32_t)((op->pieces.bytes + op->pieces.part - 1) / op->pieces.part);
+    op->pieces.count = (uint32_t)((op->bytes + op->pieces.bytes - 1) / op->pieces.bytes);
 }
 
 static size_t piece_bytes(const aq_coll_op_t *op, uint32_t piece)
 {
-    size_t rest = op->bytes - piece * op->piece;
-    return aq_min(rest, op->piece);
+    size_t rest = op->bytes - piece * op->pieces.bytes;
+    return aq_min(rest, op->pieces.bytes);
 }
 
 static uint32_t parts_in(const aq_coll_op_t *op, uint32_t piece)
 {
     const size_t bytes = piece_bytes(op, piece);
-    return bytes <= op->part ? 1 : (uint32_t)((bytes + op->part - 1) / op->part);
+    return bytes <= op->pieces.part ? 1
+                                    : (uint32_t)((bytes + op->pieces.part - 1) / op->pieces.part);
 }
 
 // After the record: the children, a row of slots for each child and one for the parent, and, if
@@ -84,11 +85,12 @@ static size_t plan_tree(aq_coll_op_t *op)
     find_pieces(op);
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
     const size_t children = aq_coll_tree_most(map, aq_coll_shape(op->bytes, !has_up(op)));
-    op->stride = aq_coll_round_up(op->bytes);
-    op->slots_at =
+    op->rows.stride = aq_coll_round_up(op->bytes);
+    op->rows.slots_at =
         aq_coll_round_up(sizeof *op) + aq_coll_round_up((children + 1) * sizeof *op->child);
-    op->boxes_at = op->slots_at + aq_coll_round_up((children + 1) * op->pieces * sizeof *op->slots);
-    return op->boxes_at + (has_up(op) ? children * op->stride : 0);
+    op->rows.boxes_at = op->rows.slots_at + aq_coll_round_up((children + 1) * op->pieces.count *
+                                                             sizeof *op->rows.slots);
+    return op->rows.boxes_at + (has_up(op) ? children * op->rows.stride : 0);
 }
 
 // The directions in which this rank moves pieces.
@@ -96,7 +98,7 @@ static void find_ways(aq_coll_op_t *op)
 {
     uint32_t me = op->coll->team->head.rank, top = top_of(&op->call);
     if (!has_up(op))
-        op->up = op->pieces;
+        op->up = op->pieces.count;
     if (op->call.kind != AQ_COLL_TO_ONE) {
         op->awaits_down = me != top;
         op->down_to = op->child;
@@ -108,15 +110,16 @@ static void find_ways(aq_coll_op_t *op)
     op->down_to = &op->call.root;
     op->down_count = me == top && me != op->call.root;
     if (op->down_count)
-        op->down_from =
-            op->tree.children ? op->boxes + (op->tree.children - 1) * op->stride : op->call.src;
+        op->down_from = op->tree.children
+                            ? op->rows.boxes + (op->tree.children - 1) * op->rows.stride
+                            : op->call.src;
     else if (!op->awaits_down)
-        op->down = op->pieces;
+        op->down = op->pieces.count;
 }
 
 static aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t row, uint32_t piece)
 {
-    return &op->slots[(size_t)row * op->pieces + piece];
+    return &op->rows.slots[(size_t)row * op->pieces.count + piece];
 }
 
 static uint32_t tree_sender(const aq_coll_op_t *op, uint32_t row)
@@ -131,7 +134,7 @@ static uint32_t tree_sender(const aq_coll_op_t *op, uint32_t row)
 static void prepare_row(const aq_coll_op_t *op, uint32_t row)
 {
     const bool sent = tree_sender(op, row) != GEX_RANK_INVALID;
-    for (uint32_t piece = 0; piece < op->pieces; piece++) {
+    for (uint32_t piece = 0; piece < op->pieces.count; piece++) {
         const uint32_t parts = sent ? parts_in(op, piece) : 0;
         aq_coll_slot_t *slot = slot_of(op, row, piece);
         atomic_init(&slot->missing, parts);
@@ -144,8 +147,8 @@ static void prepare_tree(aq_coll_op_t *op)
     aq_coll_map_t plain;
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
     op->child = (uint32_t *)(void *)((char *)op + aq_coll_round_up(sizeof *op));
-    op->slots = (aq_coll_slot_t *)(void *)((char *)op + op->slots_at);
-    op->boxes = (char *)op + op->boxes_at;
+    op->rows.slots = (aq_coll_slot_t *)(void *)((char *)op + op->rows.slots_at);
+    op->rows.boxes = (char *)op + op->rows.boxes_at;
     aq_coll_tree_make(map, aq_coll_shape(op->bytes, !has_up(op)), top_of(&op->call),
                       op->coll->team->head.rank, &op->tree, op->child);
     find_ways(op);
@@ -158,26 +161,26 @@ static void prepare_tree(aq_coll_op_t *op)
 static bool tree_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
     if (has_up(op))
-        return rank == op->tree.parent && atomic_load(&op->ready) == 0;
+        return rank == op->tree.parent && atomic_load(&op->ready.count) == 0;
     uint32_t c = 0;
     while (c < op->tree.children && op->child[c] != rank)
         c++;
-    return c < op->tree.children && atomic_load(&op->ready) < op->tree.children;
+    return c < op->tree.children && atomic_load(&op->ready.count) < op->tree.children;
 }
 
 static bool tree_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
-    const uint32_t piece = op->pieces == 1 ? 0 : part / op->parts_of_piece; // rarely divides
-    if (piece >= op->pieces)
+    const uint32_t piece = op->pieces.count == 1 ? 0 : part / op->pieces.parts; // rarely divides
+    if (piece >= op->pieces.count)
         return false;
-    const size_t at = (size_t)(part - piece * op->parts_of_piece) * op->part;
+    const size_t at = (size_t)(part - piece * op->pieces.parts) * op->pieces.part;
     const size_t size = piece_bytes(op, piece);
     if (at >= size)
         return false;
-    char *start = row ? op->boxes + (row - 1) * op->stride : (char *)op->call.dst;
+    char *start = row ? op->rows.boxes + (row - 1) * op->rows.stride : (char *)op->call.dst;
     *found = (aq_coll_part_t){.slot = slot_of(op, row, piece),
-                              .to = start + piece * op->piece + at,
-                              .nbytes = size - at < op->part ? size - at : op->part};
+                              .to = start + piece * op->pieces.bytes + at,
+                              .nbytes = size - at < op->pieces.part ? size - at : op->pieces.part};
     return true;
 }
 
@@ -193,10 +196,10 @@ static void send_piece(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint
                        const char *from)
 {
     size_t size = piece_bytes(op, piece);
-    uint32_t part = piece * op->parts_of_piece;
-    from += piece * op->piece;
-    for (size_t at = 0; at < size; at += op->part) {
-        size_t n = size - at < op->part ? size - at : op->part;
+    uint32_t part = piece * op->pieces.parts;
+    from += piece * op->pieces.bytes;
+    for (size_t at = 0; at < size; at += op->pieces.part) {
+        size_t n = size - at < op->pieces.part ? size - at : op->pieces.part;
         aq_coll_send_part(op, rank, row, part++, from + at, n);
     }
 }
@@ -205,19 +208,20 @@ static void keep_result(const aq_coll_op_t *op, uint32_t piece, const char *from
 {
     char *to = op->call.dst;
     if (to != from)
-        memcpy(to + piece * op->piece, from + piece * op->piece, piece_bytes(op, piece));
+        memcpy(to + piece * op->pieces.bytes, from + piece * op->pieces.bytes,
+               piece_bytes(op, piece));
 }
 
 static uint32_t ready_count(const aq_coll_op_t *op)
 {
-    return atomic_load_explicit(&op->ready, memory_order_acquire);
+    return atomic_load_explicit(&op->ready.count, memory_order_acquire);
 }
 
 // ---- up ----
 
 static bool can_go_up(const aq_coll_op_t *op, uint32_t piece)
 {
-    if (op->rendezvous && op->tree.parent != GEX_RANK_INVALID && ready_count(op) == 0)
+    if (op->ready.needed && op->tree.parent != GEX_RANK_INVALID && ready_count(op) == 0)
         return false;
     for (uint32_t c = 0; c < op->tree.children; c++)
         if (!has_arrived(op, 1 + c, piece))
@@ -230,9 +234,9 @@ static bool can_go_up(const aq_coll_op_t *op, uint32_t piece)
 static const char *combine_parts(const aq_coll_op_t *op, uint32_t piece)
 {
     const char *left = op->call.src;
-    size_t offset = piece * op->piece, count = piece_bytes(op, piece) / op->call.unit;
+    size_t offset = piece * op->pieces.bytes, count = piece_bytes(op, piece) / op->call.unit;
     for (uint32_t c = 0; c < op->tree.children; c++) {
-        char *right = op->boxes + c * op->stride;
+        char *right = op->rows.boxes + c * op->rows.stride;
         op->call.fn(left + offset, right + offset, count, op->call.cdata);
         left = right;
     }
@@ -252,7 +256,7 @@ static void go_up(const aq_coll_op_t *op, uint32_t piece)
 
 static bool can_go_down(const aq_coll_op_t *op, uint32_t piece)
 {
-    if (op->rendezvous && !has_up(op) && ready_count(op) < op->down_count)
+    if (op->ready.needed && !has_up(op) && ready_count(op) < op->down_count)
         return false;
     return op->awaits_down ? has_arrived(op, 0, piece) : op->up > piece;
 }
@@ -271,7 +275,7 @@ static void go_down(const aq_coll_op_t *op, uint32_t piece)
 // Notifies the ranks that will send to this rank that it is ready.
 static void invite_senders(aq_coll_op_t *op)
 {
-    op->invited = true;
+    op->ready.invited = true;
     if (!has_up(op) && op->awaits_down)
         aq_coll_send_ready(op, op->tree.parent);
     for (uint32_t c = 0; has_up(op) && c < op->tree.children; c++)
@@ -280,13 +284,13 @@ static void invite_senders(aq_coll_op_t *op)
 
 static bool advance_tree(aq_coll_op_t *op)
 {
-    if (op->rendezvous && !op->invited)
+    if (op->ready.needed && !op->ready.invited)
         invite_senders(op);
-    for (; op->up < op->pieces && can_go_up(op, op->up); op->up++)
+    for (; op->up < op->pieces.count && can_go_up(op, op->up); op->up++)
         go_up(op, op->up);
-    for (; op->down < op->pieces && can_go_down(op, op->down); op->down++)
+    for (; op->down < op->pieces.count && can_go_down(op, op->down); op->down++)
         go_down(op, op->down);
-    return op->up == op->pieces && op->down == op->pieces;
+    return op->up == op->pieces.count && op->down == op->pieces.count;
 }
 
 const aq_coll_way_t aq_coll_by_tree = {.plan = plan_tree,

@@ -36,6 +36,7 @@
 #include "../../core/thread/thread.h"
 #include "../barrier/barrier.h"
 #include "../gasnet_coll.h"
+#include "coll_state.h"
 #include "coll_tree.h"
 
 // Reserves a slot of this process's scratch for the collectives of a future team, or returns
@@ -68,12 +69,6 @@ typedef struct aq_coll_call {
     bool in_order; // fn does not commute
 } aq_coll_call_t;
 
-// The outstanding parts of a piece.
-typedef struct aq_coll_slot {
-    atomic_uint missing; // parts that are not complete
-    uint32_t unbegun;    // parts without a message so far; protected by aq_coll_lock
-} aq_coll_slot_t;
-
 typedef struct aq_coll aq_coll_t;
 typedef struct aq_board aq_board_t;
 typedef struct aq_coll_way aq_coll_way_t;
@@ -81,9 +76,6 @@ typedef struct aq_coll_way aq_coll_way_t;
 // Starts an operation and returns its event. sync asks for additional synchronization:
 #define AQ_COLL_SYNC_BEFORE 1u // no bytes move until all ranks have made the call
 #define AQ_COLL_SYNC_AFTER 2u  // the event completes only when the operation is complete everywhere
-
-// Ranks that have asked for their blocks by messages; 0: they have not.
-enum { AQ_COLL_ASKED = 1, AQ_COLL_ANSWERED };
 
 // The call of the client that an operation is a part of, for probes.
 typedef struct aq_coll_asked {
@@ -107,13 +99,12 @@ typedef struct aq_coll_op {
     bool detached; // no event and no initiator waits for it
     aq_event_t *event;
 
-    // Pieces are combined and forwarded as a whole; parts are the messages of a piece.
-    size_t bytes, piece, part;
-    uint32_t pieces, parts_of_piece;
+    size_t bytes; // of a rank, or of a block
     // Limit on the bytes that other ranks may have to keep before they start the operation.
     size_t unasked;
-    bool rendezvous; // the sender waits until the receiver is ready
-    bool invited;    // this rank has sent "ready" to its senders
+    aq_coll_pieces_t pieces;
+    aq_coll_rows_t rows;
+    aq_coll_ready_t ready;
     bool awaits_down;
     uint32_t up, down; // pieces done
     uint32_t down_count;
@@ -121,12 +112,6 @@ typedef struct aq_coll_op {
     const char *down_from;
     aq_coll_tree_t tree;
     uint32_t *child;
-    char *boxes; // bytes of each child, `stride` apart
-    size_t stride;
-    // By row and piece; row 0: from the parent, 1 + c: from child c. Without a tree the row is the
-    // sending rank or the round.
-    aq_coll_slot_t *slots;
-    atomic_uint ready; // number of receivers that are ready
 
     char *work;  // of coll_rounds.c
     bool posted; // the operation has begun to move its data, by rounds or boards
@@ -143,14 +128,12 @@ typedef struct aq_coll_op {
     uint32_t seen;                 // ranks that the current step has finished with
     uint32_t combiners;            // ranks that combine a share
     uint32_t answered;             // receivers counted in `ready` whose blocks were sent
-    _Atomic uint8_t *askers;       // by rank: AQ_COLL_ASKED ...; NULL: of another way
     uint8_t *taken;                // by rank: progress with its block
     size_t streamed, chunk;        // bytes to take from each rank that streams, and of a chunk
     uint32_t chunks, staged, took; // in all, written by this rank, taken from all that stream
     uint32_t sources;              // ranks whose blocks stream to this one
 
-    size_t slots_at, boxes_at; // offsets from the record
-    size_t block;              // bytes of this record with slots and boxes
+    size_t block; // bytes of this record with slots and boxes
 } aq_coll_op_t;
 
 // ---- moving ----
@@ -199,8 +182,8 @@ static inline size_t aq_coll_round_up(size_t bytes)
 // Whether this rank may send: all receivers are ready, or it need not wait for that.
 static inline bool aq_coll_can_send(const aq_coll_op_t *op)
 {
-    return !op->rendezvous ||
-           atomic_load_explicit(&op->ready, memory_order_acquire) == op->down_count;
+    return !op->ready.needed ||
+           atomic_load_explicit(&op->ready.count, memory_order_acquire) == op->ready.receivers;
 }
 // Finds a part of a row that a rank sends. Returns false if the row has no such part.
 static inline bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part,

@@ -80,34 +80,34 @@ static size_t plan_rounds(aq_coll_op_t *op)
                            : op->call.kind == AQ_COLL_EXCHANGE ? rounds + 1
                                                                : rounds;
     op->bytes = op->call.unit * op->call.count;
-    op->pieces = rounds;
-    op->part = aq_coll_part_limit();
-    op->stride =
+    op->pieces.count = rounds;
+    op->pieces.part = aq_coll_part_limit();
+    op->rows.stride =
         aq_coll_round_up(is_scan(op) ? op->bytes : op->bytes * (op->coll->map.size / 2 + 1));
     if (!is_scan(op))
         op->unasked = sizeof(aq_coll_mail_t) + op->bytes * op->coll->map.size;
-    op->slots_at = aq_coll_round_up(sizeof *op);
-    op->boxes_at = op->slots_at + aq_coll_round_up(rounds * sizeof *op->slots);
-    return op->boxes_at + boxes * op->stride + work_bytes(op);
+    op->rows.slots_at = aq_coll_round_up(sizeof *op);
+    op->rows.boxes_at = op->rows.slots_at + aq_coll_round_up(rounds * sizeof *op->rows.slots);
+    return op->rows.boxes_at + boxes * op->rows.stride + work_bytes(op);
 }
 
 static uint32_t parts_in(const aq_coll_op_t *op, uint32_t round)
 {
-    return (uint32_t)((blocks_in(op, round) * op->bytes + op->part - 1) / op->part);
+    return (uint32_t)((blocks_in(op, round) * op->bytes + op->pieces.part - 1) / op->pieces.part);
 }
 
 static void prepare_rounds(aq_coll_op_t *op)
 {
-    op->slots = (aq_coll_slot_t *)(void *)((char *)op + op->slots_at);
-    op->boxes = (char *)op + op->boxes_at;
-    op->work = op->boxes;
+    op->rows.slots = (aq_coll_slot_t *)(void *)((char *)op + op->rows.slots_at);
+    op->rows.boxes = (char *)op + op->rows.boxes_at;
+    op->work = op->rows.boxes;
     if (op->call.kind != AQ_COLL_GATHER_ALL)
-        op->work += (op->pieces + (op->call.kind == AQ_COLL_EXCHANGE)) * op->stride;
-    for (uint32_t round = 0; round < op->pieces; round++) {
+        op->work += (op->pieces.count + (op->call.kind == AQ_COLL_EXCHANGE)) * op->rows.stride;
+    for (uint32_t round = 0; round < op->pieces.count; round++) {
         const uint32_t parts = sender_in(op, round) == GEX_RANK_INVALID ? 0 : parts_in(op, round);
-        atomic_init(&op->slots[round].missing, parts);
-        op->slots[round].unbegun = parts;
-        op->down_count += receiver_in(op, round) != GEX_RANK_INVALID;
+        atomic_init(&op->rows.slots[round].missing, parts);
+        op->rows.slots[round].unbegun = parts;
+        op->ready.receivers += receiver_in(op, round) != GEX_RANK_INVALID;
     }
 }
 
@@ -115,31 +115,32 @@ static char *box_of(const aq_coll_op_t *op, uint32_t round)
 {
     if (op->call.kind == AQ_COLL_GATHER_ALL)
         return op->work + ((size_t)1 << round) * op->bytes;
-    return op->boxes + round * op->stride;
+    return op->rows.boxes + round * op->rows.stride;
 }
 
 // ---- expected arrivals ----
 
 static uint32_t round_sender(const aq_coll_op_t *op, uint32_t row)
 {
-    return row < op->pieces ? sender_in(op, row) : GEX_RANK_INVALID;
+    return row < op->pieces.count ? sender_in(op, row) : GEX_RANK_INVALID;
 }
 
 static bool round_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
     uint32_t round = 0;
-    while (round < op->pieces && receiver_in(op, round) != rank)
+    while (round < op->pieces.count && receiver_in(op, round) != rank)
         round++;
-    return round < op->pieces && atomic_load(&op->ready) < op->down_count;
+    return round < op->pieces.count && atomic_load(&op->ready.count) < op->ready.receivers;
 }
 
 static bool round_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
     if (part >= parts_in(op, row))
         return false;
-    const size_t at = part * op->part, rest = blocks_in(op, row) * op->bytes - at;
-    *found = (aq_coll_part_t){
-        .slot = &op->slots[row], .to = box_of(op, row) + at, .nbytes = aq_min(rest, op->part)};
+    const size_t at = part * op->pieces.part, rest = blocks_in(op, row) * op->bytes - at;
+    *found = (aq_coll_part_t){.slot = &op->rows.slots[row],
+                              .to = box_of(op, row) + at,
+                              .nbytes = aq_min(rest, op->pieces.part)};
     return true;
 }
 
@@ -229,7 +230,7 @@ static const char *round_payload(const aq_coll_op_t *op, uint32_t round)
         return scan_result(op);
     if (op->call.kind == AQ_COLL_GATHER_ALL)
         return op->work;
-    char *packed = op->boxes + op->pieces * op->stride;
+    char *packed = op->rows.boxes + op->pieces.count * op->rows.stride;
     blocks_pack(op, round, packed);
     return packed;
 }
@@ -242,9 +243,9 @@ static void send_round(const aq_coll_op_t *op, uint32_t round)
     const char *payload = round_payload(op, round);
     const size_t bytes = blocks_in(op, round) * op->bytes;
     uint32_t part = 0;
-    for (size_t at = 0; at < bytes; at += op->part) {
+    for (size_t at = 0; at < bytes; at += op->pieces.part) {
         const size_t rest = bytes - at;
-        aq_coll_send_part(op, to, round, part++, payload + at, aq_min(rest, op->part));
+        aq_coll_send_part(op, to, round, part++, payload + at, aq_min(rest, op->pieces.part));
     }
 }
 
@@ -258,24 +259,24 @@ static void finish_round(const aq_coll_op_t *op, uint32_t round)
 
 static void invite_senders(aq_coll_op_t *op)
 {
-    op->invited = true;
-    for (uint32_t round = 0; round < op->pieces; round++)
+    op->ready.invited = true;
+    for (uint32_t round = 0; round < op->pieces.count; round++)
         if (sender_in(op, round) != GEX_RANK_INVALID)
             aq_coll_send_ready(op, sender_in(op, round));
 }
 
 static bool advance_rounds(aq_coll_op_t *op)
 {
-    if (op->rendezvous && !op->invited)
+    if (op->ready.needed && !op->ready.invited)
         invite_senders(op);
     if (!aq_coll_can_send(op))
         return false;
     if (!op->posted)
         start_rounds(op);
-    for (; op->down < op->pieces; op->down++) {
+    for (; op->down < op->pieces.count; op->down++) {
         if (op->up == op->down)
             send_round(op, op->up++);
-        if (atomic_load_explicit(&op->slots[op->down].missing, memory_order_acquire))
+        if (atomic_load_explicit(&op->rows.slots[op->down].missing, memory_order_acquire))
             return false;
         finish_round(op, op->down);
     }

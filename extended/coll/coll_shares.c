@@ -73,14 +73,14 @@ static size_t share_at(const aq_coll_op_t *op, uint32_t rank)
 
 static uint32_t parts_in(const aq_coll_op_t *op, size_t bytes)
 {
-    const size_t rest = bytes % op->piece;
-    return (uint32_t)(bytes / op->piece) * op->parts_of_piece +
-           (uint32_t)((rest + op->part - 1) / op->part);
+    const size_t rest = bytes % op->pieces.bytes;
+    return (uint32_t)(bytes / op->pieces.bytes) * op->pieces.parts +
+           (uint32_t)((rest + op->pieces.part - 1) / op->pieces.part);
 }
 
 static uint32_t pieces_in(const aq_coll_op_t *op, size_t bytes)
 {
-    return (uint32_t)((bytes + op->piece - 1) / op->piece);
+    return (uint32_t)((bytes + op->pieces.bytes - 1) / op->pieces.bytes);
 }
 
 // ---- the ranks that send to each other ----
@@ -108,10 +108,10 @@ static bool goes_unasked(const aq_coll_op_t *op, uint32_t from, uint32_t to)
 static void find_pieces(aq_coll_op_t *op, size_t largest)
 {
     const size_t limit = aq_coll_part_limit(), unit = op->call.unit;
-    op->piece = unit < limit ? limit / unit * unit : unit;
-    op->part = aq_min(op->piece, limit);
-    op->parts_of_piece = (uint32_t)((op->piece + op->part - 1) / op->part);
-    op->pieces = pieces_in(op, largest);
+    op->pieces.bytes = unit < limit ? limit / unit * unit : unit;
+    op->pieces.part = aq_min(op->pieces.bytes, limit);
+    op->pieces.parts = (uint32_t)((op->pieces.bytes + op->pieces.part - 1) / op->pieces.part);
+    op->pieces.count = pieces_in(op, largest);
 }
 
 // After the record: slots, first for each rank and piece of this rank's share, then for the share
@@ -122,23 +122,23 @@ static size_t plan_shares(aq_coll_op_t *op)
     const size_t largest = share_start(op, 1) * op->call.unit;
     op->bytes = op->call.unit * op->call.count;
     find_pieces(op, largest);
-    op->rendezvous = largest > aq_coll_limits.unasked_bytes;
-    op->unasked = sizeof(aq_coll_mail_t) + (op->rendezvous ? 0 : largest);
-    op->stride = aq_coll_round_up(largest);
-    op->slots_at = aq_coll_round_up(sizeof *op);
-    op->boxes_at =
-        op->slots_at + aq_coll_round_up(((size_t)op->pieces + 1) * size * sizeof *op->slots);
-    return op->boxes_at + (is_broadcast(op) ? 0 : (size - 1) * op->stride);
+    op->ready.needed = largest > aq_coll_limits.unasked_bytes;
+    op->unasked = sizeof(aq_coll_mail_t) + (op->ready.needed ? 0 : largest);
+    op->rows.stride = aq_coll_round_up(largest);
+    op->rows.slots_at = aq_coll_round_up(sizeof *op);
+    op->rows.boxes_at = op->rows.slots_at + aq_coll_round_up(((size_t)op->pieces.count + 1) * size *
+                                                             sizeof *op->rows.slots);
+    return op->rows.boxes_at + (is_broadcast(op) ? 0 : (size - 1) * op->rows.stride);
 }
 
 static aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t rank, uint32_t piece)
 {
-    return &op->slots[(size_t)rank * op->pieces + piece];
+    return &op->rows.slots[(size_t)rank * op->pieces.count + piece];
 }
 
 static aq_coll_slot_t *result_slot(const aq_coll_op_t *op, uint32_t owner)
 {
-    return &op->slots[(size_t)team_size(op) * op->pieces + owner];
+    return &op->rows.slots[(size_t)team_size(op) * op->pieces.count + owner];
 }
 
 static void slot_prepare(aq_coll_slot_t *slot, uint32_t parts)
@@ -149,23 +149,23 @@ static void slot_prepare(aq_coll_slot_t *slot, uint32_t parts)
 
 static size_t piece_bytes(const aq_coll_op_t *op, size_t share, uint32_t piece)
 {
-    const size_t before = (size_t)piece * op->piece;
-    return share <= before ? 0 : aq_min(share - before, op->piece);
+    const size_t before = (size_t)piece * op->pieces.bytes;
+    return share <= before ? 0 : aq_min(share - before, op->pieces.bytes);
 }
 
 static void prepare_shares(aq_coll_op_t *op)
 {
     const uint32_t me = aq_coll_my_rank(op), size = team_size(op);
     const size_t mine = share_bytes(op, me);
-    op->slots = (aq_coll_slot_t *)(void *)((char *)op + op->slots_at);
-    op->boxes = (char *)op + op->boxes_at;
+    op->rows.slots = (aq_coll_slot_t *)(void *)((char *)op + op->rows.slots_at);
+    op->rows.boxes = (char *)op + op->rows.boxes_at;
     for (uint32_t r = 0; r < size; r++) {
         const bool comes = share_goes(op, r, me);
-        for (uint32_t p = 0; p < op->pieces; p++)
+        for (uint32_t p = 0; p < op->pieces.count; p++)
             slot_prepare(slot_of(op, r, p), comes ? parts_in(op, piece_bytes(op, mine, p)) : 0);
         slot_prepare(result_slot(op, r),
                      result_goes(op, r, me) ? parts_in(op, share_bytes(op, r)) : 0);
-        op->down_count += goes_unasked(op, me, r);
+        op->ready.receivers += goes_unasked(op, me, r);
     }
 }
 
@@ -182,29 +182,31 @@ static uint32_t share_sender(const aq_coll_op_t *op, uint32_t row)
 
 static bool share_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
-    return goes_unasked(op, aq_coll_my_rank(op), rank) && atomic_load(&op->ready) < op->down_count;
+    return goes_unasked(op, aq_coll_my_rank(op), rank) &&
+           atomic_load(&op->ready.count) < op->ready.receivers;
 }
 
 // The first byte of what a rank sends of this rank's share.
 static char *box_of(const aq_coll_op_t *op, uint32_t rank)
 {
-    return is_broadcast(op) ? (char *)op->call.dst + share_at(op, aq_coll_my_rank(op))
-                            : op->boxes + (rank - (rank > aq_coll_my_rank(op))) * op->stride;
+    return is_broadcast(op)
+               ? (char *)op->call.dst + share_at(op, aq_coll_my_rank(op))
+               : op->rows.boxes + (rank - (rank > aq_coll_my_rank(op))) * op->rows.stride;
 }
 
 static bool share_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
-    const uint32_t size = team_size(op), piece = part / op->parts_of_piece;
+    const uint32_t size = team_size(op), piece = part / op->pieces.parts;
     const bool is_result = row >= size;
     const uint32_t owner = is_result ? row - size : aq_coll_my_rank(op);
     const size_t bytes = piece_bytes(op, share_bytes(op, owner), piece);
-    const size_t at = (size_t)(part - piece * op->parts_of_piece) * op->part;
+    const size_t at = (size_t)(part - piece * op->pieces.parts) * op->pieces.part;
     if (at >= bytes)
         return false;
     char *start = is_result ? (char *)op->call.dst + share_at(op, owner) : box_of(op, row);
     *found = (aq_coll_part_t){.slot = is_result ? result_slot(op, owner) : slot_of(op, row, piece),
-                              .to = start + (size_t)piece * op->piece + at,
-                              .nbytes = aq_min(bytes - at, op->part)};
+                              .to = start + (size_t)piece * op->pieces.bytes + at,
+                              .nbytes = aq_min(bytes - at, op->pieces.part)};
     return true;
 }
 
@@ -213,16 +215,16 @@ static bool share_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_c
 static void piece_send(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t piece,
                        const char *from, size_t bytes)
 {
-    uint32_t part = piece * op->parts_of_piece;
-    for (size_t at = 0; at < bytes; at += op->part)
-        aq_coll_send_part(op, rank, row, part++, from + at, aq_min(bytes - at, op->part));
+    uint32_t part = piece * op->pieces.parts;
+    for (size_t at = 0; at < bytes; at += op->pieces.part)
+        aq_coll_send_part(op, rank, row, part++, from + at, aq_min(bytes - at, op->pieces.part));
 }
 
 // The root of a broadcast copies what it sends to its own destination.
 static void piece_start(const aq_coll_op_t *op, uint32_t owner, uint32_t piece)
 {
     const size_t bytes = piece_bytes(op, share_bytes(op, owner), piece);
-    const size_t at = share_at(op, owner) + (size_t)piece * op->piece;
+    const size_t at = share_at(op, owner) + (size_t)piece * op->pieces.bytes;
     const char *from = (const char *)op->call.src + at;
     char *keep = (char *)op->call.dst + at;
     piece_send(op, owner, aq_coll_my_rank(op), piece, from, bytes);
@@ -257,7 +259,7 @@ static bool piece_is_here(const aq_coll_op_t *op, uint32_t piece)
 static void piece_combine(const aq_coll_op_t *op, uint32_t piece, char *keep, size_t bytes)
 {
     const uint32_t me = aq_coll_my_rank(op), size = team_size(op);
-    const size_t at = (size_t)piece * op->piece, count = bytes / op->call.unit;
+    const size_t at = (size_t)piece * op->pieces.bytes, count = bytes / op->call.unit;
     const char *own = (const char *)op->call.src + share_at(op, me) + at;
     const char *left = me ? box_of(op, 0) + at : own;
     for (uint32_t r = 1; r < size; r++) {
@@ -278,12 +280,13 @@ static void pieces_pass(const aq_coll_op_t *op, uint32_t from, uint32_t to)
     const size_t mine = share_bytes(op, me);
     char *keep = (char *)op->call.dst + share_at(op, me);
     for (uint32_t p = from; p < to && !is_broadcast(op); p++)
-        piece_combine(op, p, keep + p * op->piece, piece_bytes(op, mine, p));
+        piece_combine(op, p, keep + p * op->pieces.bytes, piece_bytes(op, mine, p));
     for (uint32_t i = 1; i < size; i++) {
         const uint32_t rank = (me + i) % size;
         const bool goes = result_goes(op, me, rank);
         for (uint32_t p = from; goes && p < to; p++)
-            piece_send(op, rank, size + me, p, keep + p * op->piece, piece_bytes(op, mine, p));
+            piece_send(op, rank, size + me, p, keep + p * op->pieces.bytes,
+                       piece_bytes(op, mine, p));
     }
 }
 
@@ -291,7 +294,7 @@ static void pieces_pass(const aq_coll_op_t *op, uint32_t from, uint32_t to)
 
 static void invite_senders(aq_coll_op_t *op)
 {
-    op->invited = true;
+    op->ready.invited = true;
     for (uint32_t r = 0; r < team_size(op); r++)
         if (goes_unasked(op, r, aq_coll_my_rank(op)))
             aq_coll_send_ready(op, r);
@@ -311,7 +314,7 @@ static bool pieces_finish(aq_coll_op_t *op)
 static void pieces_start(aq_coll_op_t *op)
 {
     op->posted = true;
-    for (uint32_t first = 0; first < op->pieces; first += BATCH) {
+    for (uint32_t first = 0; first < op->pieces.count; first += BATCH) {
         pieces_send(op, first);
         pieces_finish(op);
     }
@@ -327,7 +330,7 @@ static bool results_are_here(aq_coll_op_t *op)
 
 static bool advance_shares(aq_coll_op_t *op)
 {
-    if (op->rendezvous && !op->invited)
+    if (op->ready.needed && !op->ready.invited)
         invite_senders(op);
     if (!op->posted && !aq_coll_can_send(op))
         return false;

@@ -79,7 +79,7 @@ size_t aq_coll_op_plan(aq_coll_op_t *op)
 {
     const size_t bytes = aq_coll_bytes(op->call.unit, op->call.count);
     op->way = aq_coll_choose_way(op->coll, &op->call);
-    op->rendezvous = bytes > aq_coll_limits.unasked_bytes;
-    op->unasked = sizeof(aq_coll_mail_t) + (op->rendezvous ? 0 : bytes);
+    op->ready.needed = bytes > aq_coll_limits.unasked_bytes;
+    op->unasked = sizeof(aq_coll_mail_t) + (op->ready.needed ? 0 : bytes);
     return op->way->plan(op);
 }

@@ -47,14 +47,14 @@ typedef struct range {
 static range_t range_of(const aq_coll_op_t *op, uint32_t row)
 {
     if (op->way == &aq_coll_by_rounds || op->way == &aq_coll_by_doubling) // the rest of the record
-        return (range_t){op->boxes, op->block - op->boxes_at};
+        return (range_t){op->rows.boxes, op->block - op->rows.boxes_at};
     if (op->way == &aq_coll_by_blocks)
         return (range_t){aq_coll_block_place(op, row), op->bytes};
     if (op->way == &aq_coll_by_shares)
         return row < op->coll->map.size && op->call.kind != AQ_COLL_BROADCAST
-                   ? (range_t){op->boxes, op->block - op->boxes_at}
+                   ? (range_t){op->rows.boxes, op->block - op->rows.boxes_at}
                    : (range_t){op->call.dst, op->bytes};
-    return (range_t){row ? op->boxes + (row - 1) * op->stride : op->call.dst, op->bytes};
+    return (range_t){row ? op->rows.boxes + (row - 1) * op->rows.stride : op->call.dst, op->bytes};
 }
 
 static uint32_t rows_of(const aq_coll_op_t *op)
@@ -65,7 +65,7 @@ static uint32_t rows_of(const aq_coll_op_t *op)
         return op->down_count;
     if (op->way == &aq_coll_by_shares)
         return 2 * op->coll->map.size;
-    return op->way == &aq_coll_by_rounds ? op->pieces : op->coll->map.size;
+    return op->way == &aq_coll_by_rounds ? op->pieces.count : op->coll->map.size;
 }
 
 // The slot of a part: there is one for each round, or result of a share, and else one for each
@@ -73,12 +73,12 @@ static uint32_t rows_of(const aq_coll_op_t *op)
 static const aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t row, uint32_t part)
 {
     if (op->way == &aq_coll_by_rounds || op->way == &aq_coll_by_doubling)
-        return &op->slots[row];
-    const uint32_t piece = part / op->parts_of_piece, size = op->coll->map.size;
-    require(piece < op->pieces);
+        return &op->rows.slots[row];
+    const uint32_t piece = part / op->pieces.parts, size = op->coll->map.size;
+    require(piece < op->pieces.count);
     if (op->way == &aq_coll_by_shares && row >= size)
-        return &op->slots[size * op->pieces + row - size];
-    return &op->slots[row * op->pieces + piece];
+        return &op->rows.slots[size * op->pieces.count + row - size];
+    return &op->rows.slots[row * op->pieces.count + piece];
 }
 
 static void deliver_message(aq_coll_op_t *op, const message_input_t *message)

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parts of an operation (coll_op.h) that several ways use.
+#ifndef AQ_COLL_STATE_H
+#define AQ_COLL_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The division of the bytes. Pieces are combined and forwarded as a whole; parts are the messages
+// of a piece.
+typedef struct aq_coll_pieces {
+    size_t bytes, part;    // of a piece, of a part
+    uint32_t count, parts; // pieces, parts of each piece
+} aq_coll_pieces_t;
+
+// The outstanding parts of a piece.
+typedef struct aq_coll_slot {
+    atomic_uint missing; // parts that are not complete
+    uint32_t unbegun;    // parts without a message so far; protected by aq_coll_lock
+} aq_coll_slot_t;
+
+// What arrives, in the record of the operation. Along a tree row 0 is from the parent and row 1 + c
+// from child c; otherwise the row is the sending rank or the round.
+typedef struct aq_coll_rows {
+    size_t slots_at, boxes_at; // offsets from the record
+    aq_coll_slot_t *slots;     // by row and piece
+    char *boxes;               // bytes of rows, `stride` apart
+    size_t stride;
+} aq_coll_rows_t;
+
+// Ranks that have asked for their blocks by messages; 0: they have not.
+enum { AQ_COLL_ASKED = 1, AQ_COLL_ANSWERED };
+
+// Whether the receivers are ready: large payloads wait for that (rendezvous).
+typedef struct aq_coll_ready {
+    bool needed;
+    bool invited;            // this rank has sent "ready" to its senders
+    uint32_t receivers;      // of this rank; not along a tree
+    atomic_uint count;       // of receivers that are ready
+    _Atomic uint8_t *askers; // by rank: AQ_COLL_ASKED ...; NULL: of another way
+} aq_coll_ready_t;
+
+#endif
