@@ -100,16 +100,13 @@ static void prepare_round(aq_coll_op_t *op, round_t round)
 {
     for (uint32_t digit = 0; digit < round.radix; digit++) {
         const uint32_t parts = digit == my_digit(op, round) ? 0 : op->pieces.parts;
-        aq_coll_slot_t *slot = &op->rows.slots[round.row + digit];
-        atomic_init(&slot->missing, parts);
-        slot->unbegun = parts;
+        aq_coll_slot_init(&op->rows.slots[round.row + digit], parts);
     }
 }
 
 static void prepare_doubling(aq_coll_op_t *op)
 {
-    op->rows.slots = (aq_coll_slot_t *)(void *)((char *)op + op->rows.slots_at);
-    op->rows.boxes = (char *)op + op->rows.boxes_at;
+    aq_coll_rows_place(op);
     op->work = (char *)(uintptr_t)op->call.src;
     for (uint32_t i = 0; i < op->pieces.count; i++)
         prepare_round(op, round_number(op, i));
@@ -150,19 +147,12 @@ static bool doubling_part(const aq_coll_op_t *op, uint32_t row, uint32_t part,
 
 // ---- rounds: op->work is the result so far ----
 
-static void work_send(const aq_coll_op_t *op, uint32_t rank, uint32_t row)
-{
-    uint32_t part = 0;
-    for (size_t at = 0; at < op->bytes; at += op->pieces.part)
-        aq_coll_send_part(op, rank, row, part++, op->work + at,
-                          aq_min(op->bytes - at, op->pieces.part));
-}
-
 static void round_send(const aq_coll_op_t *op, round_t round)
 {
     const uint32_t mine = my_digit(op, round);
     for (uint32_t i = 1; i < round.radix; i++)
-        work_send(op, rank_of(op, round, (mine + i) % round.radix), round.row + mine);
+        aq_coll_send_piece(op, rank_of(op, round, (mine + i) % round.radix), round.row + mine, 0,
+                           op->work, op->bytes);
 }
 
 static bool round_is_here(const aq_coll_op_t *op, round_t round)

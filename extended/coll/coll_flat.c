@@ -45,8 +45,7 @@ static void prepare_blocks(aq_coll_op_t *op)
     op->rows.slots = (aq_coll_slot_t *)(op + 1);
     for (uint32_t r = 0; r < op->coll->map.size; r++) {
         const uint32_t parts = aq_coll_block_comes(op, r) ? op->pieces.parts : 0;
-        atomic_init(&op->rows.slots[r].missing, parts);
-        op->rows.slots[r].unbegun = parts;
+        aq_coll_slot_init(&op->rows.slots[r], parts);
         op->ready.receivers += aq_coll_block_goes(op, r);
     }
 }
@@ -78,13 +77,7 @@ bool aq_coll_block_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_
 
 void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank)
 {
-    const char *from = aq_coll_block_for(op, rank);
-    uint32_t part = 0;
-    for (size_t at = 0; at < op->bytes; at += op->pieces.part) {
-        const size_t rest = op->bytes - at;
-        aq_coll_send_part(op, rank, aq_coll_my_rank(op), part++, from + at,
-                          aq_min(rest, op->pieces.part));
-    }
+    aq_coll_send_piece(op, rank, aq_coll_my_rank(op), 0, aq_coll_block_for(op, rank), op->bytes);
 }
 
 void aq_coll_block_keep(const aq_coll_op_t *op)

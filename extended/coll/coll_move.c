@@ -136,9 +136,7 @@ static void prepare_row(const aq_coll_op_t *op, uint32_t row)
     const bool sent = tree_sender(op, row) != GEX_RANK_INVALID;
     for (uint32_t piece = 0; piece < op->pieces.count; piece++) {
         const uint32_t parts = sent ? parts_in(op, piece) : 0;
-        aq_coll_slot_t *slot = slot_of(op, row, piece);
-        atomic_init(&slot->missing, parts);
-        slot->unbegun = parts;
+        aq_coll_slot_init(slot_of(op, row, piece), parts);
     }
 }
 
@@ -147,8 +145,7 @@ static void prepare_tree(aq_coll_op_t *op)
     aq_coll_map_t plain;
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
     op->child = (uint32_t *)(void *)((char *)op + aq_coll_round_up(sizeof *op));
-    op->rows.slots = (aq_coll_slot_t *)(void *)((char *)op + op->rows.slots_at);
-    op->rows.boxes = (char *)op + op->rows.boxes_at;
+    aq_coll_rows_place(op);
     aq_coll_tree_make(map, aq_coll_shape(op->bytes, !has_up(op)), top_of(&op->call),
                       op->coll->team->head.rank, &op->tree, op->child);
     find_ways(op);
@@ -195,13 +192,8 @@ static bool has_arrived(const aq_coll_op_t *op, uint32_t row, uint32_t piece)
 static void send_piece(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t piece,
                        const char *from)
 {
-    size_t size = piece_bytes(op, piece);
-    uint32_t part = piece * op->pieces.parts;
-    from += piece * op->pieces.bytes;
-    for (size_t at = 0; at < size; at += op->pieces.part) {
-        size_t n = size - at < op->pieces.part ? size - at : op->pieces.part;
-        aq_coll_send_part(op, rank, row, part++, from + at, n);
-    }
+    aq_coll_send_piece(op, rank, row, piece, from + piece * op->pieces.bytes,
+                       piece_bytes(op, piece));
 }
 
 static void keep_result(const aq_coll_op_t *op, uint32_t piece, const char *from)

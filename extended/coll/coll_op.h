@@ -179,6 +179,12 @@ static inline size_t aq_coll_round_up(size_t bytes)
 {
     return (bytes + 63) & ~(size_t)63;
 }
+// Sets the addresses of the planned slots and boxes of a record.
+static inline void aq_coll_rows_place(aq_coll_op_t *op)
+{
+    op->rows.slots = (aq_coll_slot_t *)(void *)((char *)op + op->rows.slots_at);
+    op->rows.boxes = (char *)op + op->rows.boxes_at;
+}
 // Whether this rank may send: all receivers are ready, or it need not wait for that.
 static inline bool aq_coll_can_send(const aq_coll_op_t *op)
 {

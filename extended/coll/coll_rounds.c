@@ -98,15 +98,13 @@ static uint32_t parts_in(const aq_coll_op_t *op, uint32_t round)
 
 static void prepare_rounds(aq_coll_op_t *op)
 {
-    op->rows.slots = (aq_coll_slot_t *)(void *)((char *)op + op->rows.slots_at);
-    op->rows.boxes = (char *)op + op->rows.boxes_at;
+    aq_coll_rows_place(op);
     op->work = op->rows.boxes;
     if (op->call.kind != AQ_COLL_GATHER_ALL)
         op->work += (op->pieces.count + (op->call.kind == AQ_COLL_EXCHANGE)) * op->rows.stride;
     for (uint32_t round = 0; round < op->pieces.count; round++) {
         const uint32_t parts = sender_in(op, round) == GEX_RANK_INVALID ? 0 : parts_in(op, round);
-        atomic_init(&op->rows.slots[round].missing, parts);
-        op->rows.slots[round].unbegun = parts;
+        aq_coll_slot_init(&op->rows.slots[round], parts);
         op->ready.receivers += receiver_in(op, round) != GEX_RANK_INVALID;
     }
 }
@@ -241,12 +239,7 @@ static void send_round(const aq_coll_op_t *op, uint32_t round)
     if (to == GEX_RANK_INVALID)
         return;
     const char *payload = round_payload(op, round);
-    const size_t bytes = blocks_in(op, round) * op->bytes;
-    uint32_t part = 0;
-    for (size_t at = 0; at < bytes; at += op->pieces.part) {
-        const size_t rest = bytes - at;
-        aq_coll_send_part(op, to, round, part++, payload + at, aq_min(rest, op->pieces.part));
-    }
+    aq_coll_send_piece(op, to, round, 0, payload, blocks_in(op, round) * op->bytes);
 }
 
 static void finish_round(const aq_coll_op_t *op, uint32_t round)

@@ -141,12 +141,6 @@ static aq_coll_slot_t *result_slot(const aq_coll_op_t *op, uint32_t owner)
     return &op->rows.slots[(size_t)team_size(op) * op->pieces.count + owner];
 }
 
-static void slot_prepare(aq_coll_slot_t *slot, uint32_t parts)
-{
-    atomic_init(&slot->missing, parts);
-    slot->unbegun = parts;
-}
-
 static size_t piece_bytes(const aq_coll_op_t *op, size_t share, uint32_t piece)
 {
     const size_t before = (size_t)piece * op->pieces.bytes;
@@ -157,14 +151,14 @@ static void prepare_shares(aq_coll_op_t *op)
 {
     const uint32_t me = aq_coll_my_rank(op), size = team_size(op);
     const size_t mine = share_bytes(op, me);
-    op->rows.slots = (aq_coll_slot_t *)(void *)((char *)op + op->rows.slots_at);
-    op->rows.boxes = (char *)op + op->rows.boxes_at;
+    aq_coll_rows_place(op);
     for (uint32_t r = 0; r < size; r++) {
         const bool comes = share_goes(op, r, me);
         for (uint32_t p = 0; p < op->pieces.count; p++)
-            slot_prepare(slot_of(op, r, p), comes ? parts_in(op, piece_bytes(op, mine, p)) : 0);
-        slot_prepare(result_slot(op, r),
-                     result_goes(op, r, me) ? parts_in(op, share_bytes(op, r)) : 0);
+            aq_coll_slot_init(slot_of(op, r, p),
+                              comes ? parts_in(op, piece_bytes(op, mine, p)) : 0);
+        aq_coll_slot_init(result_slot(op, r),
+                          result_goes(op, r, me) ? parts_in(op, share_bytes(op, r)) : 0);
         op->ready.receivers += goes_unasked(op, me, r);
     }
 }
@@ -212,14 +206,6 @@ static bool share_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_c
 
 // ---- pieces ----
 
-static void piece_send(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t piece,
-                       const char *from, size_t bytes)
-{
-    uint32_t part = piece * op->pieces.parts;
-    for (size_t at = 0; at < bytes; at += op->pieces.part)
-        aq_coll_send_part(op, rank, row, part++, from + at, aq_min(bytes - at, op->pieces.part));
-}
-
 // The root of a broadcast copies what it sends to its own destination.
 static void piece_start(const aq_coll_op_t *op, uint32_t owner, uint32_t piece)
 {
@@ -227,7 +213,7 @@ static void piece_start(const aq_coll_op_t *op, uint32_t owner, uint32_t piece)
     const size_t at = share_at(op, owner) + (size_t)piece * op->pieces.bytes;
     const char *from = (const char *)op->call.src + at;
     char *keep = (char *)op->call.dst + at;
-    piece_send(op, owner, aq_coll_my_rank(op), piece, from, bytes);
+    aq_coll_send_piece(op, owner, aq_coll_my_rank(op), piece, from, bytes);
     if (is_broadcast(op) && bytes && keep != from)
         memcpy(keep, from, bytes);
 }
@@ -285,8 +271,8 @@ static void pieces_pass(const aq_coll_op_t *op, uint32_t from, uint32_t to)
         const uint32_t rank = (me + i) % size;
         const bool goes = result_goes(op, me, rank);
         for (uint32_t p = from; goes && p < to; p++)
-            piece_send(op, rank, size + me, p, keep + p * op->pieces.bytes,
-                       piece_bytes(op, mine, p));
+            aq_coll_send_piece(op, rank, size + me, p, keep + p * op->pieces.bytes,
+                               piece_bytes(op, mine, p));
     }
 }
 

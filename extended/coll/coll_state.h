@@ -21,6 +21,12 @@ typedef struct aq_coll_slot {
     uint32_t unbegun;    // parts without a message so far; protected by aq_coll_lock
 } aq_coll_slot_t;
 
+static inline void aq_coll_slot_init(aq_coll_slot_t *slot, uint32_t parts)
+{
+    atomic_init(&slot->missing, parts);
+    slot->unbegun = parts;
+}
+
 // What arrives, in the record of the operation. Along a tree row 0 is from the parent and row 1 + c
 // from child c; otherwise the row is the sending rank or the round.
 typedef struct aq_coll_rows {
