@@ -61,11 +61,11 @@ bool aq_board_reset(void *memory)
 
 void aq_board_join(aq_coll_op_t *op, size_t nbytes, bool all_post)
 {
-    op->phase = ++op->coll->board->phases;
-    op->is_far = nbytes > AQ_POST_NEAR;
-    op->post = nbytes && nbytes <= AQ_POST_SMALL && !all_post
-                   ? AQ_BOARD_POSTS + op->phase % AQ_BOARD_MORE
-                   : op->phase % AQ_BOARD_POSTS;
+    op->post.phase = ++op->coll->board->phases;
+    op->post.is_far = nbytes > AQ_POST_NEAR;
+    op->post.index = nbytes && nbytes <= AQ_POST_SMALL && !all_post
+                         ? AQ_BOARD_POSTS + op->post.phase % AQ_BOARD_MORE
+                         : op->post.phase % AQ_BOARD_POSTS;
 }
 
 bool aq_board_room_look(aq_board_t *board, uint32_t before)
@@ -91,15 +91,17 @@ void aq_board_wake(void)
 void aq_board_publish(const aq_coll_op_t *op)
 {
     aq_board_t *board = op->coll->board;
-    if (op->is_far)
-        *(op->post < AQ_BOARD_POSTS ? &board->last_large : &board->last_small) = op->phase;
-    atomic_store_explicit(&aq_board_post(op, board->rank)->phase, op->phase, memory_order_release);
+    if (op->post.is_far)
+        *(op->post.index < AQ_BOARD_POSTS ? &board->last_large : &board->last_small) =
+            op->post.phase;
+    atomic_store_explicit(&aq_board_post(op, board->rank)->phase, op->post.phase,
+                          memory_order_release);
     aq_board_wake();
 }
 
 static void done_store(const aq_coll_op_t *op)
 {
-    atomic_store_explicit(&aq_board_area(op, op->coll->board->rank)->done, op->phase,
+    atomic_store_explicit(&aq_board_area(op, op->coll->board->rank)->done, op->post.phase,
                           memory_order_release);
 }
 
@@ -112,9 +114,9 @@ void aq_board_tell_done(const aq_coll_op_t *op)
 void aq_board_complete(const aq_coll_op_t *op, bool all)
 {
     aq_board_t *board = op->coll->board;
-    board->completed = op->phase;
-    if (all && (int32_t)(op->phase - 1 - board->all_done) > 0)
-        board->all_done = op->phase - 1;
+    board->completed = op->post.phase;
+    if (all && (int32_t)(op->post.phase - 1 - board->all_done) > 0)
+        board->all_done = op->post.phase - 1;
 }
 
 void aq_board_end(const aq_coll_op_t *op)

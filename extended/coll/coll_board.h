@@ -97,7 +97,7 @@ static inline aq_area_t *aq_board_area(const aq_coll_op_t *op, uint32_t rank)
 
 static inline aq_post_t *aq_board_post(const aq_coll_op_t *op, uint32_t rank)
 {
-    return &aq_board_area(op, rank)->post[op->post];
+    return &aq_board_area(op, rank)->post[op->post.index];
 }
 
 // Where a rank posts the bytes of a short operation; larger posts have a larger alignment, which
@@ -107,8 +107,9 @@ static inline char *aq_board_bytes(const aq_coll_op_t *op, uint32_t rank, size_t
     if (nbytes <= AQ_POST_NEAR)
         return aq_board_post(op, rank)->near;
     char(*far)[AQ_POST_BYTES] = aq_board_area(op, rank)->far;
-    return op->post < AQ_BOARD_POSTS ? far[op->post]
-                                     : far[0] + (size_t)(op->post - AQ_BOARD_POSTS) * AQ_POST_SMALL;
+    return op->post.index < AQ_BOARD_POSTS
+               ? far[op->post.index]
+               : far[0] + (size_t)(op->post.index - AQ_BOARD_POSTS) * AQ_POST_SMALL;
 }
 
 // Whether ranks post so many bytes themselves, and not their address.
@@ -128,7 +129,7 @@ void aq_board_join(aq_coll_op_t *op, size_t nbytes, bool all_post);
 // Whether the operations before this one are complete in this process.
 static inline bool aq_board_turn(const aq_coll_op_t *op)
 {
-    return op->coll->board->completed + 1 == op->phase;
+    return op->coll->board->completed + 1 == op->post.phase;
 }
 
 // Looks whether all members are done with a phase.
@@ -152,11 +153,11 @@ static inline bool aq_board_is_over(aq_board_t *board, uint32_t phase)
 static inline bool aq_board_room(const aq_coll_op_t *op)
 {
     aq_board_t *board = op->coll->board;
-    const bool more = op->post >= AQ_BOARD_POSTS;
+    const bool more = op->post.index >= AQ_BOARD_POSTS;
     const uint32_t depth = more ? AQ_BOARD_MORE : AQ_BOARD_POSTS;
     const uint32_t other = more ? board->last_large : board->last_small;
-    return aq_board_is_over(board, op->is_far ? aq_board_before(op->phase, depth, other)
-                                              : op->phase - depth);
+    return aq_board_is_over(board, op->post.is_far ? aq_board_before(op->post.phase, depth, other)
+                                                   : op->post.phase - depth);
 }
 
 // Shows the post of this rank to the others, once it is written.
@@ -164,7 +165,8 @@ void aq_board_publish(const aq_coll_op_t *op);
 
 static inline bool aq_board_posted(const aq_coll_op_t *op, uint32_t rank)
 {
-    return atomic_load_explicit(&aq_board_post(op, rank)->phase, memory_order_acquire) == op->phase;
+    return atomic_load_explicit(&aq_board_post(op, rank)->phase, memory_order_acquire) ==
+           op->post.phase;
 }
 
 // As aq_board_posted, but looks several times unless ranks share processors: a short operation
@@ -185,7 +187,7 @@ static inline bool aq_board_done(const aq_coll_op_t *op, uint32_t rank)
 {
     const uint32_t done =
         atomic_load_explicit(&aq_board_area(op, rank)->done, memory_order_acquire);
-    return (int32_t)(done - op->phase) >= 0;
+    return (int32_t)(done - op->post.phase) >= 0;
 }
 
 // Completes an operation in this process, which has told that it is done, so that the next one has

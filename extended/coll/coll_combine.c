@@ -82,32 +82,32 @@ static size_t plan_combine(aq_coll_op_t *op)
 {
     op->bytes = op->call.unit * op->call.count;
     op->unasked = 0;
-    op->is_short = aq_board_is_short(op, op->bytes);
-    return op->is_short ? sizeof *op : aq_coll_by_tree.plan(op);
+    op->post.is_short = aq_board_is_short(op, op->bytes);
+    return op->post.is_short ? sizeof *op : aq_coll_by_tree.plan(op);
 }
 
 static void prepare_combine(aq_coll_op_t *op)
 {
-    if (!op->is_short) {
+    if (!op->post.is_short) {
         aq_coll_by_tree.prepare(op);
         aq_stream_plan(op, op->bytes);
     }
-    aq_board_join(op, op->is_short ? op->bytes : 0, is_to_all(op));
+    aq_board_join(op, op->post.is_short ? op->bytes : 0, is_to_all(op));
 }
 
 static uint32_t combine_sender(const aq_coll_op_t *op, uint32_t row)
 {
-    return op->is_short ? GEX_RANK_INVALID : aq_coll_by_tree.sender(op, row);
+    return op->post.is_short ? GEX_RANK_INVALID : aq_coll_by_tree.sender(op, row);
 }
 
 static bool combine_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
-    return !op->is_short && aq_coll_by_tree.awaits_ready(op, rank);
+    return !op->post.is_short && aq_coll_by_tree.awaits_ready(op, rank);
 }
 
 static bool combine_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
-    return !op->is_short && aq_coll_by_tree.part(op, row, part, found);
+    return !op->post.is_short && aq_coll_by_tree.part(op, row, part, found);
 }
 
 // ---- short ----
@@ -149,7 +149,7 @@ static bool short_post(aq_coll_op_t *op)
     aq_board_post(op, my_rank(op))->combiners = op->coll->board->combiners;
     memcpy(aq_board_bytes(op, my_rank(op), op->bytes), op->call.src, op->bytes);
     aq_board_publish(op);
-    op->posted = true;
+    op->post.written = true;
     return true;
 }
 
@@ -232,12 +232,12 @@ static bool is_combined(const aq_coll_op_t *op, uint32_t rank)
         return true;
     const uint32_t combined =
         atomic_load_explicit(&aq_board_area(op, rank)->combined, memory_order_acquire);
-    return (int32_t)(combined - op->phase) >= 0;
+    return (int32_t)(combined - op->post.phase) >= 0;
 }
 
 static void tell_combined(const aq_coll_op_t *op)
 {
-    atomic_store_explicit(&aq_board_area(op, my_rank(op))->combined, op->phase,
+    atomic_store_explicit(&aq_board_area(op, my_rank(op))->combined, op->post.phase,
                           memory_order_release);
     aq_board_wake();
 }
@@ -291,7 +291,7 @@ static bool advance_shared(aq_coll_op_t *op)
 static bool advance_short(aq_coll_op_t *op)
 {
     const bool posts = is_to_all(op) || op->call.root != my_rank(op);
-    if (!op->posted && posts && !short_post(op))
+    if (!op->post.written && posts && !short_post(op))
         return false;
     if (is_shared(op))
         return advance_shared(op);
@@ -434,8 +434,9 @@ static bool chunks_are_here(const aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->board->size;
     uint32_t rank = 0;
-    while (rank < size && (rank == my_rank(op) ? !is_to_all(op) || op->staged > op->took
-                                               : aq_stream_next(op, rank) != NULL))
+    while (rank < size &&
+           (rank == my_rank(op) ? !is_to_all(op) || op->chunks.staged > op->chunks.took
+                                : aq_stream_next(op, rank) != NULL))
         rank++;
     return rank == size;
 }
@@ -453,7 +454,7 @@ static void chunks_combine(aq_coll_op_t *op)
 static bool is_vain(aq_coll_op_t *op)
 {
     return !is_to_all(op) && gets_result(op) && !aq_stream_is_taken(op) &&
-           ++op->empty_polls == AQ_STREAM_PATIENCE && aq_board_reads_all(op->coll->board);
+           ++op->chunks.empty_polls == AQ_STREAM_PATIENCE && aq_board_reads_all(op->coll->board);
 }
 
 // Combines the rest of sources that the kernel reads.
@@ -616,7 +617,7 @@ static bool advance_combine(aq_coll_op_t *op)
 {
     if (!aq_board_turn(op))
         return false;
-    return op->is_short ? advance_short(op) : advance_long(op);
+    return op->post.is_short ? advance_short(op) : advance_long(op);
 }
 
 const aq_coll_way_t aq_coll_by_combining = {.plan = plan_combine,

@@ -35,8 +35,8 @@ static size_t plan_copy(aq_coll_op_t *op)
     op->unasked = 0;
     op->bytes = op->call.unit * op->call.count;
     op->sent = block_offset(op, 1) ? op->bytes * op->coll->map.size : op->bytes;
-    op->is_short = aq_board_is_short(op, op->sent);
-    if (op->is_short)
+    op->post.is_short = aq_board_is_short(op, op->sent);
+    if (op->post.is_short)
         return sizeof *op;
     const size_t bytes = aq_coll_by_blocks.plan(op);
     op->ready.needed = true;
@@ -47,8 +47,8 @@ static size_t plan_copy(aq_coll_op_t *op)
 static void prepare_copy(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
-    aq_board_join(op, op->is_short ? op->sent : 0, !is_rooted(op));
-    if (op->is_short)
+    aq_board_join(op, op->post.is_short ? op->sent : 0, !is_rooted(op));
+    if (op->post.is_short)
         return;
     op->rows.slots = (aq_coll_slot_t *)(op + 1);
     aq_stream_plan(op, op->bytes);
@@ -92,14 +92,14 @@ static bool post_blocks(aq_coll_op_t *op)
     if (has_blocks(op)) {
         if (!aq_board_room(op))
             return false;
-        if (op->is_short)
+        if (op->post.is_short)
             memcpy(aq_board_bytes(op, op->coll->board->rank, op->sent), op->call.src, op->sent);
         else
             post_address(op);
         aq_board_publish(op);
     }
     aq_coll_block_keep(op);
-    op->posted = true;
+    op->post.written = true;
     return true;
 }
 
@@ -220,7 +220,7 @@ static bool take_chunks(aq_coll_op_t *op)
         if (op->streams)
             aq_stream_write(op);
     }
-    if (!aq_stream_is_taken(op) && ++op->empty_polls == AQ_STREAM_PATIENCE)
+    if (!aq_stream_is_taken(op) && ++op->chunks.empty_polls == AQ_STREAM_PATIENCE)
         rest_take(op);
     return aq_stream_is_taken(op);
 }
@@ -305,9 +305,9 @@ static bool advance_short(aq_coll_op_t *op)
 
 static bool advance_copy(aq_coll_op_t *op)
 {
-    if (!aq_board_turn(op) || (!op->posted && !post_blocks(op)))
+    if (!aq_board_turn(op) || (!op->post.written && !post_blocks(op)))
         return false;
-    return op->is_short ? advance_short(op) : advance_long(op);
+    return op->post.is_short ? advance_short(op) : advance_long(op);
 }
 
 const aq_coll_way_t aq_coll_by_copy = {.plan = plan_copy,

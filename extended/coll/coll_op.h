@@ -114,24 +114,19 @@ typedef struct aq_coll_op {
     uint32_t *child;
 
     char *work;  // of coll_rounds.c
-    bool posted; // the operation has begun to move its data, by rounds or boards
+    bool posted; // the operation has begun to move its data, by rounds or shares
 
-    // Of the ways that use boards.
-    uint32_t phase, post;          // among the operations on the team's boards; its post on each
-    size_t sent;                   // bytes that a rank posts or shows
-    bool is_short;                 // ranks post bytes, not addresses
-    bool is_far;                   // they do not fit into the cache line of the phase
-    bool streams;                  // this rank's bytes go through its board (coll_stream.h)
-    bool copied;                   // the blocks of all ranks are here
-    uint8_t step, shows;           // of coll_combine.c
-    uint16_t empty_polls;          // polls without a next chunk of a stream
-    uint32_t seen;                 // ranks that the current step has finished with
-    uint32_t combiners;            // ranks that combine a share
-    uint32_t answered;             // receivers counted in `ready` whose blocks were sent
-    uint8_t *taken;                // by rank: progress with its block
-    size_t streamed, chunk;        // bytes to take from each rank that streams, and of a chunk
-    uint32_t chunks, staged, took; // in all, written by this rank, taken from all that stream
-    uint32_t sources;              // ranks whose blocks stream to this one
+    aq_coll_post_t post;
+    aq_coll_chunks_t chunks;
+    size_t sent;         // bytes that a rank posts or shows
+    bool streams;        // this rank's bytes go through its board (coll_stream.h)
+    bool copied;         // the blocks of all ranks are here
+    uint8_t step, shows; // of coll_combine.c
+    uint32_t seen;       // ranks that the current step has finished with
+    uint32_t combiners;  // ranks that combine a share
+    uint32_t answered;   // receivers that are ready and whose blocks were sent
+    uint8_t *taken;      // by rank: progress with its block
+    uint32_t sources;    // ranks whose blocks stream to this one
 
     size_t block; // bytes of this record with slots and boxes
 } aq_coll_op_t;

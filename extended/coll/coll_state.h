@@ -48,4 +48,19 @@ typedef struct aq_coll_ready {
     _Atomic uint8_t *askers; // by rank: AQ_COLL_ASKED ...; NULL: of another way
 } aq_coll_ready_t;
 
+// The post of an operation on the boards of a team (coll_board.c).
+typedef struct aq_coll_post {
+    uint32_t phase, index; // among the operations on the boards; of the post on each board
+    bool is_short;         // ranks post bytes, not addresses
+    bool is_far;           // the bytes do not fit into the cache line of the phase
+    bool written;          // by this rank, if it has to
+} aq_coll_post_t;
+
+// What goes through the boards in chunks (coll_stream.c).
+typedef struct aq_coll_chunks {
+    size_t total, bytes;          // to take from each rank that streams, and of a chunk
+    uint32_t count, staged, took; // in all, written by this rank, taken from all that stream
+    uint16_t empty_polls;         // polls without a next chunk
+} aq_coll_chunks_t;
+
 #endif

@@ -31,10 +31,11 @@ static bool is_reader(const aq_coll_op_t *op, uint32_t rank)
 void aq_stream_plan(aq_coll_op_t *op, size_t nbytes)
 {
     const size_t unit = op->call.fn ? op->call.unit : 1, others = team_size(op) - 1;
-    op->chunk = aq_coll_is_for_each(op) ? AQ_POST_BYTES / others & ~(size_t)63
-                                        : AQ_POST_BYTES / unit * unit;
-    op->chunks = op->chunk ? (uint32_t)((nbytes + op->chunk - 1) / op->chunk) : 0;
-    op->streamed = nbytes;
+    op->chunks.bytes = aq_coll_is_for_each(op) ? AQ_POST_BYTES / others & ~(size_t)63
+                                               : AQ_POST_BYTES / unit * unit;
+    op->chunks.count =
+        op->chunks.bytes ? (uint32_t)((nbytes + op->chunks.bytes - 1) / op->chunks.bytes) : 0;
+    op->chunks.total = nbytes;
 }
 
 // Limit on the chunks where ranks share processors. Each rank has to run once in four chunks before
@@ -54,43 +55,44 @@ static uint32_t crowd_chunks(const aq_coll_op_t *op)
 
 bool aq_stream_is_worth(const aq_coll_op_t *op)
 {
-    if (op->chunk < EACH_MIN || (op->call.kind == AQ_COLL_TO_ALL && team_size(op) > COMBINERS_MAX))
+    if (op->chunks.bytes < EACH_MIN ||
+        (op->call.kind == AQ_COLL_TO_ALL && team_size(op) > COMBINERS_MAX))
         return false;
-    return op->coll->board->looks > 1 || op->chunks <= crowd_chunks(op);
+    return op->coll->board->looks > 1 || op->chunks.count <= crowd_chunks(op);
 }
 
 static size_t length_of(const aq_coll_op_t *op, uint32_t chunk)
 {
-    return aq_min(op->chunk, op->streamed - chunk * op->chunk);
+    return aq_min(op->chunks.bytes, op->chunks.total - chunk * op->chunks.bytes);
 }
 
 size_t aq_stream_length(const aq_coll_op_t *op)
 {
-    return length_of(op, op->took);
+    return length_of(op, op->chunks.took);
 }
 
 static char *place_of(const aq_coll_op_t *op, uint32_t rank, uint32_t chunk)
 {
-    return aq_board_area(op, rank)->far[(op->phase + chunk) % AQ_BOARD_POSTS];
+    return aq_board_area(op, rank)->far[(op->post.phase + chunk) % AQ_BOARD_POSTS];
 }
 
 // Where the bytes for a reader begin in a chunk of a rank.
 static size_t part_of(const aq_coll_op_t *op, uint32_t rank, uint32_t reader)
 {
-    return aq_coll_is_for_each(op) ? (reader - (reader > rank)) * op->chunk : 0;
+    return aq_coll_is_for_each(op) ? (reader - (reader > rank)) * op->chunks.bytes : 0;
 }
 
 // ---- progress, as others see it ----
 
 static uint64_t tell(const aq_coll_op_t *op, uint32_t chunks)
 {
-    return (uint64_t)op->phase << 32 | chunks;
+    return (uint64_t)op->post.phase << 32 | chunks;
 }
 
 static bool is_told(const aq_coll_op_t *op, const _Atomic uint64_t *word, uint32_t chunks)
 {
     const uint64_t told = atomic_load_explicit(word, memory_order_acquire);
-    return told >> 32 == op->phase && (uint32_t)told >= chunks;
+    return told >> 32 == op->post.phase && (uint32_t)told >= chunks;
 }
 
 static void word_set(_Atomic uint64_t *word, uint64_t value)
@@ -118,15 +120,15 @@ static bool has_room(const aq_coll_op_t *op, uint32_t chunk)
     aq_board_t *board = op->coll->board;
     if (chunk >= AQ_BOARD_POSTS)
         return all_took(op, chunk - AQ_BOARD_POSTS + 1);
-    return aq_board_is_over(board,
-                            aq_board_before(op->phase, AQ_BOARD_POSTS - chunk, board->last_small));
+    return aq_board_is_over(
+        board, aq_board_before(op->post.phase, AQ_BOARD_POSTS - chunk, board->last_small));
 }
 
 static void chunk_write(const aq_coll_op_t *op, uint32_t chunk)
 {
     const uint32_t me = op->coll->board->rank;
     char *place = place_of(op, me, chunk);
-    const size_t at = chunk * op->chunk, nbytes = length_of(op, chunk);
+    const size_t at = chunk * op->chunks.bytes, nbytes = length_of(op, chunk);
     if (!aq_coll_is_for_each(op)) {
         memcpy(place, (const char *)op->call.src + at, nbytes);
         return;
@@ -140,36 +142,36 @@ bool aq_stream_write(aq_coll_op_t *op)
 {
     aq_board_t *board = op->coll->board;
     aq_area_t *area = aq_board_area(op, board->rank);
-    while (op->staged < op->chunks && has_room(op, op->staged)) {
-        chunk_write(op, op->staged++);
-        board->last_large = op->phase;
-        word_set(&area->staged, tell(op, op->staged));
+    while (op->chunks.staged < op->chunks.count && has_room(op, op->chunks.staged)) {
+        chunk_write(op, op->chunks.staged++);
+        board->last_large = op->post.phase;
+        word_set(&area->staged, tell(op, op->chunks.staged));
     }
-    return op->staged == op->chunks;
+    return op->chunks.staged == op->chunks.count;
 }
 
 // ---- reading ----
 
 const char *aq_stream_next(const aq_coll_op_t *op, uint32_t rank)
 {
-    if (!is_told(op, &aq_board_area(op, rank)->staged, op->took + 1))
+    if (!is_told(op, &aq_board_area(op, rank)->staged, op->chunks.took + 1))
         return NULL;
-    return place_of(op, rank, op->took) + part_of(op, rank, op->coll->board->rank);
+    return place_of(op, rank, op->chunks.took) + part_of(op, rank, op->coll->board->rank);
 }
 
 static void took_set(aq_coll_op_t *op, uint32_t chunks)
 {
-    op->took = chunks;
-    op->empty_polls = 0;
-    word_set(&aq_board_area(op, op->coll->board->rank)->took, tell(op, op->took));
+    op->chunks.took = chunks;
+    op->chunks.empty_polls = 0;
+    word_set(&aq_board_area(op, op->coll->board->rank)->took, tell(op, op->chunks.took));
 }
 
 void aq_stream_take(aq_coll_op_t *op)
 {
-    took_set(op, op->took + 1);
+    took_set(op, op->chunks.took + 1);
 }
 
 void aq_stream_take_rest(aq_coll_op_t *op)
 {
-    took_set(op, op->chunks);
+    took_set(op, op->chunks.count);
 }

@@ -39,7 +39,7 @@ const char *aq_stream_next(const aq_coll_op_t *op, uint32_t rank);
 // Where the next chunk lies in what a rank takes, and its length; bytes.
 static inline size_t aq_stream_at(const aq_coll_op_t *op)
 {
-    return op->took * op->chunk;
+    return op->chunks.took * op->chunks.bytes;
 }
 size_t aq_stream_length(const aq_coll_op_t *op);
 
@@ -51,7 +51,7 @@ void aq_stream_take_rest(aq_coll_op_t *op);
 
 static inline bool aq_stream_is_taken(const aq_coll_op_t *op)
 {
-    return op->took == op->chunks;
+    return op->chunks.took == op->chunks.count;
 }
 
 #endif
