@@ -156,10 +156,10 @@ static bool short_post(aq_coll_op_t *op)
 static bool all_have_posted(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
-    while (op->seen < board->size &&
-           (op->seen == board->rank || aq_board_posted_soon(op, op->seen)))
-        op->seen++;
-    return op->seen == board->size;
+    while (op->combine.seen < board->size &&
+           (op->combine.seen == board->rank || aq_board_posted_soon(op, op->combine.seen)))
+        op->combine.seen++;
+    return op->combine.seen == board->size;
 }
 
 static bool advance_to_one(aq_coll_op_t *op)
@@ -190,7 +190,7 @@ static void combiners_take(aq_coll_op_t *op)
 {
     const uint32_t told = aq_board_post(op, op->call.root)->combiners;
     const uint32_t size = op->coll->board->size;
-    op->combiners =
+    op->combine.combiners =
         op->bytes / size >= aq_coll_limits.combine_split ? size : aq_max(1u, aq_min(told, size));
 }
 
@@ -198,7 +198,7 @@ static void combiners_take(aq_coll_op_t *op)
 static size_t share_start(const aq_coll_op_t *op, uint32_t share)
 {
     const size_t grain = op->call.unit < LINE ? LINE / op->call.unit : 1;
-    const size_t grains = (op->call.count + grain - 1) / grain, shares = op->combiners;
+    const size_t grains = (op->call.count + grain - 1) / grain, shares = op->combine.combiners;
     if (share >= shares)
         return op->call.count;
     const size_t start = grains / shares * share + aq_min((size_t)share, grains % shares);
@@ -215,7 +215,7 @@ static share_t share_of(const aq_coll_op_t *op, uint32_t rank)
 {
     const uint32_t size = op->coll->board->size, root = op->call.root;
     uint32_t number = rank;
-    if (op->combiners < size)
+    if (op->combine.combiners < size)
         number = rank >= root ? rank - root : rank + size - root;
     return (share_t){share_start(op, number), share_start(op, number + 1)};
 }
@@ -269,17 +269,18 @@ static void posted_share_copy(const aq_coll_op_t *op, uint32_t rank)
 static bool advance_shared(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->board->size;
-    if (op->step == STEP_POST) {
+    if (op->combine.step == STEP_POST) {
         if (!all_have_posted(op))
             return false;
         combiners_take(op);
         posted_share_combine(op);
-        op->seen = 0;
-        op->step = STEP_SHARES;
+        op->combine.seen = 0;
+        op->combine.step = STEP_SHARES;
     }
-    for (; op->seen < size; op->seen++) {
-        const uint32_t rank =
-            op->seen + 1 < size ? aq_board_rank_after(op->coll->board, op->seen) : my_rank(op);
+    for (; op->combine.seen < size; op->combine.seen++) {
+        const uint32_t rank = op->combine.seen + 1 < size
+                                  ? aq_board_rank_after(op->coll->board, op->combine.seen)
+                                  : my_rank(op);
         if (!is_combined(op, rank))
             return false;
         posted_share_copy(op, rank);
@@ -330,8 +331,8 @@ static bool post_addresses(aq_coll_op_t *op)
     post->dst = (uintptr_t)op->call.dst;
     post->combiners = op->coll->board->combiners;
     aq_board_publish(op);
-    op->shows = AQ_SHOWS_SRC | AQ_SHOWS_DST | AQ_SHOWS_STREAM;
-    op->step = STEP_LOOK;
+    op->combine.shows = AQ_SHOWS_SRC | AQ_SHOWS_DST | AQ_SHOWS_STREAM;
+    op->combine.step = STEP_LOOK;
     return true;
 }
 
@@ -342,7 +343,7 @@ static const void *find_source(const aq_coll_op_t *op, uint32_t rank, size_t at,
 {
     if (rank == my_rank(op))
         return (const char *)op->call.src + at;
-    if (op->step == STEP_STREAM)
+    if (op->combine.step == STEP_STREAM)
         return aq_stream_next(op, rank);
     return aq_board_see(op, rank, aq_board_post(op, rank)->src + at, room, nbytes);
 }
@@ -417,8 +418,8 @@ static void share_copy(const aq_coll_op_t *op, uint32_t rank)
 static bool shares_copy(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
-    for (; op->seen + 1 < board->size; op->seen++) {
-        const uint32_t rank = aq_board_rank_after(board, op->seen);
+    for (; op->combine.seen + 1 < board->size; op->combine.seen++) {
+        const uint32_t rank = aq_board_rank_after(board, op->combine.seen);
         if (!is_combined(op, rank))
             return false;
         share_copy(op, rank);
@@ -460,11 +461,11 @@ static bool is_vain(aq_coll_op_t *op)
 // Combines the rest of sources that the kernel reads.
 static combine_step_t rest_combine(aq_coll_op_t *op)
 {
-    op->step = STEP_ROOT;
+    op->combine.step = STEP_ROOT;
     combine_elements(op, op->call.root, op->call.dst, aq_stream_at(op) / op->call.unit,
                      op->call.count);
     aq_board_tell_done(op);
-    op->seen = 0;
+    op->combine.seen = 0;
     return STEP_ROOT;
 }
 
@@ -481,7 +482,7 @@ static combine_step_t step_stream(aq_coll_op_t *op)
     if (!written || (reads && !aq_stream_is_taken(op)))
         return STEP_STREAM;
     aq_board_tell_done(op);
-    op->seen = 0;
+    op->combine.seen = 0;
     return is_to_all(op) ? STEP_ALL : STEP_ROOT;
 }
 
@@ -505,8 +506,8 @@ static combine_step_t step_to_all(const aq_coll_op_t *op)
 static combine_step_t step_to_one(const aq_coll_op_t *op)
 {
     const uint32_t root = op->call.root;
-    const bool split =
-        op->shows & AQ_SHOWS_DST && op->bytes / op->combiners >= aq_coll_limits.combine_split;
+    const bool split = op->combine.shows & AQ_SHOWS_DST &&
+                       op->bytes / op->combine.combiners >= aq_coll_limits.combine_split;
     if (split)
         combine_share(op, root, root_memory(op));
     else if (root == my_rank(op))
@@ -517,7 +518,7 @@ static combine_step_t step_to_one(const aq_coll_op_t *op)
 
 static combine_step_t step_combine(aq_coll_op_t *op)
 {
-    op->seen = 0;
+    op->combine.seen = 0;
     combiners_take(op);
     return is_to_all(op) ? step_to_all(op) : step_to_one(op);
 }
@@ -527,9 +528,9 @@ static combine_step_t step_after_look(aq_coll_op_t *op)
 {
     aq_board_t *board = op->coll->board;
     const uint8_t need = is_to_all(op) ? AQ_SHOWS_SRC | AQ_SHOWS_DST : AQ_SHOWS_SRC;
-    if ((op->shows & need) == need)
+    if ((op->combine.shows & need) == need)
         return step_combine(op);
-    if (op->shows & AQ_SHOWS_STREAM)
+    if (op->combine.shows & AQ_SHOWS_STREAM)
         return STEP_STREAM;
     if (board->reads == AQ_READS_ALL)
         return step_combine(op);
@@ -538,16 +539,17 @@ static combine_step_t step_after_look(aq_coll_op_t *op)
     const aq_board_reads_t mine = aq_board_reads_all(board) ? AQ_READS_ALL : AQ_READS_REFUSED;
     atomic_store_explicit(&aq_board_area(op, board->rank)->reads, mine, memory_order_release);
     aq_board_wake();
-    op->seen = 0;
+    op->combine.seen = 0;
     return STEP_AGREE;
 }
 
 static combine_step_t step_look(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
-    for (; op->seen < board->size && aq_board_posted(op, op->seen); op->seen++)
-        op->shows &= (uint8_t)aq_board_post(op, op->seen)->shows;
-    return op->seen < board->size ? STEP_LOOK : step_after_look(op);
+    for (; op->combine.seen < board->size && aq_board_posted(op, op->combine.seen);
+         op->combine.seen++)
+        op->combine.shows &= (uint8_t)aq_board_post(op, op->combine.seen)->shows;
+    return op->combine.seen < board->size ? STEP_LOOK : step_after_look(op);
 }
 
 static combine_step_t step_agree(aq_coll_op_t *op)
@@ -567,9 +569,9 @@ static combine_step_t step_agree(aq_coll_op_t *op)
 
 static bool all_are_done(aq_coll_op_t *op)
 {
-    while (op->seen < op->coll->board->size && aq_board_done(op, op->seen))
-        op->seen++;
-    return op->seen == op->coll->board->size;
+    while (op->combine.seen < op->coll->board->size && aq_board_done(op, op->combine.seen))
+        op->combine.seen++;
+    return op->combine.seen == op->coll->board->size;
 }
 
 // The step after copying the shares of the others.
@@ -578,18 +580,18 @@ static combine_step_t step_shares(aq_coll_op_t *op)
     if (!shares_copy(op))
         return STEP_SHARES;
     aq_board_tell_done(op);
-    op->seen = 0;
+    op->combine.seen = 0;
     return STEP_ALL;
 }
 
 // Whether the last step is complete.
 static bool is_over(aq_coll_op_t *op)
 {
-    if (op->step == STEP_ROOT)
+    if (op->combine.step == STEP_ROOT)
         return aq_board_done(op, op->call.root);
-    if (op->step == STEP_ALL)
+    if (op->combine.step == STEP_ALL)
         return all_are_done(op);
-    if (op->step != STEP_TREE || !aq_coll_by_tree.advance(op))
+    if (op->combine.step != STEP_TREE || !aq_coll_by_tree.advance(op))
         return false;
     aq_board_tell_done(op);
     return true;
@@ -597,16 +599,16 @@ static bool is_over(aq_coll_op_t *op)
 
 static bool advance_long(aq_coll_op_t *op)
 {
-    if (op->step == STEP_POST && !post_addresses(op))
+    if (op->combine.step == STEP_POST && !post_addresses(op))
         return false;
-    if (op->step == STEP_LOOK)
-        op->step = (uint8_t)step_look(op);
-    if (op->step == STEP_AGREE)
-        op->step = (uint8_t)step_agree(op);
-    if (op->step == STEP_STREAM)
-        op->step = (uint8_t)step_stream(op);
-    if (op->step == STEP_SHARES)
-        op->step = (uint8_t)step_shares(op);
+    if (op->combine.step == STEP_LOOK)
+        op->combine.step = (uint8_t)step_look(op);
+    if (op->combine.step == STEP_AGREE)
+        op->combine.step = (uint8_t)step_agree(op);
+    if (op->combine.step == STEP_STREAM)
+        op->combine.step = (uint8_t)step_stream(op);
+    if (op->combine.step == STEP_SHARES)
+        op->combine.step = (uint8_t)step_shares(op);
     if (!is_over(op))
         return false;
     aq_board_complete(op, true);

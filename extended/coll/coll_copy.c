@@ -34,8 +34,8 @@ static size_t plan_copy(aq_coll_op_t *op)
 {
     op->unasked = 0;
     op->bytes = op->call.unit * op->call.count;
-    op->sent = block_offset(op, 1) ? op->bytes * op->coll->map.size : op->bytes;
-    op->post.is_short = aq_board_is_short(op, op->sent);
+    op->copy.sent = block_offset(op, 1) ? op->bytes * op->coll->map.size : op->bytes;
+    op->post.is_short = aq_board_is_short(op, op->copy.sent);
     if (op->post.is_short)
         return sizeof *op;
     const size_t bytes = aq_coll_by_blocks.plan(op);
@@ -47,13 +47,13 @@ static size_t plan_copy(aq_coll_op_t *op)
 static void prepare_copy(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
-    aq_board_join(op, op->post.is_short ? op->sent : 0, !is_rooted(op));
+    aq_board_join(op, op->post.is_short ? op->copy.sent : 0, !is_rooted(op));
     if (op->post.is_short)
         return;
     op->rows.slots = (aq_coll_slot_t *)(op + 1);
     aq_stream_plan(op, op->bytes);
     op->ready.askers = (_Atomic uint8_t *)((char *)op + op->rows.slots_at);
-    op->taken = (uint8_t *)op->ready.askers + size;
+    op->copy.taken = (uint8_t *)op->ready.askers + size;
     memset((char *)(op + 1), 0, op->rows.slots_at - sizeof *op + 2 * (size_t)size);
 }
 
@@ -81,8 +81,8 @@ static bool has_blocks(const aq_coll_op_t *op)
 static void post_address(aq_coll_op_t *op)
 {
     aq_post_t *post = aq_board_post(op, op->coll->board->rank);
-    op->streams = aq_stream_is_worth(op) && !aq_process_shows(op->call.src, op->sent);
-    post->shows = op->streams ? AQ_SHOWS_STREAM : 0;
+    op->copy.streams = aq_stream_is_worth(op) && !aq_process_shows(op->call.src, op->copy.sent);
+    post->shows = op->copy.streams ? AQ_SHOWS_STREAM : 0;
     post->src = (uintptr_t)op->call.src;
 }
 
@@ -93,7 +93,8 @@ static bool post_blocks(aq_coll_op_t *op)
         if (!aq_board_room(op))
             return false;
         if (op->post.is_short)
-            memcpy(aq_board_bytes(op, op->coll->board->rank, op->sent), op->call.src, op->sent);
+            memcpy(aq_board_bytes(op, op->coll->board->rank, op->copy.sent), op->call.src,
+                   op->copy.sent);
         else
             post_address(op);
         aq_board_publish(op);
@@ -109,14 +110,14 @@ static void answer_askers(aq_coll_op_t *op)
     for (uint32_t r = 0; r < op->coll->map.size; r++)
         if (atomic_load_explicit(&op->ready.askers[r], memory_order_relaxed) == AQ_COLL_ASKED) {
             atomic_store_explicit(&op->ready.askers[r], AQ_COLL_ANSWERED, memory_order_relaxed);
-            op->answered++;
+            op->copy.answered++;
             aq_coll_block_send(op, r);
         }
 }
 
 // ---- receiving ----
 
-enum { NOT_HERE, STREAMS, AWAITED, HERE }; // in op->taken
+enum { NOT_HERE, STREAMS, AWAITED, HERE }; // in op->copy.taken
 
 static void block_ask(const aq_coll_op_t *op, uint32_t rank)
 {
@@ -132,7 +133,7 @@ static uint8_t block_take(aq_coll_op_t *op, uint32_t rank)
 {
     char *to = aq_coll_block_place(op, rank);
     if (aq_board_post(op, rank)->shows & AQ_SHOWS_STREAM) {
-        op->sources++;
+        op->copy.sources++;
         return STREAMS;
     }
     const uint64_t address = aq_board_post(op, rank)->src + block_offset(op, op->coll->board->rank);
@@ -149,7 +150,7 @@ static uint8_t block_take(aq_coll_op_t *op, uint32_t rank)
 
 static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
 {
-    uint8_t *taken = &op->taken[rank];
+    uint8_t *taken = &op->copy.taken[rank];
     if (!aq_coll_block_comes(op, rank))
         return true;
     if (*taken == NOT_HERE && aq_board_posted(op, rank))
@@ -168,7 +169,8 @@ static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
 static bool all_have_posted(const aq_coll_op_t *op)
 {
     uint32_t r = 0;
-    while (r < op->coll->board->size && (op->taken[r] != NOT_HERE || !aq_coll_block_comes(op, r)))
+    while (r < op->coll->board->size &&
+           (op->copy.taken[r] != NOT_HERE || !aq_coll_block_comes(op, r)))
         r++;
     return r == op->coll->board->size;
 }
@@ -177,7 +179,7 @@ static bool all_have_posted(const aq_coll_op_t *op)
 static bool chunks_are_here(const aq_coll_op_t *op)
 {
     uint32_t r = 0;
-    while (r < op->coll->board->size && (op->taken[r] != STREAMS || aq_stream_next(op, r)))
+    while (r < op->coll->board->size && (op->copy.taken[r] != STREAMS || aq_stream_next(op, r)))
         r++;
     return r == op->coll->board->size;
 }
@@ -186,7 +188,7 @@ static void chunks_take(aq_coll_op_t *op)
 {
     const size_t at = aq_stream_at(op), nbytes = aq_stream_length(op);
     for (uint32_t r = 0; r < op->coll->board->size; r++)
-        if (op->taken[r] == STREAMS)
+        if (op->copy.taken[r] == STREAMS)
             memcpy(aq_coll_block_place(op, r) + at, aq_stream_next(op, r), nbytes);
     aq_stream_take(op);
 }
@@ -197,7 +199,7 @@ static void rest_take(aq_coll_op_t *op)
     const size_t at = aq_stream_at(op), nbytes = op->bytes - at;
     const size_t mine = block_offset(op, op->coll->board->rank) + at;
     for (uint32_t r = 0; r < op->coll->board->size; r++) {
-        if (op->taken[r] != STREAMS)
+        if (op->copy.taken[r] != STREAMS)
             continue;
         char *to = aq_coll_block_place(op, r) + at;
         const void *from = aq_board_see(op, r, aq_board_post(op, r)->src + mine, to, nbytes);
@@ -217,7 +219,7 @@ static bool take_chunks(aq_coll_op_t *op)
         return false;
     while (!aq_stream_is_taken(op) && chunks_are_here(op)) {
         chunks_take(op);
-        if (op->streams)
+        if (op->copy.streams)
             aq_stream_write(op);
     }
     if (!aq_stream_is_taken(op) && ++op->chunks.empty_polls == AQ_STREAM_PATIENCE)
@@ -229,38 +231,39 @@ static bool take_chunks(aq_coll_op_t *op)
 static bool take_posted(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
-    for (uint32_t i = op->down; i + 1 < board->size; i++)
-        if (block_is_here(op, aq_board_rank_after(board, i)) && i == op->down)
-            op->down++;
-    return op->down + 1 == board->size;
+    for (uint32_t i = op->copy.here; i + 1 < board->size; i++)
+        if (block_is_here(op, aq_board_rank_after(board, i)) && i == op->copy.here)
+            op->copy.here++;
+    return op->copy.here + 1 == board->size;
 }
 
 // Returns true if all blocks are here.
 static bool take_blocks(aq_coll_op_t *op)
 {
-    return take_posted(op) || (op->sources && take_chunks(op) && take_posted(op));
+    return take_posted(op) || (op->copy.sources && take_chunks(op) && take_posted(op));
 }
 
 // Whether the ranks that need a block of this one have copied it.
 static bool all_have_copied(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->board->size;
-    while (op->up < size && (!aq_coll_block_goes(op, op->up) || aq_board_done(op, op->up)))
-        op->up++;
-    return op->up == size;
+    while (op->copy.served < size &&
+           (!aq_coll_block_goes(op, op->copy.served) || aq_board_done(op, op->copy.served)))
+        op->copy.served++;
+    return op->copy.served == size;
 }
 
 static bool advance_long(aq_coll_op_t *op)
 {
-    if (op->answered != atomic_load_explicit(&op->ready.count, memory_order_acquire))
+    if (op->copy.answered != atomic_load_explicit(&op->ready.count, memory_order_acquire))
         answer_askers(op);
-    if (op->streams)
+    if (op->copy.streams)
         aq_stream_write(op);
-    if (!op->copied && take_blocks(op)) {
-        op->copied = true;
+    if (!op->copy.copied && take_blocks(op)) {
+        op->copy.copied = true;
         aq_board_tell_done(op);
     }
-    if (!op->copied || !all_have_copied(op))
+    if (!op->copy.copied || !all_have_copied(op))
         return false;
     aq_board_complete(op, !is_rooted(op));
     return true;
@@ -270,7 +273,7 @@ static bool advance_long(aq_coll_op_t *op)
 
 static void short_take(const aq_coll_op_t *op, uint32_t rank)
 {
-    const char *posted = aq_board_bytes(op, rank, op->sent);
+    const char *posted = aq_board_bytes(op, rank, op->copy.sent);
     memcpy(aq_coll_block_place(op, rank), posted + block_offset(op, op->coll->board->rank),
            op->bytes);
     aq_board_took(op, rank, op->bytes);
@@ -279,8 +282,8 @@ static void short_take(const aq_coll_op_t *op, uint32_t rank)
 static bool short_take_all(aq_coll_op_t *op)
 {
     const aq_board_t *board = op->coll->board;
-    for (; op->down + 1 < board->size; op->down++) {
-        const uint32_t rank = aq_board_rank_after(board, op->down);
+    for (; op->copy.here + 1 < board->size; op->copy.here++) {
+        const uint32_t rank = aq_board_rank_after(board, op->copy.here);
         if (!aq_coll_block_comes(op, rank))
             continue;
         if (!aq_board_posted_soon(op, rank))

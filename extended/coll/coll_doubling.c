@@ -73,13 +73,12 @@ static uint32_t rank_of(const aq_coll_op_t *op, round_t round, uint32_t digit)
 
 // ---- layout ----
 
-// op->pieces.count: rounds; op->down_count: rows.
 static void count_rounds(aq_coll_op_t *op)
 {
     round_t round = round_first(op);
-    for (op->pieces.count = 0; round.distance < op->coll->map.size; op->pieces.count++)
+    for (op->doubling.count = 0; round.distance < op->coll->map.size; op->doubling.count++)
         round = round_next(op, round);
-    op->down_count = round.row;
+    op->doubling.rows = round.row;
 }
 
 // After the record: a slot and a box for each row.
@@ -92,8 +91,8 @@ static size_t plan_doubling(aq_coll_op_t *op)
     count_rounds(op);
     op->rows.slots_at = aq_coll_round_up(sizeof *op);
     op->rows.boxes_at =
-        op->rows.slots_at + aq_coll_round_up(op->down_count * sizeof *op->rows.slots);
-    return op->rows.boxes_at + op->down_count * op->rows.stride;
+        op->rows.slots_at + aq_coll_round_up(op->doubling.rows * sizeof *op->rows.slots);
+    return op->rows.boxes_at + op->doubling.rows * op->rows.stride;
 }
 
 static void prepare_round(aq_coll_op_t *op, round_t round)
@@ -107,8 +106,8 @@ static void prepare_round(aq_coll_op_t *op, round_t round)
 static void prepare_doubling(aq_coll_op_t *op)
 {
     aq_coll_rows_place(op);
-    op->work = (char *)(uintptr_t)op->call.src;
-    for (uint32_t i = 0; i < op->pieces.count; i++)
+    op->doubling.work = (char *)(uintptr_t)op->call.src;
+    for (uint32_t i = 0; i < op->doubling.count; i++)
         prepare_round(op, round_number(op, i));
 }
 
@@ -117,7 +116,7 @@ static void prepare_doubling(aq_coll_op_t *op)
 static uint32_t doubling_sender(const aq_coll_op_t *op, uint32_t row)
 {
     round_t round = round_first(op);
-    if (row >= op->down_count)
+    if (row >= op->doubling.rows)
         return GEX_RANK_INVALID;
     while (row >= round.row + round.radix)
         round = round_next(op, round);
@@ -145,14 +144,14 @@ static bool doubling_part(const aq_coll_op_t *op, uint32_t row, uint32_t part,
     return true;
 }
 
-// ---- rounds: op->work is the result so far ----
+// ---- moving ----
 
 static void round_send(const aq_coll_op_t *op, round_t round)
 {
     const uint32_t mine = my_digit(op, round);
     for (uint32_t i = 1; i < round.radix; i++)
         aq_coll_send_piece(op, rank_of(op, round, (mine + i) % round.radix), round.row + mine, 0,
-                           op->work, op->bytes);
+                           op->doubling.work, op->bytes);
 }
 
 static bool round_is_here(const aq_coll_op_t *op, round_t round)
@@ -168,10 +167,10 @@ static bool round_is_here(const aq_coll_op_t *op, round_t round)
 // operators overwrite.
 static void work_own(aq_coll_op_t *op)
 {
-    if (op->work != op->call.src || op->call.src == op->call.dst)
+    if (op->doubling.work != op->call.src || op->call.src == op->call.dst)
         return;
     memcpy(op->call.dst, op->call.src, op->bytes);
-    op->work = op->call.dst;
+    op->doubling.work = op->call.dst;
 }
 
 static void round_combine(aq_coll_op_t *op, round_t round)
@@ -179,31 +178,31 @@ static void round_combine(aq_coll_op_t *op, round_t round)
     const uint32_t mine = my_digit(op, round);
     if (mine)
         work_own(op);
-    char *boxes = op->rows.boxes + round.row * op->rows.stride, *left = mine ? boxes : op->work;
+    char *boxes = op->rows.boxes + round.row * op->rows.stride;
+    char *left = mine ? boxes : op->doubling.work;
     for (uint32_t digit = 1; digit < round.radix; digit++) {
-        char *right = digit == mine ? op->work : boxes + digit * op->rows.stride;
+        char *right = digit == mine ? op->doubling.work : boxes + digit * op->rows.stride;
         op->call.fn(left, right, op->call.count, op->call.cdata);
         left = right;
     }
-    op->work = left;
+    op->doubling.work = left;
 }
 
-// op->up: rounds that this rank has sent, op->down: rounds that are combined.
 static bool advance_doubling(aq_coll_op_t *op)
 {
-    round_t round = round_number(op, op->down);
-    for (; op->down < op->pieces.count; op->down++) {
-        if (op->up == op->down) {
+    round_t round = round_number(op, op->doubling.combined);
+    for (; op->doubling.combined < op->doubling.count; op->doubling.combined++) {
+        if (op->doubling.sent == op->doubling.combined) {
             round_send(op, round);
-            op->up++;
+            op->doubling.sent++;
         }
         if (!round_is_here(op, round))
             return false;
         round_combine(op, round);
         round = round_next(op, round);
     }
-    if (op->work != op->call.dst)
-        memcpy(op->call.dst, op->work, op->bytes);
+    if (op->doubling.work != op->call.dst)
+        memcpy(op->call.dst, op->doubling.work, op->bytes);
     return true;
 }
 

@@ -116,14 +116,14 @@ static bool advance_blocks(aq_coll_op_t *op)
     const uint32_t size = op->coll->map.size;
     if (op->ready.needed && !op->ready.invited)
         invite_senders(op);
-    if (!op->up && aq_coll_can_send(op)) {
+    if (!op->blocks.sent && aq_coll_can_send(op)) {
         send_all(op);
-        op->up = 1;
+        op->blocks.sent = true;
     }
-    while (op->down < size &&
-           atomic_load_explicit(&op->rows.slots[op->down].missing, memory_order_acquire) == 0)
-        op->down++;
-    return op->up && op->down == size;
+    while (op->blocks.here < size && atomic_load_explicit(&op->rows.slots[op->blocks.here].missing,
+                                                          memory_order_acquire) == 0)
+        op->blocks.here++;
+    return op->blocks.sent && op->blocks.here == size;
 }
 
 const aq_coll_way_t aq_coll_by_blocks = {.plan = plan_blocks,

@@ -87,7 +87,7 @@ static size_t plan_tree(aq_coll_op_t *op)
     const size_t children = aq_coll_tree_most(map, aq_coll_shape(op->bytes, !has_up(op)));
     op->rows.stride = aq_coll_round_up(op->bytes);
     op->rows.slots_at =
-        aq_coll_round_up(sizeof *op) + aq_coll_round_up((children + 1) * sizeof *op->child);
+        aq_coll_round_up(sizeof *op) + aq_coll_round_up((children + 1) * sizeof *op->tree.child);
     op->rows.boxes_at = op->rows.slots_at + aq_coll_round_up((children + 1) * op->pieces.count *
                                                              sizeof *op->rows.slots);
     return op->rows.boxes_at + (has_up(op) ? children * op->rows.stride : 0);
@@ -98,23 +98,23 @@ static void find_ways(aq_coll_op_t *op)
 {
     uint32_t me = op->coll->team->head.rank, top = top_of(&op->call);
     if (!has_up(op))
-        op->up = op->pieces.count;
+        op->tree.up = op->pieces.count;
     if (op->call.kind != AQ_COLL_TO_ONE) {
-        op->awaits_down = me != top;
-        op->down_to = op->child;
-        op->down_count = op->tree.children;
-        op->down_from = me != top || has_up(op) ? op->call.dst : op->call.src;
+        op->tree.awaits_down = me != top;
+        op->tree.down_to = op->tree.child;
+        op->tree.down_count = op->tree.node.children;
+        op->tree.down_from = me != top || has_up(op) ? op->call.dst : op->call.src;
         return;
     }
-    op->awaits_down = me != top && me == op->call.root;
-    op->down_to = &op->call.root;
-    op->down_count = me == top && me != op->call.root;
-    if (op->down_count)
-        op->down_from = op->tree.children
-                            ? op->rows.boxes + (op->tree.children - 1) * op->rows.stride
-                            : op->call.src;
-    else if (!op->awaits_down)
-        op->down = op->pieces.count;
+    op->tree.awaits_down = me != top && me == op->call.root;
+    op->tree.down_to = &op->call.root;
+    op->tree.down_count = me == top && me != op->call.root;
+    if (op->tree.down_count)
+        op->tree.down_from = op->tree.node.children
+                                 ? op->rows.boxes + (op->tree.node.children - 1) * op->rows.stride
+                                 : op->call.src;
+    else if (!op->tree.awaits_down)
+        op->tree.down = op->pieces.count;
 }
 
 static aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t row, uint32_t piece)
@@ -124,11 +124,11 @@ static aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t row, uint32_t pi
 
 static uint32_t tree_sender(const aq_coll_op_t *op, uint32_t row)
 {
-    if (row > op->tree.children || (row && !has_up(op)) || (!row && !op->awaits_down))
+    if (row > op->tree.node.children || (row && !has_up(op)) || (!row && !op->tree.awaits_down))
         return GEX_RANK_INVALID;
     if (row)
-        return op->child[row - 1];
-    return op->call.kind == AQ_COLL_TO_ONE ? top_of(&op->call) : op->tree.parent;
+        return op->tree.child[row - 1];
+    return op->call.kind == AQ_COLL_TO_ONE ? top_of(&op->call) : op->tree.node.parent;
 }
 
 static void prepare_row(const aq_coll_op_t *op, uint32_t row)
@@ -144,12 +144,12 @@ static void prepare_tree(aq_coll_op_t *op)
 {
     aq_coll_map_t plain;
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
-    op->child = (uint32_t *)(void *)((char *)op + aq_coll_round_up(sizeof *op));
+    op->tree.child = (uint32_t *)(void *)((char *)op + aq_coll_round_up(sizeof *op));
     aq_coll_rows_place(op);
     aq_coll_tree_make(map, aq_coll_shape(op->bytes, !has_up(op)), top_of(&op->call),
-                      op->coll->team->head.rank, &op->tree, op->child);
+                      op->coll->team->head.rank, &op->tree.node, op->tree.child);
     find_ways(op);
-    for (uint32_t row = 0; row <= op->tree.children; row++)
+    for (uint32_t row = 0; row <= op->tree.node.children; row++)
         prepare_row(op, row);
 }
 
@@ -158,11 +158,11 @@ static void prepare_tree(aq_coll_op_t *op)
 static bool tree_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
     if (has_up(op))
-        return rank == op->tree.parent && atomic_load(&op->ready.count) == 0;
+        return rank == op->tree.node.parent && atomic_load(&op->ready.count) == 0;
     uint32_t c = 0;
-    while (c < op->tree.children && op->child[c] != rank)
+    while (c < op->tree.node.children && op->tree.child[c] != rank)
         c++;
-    return c < op->tree.children && atomic_load(&op->ready.count) < op->tree.children;
+    return c < op->tree.node.children && atomic_load(&op->ready.count) < op->tree.node.children;
 }
 
 static bool tree_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
@@ -213,9 +213,9 @@ static uint32_t ready_count(const aq_coll_op_t *op)
 
 static bool can_go_up(const aq_coll_op_t *op, uint32_t piece)
 {
-    if (op->ready.needed && op->tree.parent != GEX_RANK_INVALID && ready_count(op) == 0)
+    if (op->ready.needed && op->tree.node.parent != GEX_RANK_INVALID && ready_count(op) == 0)
         return false;
-    for (uint32_t c = 0; c < op->tree.children; c++)
+    for (uint32_t c = 0; c < op->tree.node.children; c++)
         if (!has_arrived(op, 1 + c, piece))
             return false;
     return true;
@@ -227,7 +227,7 @@ static const char *combine_parts(const aq_coll_op_t *op, uint32_t piece)
 {
     const char *left = op->call.src;
     size_t offset = piece * op->pieces.bytes, count = piece_bytes(op, piece) / op->call.unit;
-    for (uint32_t c = 0; c < op->tree.children; c++) {
+    for (uint32_t c = 0; c < op->tree.node.children; c++) {
         char *right = op->rows.boxes + c * op->rows.stride;
         op->call.fn(left + offset, right + offset, count, op->call.cdata);
         left = right;
@@ -238,8 +238,8 @@ static const char *combine_parts(const aq_coll_op_t *op, uint32_t piece)
 static void go_up(const aq_coll_op_t *op, uint32_t piece)
 {
     const char *result = combine_parts(op, piece);
-    if (op->tree.parent != GEX_RANK_INVALID)
-        send_piece(op, op->tree.parent, 1 + op->tree.index, piece, result);
+    if (op->tree.node.parent != GEX_RANK_INVALID)
+        send_piece(op, op->tree.node.parent, 1 + op->tree.node.index, piece, result);
     else if (op->call.kind == AQ_COLL_TO_ALL || op->call.root == op->coll->team->head.rank)
         keep_result(op, piece, result);
 }
@@ -248,18 +248,18 @@ static void go_up(const aq_coll_op_t *op, uint32_t piece)
 
 static bool can_go_down(const aq_coll_op_t *op, uint32_t piece)
 {
-    if (op->ready.needed && !has_up(op) && ready_count(op) < op->down_count)
+    if (op->ready.needed && !has_up(op) && ready_count(op) < op->tree.down_count)
         return false;
-    return op->awaits_down ? has_arrived(op, 0, piece) : op->up > piece;
+    return op->tree.awaits_down ? has_arrived(op, 0, piece) : op->tree.up > piece;
 }
 
 // The last child goes first because its subtree is the largest.
 static void go_down(const aq_coll_op_t *op, uint32_t piece)
 {
-    for (uint32_t c = op->down_count; c > 0; c--)
-        send_piece(op, op->down_to[c - 1], 0, piece, op->down_from);
-    if (!has_up(op) && !op->awaits_down)
-        keep_result(op, piece, op->down_from);
+    for (uint32_t c = op->tree.down_count; c > 0; c--)
+        send_piece(op, op->tree.down_to[c - 1], 0, piece, op->tree.down_from);
+    if (!has_up(op) && !op->tree.awaits_down)
+        keep_result(op, piece, op->tree.down_from);
 }
 
 // ---- both directions ----
@@ -268,21 +268,21 @@ static void go_down(const aq_coll_op_t *op, uint32_t piece)
 static void invite_senders(aq_coll_op_t *op)
 {
     op->ready.invited = true;
-    if (!has_up(op) && op->awaits_down)
-        aq_coll_send_ready(op, op->tree.parent);
-    for (uint32_t c = 0; has_up(op) && c < op->tree.children; c++)
-        aq_coll_send_ready(op, op->child[c]);
+    if (!has_up(op) && op->tree.awaits_down)
+        aq_coll_send_ready(op, op->tree.node.parent);
+    for (uint32_t c = 0; has_up(op) && c < op->tree.node.children; c++)
+        aq_coll_send_ready(op, op->tree.child[c]);
 }
 
 static bool advance_tree(aq_coll_op_t *op)
 {
     if (op->ready.needed && !op->ready.invited)
         invite_senders(op);
-    for (; op->up < op->pieces.count && can_go_up(op, op->up); op->up++)
-        go_up(op, op->up);
-    for (; op->down < op->pieces.count && can_go_down(op, op->down); op->down++)
-        go_down(op, op->down);
-    return op->up == op->pieces.count && op->down == op->pieces.count;
+    for (; op->tree.up < op->pieces.count && can_go_up(op, op->tree.up); op->tree.up++)
+        go_up(op, op->tree.up);
+    for (; op->tree.down < op->pieces.count && can_go_down(op, op->tree.down); op->tree.down++)
+        go_down(op, op->tree.down);
+    return op->tree.up == op->pieces.count && op->tree.down == op->pieces.count;
 }
 
 const aq_coll_way_t aq_coll_by_tree = {.plan = plan_tree,

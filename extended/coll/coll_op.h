@@ -85,51 +85,42 @@ typedef struct aq_coll_asked {
 } aq_coll_asked_t;
 
 typedef struct aq_coll_op {
-    aq_coll_call_t call;   // the request of the client, or a share of that request
-    aq_coll_asked_t asked; // set together with `event`
+    aq_coll_call_t call; // the request of the client, or a share of that request
     const aq_coll_way_t *way;
     aq_coll_t *coll;
     struct aq_coll_op *next; // of the team, in order
     struct aq_coll_op *then; // the next one of a chain, which is held until this one is complete
-    bool held;
+    aq_event_t *event;
     void *own; // memory that is freed with the record
     uint32_t number;
     uint32_t fence; // the operation that has to be complete before this one starts; 0: none
-    bool started, complete;
+    bool held, started, complete;
     bool detached; // no event and no initiator waits for it
-    aq_event_t *event;
 
     size_t bytes; // of a rank, or of a block
-    // Limit on the bytes that other ranks may have to keep before they start the operation.
-    size_t unasked;
+    aq_coll_post_t post;
+    // A reduction that began on the boards may go along the tree, so `combine` is no part of this.
+    union {
+        aq_coll_tree_state_t tree;
+        aq_coll_blocks_state_t blocks;
+        aq_coll_rounds_state_t rounds;
+        aq_coll_doubling_state_t doubling;
+        aq_coll_shares_state_t shares;
+        aq_coll_copy_state_t copy;
+    };
+    aq_coll_combine_state_t combine;
+    aq_coll_chunks_t chunks;
     aq_coll_pieces_t pieces;
     aq_coll_rows_t rows;
     aq_coll_ready_t ready;
-    bool awaits_down;
-    uint32_t up, down; // pieces done
-    uint32_t down_count;
-    const uint32_t *down_to; // ranks
-    const char *down_from;
-    aq_coll_tree_t tree;
-    uint32_t *child;
 
-    char *work;  // of coll_rounds.c
-    bool posted; // the operation has begun to move its data, by rounds or shares
-
-    aq_coll_post_t post;
-    aq_coll_chunks_t chunks;
-    size_t sent;         // bytes that a rank posts or shows
-    bool streams;        // this rank's bytes go through its board (coll_stream.h)
-    bool copied;         // the blocks of all ranks are here
-    uint8_t step, shows; // of coll_combine.c
-    uint32_t seen;       // ranks that the current step has finished with
-    uint32_t combiners;  // ranks that combine a share
-    uint32_t answered;   // receivers that are ready and whose blocks were sent
-    uint8_t *taken;      // by rank: progress with its block
-    uint32_t sources;    // ranks whose blocks stream to this one
-
-    size_t block; // bytes of this record with slots and boxes
+    aq_coll_asked_t asked; // set together with `event`
+    size_t unasked;        // limit on the bytes that other ranks may have to keep before they start
+    size_t block;          // bytes of this record with slots and boxes
 } aq_coll_op_t;
+_Static_assert(offsetof(aq_coll_op_t, combine) - offsetof(aq_coll_op_t, tree) ==
+                   sizeof(aq_coll_tree_state_t),
+               "an initializer clears the first member of the union, and so all of it");
 
 // ---- moving ----
 

@@ -80,7 +80,7 @@ static size_t plan_rounds(aq_coll_op_t *op)
                            : op->call.kind == AQ_COLL_EXCHANGE ? rounds + 1
                                                                : rounds;
     op->bytes = op->call.unit * op->call.count;
-    op->pieces.count = rounds;
+    op->rounds.count = rounds;
     op->pieces.part = aq_coll_part_limit();
     op->rows.stride =
         aq_coll_round_up(is_scan(op) ? op->bytes : op->bytes * (op->coll->map.size / 2 + 1));
@@ -99,10 +99,11 @@ static uint32_t parts_in(const aq_coll_op_t *op, uint32_t round)
 static void prepare_rounds(aq_coll_op_t *op)
 {
     aq_coll_rows_place(op);
-    op->work = op->rows.boxes;
+    op->rounds.work = op->rows.boxes;
     if (op->call.kind != AQ_COLL_GATHER_ALL)
-        op->work += (op->pieces.count + (op->call.kind == AQ_COLL_EXCHANGE)) * op->rows.stride;
-    for (uint32_t round = 0; round < op->pieces.count; round++) {
+        op->rounds.work +=
+            (op->rounds.count + (op->call.kind == AQ_COLL_EXCHANGE)) * op->rows.stride;
+    for (uint32_t round = 0; round < op->rounds.count; round++) {
         const uint32_t parts = sender_in(op, round) == GEX_RANK_INVALID ? 0 : parts_in(op, round);
         aq_coll_slot_init(&op->rows.slots[round], parts);
         op->ready.receivers += receiver_in(op, round) != GEX_RANK_INVALID;
@@ -112,7 +113,7 @@ static void prepare_rounds(aq_coll_op_t *op)
 static char *box_of(const aq_coll_op_t *op, uint32_t round)
 {
     if (op->call.kind == AQ_COLL_GATHER_ALL)
-        return op->work + ((size_t)1 << round) * op->bytes;
+        return op->rounds.work + ((size_t)1 << round) * op->bytes;
     return op->rows.boxes + round * op->rows.stride;
 }
 
@@ -120,15 +121,15 @@ static char *box_of(const aq_coll_op_t *op, uint32_t round)
 
 static uint32_t round_sender(const aq_coll_op_t *op, uint32_t row)
 {
-    return row < op->pieces.count ? sender_in(op, row) : GEX_RANK_INVALID;
+    return row < op->rounds.count ? sender_in(op, row) : GEX_RANK_INVALID;
 }
 
 static bool round_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
     uint32_t round = 0;
-    while (round < op->pieces.count && receiver_in(op, round) != rank)
+    while (round < op->rounds.count && receiver_in(op, round) != rank)
         round++;
-    return round < op->pieces.count && atomic_load(&op->ready.count) < op->ready.receivers;
+    return round < op->rounds.count && atomic_load(&op->ready.count) < op->ready.receivers;
 }
 
 static bool round_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
@@ -148,7 +149,7 @@ static void blocks_pack(const aq_coll_op_t *op, uint32_t round, char *to)
 {
     for (uint32_t i = 0; i < op->coll->map.size; i++)
         if (i >> round & 1) {
-            memcpy(to, op->work + i * op->bytes, op->bytes);
+            memcpy(to, op->rounds.work + i * op->bytes, op->bytes);
             to += op->bytes;
         }
 }
@@ -157,7 +158,7 @@ static void blocks_unpack(const aq_coll_op_t *op, uint32_t round, const char *fr
 {
     for (uint32_t i = 0; i < op->coll->map.size; i++)
         if (i >> round & 1) {
-            memcpy(op->work + i * op->bytes, from, op->bytes);
+            memcpy(op->rounds.work + i * op->bytes, from, op->bytes);
             from += op->bytes;
         }
 }
@@ -167,8 +168,8 @@ static void blocks_rotate(const aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size, me = aq_coll_my_rank(op);
     for (uint32_t i = 0; i < size; i++)
-        memcpy(op->work + i * op->bytes, (const char *)op->call.src + (me + i) % size * op->bytes,
-               op->bytes);
+        memcpy(op->rounds.work + i * op->bytes,
+               (const char *)op->call.src + (me + i) % size * op->bytes, op->bytes);
 }
 
 // Copies the work to the destination.
@@ -178,14 +179,14 @@ static void blocks_place(const aq_coll_op_t *op)
     const bool upwards = op->call.kind == AQ_COLL_GATHER_ALL;
     for (uint32_t i = 0; i < size; i++)
         memcpy((char *)op->call.dst + (upwards ? me + i : me + size - i) % size * op->bytes,
-               op->work + i * op->bytes, op->bytes);
+               op->rounds.work + i * op->bytes, op->bytes);
 }
 
 // ---- the result of a scan ----
 
 static char *scan_result(const aq_coll_op_t *op)
 {
-    return op->call.kind == AQ_COLL_SCAN ? op->call.dst : op->work;
+    return op->call.kind == AQ_COLL_SCAN ? op->call.dst : op->rounds.work;
 }
 
 static void scan_start(const aq_coll_op_t *op)
@@ -212,13 +213,13 @@ static void scan_combine(const aq_coll_op_t *op, uint32_t round, const char *box
 
 static void start_rounds(aq_coll_op_t *op)
 {
-    op->posted = true;
+    op->rounds.started = true;
     if (is_scan(op))
         scan_start(op);
     else if (op->call.kind == AQ_COLL_EXCHANGE)
         blocks_rotate(op);
     else
-        memcpy(op->work, op->call.src, op->bytes);
+        memcpy(op->rounds.work, op->call.src, op->bytes);
 }
 
 // What a rank sends in a round.
@@ -227,8 +228,8 @@ static const char *round_payload(const aq_coll_op_t *op, uint32_t round)
     if (is_scan(op))
         return scan_result(op);
     if (op->call.kind == AQ_COLL_GATHER_ALL)
-        return op->work;
-    char *packed = op->rows.boxes + op->pieces.count * op->rows.stride;
+        return op->rounds.work;
+    char *packed = op->rows.boxes + op->rounds.count * op->rows.stride;
     blocks_pack(op, round, packed);
     return packed;
 }
@@ -253,7 +254,7 @@ static void finish_round(const aq_coll_op_t *op, uint32_t round)
 static void invite_senders(aq_coll_op_t *op)
 {
     op->ready.invited = true;
-    for (uint32_t round = 0; round < op->pieces.count; round++)
+    for (uint32_t round = 0; round < op->rounds.count; round++)
         if (sender_in(op, round) != GEX_RANK_INVALID)
             aq_coll_send_ready(op, sender_in(op, round));
 }
@@ -264,14 +265,15 @@ static bool advance_rounds(aq_coll_op_t *op)
         invite_senders(op);
     if (!aq_coll_can_send(op))
         return false;
-    if (!op->posted)
+    if (!op->rounds.started)
         start_rounds(op);
-    for (; op->down < op->pieces.count; op->down++) {
-        if (op->up == op->down)
-            send_round(op, op->up++);
-        if (atomic_load_explicit(&op->rows.slots[op->down].missing, memory_order_acquire))
+    for (; op->rounds.finished < op->rounds.count; op->rounds.finished++) {
+        if (op->rounds.sent == op->rounds.finished)
+            send_round(op, op->rounds.sent++);
+        if (atomic_load_explicit(&op->rows.slots[op->rounds.finished].missing,
+                                 memory_order_acquire))
             return false;
-        finish_round(op, op->down);
+        finish_round(op, op->rounds.finished);
     }
     if (!is_scan(op))
         blocks_place(op);

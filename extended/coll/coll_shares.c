@@ -290,16 +290,17 @@ static void invite_senders(aq_coll_op_t *op)
 // Returns false if there is none.
 static bool pieces_finish(aq_coll_op_t *op)
 {
-    const uint32_t mine = pieces_in(op, share_bytes(op, aq_coll_my_rank(op))), from = op->up;
-    while (op->up < mine && op->up < from + BATCH && piece_is_here(op, op->up))
-        op->up++;
-    pieces_pass(op, from, op->up);
-    return op->up > from;
+    const uint32_t mine = pieces_in(op, share_bytes(op, aq_coll_my_rank(op)));
+    const uint32_t from = op->shares.finished, to = aq_min(mine, from + BATCH);
+    while (op->shares.finished < to && piece_is_here(op, op->shares.finished))
+        op->shares.finished++;
+    pieces_pass(op, from, op->shares.finished);
+    return op->shares.finished > from;
 }
 
 static void pieces_start(aq_coll_op_t *op)
 {
-    op->posted = true;
+    op->shares.started = true;
     for (uint32_t first = 0; first < op->pieces.count; first += BATCH) {
         pieces_send(op, first);
         pieces_finish(op);
@@ -308,23 +309,24 @@ static void pieces_start(aq_coll_op_t *op)
 
 static bool results_are_here(aq_coll_op_t *op)
 {
-    while (op->down < team_size(op) &&
-           !atomic_load_explicit(&result_slot(op, op->down)->missing, memory_order_acquire))
-        op->down++;
-    return op->down == team_size(op);
+    while (op->shares.here < team_size(op) &&
+           !atomic_load_explicit(&result_slot(op, op->shares.here)->missing, memory_order_acquire))
+        op->shares.here++;
+    return op->shares.here == team_size(op);
 }
 
 static bool advance_shares(aq_coll_op_t *op)
 {
     if (op->ready.needed && !op->ready.invited)
         invite_senders(op);
-    if (!op->posted && !aq_coll_can_send(op))
+    if (!op->shares.started && !aq_coll_can_send(op))
         return false;
-    if (!op->posted)
+    if (!op->shares.started)
         pieces_start(op);
     while (pieces_finish(op))
         ;
-    return op->up == pieces_in(op, share_bytes(op, aq_coll_my_rank(op))) && results_are_here(op);
+    return op->shares.finished == pieces_in(op, share_bytes(op, aq_coll_my_rank(op))) &&
+           results_are_here(op);
 }
 
 const aq_coll_way_t aq_coll_by_shares = {.plan = plan_shares,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of an operation (coll_op.h) that several ways use.
+// The parts of an operation (coll_op.h): first those that several ways use, then the state of each
+// way, which only the file of that way reads and writes.
 #ifndef AQ_COLL_STATE_H
 #define AQ_COLL_STATE_H
 
@@ -7,6 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "coll_tree.h"
+
+// ---- of several ways ----
 
 // The division of the bytes. Pieces are combined and forwarded as a whole; parts are the messages
 // of a piece.
@@ -62,5 +67,64 @@ typedef struct aq_coll_chunks {
     uint32_t count, staged, took; // in all, written by this rank, taken from all that stream
     uint16_t empty_polls;         // polls without a next chunk
 } aq_coll_chunks_t;
+
+// ---- the state of each way ----
+
+// coll_move.c
+typedef struct aq_coll_tree_state {
+    aq_coll_tree_t node; // of this rank
+    uint32_t up, down;   // pieces done
+    uint32_t down_count;
+    const uint32_t *down_to; // ranks
+    const char *down_from;
+    uint32_t *child;
+    bool awaits_down;
+} aq_coll_tree_state_t;
+
+// coll_flat.c
+typedef struct aq_coll_blocks_state {
+    uint32_t here; // no block of a rank below this one is outstanding
+    bool sent;
+} aq_coll_blocks_state_t;
+
+// coll_rounds.c
+typedef struct aq_coll_rounds_state {
+    char *work;                     // the blocks, or the result of a scan
+    uint32_t count, sent, finished; // rounds
+    bool started;
+} aq_coll_rounds_state_t;
+
+// coll_doubling.c
+typedef struct aq_coll_doubling_state {
+    char *work;                     // the result so far
+    uint32_t count, sent, combined; // rounds
+    uint32_t rows;                  // of all rounds
+} aq_coll_doubling_state_t;
+
+// coll_shares.c
+typedef struct aq_coll_shares_state {
+    uint32_t finished; // pieces of this rank's share that are complete and sent
+    uint32_t here;     // no share of a rank below this one is outstanding
+    bool started;
+} aq_coll_shares_state_t;
+
+// coll_copy.c
+typedef struct aq_coll_copy_state {
+    size_t sent;       // bytes that a rank posts or shows
+    uint8_t *taken;    // by rank: progress with its block
+    uint32_t here;     // ranks, from the next one on, whose blocks are here
+    uint32_t served;   // no rank below this one awaits its block
+    uint32_t sources;  // ranks whose blocks stream to this one
+    uint32_t answered; // receivers that are ready and whose blocks were sent
+    bool streams;      // this rank's bytes go through its board
+    bool copied;       // the blocks of all ranks are here
+} aq_coll_copy_state_t;
+
+// coll_combine.c
+typedef struct aq_coll_combine_state {
+    uint8_t step, shows;
+    uint32_t seen;      // ranks that the current step has finished with
+    uint32_t combiners; // ranks that combine a share
+} aq_coll_combine_state_t;
 
 #endif

@@ -60,12 +60,12 @@ static range_t range_of(const aq_coll_op_t *op, uint32_t row)
 static uint32_t rows_of(const aq_coll_op_t *op)
 {
     if (op->way == &aq_coll_by_tree)
-        return op->tree.children + 1;
+        return op->tree.node.children + 1;
     if (op->way == &aq_coll_by_doubling)
-        return op->down_count;
+        return op->doubling.rows;
     if (op->way == &aq_coll_by_shares)
         return 2 * op->coll->map.size;
-    return op->way == &aq_coll_by_rounds ? op->pieces.count : op->coll->map.size;
+    return op->way == &aq_coll_by_rounds ? op->rounds.count : op->coll->map.size;
 }
 
 // The slot of a part: there is one for each round, or result of a share, and else one for each
