@@ -117,8 +117,8 @@ static inline bool aq_board_is_short(const aq_coll_op_t *op, size_t nbytes)
 {
     const aq_coll_limits_t *limits = &aq_coll_limits;
     const uint32_t few =
-        op->call.kind == AQ_COLL_TO_ONE ? limits->post_ranks_one : limits->post_ranks;
-    return nbytes <= limits->post_bytes || (nbytes <= AQ_POST_BYTES && op->coll->board->size > few);
+        op->call.kind == AQ_COLL_TO_ONE ? limits->post.ranks_one : limits->post.ranks;
+    return nbytes <= limits->post.bytes || (nbytes <= AQ_POST_BYTES && op->coll->board->size > few);
 }
 
 // Gives an operation its phase. Called in the order of the operations. nbytes: what a rank posts;

@@ -52,7 +52,7 @@ static bool is_to_all(const aq_coll_op_t *op)
 // Whether each rank combines a share of the posts.
 static bool is_shared(const aq_coll_op_t *op)
 {
-    return is_to_all(op) && op->bytes * op->coll->board->size > aq_coll_limits.combine_bytes;
+    return is_to_all(op) && op->bytes * op->coll->board->size > aq_coll_limits.combine.bytes;
 }
 
 static uint32_t my_rank(const aq_coll_op_t *op)
@@ -72,8 +72,8 @@ bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call)
         return false;
     if (call->kind != AQ_COLL_TO_ALL)
         return call->kind == AQ_COLL_TO_ONE;
-    return bytes * size <= aq_coll_limits.combine_bytes ||
-           bytes / size >= aq_coll_limits.combine_share;
+    return bytes * size <= aq_coll_limits.combine.bytes ||
+           bytes / size >= aq_coll_limits.combine.share;
 }
 
 // ---- layout: a long operation may have to go along the tree ----
@@ -191,7 +191,7 @@ static void combiners_take(aq_coll_op_t *op)
     const uint32_t told = aq_board_post(op, op->call.root)->combiners;
     const uint32_t size = op->coll->board->size;
     op->combine.combiners =
-        op->bytes / size >= aq_coll_limits.combine_split ? size : aq_max(1u, aq_min(told, size));
+        op->bytes / size >= aq_coll_limits.combine.split ? size : aq_max(1u, aq_min(told, size));
 }
 
 // The elements before a share; shares begin at cache lines if elements are small.
@@ -507,7 +507,7 @@ static combine_step_t step_to_one(const aq_coll_op_t *op)
 {
     const uint32_t root = op->call.root;
     const bool split = op->combine.shows & AQ_SHOWS_DST &&
-                       op->bytes / op->combine.combiners >= aq_coll_limits.combine_split;
+                       op->bytes / op->combine.combiners >= aq_coll_limits.combine.split;
     if (split)
         combine_share(op, root, root_memory(op));
     else if (root == my_rank(op))

@@ -331,8 +331,8 @@ static uint32_t shares_of(const aq_coll_t *coll, const aq_coll_call_t *call)
     size_t bytes = call->unit * call->count;
     uint32_t size = coll->map.size;
     const aq_coll_limits_t *limits = &aq_coll_limits;
-    if (call->kind != AQ_COLL_TO_ALL || call->in_order || bytes < limits->split_bytes ||
-        size > limits->split_ranks || bytes / size < limits->split_share || call->count < size ||
+    if (call->kind != AQ_COLL_TO_ALL || call->in_order || bytes < limits->split.bytes ||
+        size > limits->split.ranks || bytes / size < limits->split.share || call->count < size ||
         aq_coll_choose_way(coll, call) != &aq_coll_by_tree)
         return 1;
     return size;

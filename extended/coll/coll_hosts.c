@@ -132,13 +132,13 @@ static void divide_to_all(chain_t *chain, const aq_coll_t *coll, aq_coll_call_t 
 // messages inside a host, unless these are many.
 static bool divides_broadcast(const aq_coll_t *coll, size_t bytes)
 {
-    return bytes >= aq_coll_limits.host_spread ||
-           coll->map.size >= (uint64_t)aq_coll_limits.host_ranks * coll->map.groups;
+    return bytes >= aq_coll_limits.host.spread ||
+           coll->map.size >= (uint64_t)aq_coll_limits.host.ranks * coll->map.groups;
 }
 
 static bool divides_to_one(const aq_coll_t *coll, const aq_coll_call_t *call, size_t bytes)
 {
-    return bytes >= aq_coll_limits.host_one &&
+    return bytes >= aq_coll_limits.host.one &&
            aq_coll_map_leader(&coll->map, aq_coll_map_group(&coll->map, call->root)) == call->root;
 }
 
@@ -153,7 +153,7 @@ static bool divides(const aq_coll_t *coll, const aq_coll_call_t *call)
     case AQ_COLL_TO_ONE:
         return divides_to_one(coll, call, bytes);
     case AQ_COLL_TO_ALL:
-        return bytes >= aq_coll_limits.host_all;
+        return bytes >= aq_coll_limits.host.all;
     default:
         return false;
     }

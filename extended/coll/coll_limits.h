@@ -20,47 +20,62 @@ enum { AQ_POST_BYTES = 8192, AQ_SPLIT_RANKS = 32 };
 // lists both.
 typedef struct aq_coll_limits {
     // ---- ranks that share memory ----
-    // In a team of at most post_ranks ranks (post_ranks_one if only the root gets the result) an
-    // operation is short, so that ranks post their bytes, up to post_bytes bytes; above, they post
-    // an address: few ranks wait for each other, which costs less than the second copy. In a larger
-    // team an operation is short up to AQ_POST_BYTES bytes.
-    uint32_t post_bytes;
-    uint32_t post_ranks, post_ranks_one;
-    // Each rank combines all that is posted for a reduction to all, if that is at most so many
-    // bytes together; above, each combines a share.
-    uint32_t combine_bytes;
-    // A reduction to all is combined in shares if a share has at least so many bytes; else it goes
-    // along the tree, as between hosts.
-    uint32_t combine_share;
-    // All ranks combine a share if one has at least so many bytes; below, as many ranks as there
-    // are processors.
-    uint32_t combine_split;
+    // In a team of at most `ranks` ranks (ranks_one if only the root gets the result) an operation
+    // is short, so that ranks post their bytes, up to `bytes` bytes; above, they post an address:
+    // few ranks wait for each other, which costs less than the second copy. In a larger team an
+    // operation is short up to AQ_POST_BYTES bytes.
+    struct {
+        uint32_t bytes, ranks, ranks_one;
+    } post;
+    struct {
+        // Each rank combines all that is posted for a reduction to all, if that is at most so many
+        // bytes together; above, each combines a share.
+        uint32_t bytes;
+        // A reduction to all is combined in shares if a share has at least so many bytes; else it
+        // goes along the tree, as between hosts.
+        uint32_t share;
+        // All ranks combine a share if one has at least so many bytes; below, as many ranks as
+        // there are processors.
+        uint32_t split;
+    } combine;
     // ---- other teams ----
     uint32_t part_bytes;    // of a piece of a tree and of each message; at most one Medium
     uint32_t unasked_bytes; // largest payload that is sent before the receiver is ready
-    // At least rounds_ranks ranks exchange blocks in rounds if those of one rank have at most
-    // rounds_bytes bytes together; else blocks go directly.
-    uint32_t rounds_ranks, rounds_bytes;
-    // Between ranks of which no two share memory. Two ranks reduce up to double_pair bytes to all
-    // by doubling, and up to double_ranks ranks up to double_bytes: more ranks would send more
-    // messages than along a tree.
-    uint32_t double_pair, double_ranks, double_bytes;
-    // Between such ranks, too: an all-reduce goes in shares if each share has at least share_bytes
+    // At least so many ranks exchange blocks in rounds if those of one rank have at most so many
+    // bytes together; else blocks go directly.
+    struct {
+        uint32_t ranks, bytes;
+    } rounds;
+    // Between ranks of which no two share memory. Two ranks reduce up to `pair` bytes to all by
+    // doubling, and up to `ranks` ranks up to `bytes`: more ranks would send more messages than
+    // along a tree.
+    struct {
+        uint32_t pair, ranks, bytes;
+    } doubling;
+    // Between such ranks, too: an all-reduce goes in shares if each share has at least `bytes`
     // bytes (all ranks send to all), and a broadcast over 3 to spread_ranks ranks from spread_bytes
     // a share on.
-    uint32_t share_bytes, spread_ranks, spread_bytes;
-    // An all-reduce of at least split_bytes bytes along trees, over at most split_ranks ranks, is
-    // divided into a reduction for each rank, unless these would have less than split_share bytes.
-    uint32_t split_bytes, split_ranks, split_share;
-    // Widths of trees: up to tree_bytes bytes, all ranks of a neighbourhood are children of its
-    // first, and a neighbourhood has tree_small children; above, tree_inside and tree_across, at
-    // each level. A broadcast of at least tree_halves bytes goes along a binary tree of hosts.
-    uint32_t tree_bytes, tree_small, tree_inside, tree_across, tree_halves;
+    struct {
+        uint32_t bytes, spread_ranks, spread_bytes;
+    } shares;
+    // An all-reduce of at least `bytes` bytes along trees, over at most `ranks` ranks, is divided
+    // into a reduction for each rank, unless these would have less than `share` bytes.
+    struct {
+        uint32_t bytes, ranks, share;
+    } split;
+    // Widths of trees: up to `bytes` bytes, all ranks of a neighbourhood are children of its first,
+    // and a neighbourhood has `small` children; above, `inside` and `across`, at each level. A
+    // broadcast of at least `halves` bytes goes along a binary tree of hosts.
+    struct {
+        uint32_t bytes, small, inside, across, halves;
+    } tree;
     // ---- teams of several hosts with several members on some of them ----
-    // What is divided by host (coll_hosts.c): a reduction to all of at least host_all bytes, to one
-    // of at least host_one, a broadcast of at least host_spread, and any if hosts have host_ranks
-    // members or more on average.
-    uint32_t host_all, host_one, host_spread, host_ranks;
+    // What is divided by host (coll_hosts.c): a reduction to all of at least `all` bytes, to one of
+    // at least `one`, a broadcast of at least `spread`, and any if hosts have `ranks` members or
+    // more on average.
+    struct {
+        uint32_t all, one, spread, ranks;
+    } host;
 } aq_coll_limits_t;
 
 extern aq_coll_limits_t aq_coll_limits;          // of this job

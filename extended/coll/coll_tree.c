@@ -216,11 +216,11 @@ enum { FLAT = 1 << 30 };
 aq_coll_shape_t aq_coll_shape(size_t bytes, bool down)
 {
     const aq_coll_limits_t *limits = &aq_coll_limits;
-    if (bytes <= limits->tree_bytes)
-        return (aq_coll_shape_t){.inside = FLAT, .across = limits->tree_small};
-    const bool halves = down && bytes >= limits->tree_halves;
-    return (aq_coll_shape_t){.inside = limits->tree_inside,
-                             .across = halves ? AQ_COLL_HALVES : limits->tree_across};
+    if (bytes <= limits->tree.bytes)
+        return (aq_coll_shape_t){.inside = FLAT, .across = limits->tree.small};
+    const bool halves = down && bytes >= limits->tree.halves;
+    return (aq_coll_shape_t){.inside = limits->tree.inside,
+                             .across = halves ? AQ_COLL_HALVES : limits->tree.across};
 }
 
 uint32_t aq_coll_tree_most(const aq_coll_map_t *map, aq_coll_shape_t shape)

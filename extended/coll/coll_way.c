@@ -12,7 +12,7 @@ static const aq_coll_way_t *choose_block_way(const aq_coll_t *coll, size_t bytes
 {
     const uint32_t size = coll->map.size;
     const aq_coll_limits_t *limits = &aq_coll_limits;
-    return size >= limits->rounds_ranks && bytes && bytes <= limits->rounds_bytes / size
+    return size >= limits->rounds.ranks && bytes && bytes <= limits->rounds.bytes / size
                ? &aq_coll_by_rounds
                : &aq_coll_by_blocks;
 }
@@ -27,9 +27,9 @@ static bool takes_doubling(const aq_coll_t *coll, size_t bytes)
 {
     const aq_coll_limits_t *limits = &aq_coll_limits;
     const uint32_t size = coll->map.size;
-    const size_t most = size == 2                      ? limits->double_pair
-                        : size <= limits->double_ranks ? limits->double_bytes
-                                                       : 0;
+    const size_t most = size == 2                        ? limits->doubling.pair
+                        : size <= limits->doubling.ranks ? limits->doubling.bytes
+                                                         : 0;
     return is_spread(coll) && bytes && bytes <= aq_min(most, (size_t)limits->unasked_bytes) &&
            aq_coll_doubles(size);
 }
@@ -38,9 +38,10 @@ static bool takes_shares(const aq_coll_t *coll, const aq_coll_call_t *call)
 {
     const bool down = call->kind == AQ_COLL_BROADCAST;
     const aq_coll_limits_t *limits = &aq_coll_limits;
-    const size_t size = coll->map.size, least = down ? limits->spread_bytes : limits->share_bytes;
+    const size_t size = coll->map.size,
+                 least = down ? limits->shares.spread_bytes : limits->shares.bytes;
     return is_spread(coll) && call->count >= size && call->unit * call->count / size >= least &&
-           (!down || (size > 2 && size <= limits->spread_ranks));
+           (!down || (size > 2 && size <= limits->shares.spread_ranks));
 }
 
 static const aq_coll_way_t *choose_to_all_way(const aq_coll_t *coll, const aq_coll_call_t *call)

@@ -65,13 +65,13 @@ static void test_sections(void **state)
     } cases[] = {{2, 200, 2}, {3, 200, 2}, {4, 640, 3}, {15, 640, 3}, {16, 64, 2}, {900, 64, 2}};
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(parse(several, "smp", cases[i].ranks), AQ_TUNING_FOUND);
-        assert_int_equal(limits.post_bytes, cases[i].bytes);
-        assert_int_equal(limits.tree_across, cases[i].width);
+        assert_int_equal(limits.post.bytes, cases[i].bytes);
+        assert_int_equal(limits.tree.across, cases[i].width);
         assert_int_equal(limits.part_bytes, aq_coll_fallbacks.part_bytes);
     }
     assert_int_equal(parse(several, "udp", 2), AQ_TUNING_FOUND);
     assert_int_equal(limits.part_bytes, 4096);
-    assert_int_equal(limits.post_bytes, aq_coll_fallbacks.post_bytes);
+    assert_int_equal(limits.post.bytes, aq_coll_fallbacks.post.bytes);
 }
 
 static void test_no_section(void **state)
@@ -93,8 +93,8 @@ static void test_twice(void **state)
                            "[smp ranks 2]\npost-bytes 2\n",
                            "smp", 2),
                      AQ_TUNING_FOUND);
-    assert_int_equal(limits.post_bytes, 2);
-    assert_int_equal(limits.tree_small, aq_coll_fallbacks.tree_small);
+    assert_int_equal(limits.post.bytes, 2);
+    assert_int_equal(limits.tree.small, aq_coll_fallbacks.tree.small);
 }
 
 // Every limit can have both ends of its range.
