@@ -26,8 +26,8 @@ typedef struct reader {
     char copy[LINE_MAX + 1]; // of the line, without the comment
     char *word[WORDS];
     unsigned words; // WORDS: that many or more
-    const char *conduit;
-    uint32_t ranks, best; // best: of the section whose limits were taken last
+    aq_tuning_job_t job;
+    uint32_t best; // ranks of the section whose limits were taken last
     bool titled, in_section, applies;
     aq_coll_limits_t *limits;
     char *why;
@@ -115,8 +115,8 @@ static bool take_section(reader_t *reader)
     if (!aq_size_parse_int(reader->word[2], &ranks) || ranks < 1 || ranks > UINT32_MAX)
         return refuse(reader, "is a section for a number of ranks that is not 1 or more");
     reader->in_section = true;
-    reader->applies =
-        strcmp(conduit, reader->conduit) == 0 && ranks <= reader->ranks && ranks >= reader->best;
+    reader->applies = strcmp(conduit, reader->job.conduit) == 0 && ranks <= reader->job.ranks &&
+                      ranks >= reader->best;
     if (reader->applies) {
         reader->best = (uint32_t)ranks;
         *reader->limits = aq_coll_fallbacks;
@@ -169,17 +169,11 @@ static bool take_all(reader_t *reader)
     return true;
 }
 
-aq_tuning_result_t aq_coll_tuning_parse(const char *text, size_t length, const char *conduit,
-                                        uint32_t ranks, aq_coll_limits_t *limits, char *why,
-                                        size_t room)
+aq_tuning_result_t aq_coll_tuning_parse(const char *text, size_t length, aq_tuning_job_t job,
+                                        aq_coll_limits_t *limits, char *why, size_t room)
 {
-    reader_t reader = {.text = text,
-                       .length = length,
-                       .conduit = conduit,
-                       .ranks = ranks,
-                       .limits = limits,
-                       .why = why,
-                       .room = room};
+    reader_t reader = {
+        .text = text, .length = length, .job = job, .limits = limits, .why = why, .room = room};
     *limits = aq_coll_fallbacks;
     if (!take_all(&reader)) {
         *limits = aq_coll_fallbacks;
@@ -187,7 +181,8 @@ aq_tuning_result_t aq_coll_tuning_parse(const char *text, size_t length, const c
     }
     if (reader.best)
         return AQ_TUNING_FOUND;
-    snprintf(why, room, "it has no section for conduit %s and %u ranks or fewer", conduit, ranks);
+    snprintf(why, room, "it has no section for conduit %s and %u ranks or fewer", job.conduit,
+             job.ranks);
     return AQ_TUNING_NONE;
 }
 
@@ -212,8 +207,9 @@ static bool load_limits(const char *path, char *why, size_t room)
         snprintf(why, room, "it cannot be read: %s", strerror(errno));
         return false;
     }
-    const aq_tuning_result_t result = aq_coll_tuning_parse(
-        text, length, aq_job.network, aq_job_present(), &aq_coll_limits, why, room);
+    const aq_tuning_job_t job = {aq_job.network, aq_job_present()};
+    const aq_tuning_result_t result =
+        aq_coll_tuning_parse(text, length, job, &aq_coll_limits, why, room);
     free(text);
     return result == AQ_TUNING_FOUND;
 }

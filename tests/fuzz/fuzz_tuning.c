@@ -16,12 +16,12 @@ static void check_ranges(const aq_coll_limits_t *limits)
                 aq_coll_limit_get(limits, row) <= row->high);
 }
 
-static void fuzz_job(const char *text, size_t size, const char *conduit, uint32_t ranks)
+static void fuzz_job(const char *text, size_t size, aq_tuning_job_t job)
 {
     aq_coll_limits_t limits;
     char why[256] = "";
     const aq_tuning_result_t result =
-        aq_coll_tuning_parse(text, size, conduit, ranks, &limits, why, sizeof why);
+        aq_coll_tuning_parse(text, size, job, &limits, why, sizeof why);
     check_ranges(&limits);
     require((result == AQ_TUNING_FOUND) == (why[0] == '\0'));
     require(!strchr(why, '\n'));
@@ -34,8 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!text)
         return 0;
     memcpy(text, data, size);
-    fuzz_job(text, size, "smp", 4);
-    fuzz_job(text, size, "udp", 1);
+    fuzz_job(text, size, (aq_tuning_job_t){"smp", 4});
+    fuzz_job(text, size, (aq_tuning_job_t){"udp", 1});
     free(text);
     return 0;
 }

@@ -17,7 +17,8 @@ static aq_tuning_result_t parse(const char *text, const char *conduit, uint32_t 
 {
     memset(&limits, 0xff, sizeof limits);
     memset(why, 0, sizeof why);
-    return aq_coll_tuning_parse(text, strlen(text), conduit, ranks, &limits, why, sizeof why);
+    return aq_coll_tuning_parse(text, strlen(text), (aq_tuning_job_t){conduit, ranks}, &limits, why,
+                                sizeof why);
 }
 
 static void assert_defaults(void)
@@ -175,9 +176,9 @@ static void test_zero(void **state)
 {
     (void)state;
     static const char text[] = HEAD "\0\npost-bytes 8\n";
-    assert_int_equal(
-        aq_coll_tuning_parse(text, sizeof text - 1, "smp", 2, &limits, why, sizeof why),
-        AQ_TUNING_BAD);
+    const aq_tuning_job_t job = {"smp", 2};
+    assert_int_equal(aq_coll_tuning_parse(text, sizeof text - 1, job, &limits, why, sizeof why),
+                     AQ_TUNING_BAD);
     assert_string_equal(why, "line 4 has bytes that are no text");
 }
 
