@@ -384,15 +384,12 @@ static int put_start(const put_t *put, intptr_t shift, aq_event_t *event)
 
 // ---- the calls ----
 
-static put_t put_describe(const char *call, gex_TM_t tm, gex_Rank_t rank, void *dest,
-                          const void *src, size_t nbytes, const gasnetx_notice_t *notice,
-                          gex_Event_t *lc_opt, gex_Flags_t flags)
+static put_t put_describe(const char *call, gex_TM_t tm, gex_Rank_t rank,
+                          const gasnetx_notice_t *notice, const gex_Event_t *lc_opt,
+                          gex_Flags_t flags)
 {
     return (put_t){.op = {.call = call,
-                          .access = {.remote = dest,
-                                     .local = (void *)(uintptr_t)src,
-                                     .nbytes = nbytes,
-                                     .kind = AQ_RMA_PUT,
+                          .access = {.kind = AQ_RMA_PUT,
                                      .flags = lc_opt == GEX_EVENT_DEFER ? AQ_RMA_STABLE : 0},
                           .rank = rank < tm->size ? aq_tm_jobrank(tm, rank) : rank,
                           .route = aq_team_route(aq_team_of(tm), rank < tm->size ? rank : 0),
@@ -400,6 +397,13 @@ static put_t put_describe(const char *call, gex_TM_t tm, gex_Rank_t rank, void *
                    .tm = tm,
                    .rank = rank,
                    .notice = notice};
+}
+
+static void put_set_memory(put_t *put, void *dest, const void *src, size_t nbytes)
+{
+    put->op.access.remote = dest;
+    put->op.access.local = (void *)(uintptr_t)src;
+    put->op.access.nbytes = nbytes;
 }
 
 static int put_begin_checks(const put_t *put)
@@ -436,8 +440,8 @@ int gasnetx_RMA_PutNotifyNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void
                             size_t nbytes, const gasnetx_notice_t *notice, gex_Event_t *lc_opt,
                             gex_Event_t *event, gex_Flags_t flags)
 {
-    const put_t put =
-        put_describe("gasnetx_RMA_PutNotifyNB", tm, rank, dest, src, nbytes, notice, lc_opt, flags);
+    put_t put = put_describe("gasnetx_RMA_PutNotifyNB", tm, rank, notice, lc_opt, flags);
+    put_set_memory(&put, dest, src, nbytes);
     const int result = put_nb(&put, event);
     if (result == GASNET_OK)
         aq_api_lc_done(lc_opt);
@@ -447,8 +451,9 @@ int gasnetx_RMA_PutNotifyNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void
 int gasnetx_RMA_PutNotifyBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
                                   size_t nbytes, const gasnetx_notice_t *notice, gex_Flags_t flags)
 {
-    const put_t put = put_describe("gasnetx_RMA_PutNotifyBlocking", tm, rank, dest, src, nbytes,
-                                   notice, GEX_EVENT_DEFER, flags);
+    put_t put =
+        put_describe("gasnetx_RMA_PutNotifyBlocking", tm, rank, notice, GEX_EVENT_DEFER, flags);
+    put_set_memory(&put, dest, src, nbytes);
     gex_Event_t event;
     const int result = put_nb(&put, &event);
     if (result == GASNET_OK)
@@ -460,8 +465,8 @@ int gasnetx_RMA_PutNotifyNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const voi
                              size_t nbytes, const gasnetx_notice_t *notice, gex_Event_t *lc_opt,
                              gex_Flags_t flags)
 {
-    const put_t put = put_describe("gasnetx_RMA_PutNotifyNBI", tm, rank, dest, src, nbytes, notice,
-                                   lc_opt, flags);
+    put_t put = put_describe("gasnetx_RMA_PutNotifyNBI", tm, rank, notice, lc_opt, flags);
+    put_set_memory(&put, dest, src, nbytes);
     const int wrong = put_begin_checks(&put);
     if (wrong)
         return wrong;
