@@ -60,67 +60,76 @@ static void *allocate_buffer(size_t nbytes)
     return memory;
 }
 
+// Arguments of a request.
+enum { RUNS, ENDPOINT, COOKIE, ARGS = COOKIE + 2 };
+
+static aq_vis_message_t message_of(gex_Token_t token)
+{
+    const aq_arrival_t *arrival = token->arrival;
+    return (aq_vis_message_t){arrival->payload, arrival->nbytes, (uint32_t)arrival->args[RUNS]};
+}
+
 // Ends the job if memory of the runs is not mapped: with GASNET_SEGMENT_EVERYTHING any address is
 // in the segment, but may not exist.
-static void check_memory(aq_pending_kind_t kind, gex_Token_t token, const char *message,
-                         uint32_t runs)
+static void check_memory(aq_pending_kind_t kind, gex_Token_t token, const aq_vis_message_t *message)
 {
-    for (uint32_t i = 0; i < runs; i++) {
+    for (uint32_t i = 0; i < message->runs; i++) {
         aq_vis_run_t run;
-        memcpy(&run, message + i * sizeof run, sizeof run);
+        memcpy(&run, message->bytes + i * sizeof run, sizeof run);
         for (uint32_t k = 0; k < run.count; k++)
             aq_pending_check_target(
                 kind, token, (void *)(uintptr_t)(run.addr + (uint64_t)run.stride * k), run.nbytes);
     }
 }
 
-static void check_message(aq_pending_kind_t kind, gex_Token_t token, const void *message,
-                          size_t size, uint32_t runs, int32_t ep, size_t *nbytes)
+// Ends the job if a message is wrong; returns the number of bytes that its runs name.
+static size_t check_message(aq_pending_kind_t kind, gex_Token_t token,
+                            const aq_vis_message_t *message)
 {
+    const int32_t ep = token->arrival->args[ENDPOINT];
     uintptr_t start = 0, memory = 0;
+    size_t nbytes;
     aq_segment_open_bounds((gex_EP_Index_t)ep, &start, &memory);
-    const char *wrong =
-        aq_vis_pack_check(message, size, runs, start, memory, aq_job.max_medium, nbytes);
+    const char *wrong = aq_vis_pack_check(message, start, memory, aq_job.max_medium, &nbytes);
     if (wrong)
         aq_fatal("a message of a non-contiguous transfer from rank %u (%zu bytes, %u runs) to "
                  "endpoint %u is wrong: %s (%p to %p)",
-                 token->arrival->source, size, runs, (unsigned)ep, wrong, (void *)start,
-                 (void *)(start + memory));
+                 token->arrival->source, message->size, message->runs, (unsigned)ep, wrong,
+                 (void *)start, (void *)(start + memory));
     if (memory == UINTPTR_MAX)
-        check_memory(kind, token, message, runs);
+        check_memory(kind, token, message);
+    return nbytes;
 }
 
 // ---- at the target ----
 
-static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t ep,
-                   int32_t cookie_high, int32_t cookie_low)
+static void on_put(gex_Token_t token)
 {
-    size_t nbytes, meta = (uint32_t)runs * sizeof(aq_vis_run_t);
-    check_message(AQ_PENDING_PUT, token, payload, size, (uint32_t)runs, ep, &nbytes);
-    if (size - meta != nbytes)
+    const aq_vis_message_t message = message_of(token);
+    const size_t nbytes = check_message(AQ_PENDING_PUT, token, &message);
+    const size_t meta = message.runs * sizeof(aq_vis_run_t);
+    if (message.size - meta != nbytes)
         aq_fatal("a non-contiguous put from rank %u names %zu bytes and brings %zu",
-                 token->arrival->source, nbytes, size - meta);
-    aq_vis_unpack(payload, (uint32_t)runs, (char *)payload + meta);
-    aq_am_answer(token, AQ_HANDLER_PUT_DONE, 2, (const int32_t[]){cookie_high, cookie_low});
+                 token->arrival->source, nbytes, message.size - meta);
+    aq_vis_unpack(message.bytes, message.runs, message.bytes + meta);
+    aq_am_answer(token, AQ_HANDLER_PUT_DONE, 2, token->arrival->args + COOKIE);
 }
 
 // What a get asks for, written into the answer.
 typedef struct answer {
     aq_am_gather_t gather; // first
-    const char *runs;
-    uint32_t count;
+    aq_vis_message_t message;
 } answer_t;
 
 static void answer_write(aq_am_gather_t *gather, void *to)
 {
     const answer_t *answer = (const answer_t *)(const void *)gather;
-    aq_vis_repack(answer->runs, answer->count, to);
+    aq_vis_repack(answer->message.bytes, answer->message.runs, to);
 }
 
-static void answer_gathered(gex_Token_t token, answer_t *answer, size_t nbytes,
-                            const int32_t cookie[2])
+static void answer_gathered(gex_Token_t token, answer_t *answer, size_t nbytes)
 {
-    aq_am_t am = {.args = cookie,
+    aq_am_t am = {.args = token->arrival->args + COOKIE,
                   .nbytes = nbytes,
                   .gather = &answer->gather,
                   .category = AQ_AM_MEDIUM,
@@ -130,13 +139,12 @@ static void answer_gathered(gex_Token_t token, answer_t *answer, size_t nbytes,
     (void)aq_am_reply(token, &am, 0);
 }
 
-static void answer_copied(gex_Token_t token, answer_t *answer, size_t nbytes,
-                          const int32_t cookie[2])
+static void answer_copied(gex_Token_t token, answer_t *answer, size_t nbytes)
 {
     char *data = allocate_buffer(nbytes + 1);
-    aq_vis_repack(answer->runs, answer->count, data);
+    answer_write(&answer->gather, data);
     aq_am_answer_medium(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, 2,
-                        (const int32_t[]){cookie[0], cookie[1]});
+                        token->arrival->args + COOKIE);
     free(data);
 }
 
@@ -147,14 +155,11 @@ static bool token_gathers(gex_Token_t token)
            aq_conduit_can(aq_am_path(aq_am_to_sender(token), &am).conduit, AQ_CAN_GATHER);
 }
 
-static void on_get(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t ep,
-                   int32_t cookie_high, int32_t cookie_low)
+static void on_get(gex_Token_t token)
 {
-    size_t nbytes;
-    check_message(AQ_PENDING_VIS_GET, token, payload, size, (uint32_t)runs, ep, &nbytes);
-    answer_t answer = {{answer_write}, payload, (uint32_t)runs};
-    const int32_t cookie[] = {cookie_high, cookie_low};
-    (token_gathers(token) ? answer_gathered : answer_copied)(token, &answer, nbytes, cookie);
+    answer_t answer = {{answer_write}, message_of(token)};
+    const size_t nbytes = check_message(AQ_PENDING_VIS_GET, token, &answer.message);
+    (token_gathers(token) ? answer_gathered : answer_copied)(token, &answer, nbytes);
 }
 
 // ---- at the initiator ----
@@ -239,13 +244,14 @@ static void put_write(aq_am_gather_t *gather, void *to)
 static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack, size_t data,
                        aq_cookie_t cookie)
 {
-    int32_t args[] = {(int32_t)pack->runs, (int32_t)t->route.to, aq_high(cookie), aq_low(cookie)};
+    int32_t args[ARGS] = {(int32_t)pack->runs, (int32_t)t->route.to, aq_high(cookie),
+                          aq_low(cookie)};
     aq_am_t am = {.args = args,
                   .payload = t->buffer,
                   .nbytes = pack->runs * sizeof pack->last + data,
                   .category = AQ_AM_MEDIUM,
                   .handler = handler,
-                  .nargs = 4};
+                  .nargs = ARGS};
     if (data && t->gathers) {
         t->data = data;
         am.payload = NULL;
@@ -330,10 +336,9 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
 
 void aq_vis_am_register(void)
 {
-    aq_endpoint_internal(AQ_HANDLER_VIS_PUT, (gex_AM_Fn_t)on_put,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "VIS put");
-    aq_endpoint_internal(AQ_HANDLER_VIS_GET, (gex_AM_Fn_t)on_get,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "VIS get");
+    const gex_Flags_t request = GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST;
+    aq_endpoint_internal_bare(AQ_HANDLER_VIS_PUT, on_put, request, ARGS, "VIS put");
+    aq_endpoint_internal_bare(AQ_HANDLER_VIS_GET, on_get, request, ARGS, "VIS get");
     aq_endpoint_internal(AQ_HANDLER_VIS_GET_DONE, (gex_AM_Fn_t)on_get_done,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 2, "VIS get done");
 }

@@ -119,14 +119,14 @@ static bool run_is_allocated(const aq_vis_run_t *run)
     return i == run->count;
 }
 
-const char *aq_vis_pack_check(const void *message, size_t size, uint32_t runs, uintptr_t start,
-                              uintptr_t memory, size_t limit, size_t *nbytes)
+const char *aq_vis_pack_check(const aq_vis_message_t *message, uintptr_t start, uintptr_t memory,
+                              size_t limit, size_t *nbytes)
 {
     *nbytes = 0;
-    if (runs > size / sizeof(aq_vis_run_t))
+    if (message->runs > message->size / sizeof(aq_vis_run_t))
         return "the list of runs is cut off";
-    for (uint32_t i = 0; i < runs; i++) {
-        aq_vis_run_t run = read_run(message, i);
+    for (uint32_t i = 0; i < message->runs; i++) {
+        aq_vis_run_t run = read_run(message->bytes, i);
         const char *wrong = check_run(&run, start, memory);
         if (wrong)
             return wrong;

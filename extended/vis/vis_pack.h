@@ -33,10 +33,17 @@ size_t aq_vis_pack_add_rows(aq_vis_pack_t *pack, const char *at, size_t nbytes, 
                             size_t rows);
 void aq_vis_pack_end(aq_vis_pack_t *pack);
 
+// A message of a peer, which says how many runs it has.
+typedef struct aq_vis_message {
+    const char *bytes;
+    size_t size;
+    uint32_t runs;
+} aq_vis_message_t;
+
 // Checks a message of a peer: the runs have to be complete, lie in the memory from `start`, and
 // name *nbytes bytes, at most `limit`. Returns NULL, or the reason why the message is wrong.
-const char *aq_vis_pack_check(const void *message, size_t size, uint32_t runs, uintptr_t start,
-                              uintptr_t memory, size_t limit, size_t *nbytes);
+const char *aq_vis_pack_check(const aq_vis_message_t *message, uintptr_t start, uintptr_t memory,
+                              size_t limit, size_t *nbytes);
 
 // Moves the data of a checked message from or to the places that its runs name.
 void aq_vis_unpack(const char *runs, uint32_t count, const char *data);

@@ -49,8 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t nbytes;
         memcpy(message, data + sizeof runs, size);
         relocate_runs(message, size, segment);
-        const char *wrong =
-            aq_vis_pack_check(message, size, runs, (uintptr_t)segment, SEGMENT, LIMIT, &nbytes);
+        const aq_vis_message_t packed = {message, size, runs};
+        const char *wrong = aq_vis_pack_check(&packed, (uintptr_t)segment, SEGMENT, LIMIT, &nbytes);
         require(nbytes <= LIMIT);
         if (!wrong) {
             require(runs * sizeof(aq_vis_run_t) <= size);

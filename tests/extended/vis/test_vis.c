@@ -407,13 +407,15 @@ static void a_wrong_message_is_described(void **state)
         {{100, 0, 500, 5}, 1, RUN, "the runs name more bytes than a message holds"}};
     size_t nbytes;
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
-        const char *says = aq_vis_pack_check(&wrongs[i].run, wrongs[i].size, wrongs[i].runs, 100,
-                                             1000, 2000, &nbytes);
+        const aq_vis_message_t message = {(const char *)&wrongs[i].run, wrongs[i].size,
+                                          wrongs[i].runs};
+        const char *says = aq_vis_pack_check(&message, 100, 1000, 2000, &nbytes);
         assert_non_null(says);
         assert_string_equal(says, wrongs[i].says);
     }
     const aq_vis_run_t right = {1092, -124, 8, 9};
-    assert_null(aq_vis_pack_check(&right, RUN, 1, 100, 1000, 72, &nbytes));
+    const aq_vis_message_t message = {(const char *)&right, RUN, 1};
+    assert_null(aq_vis_pack_check(&message, 100, 1000, 72, &nbytes));
     assert_int_equal(nbytes, 72);
 }
 
