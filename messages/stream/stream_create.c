@@ -140,7 +140,7 @@ static void inbox_make(gasnetx_Stream_t stream)
                                  .drops = aq_stream_drops(stream),
                                  .sources = sources,
                                  .edge = memory_get(sources + 1, sizeof(aq_inbox_edge_t))};
-    stream->views = memory_get(sources, sizeof *stream->views);
+    stream->turn.views = memory_get(sources, sizeof *stream->turn.views);
 }
 
 static size_t max_bytes_of(const plan_t *plans, gex_Rank_t size)
@@ -328,8 +328,8 @@ static void stream_free(gasnetx_Stream_t stream)
     free(stream->inbox.edge);
     free((void *)(uintptr_t)stream->info.children);
     free(stream->edges);
-    free(stream->views);
-    free(stream->outputs);
+    free(stream->turn.views);
+    free(stream->turn.outputs);
     free(stream);
 }
 

@@ -139,7 +139,7 @@ void aq_stream_entries_make(gasnetx_Stream_t stream)
         table_make(stream, direction);
     for (size_t i = 0; i < spec->entry_count; i++)
         if (is_group(spec->entries[i].id))
-            stream->group_entry[spec->entries[i].id - GASNETX_STREAM_BARRIER] = spec->entries[i];
+            stream->groups.entry[spec->entries[i].id - GASNETX_STREAM_BARRIER] = spec->entries[i];
     stream->spec.entries = NULL;
 }
 

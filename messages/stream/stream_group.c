@@ -77,7 +77,7 @@ static void *memory_get(size_t bytes)
 
 static aq_stream_call_t **calls_of(gasnetx_Stream_t stream, uint32_t id)
 {
-    return &stream->calls[id - GASNETX_STREAM_BARRIER];
+    return &stream->groups.calls[id - GASNETX_STREAM_BARRIER];
 }
 
 static void call_append(gasnetx_Stream_t stream, aq_stream_call_t *call)
@@ -138,7 +138,7 @@ static void result_store(gasnetx_Stream_t stream, const gasnetx_stream_group_t *
 static void call_complete(gasnetx_Stream_t stream, aq_stream_call_t *call, const void *result)
 {
     const gasnetx_stream_group_t *group = &call->group;
-    const gasnetx_stream_entry_t *entry = &stream->group_entry[group->id - GASNETX_STREAM_BARRIER];
+    const gasnetx_stream_entry_t *entry = &stream->groups.entry[group->id - GASNETX_STREAM_BARRIER];
     if (result)
         result_store(stream, group, result);
     const size_t nbytes = result ? dest_bytes(stream, group) : 0;

@@ -67,7 +67,7 @@ static bool arrival_is_dropped(gasnetx_Stream_t stream, const aq_stream_edge_t *
     if (edge->ended && edge->arrived - edge->announced < 0x80000000u)
         aq_fatal("rank %u sends more messages on a stream than it has announced", edge->jobrank);
     if (aq_stream_drops(stream))
-        return full || stream->stopped;
+        return full || stream->stop.here;
     if (full)
         aq_fatal("rank %u sends more messages on a stream than there is room for (%u messages, "
                  "%zu bytes)",
@@ -232,7 +232,7 @@ static void stop_note(gasnetx_Stream_t stream, aq_stream_edge_t *edge, uint32_t 
         return;
     edge->stop_serial = serial;
     edge->stopped = stopped;
-    stream->news = stream->spec.on_stop != NULL;
+    stream->stop.news = stream->spec.on_stop != NULL;
 }
 
 static bool end_note(bool *ended, uint32_t *announced, uint64_t count)
@@ -294,9 +294,9 @@ static int receiving_set(const char *call, gasnetx_Stream_t stream, bool stopped
     if (aq_stream_check(call, stream, true))
         return GASNET_ERR_BAD_ARG;
     aq_lock_take(&stream->lock);
-    const bool changes = stream->stopped != stopped;
-    stream->stopped = stopped;
-    const uint32_t serial = stream->stop_serial += changes;
+    const bool changes = stream->stop.here != stopped;
+    stream->stop.here = stopped;
+    const uint32_t serial = stream->stop.serial += changes;
     aq_stream_activate(stream);
     aq_lock_drop(&stream->lock);
     for (uint32_t i = 0; changes && i < stream->edge_count; i++)

@@ -94,13 +94,32 @@ typedef struct aq_stream_edge {
 
 enum { AQ_STREAM_GROUPS = GASNETX_STREAM_SCAN - GASNETX_STREAM_BARRIER + 1 };
 
-struct aq_stream_call;
-
 // The handlers of a direction, ascending by id.
 typedef struct aq_stream_table {
     aq_stream_handler_t *handlers;
     size_t count;
 } aq_stream_table_t;
+
+// What the task needs to call handlers (stream_turn.c).
+typedef struct aq_stream_turn {
+    gasnetx_stream_message_t *views; // of the messages that a handler gets
+    uint8_t *outputs;                // of filters; NULL before the first one has run
+    bool handling;                   // a batch
+    bool warned;                     // that messages without a handler are dropped
+} aq_stream_turn_t;
+
+// Whether ranks receive (stream_receive.c).
+typedef struct aq_stream_stop {
+    bool here;       // this rank does not
+    bool news;       // a neighbour has stopped or started, and the client has to be told
+    uint32_t serial; // of the last change here
+} aq_stream_stop_t;
+
+// Group communication (stream_group.c).
+typedef struct aq_stream_groups {
+    gasnetx_stream_entry_t entry[AQ_STREAM_GROUPS]; // of the client; fn NULL: none
+    struct aq_stream_call *calls[AQ_STREAM_GROUPS]; // not complete, the oldest first
+} aq_stream_groups_t;
 
 struct gasnetx_stream {
     aq_lock_t lock;
@@ -112,20 +131,16 @@ struct gasnetx_stream {
     gasnetx_stream_spec_t spec;
     aq_stream_load_t keep;
     aq_stream_table_t table[AQ_INBOX_DIRECTIONS];
-    gasnetx_stream_entry_t group_entry[AQ_STREAM_GROUPS]; // of the client; fn NULL: none
     uint32_t children, edge_count;
     aq_stream_edge_t *edges;
     aq_inbox_t inbox;
-    gasnetx_stream_message_t *views; // of the messages that a handler gets
-    uint8_t *outputs;                // of filters; NULL before the first one has run
+    aq_stream_turn_t turn;
+    aq_stream_stop_t stop;
     atomic_bool active;
-    bool handling, stopped, warned;
-    bool news; // a neighbour has stopped or started, and the client has to be told
     bool closed[AQ_INBOX_DIRECTIONS]; // the stream is being freed: no more sends
-    uint32_t stop_serial;
     gasnetx_stream_counts_t counts;
-    struct aq_stream_call *calls[AQ_STREAM_GROUPS]; // not complete, the oldest first
-    struct gasnetx_stream *next;                    // all streams of this process
+    aq_stream_groups_t groups;
+    struct gasnetx_stream *next; // all streams of this process
 };
 
 // The edges of a send.

@@ -21,12 +21,12 @@ enum { BATCHES = 64 }; // of a stream in a turn, at most
 static bool direction_is_open(gasnetx_Stream_t stream, unsigned direction)
 {
     const unsigned onward = aq_stream_has_parent(stream) ? direction : AQ_INBOX_DOWN;
-    return !stream->stopped && !aq_stream_waits(stream, aq_stream_span(stream, onward));
+    return !stream->stop.here && !aq_stream_waits(stream, aq_stream_span(stream, onward));
 }
 
 static bool stream_has_work(gasnetx_Stream_t stream)
 {
-    if (stream->news || aq_stream_can_flush(stream) ||
+    if (stream->stop.news || aq_stream_can_flush(stream) ||
         aq_inbox_deadline(&stream->inbox) != AQ_NO_DEADLINE)
         return true;
     for (unsigned i = 0; i < AQ_INBOX_DIRECTIONS; i++)
@@ -37,7 +37,7 @@ static bool stream_has_work(gasnetx_Stream_t stream)
 
 bool aq_stream_quiet(gasnetx_Stream_t stream, unsigned direction)
 {
-    return !stream->handling && !stream->inbox.ready[direction].first;
+    return !stream->turn.handling && !stream->inbox.ready[direction].first;
 }
 
 // ---- batches: a message, or those of a round ----
@@ -58,7 +58,7 @@ static aq_stream_message_t *batch_take(gasnetx_Stream_t stream)
         item = aq_inbox_take(&stream->inbox, AQ_INBOX_DOWN);
     if (!item && direction_is_open(stream, AQ_INBOX_UP))
         item = aq_inbox_take(&stream->inbox, AQ_INBOX_UP);
-    stream->handling = item != NULL;
+    stream->turn.handling = item != NULL;
     aq_lock_drop(&stream->lock);
     return message_of(item);
 }
@@ -93,7 +93,7 @@ static void batch_end(gasnetx_Stream_t stream, aq_stream_message_t *batch, bool 
         aq_stream_return_credits(stream, edge, load);
     }
     aq_lock_take(&stream->lock);
-    stream->handling = false;
+    stream->turn.handling = false;
     aq_lock_drop(&stream->lock);
 }
 
@@ -128,7 +128,7 @@ static size_t batch_view(gasnetx_Stream_t stream, aq_stream_message_t *batch)
 {
     size_t count = 0;
     for (aq_stream_message_t *message = batch; message; message = message_of(message->item.with))
-        stream->views[count++] = message_view(message);
+        stream->turn.views[count++] = message_view(message);
     return count;
 }
 
@@ -150,9 +150,9 @@ static void view_pass(gasnetx_Stream_t stream, unsigned direction, uint32_t id,
 static uint8_t *output_memory(gasnetx_Stream_t stream, size_t i)
 {
     const size_t bytes = stream->info.max_bytes;
-    if (!stream->outputs && !(stream->outputs = malloc(2 * bytes)))
+    if (!stream->turn.outputs && !(stream->turn.outputs = malloc(2 * bytes)))
         aq_fatal("out of memory for the outputs of filters (2 times %zu bytes)", bytes);
-    return stream->outputs + (i & 1) * bytes;
+    return stream->turn.outputs + (i & 1) * bytes;
 }
 
 static gasnetx_stream_message_t output_view(gasnetx_Stream_t stream, uint32_t id,
@@ -204,7 +204,7 @@ static bool function_call(gasnetx_Stream_t stream, const gasnetx_stream_entry_t 
 static bool entry_run(gasnetx_Stream_t stream, unsigned direction,
                       const gasnetx_stream_entry_t *entry, size_t count)
 {
-    gasnetx_stream_message_t *views = stream->views;
+    gasnetx_stream_message_t *views = stream->turn.views;
     const bool inner = aq_stream_span(stream, direction).count > 0;
     if (entry->filters[0].fn) {
         if (!filters_apply(stream, entry, views, count))
@@ -223,11 +223,11 @@ static bool entry_run(gasnetx_Stream_t stream, unsigned direction,
 
 static void drop_warn(gasnetx_Stream_t stream, const aq_stream_message_t *message)
 {
-    if (!stream->warned)
+    if (!stream->turn.warned)
         aq_log_warn("a stream drops messages of rank %u for handler %u, which this rank does not "
                     "have",
                     message->source, message->id);
-    stream->warned = true;
+    stream->turn.warned = true;
 }
 
 static size_t batch_bytes(aq_stream_message_t *batch)
@@ -270,7 +270,7 @@ static bool batch_run(gasnetx_Stream_t stream, aq_stream_message_t *batch)
         return batch_handle(stream, direction, batch, count);
     if (!aq_stream_span(stream, direction).count)
         return false;
-    view_pass(stream, direction, batch->id, stream->views);
+    view_pass(stream, direction, batch->id, stream->turn.views);
     return true;
 }
 
@@ -303,8 +303,8 @@ static void notices_tell(gasnetx_Stream_t stream)
 {
     bool stopped;
     aq_lock_take(&stream->lock);
-    const bool news = stream->news;
-    stream->news = false;
+    const bool news = stream->stop.news;
+    stream->stop.news = false;
     aq_lock_drop(&stream->lock);
     aq_stream_in_handler = true;
     for (uint32_t i = 0; news && i < stream->edge_count; i++)
