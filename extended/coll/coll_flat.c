@@ -33,7 +33,6 @@ static size_t plan_blocks(aq_coll_op_t *op)
 {
     const size_t limit = aq_coll_part_limit();
     op->bytes = op->call.unit * op->call.count;
-    op->pieces.bytes = op->bytes;
     op->pieces.part = limit;
     op->pieces.count = op->bytes > 0;
     op->pieces.parts = (uint32_t)((op->bytes + limit - 1) / limit);

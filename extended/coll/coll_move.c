@@ -51,11 +51,9 @@ static void find_pieces(aq_coll_op_t *op)
 {
     const size_t limit = aq_coll_part_limit(), unit = op->call.unit;
     op->bytes = bytes_of(&op->call);
-    if (op->bytes <=
-        limit) { // the usual case; a division would cost as much as the rest of this function
-        op->pieces.bytes = op->pieces.part = limit;
-        op->pieces.parts = 1;
-        op->pieces.count = op->bytes > 0;
+    // The usual case; a division would cost as much as the rest of this function.
+    if (op->bytes <= limit) {
+        op->pieces = (aq_coll_pieces_t){limit, limit, op->bytes > 0, 1};
         return;
     }
     op->pieces.bytes = unit < limit ? limit / unit * unit : unit;
