@@ -39,11 +39,11 @@ aq_status_t udp_sender_start(udp_sender_t *sender, const udp_sender_setup_t *set
         .epoch = UDP_FIRST_EPOCH,
         .timer = UDP_NEVER,
         .rto = setup->rto_first,
-        .congestion = setup->first_bytes,
-        .threshold = UINT64_MAX,
         .credit = setup->credit,
-        .round_rtt = UDP_NEVER,
-        .least_rtt = UDP_NEVER,
+        .congestion = {.window = setup->first_bytes,
+                       .threshold = UINT64_MAX,
+                       .round_rtt = UDP_NEVER,
+                       .least_rtt = UDP_NEVER},
     };
     if (sender->slots)
         return AQ_OK;
@@ -55,7 +55,7 @@ static void slot_release(udp_sender_t *sender, udp_slot_t *slot)
 {
     void *datagram = slot->datagram;
     if (slot->state == UNDER_WAY)
-        sender->flight -= slot->bytes;
+        sender->congestion.flight -= slot->bytes;
     else
         sender->lost--;
     slot->state = FREE;
@@ -95,6 +95,7 @@ static void timer_start(udp_sender_t *sender, uint64_t now)
 // path has really become that slow, the next samples show it again, each with a longer time-out.
 static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
 {
+    udp_congestion_t *congestion = &sender->congestion;
     sample = clamp_to(sample, 0, 2 * sender->rto);
     if (sender->rtt == 0) {
         sender->rtt = sample;
@@ -106,11 +107,11 @@ static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
     }
     sender->rto = clamp_to(sender->rtt + 4 * sender->rtt_deviation, sender->setup.rto_least,
                            sender->setup.rto_most);
-    if (sample < sender->round_rtt)
-        sender->round_rtt = sample;
-    if (sample < sender->least_rtt || now - sender->least_rtt_at > LEAST_RTT_AGE) {
-        sender->least_rtt = sample;
-        sender->least_rtt_at = now;
+    if (sample < congestion->round_rtt)
+        congestion->round_rtt = sample;
+    if (sample < congestion->least_rtt || now - congestion->least_rtt_at > LEAST_RTT_AGE) {
+        congestion->least_rtt = sample;
+        congestion->least_rtt_at = now;
     }
 }
 
@@ -131,53 +132,57 @@ static uint64_t window_minimum(const udp_sender_t *sender)
 // grows by one datagram.
 static void window_grow(udp_sender_t *sender, uint64_t bytes, uint64_t flight_before)
 {
+    udp_congestion_t *congestion = &sender->congestion;
     uint64_t most = (uint64_t)sender->setup.window * sender->setup.datagram_bytes;
-    if (flight_before < sender->congestion / 2)
+    if (flight_before < congestion->window / 2)
         return;
-    if (sender->congestion >= sender->threshold)
-        bytes = bytes * sender->setup.datagram_bytes / sender->congestion;
-    if (sender->congestion < most)
-        sender->congestion = clamp_to(sender->congestion + bytes, 0, most);
+    if (congestion->window >= congestion->threshold)
+        bytes = bytes * sender->setup.datagram_bytes / congestion->window;
+    if (congestion->window < most)
+        congestion->window = clamp_to(congestion->window + bytes, 0, most);
 }
 
 // Shrinks the window after a loss, once for all transmissions before the last reaction (to 0.7, as
 // CUBIC does).
 static void window_shrink_by_loss(udp_sender_t *sender, uint64_t order)
 {
-    if (order <= sender->recovery)
+    udp_congestion_t *congestion = &sender->congestion;
+    if (order <= congestion->recovery)
         return;
-    sender->recovery = sender->orders;
-    sender->congestion = at_least(sender->congestion / 10 * 7, window_minimum(sender));
-    sender->threshold = sender->congestion;
+    congestion->recovery = sender->orders;
+    congestion->window = at_least(congestion->window / 10 * 7, window_minimum(sender));
+    congestion->threshold = congestion->window;
 }
 
 // After a time-out the path is assumed to have carried nothing: the window starts again.
 static void window_shrink_by_timeout(udp_sender_t *sender)
 {
-    sender->recovery = sender->orders;
-    sender->threshold = at_least(sender->congestion / 2, window_minimum(sender));
-    sender->congestion = window_minimum(sender);
+    udp_congestion_t *congestion = &sender->congestion;
+    congestion->recovery = sender->orders;
+    congestion->threshold = at_least(congestion->window / 2, window_minimum(sender));
+    congestion->window = window_minimum(sender);
 }
 
 // Called once in a round trip: if even the fastest acknowledgement was slow, a queue has built up.
 // The window shrinks, but not below the initial one, because a peer that computes is slow as well.
 static void round_end(udp_sender_t *sender)
 {
-    if (sender->round_rtt != UDP_NEVER &&
-        sender->round_rtt > DELAY_FACTOR * sender->least_rtt + DELAY_NS &&
-        sender->congestion > sender->setup.first_bytes) {
-        sender->congestion =
-            at_least(sender->congestion - sender->congestion / 8, sender->setup.first_bytes);
-        sender->threshold = sender->congestion;
+    udp_congestion_t *congestion = &sender->congestion;
+    if (congestion->round_rtt != UDP_NEVER &&
+        congestion->round_rtt > DELAY_FACTOR * congestion->least_rtt + DELAY_NS &&
+        congestion->window > sender->setup.first_bytes) {
+        congestion->window =
+            at_least(congestion->window - congestion->window / 8, sender->setup.first_bytes);
+        congestion->threshold = congestion->window;
     }
-    sender->round = sender->orders;
-    sender->round_rtt = UDP_NEVER;
+    congestion->round = sender->orders;
+    congestion->round_rtt = UDP_NEVER;
 }
 
 static bool may_send(const udp_sender_t *sender, uint32_t bytes)
 {
-    uint64_t limit = aq_min(sender->congestion, sender->credit);
-    return sender->flight == 0 || sender->flight + bytes <= limit;
+    uint64_t limit = aq_min(sender->congestion.window, sender->credit);
+    return sender->congestion.flight == 0 || sender->congestion.flight + bytes <= limit;
 }
 
 // ---- transmissions ----
@@ -189,7 +194,7 @@ static void slot_transmit(udp_sender_t *sender, udp_slot_t *slot, uint64_t now)
     slot->order = ++sender->orders;
     if (slot->proof == 0)
         slot->proof = slot->order;
-    sender->flight += slot->bytes;
+    sender->congestion.flight += slot->bytes;
 }
 
 bool udp_sender_room(const udp_sender_t *sender, uint32_t bytes)
@@ -312,7 +317,7 @@ static void slots_find_overtaken(udp_sender_t *sender)
         udp_slot_t *slot = slot_of(sender, s);
         if (slot->state == UNDER_WAY && slot->order + UDP_OVERTAKEN <= sender->arrived) {
             slot->state = LOST;
-            sender->flight -= slot->bytes;
+            sender->congestion.flight -= slot->bytes;
             sender->lost++;
             sender->counts.lost++;
             window_shrink_by_loss(sender, slot->order);
@@ -328,7 +333,7 @@ static void epoch_confirm(udp_sender_t *sender, const udp_ack_t *ack, uint64_t n
 {
     sender->requesting = false;
     sender->epoch = ack->epoch;
-    sender->flight = 0;
+    sender->congestion.flight = 0;
     sender->lost = sender->kept;
     for (uint64_t s = sender->base; s < sender->next; s++) {
         udp_slot_t *slot = slot_of(sender, s);
@@ -384,10 +389,10 @@ static void sender_progress(udp_sender_t *sender, const news_t *news, uint64_t f
         uint64_t took = now - news->sent_at, held = (uint64_t)held_us * 1000;
         take_sample(sender, took > held ? took - held : took, now);
     }
-    if (sender->arrived >= sender->round)
+    if (sender->arrived >= sender->congestion.round)
         round_end(sender);
     slots_find_overtaken(sender);
-    if (news->order > sender->recovery)
+    if (news->order > sender->congestion.recovery)
         window_grow(sender, news->bytes, flight_before);
 }
 
@@ -398,7 +403,7 @@ unsigned udp_sender_ack(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now
         return 0;
     }
     news_t news = {0};
-    uint64_t flight_before = sender->flight;
+    uint64_t flight_before = sender->congestion.flight;
     take_credit(sender, ack);
     acknowledge_all(sender, ack, &news);
     sender->counts.released += news.released;

@@ -110,6 +110,18 @@ typedef struct udp_sender_counts {
     uint64_t bad_acks; // implausible acknowledgements, ignored
 } udp_sender_counts_t;
 
+// Congestion: how many bytes may be in flight, as losses and round trips show it.
+typedef struct udp_congestion {
+    uint64_t flight;       // bytes in flight
+    uint64_t window;       // upper limit of flight
+    uint64_t threshold;    // slow-start threshold: below it the window doubles in a round trip
+    uint64_t recovery;     // losses of transmissions up to this one have been handled
+    uint64_t round;        // the current round trip ends when this transmission has arrived
+    uint64_t round_rtt;    // shortest round-trip time of this round
+    uint64_t least_rtt;    // shortest round-trip time over a longer period
+    uint64_t least_rtt_at; // time of that measurement
+} udp_congestion_t;
+
 typedef struct udp_sender {
     udp_slot_t *slots; // setup.window slots; number s is in slot s modulo window
     udp_sender_setup_t setup;
@@ -130,18 +142,9 @@ typedef struct udp_sender {
     uint64_t requested_at;  // time of the first request for this epoch
     uint32_t request_count; // number of requests for this epoch
 
-    // Congestion, in bytes.
-    uint64_t flight;       // bytes in flight
-    uint64_t congestion;   // the congestion window: upper limit of flight
-    uint64_t threshold;    // slow-start threshold: below it the window doubles in a round trip
-    uint64_t recovery;     // losses of transmissions up to this one have been handled
-    uint64_t credit;       // granted by the receiver
-    uint64_t credit_from;  // cumulative number of the acknowledgement that granted it
-    uint64_t round;        // the current round trip ends when this transmission has arrived
-    uint64_t round_rtt;    // shortest round-trip time of this round
-    uint64_t least_rtt;    // shortest round-trip time over a longer period
-    uint64_t least_rtt_at; // time of that measurement
-
+    uint64_t credit;      // bytes that the receiver has granted
+    uint64_t credit_from; // cumulative number of the acknowledgement that granted it
+    udp_congestion_t congestion;
     udp_sender_counts_t counts;
 } udp_sender_t;
 

@@ -141,7 +141,7 @@ static void acknowledged_datagrams_are_released(void **state)
     assert_int_equal(sender.base, 2);
     assert_int_equal(acknowledge(1, 6, 0), 3);
     assert_int_equal(sender.counts.released, 6);
-    assert_int_equal(sender.flight, 0);
+    assert_int_equal(sender.congestion.flight, 0);
     assert_int_equal(udp_sender_deadline(&sender), UDP_NEVER);
 }
 
@@ -197,7 +197,7 @@ static void a_late_acknowledgement_saves_a_retransmission(void **state)
     assert_int_equal(sender.lost, 0);
     expect_nothing();
     assert_int_equal(sender.counts.resent, 0);
-    assert_int_equal(sender.flight, 0);
+    assert_int_equal(sender.congestion.flight, 0);
 }
 
 // Datagram 0 is retransmitted as the sixth transmission. Its acknowledgement may belong to the
@@ -345,13 +345,13 @@ static void an_idle_epoch_costs_no_window(void **state)
     time_out();
     expect_request(2);
     acknowledge(2, 10, 0);
-    assert_int_equal(sender.congestion, 20 * BYTES);
+    assert_int_equal(sender.congestion.window, 20 * BYTES);
     add_datagrams(10);
     time_out();
     expect_request(3);
     acknowledge(3, 19, 0);
-    assert_int_equal(sender.congestion, 8 * BYTES);
-    assert_int_equal(sender.threshold, 10 * BYTES);
+    assert_int_equal(sender.congestion.window, 8 * BYTES);
+    assert_int_equal(sender.congestion.threshold, 10 * BYTES);
     expect_resend(3, 19);
 }
 
@@ -384,7 +384,7 @@ static void overtaking_starts_again_in_a_new_epoch(void **state)
     time_out();
     expect_request(2);
     acknowledge(2, 0, 0);
-    sender.congestion = PLENTY;
+    sender.congestion.window = PLENTY;
     for (uint64_t s = 0; s < 8; s++)
         expect_resend(2, s);
     acknowledge(2, 0, 7);
@@ -402,7 +402,7 @@ static void a_number_outside_of_the_confirmation_overtakes_nothing(void **state)
     time_out();
     expect_request(2);
     acknowledge(2, 0, 0); // 0 to 64 are missing; 65 to 79 may have been received
-    sender.congestion = PLENTY;
+    sender.congestion.window = PLENTY;
     for (uint64_t s = 0; s < 80; s++)
         expect_resend(2, s);
     acknowledge(2, 10, UINT64_MAX << 55); // 66 to 74, possibly from the old epoch
@@ -524,7 +524,7 @@ static void the_credit_limits_retransmissions(void **state)
     expect_request(2);
     udp_ack_t news = {.epoch = 2, .credit = 2 * BYTES};
     udp_sender_ack(&sender, &news, now);
-    sender.congestion = PLENTY;
+    sender.congestion.window = PLENTY;
     expect_resend(2, 0);
     expect_resend(2, 1);
     expect_nothing();
@@ -542,21 +542,21 @@ static void the_congestion_window_opens_when_it_is_used(void **state)
     start_flow(4 * BYTES, PLENTY);
     assert_int_equal(fill_window(), 4);
     acknowledge(1, 4, 0);
-    assert_int_equal(sender.congestion, 8 * BYTES); // doubles
+    assert_int_equal(sender.congestion.window, 8 * BYTES); // doubles
     add_datagrams(1);
     acknowledge(1, 5, 0);
-    assert_int_equal(sender.congestion, 8 * BYTES); // an unused window does not grow
-    sender.threshold = 8 * BYTES;
+    assert_int_equal(sender.congestion.window, 8 * BYTES); // an unused window does not grow
+    sender.congestion.threshold = 8 * BYTES;
     assert_int_equal(fill_window(), 8);
     acknowledge(1, 13, 0);
     // Above the threshold the window grows by one datagram in a round trip.
-    assert_int_equal(sender.congestion, 9 * BYTES);
-    sender.threshold = UDP_NEVER;
+    assert_int_equal(sender.congestion.window, 9 * BYTES);
+    sender.congestion.threshold = UDP_NEVER;
     for (unsigned i = 0; i < 6; i++) {
         fill_window();
         acknowledge(1, sender.next, 0);
     }
-    assert_int_equal(sender.congestion, WINDOW * BYTES); // the limit: all slots in flight
+    assert_int_equal(sender.congestion.window, WINDOW * BYTES); // the limit: all slots in flight
 }
 
 static void a_burst_of_losses_shrinks_the_window_once(void **state)
@@ -568,11 +568,11 @@ static void a_burst_of_losses_shrinks_the_window_once(void **state)
     while (udp_sender_next(&sender, now).todo == UDP_TODO_RESEND)
         ;
     assert_int_equal(sender.counts.lost, 3);
-    assert_int_equal(sender.congestion, 14 * BYTES);
-    assert_int_equal(sender.threshold, 14 * BYTES);
+    assert_int_equal(sender.congestion.window, 14 * BYTES);
+    assert_int_equal(sender.congestion.threshold, 14 * BYTES);
     // 6 to 9 arrive: nothing new is lost, and old transmissions do not grow the window.
     acknowledge(1, 0, 0xfe << 2);
-    assert_int_equal(sender.congestion, 14 * BYTES);
+    assert_int_equal(sender.congestion.window, 14 * BYTES);
 }
 
 static void losses_leave_a_minimum_window(void **state)
@@ -586,12 +586,12 @@ static void losses_leave_a_minimum_window(void **state)
             time_out();
             expect_request(2 + k);
             acknowledge(2 + k, 0, 0);
-            assert_int_equal(sender.congestion, least[i] * BYTES);
+            assert_int_equal(sender.congestion.window, least[i] * BYTES);
             for (unsigned s = 0; s < 4; s++)
                 expect_resend(2 + k, s);
         }
         acknowledge(11, 0, 7);
-        assert_int_equal(sender.congestion, least[i] * BYTES);
+        assert_int_equal(sender.congestion.window, least[i] * BYTES);
     }
 }
 
@@ -602,21 +602,21 @@ static void a_queue_shrinks_the_window_to_the_first_window_at_least(void **state
     fill_window();
     now += 100 * US;
     acknowledge(1, 10, 0);
-    assert_int_equal(sender.congestion, 20 * BYTES);
-    uint64_t before = sender.congestion;
+    assert_int_equal(sender.congestion.window, 20 * BYTES);
+    uint64_t before = sender.congestion.window;
     for (unsigned i = 0; i < 100; i++) {
         add_datagrams(1);
         now += 2 * MS;
         acknowledge(1, sender.next, 0);
-        assert_true(sender.congestion <= before);
-        before = sender.congestion;
+        assert_true(sender.congestion.window <= before);
+        before = sender.congestion.window;
     }
-    assert_int_equal(sender.congestion, 10 * BYTES);
-    sender.congestion = 5 * BYTES; // a loss may shrink the window so far
+    assert_int_equal(sender.congestion.window, 10 * BYTES);
+    sender.congestion.window = 5 * BYTES; // a loss may shrink the window so far
     add_datagrams(1);
     now += 2 * MS;
     acknowledge(1, sender.next, 0);
-    assert_int_equal(sender.congestion, 5 * BYTES);
+    assert_int_equal(sender.congestion.window, 5 * BYTES);
 }
 
 // ---- the round trip ----
@@ -670,7 +670,7 @@ static void the_minimum_round_trip_expires(void **state)
         add_datagrams(1);
         now += (i ? 5 : 1) * MS;
         acknowledge(1, sender.next, 0);
-        assert_int_equal(sender.least_rtt, least[i] * MS);
+        assert_int_equal(sender.congestion.least_rtt, least[i] * MS);
     }
 }
 

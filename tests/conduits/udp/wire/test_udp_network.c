@@ -151,8 +151,9 @@ static void check_limits(void)
     const udp_sender_t *sender = &run.sender;
     assert_true(sender->next - sender->base <= sender->setup.window);
     assert_int_equal(sender->kept, sender->next - run.released_count);
-    assert_int_equal(sender->flight, (uint64_t)(sender->kept - sender->lost) * run.bytes);
-    assert_true(sender->flight <= run.credit || sender->flight == run.bytes);
+    assert_int_equal(sender->congestion.flight,
+                     (uint64_t)(sender->kept - sender->lost) * run.bytes);
+    assert_true(sender->congestion.flight <= run.credit || sender->congestion.flight == run.bytes);
 }
 
 static void send_data(uint64_t sequence)
