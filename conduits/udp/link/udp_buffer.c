@@ -31,33 +31,33 @@ static udp_buffer_t *make_buffer(void)
 
 udp_buffer_t *udp_buffer_take(udp_conduit_t *udp)
 {
-    aq_lock_take(&udp->buffer_lock);
-    udp_buffer_t *buffer = udp->free_buffers;
+    aq_lock_take(&udp->pool.lock);
+    udp_buffer_t *buffer = udp->pool.free;
     if (buffer)
-        udp->free_buffers = buffer->next;
+        udp->pool.free = buffer->next;
     else if ((buffer = make_buffer()))
-        udp->buffers++;
-    aq_lock_drop(&udp->buffer_lock);
+        udp->pool.count++;
+    aq_lock_drop(&udp->pool.lock);
     if (!buffer)
         aq_fatal(
             "out of memory for the next datagram (%zu buffers of %d bytes are in use); run fewer "
             "ranks on this host, or raise the limit of memory",
-            atomic_load(&udp->buffers), UDP_SLOT_BYTES);
+            atomic_load(&udp->pool.count), UDP_SLOT_BYTES);
     return buffer;
 }
 
 void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer)
 {
-    aq_lock_take(&udp->buffer_lock);
-    buffer->next = udp->free_buffers;
-    udp->free_buffers = buffer;
-    aq_lock_drop(&udp->buffer_lock);
+    aq_lock_take(&udp->pool.lock);
+    buffer->next = udp->pool.free;
+    udp->pool.free = buffer;
+    aq_lock_drop(&udp->pool.lock);
 }
 
 void udp_links_due(udp_conduit_t *udp, uint64_t when)
 {
-    uint64_t known = atomic_load_explicit(&udp->deadline, memory_order_relaxed);
-    while (when < known && !atomic_compare_exchange_weak(&udp->deadline, &known, when))
+    uint64_t known = atomic_load_explicit(&udp->links.deadline, memory_order_relaxed);
+    while (when < known && !atomic_compare_exchange_weak(&udp->links.deadline, &known, when))
         ;
 }
 

@@ -84,8 +84,8 @@ static aq_status_t exchange_peer_info(udp_conduit_t *udp)
     udp_peer_info_t mine = {.datagram_bytes = (uint32_t)udp->datagram_bytes,
                             .has_aes = udp_seal_has_aes()};
     const void *all;
-    udp->link_of = calloc(boot->size, sizeof *udp->link_of);
-    if (!udp->link_of) {
+    udp->links.by_rank = calloc(boot->size, sizeof *udp->links.by_rank);
+    if (!udp->links.by_rank) {
         aq_log_error("out of memory for the links of %u ranks", boot->size);
         return AQ_ERR_RESOURCE;
     }
@@ -94,7 +94,7 @@ static aq_status_t exchange_peer_info(udp_conduit_t *udp)
     if (status != AQ_OK)
         return status;
     udp->peer_info = all;
-    atomic_store(&udp->known, aq_boot_present(boot));
+    atomic_store(&udp->links.known, aq_boot_present(boot));
     set_payloads(udp);
     choose_cipher(udp);
     return AQ_OK;
@@ -125,9 +125,9 @@ static aq_status_t note_joined(udp_conduit_t *udp, uint32_t first)
     for (uint32_t r = first; r < present; r++)
         if (check_joined(udp, &udp->peer_info[r], r) != AQ_OK)
             return AQ_ERR_CONFIG;
-    aq_lock_take(&udp->links_lock);
-    atomic_store_explicit(&udp->known, present, memory_order_relaxed);
-    aq_lock_drop(&udp->links_lock);
+    aq_lock_take(&udp->links.lock);
+    atomic_store_explicit(&udp->links.known, present, memory_order_relaxed);
+    aq_lock_drop(&udp->links.lock);
     return AQ_OK;
 }
 
@@ -157,7 +157,7 @@ static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     if (status == AQ_OK)
         status = udp_watch_check_network(udp);
     if (status != AQ_OK) {
-        free(udp->link_of);
+        free(udp->links.by_rank);
         free(udp);
         return status;
     }
@@ -190,7 +190,7 @@ static uint32_t udp_arm(aq_conduit_t *conduit)
 static void udp_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
     udp_conduit_t *udp = udp_of(conduit);
-    uint64_t now = aq_clock_ns(), due = atomic_load(&udp->deadline);
+    uint64_t now = aq_clock_ns(), due = atomic_load(&udp->links.deadline);
     if (due <= now)
         return;
     if (due - now < limit_ns)
@@ -217,7 +217,7 @@ static void udp_wake(aq_conduit_t *conduit, bool neighbourhood)
 static void print_stats(const udp_conduit_t *udp)
 {
     udp_stats_t sum = {0};
-    for (udp_link_t *link = atomic_load(&udp->links); link; link = link->next) {
+    for (udp_link_t *link = atomic_load(&udp->links.first); link; link = link->next) {
         udp_stats_t peer = link->stats;
         for (unsigned c = 0; c < UDP_CLASSES; c++) {
             peer.epochs += link->sender[c].counts.epochs;
@@ -227,7 +227,7 @@ static void print_stats(const udp_conduit_t *udp)
         udp_stats_print_peer(stderr, udp->ep_id, link->ep_id, &peer);
         udp_stats_add(&sum, &peer);
     }
-    sum.memory = (uint64_t)(udp->queued_peak + udp->socket.slots) * UDP_SLOT_BYTES;
+    sum.memory = (uint64_t)(udp->queues.peak + udp->socket.slots) * UDP_SLOT_BYTES;
     udp_stats_print_all(stderr, udp->ep_id, &sum, &udp->unauthenticated, &udp->socket);
 }
 
@@ -277,22 +277,22 @@ static void side_close(udp_conduit_t *udp)
 
 static void udp_close(aq_conduit_t *conduit)
 {
-    udp_conduit_t *udp = udp_of(conduit), *window = atomic_load(&udp->windows);
+    udp_conduit_t *udp = udp_of(conduit), *window = atomic_load(&udp->windows.first);
     side_close(udp);
-    for (; window; window = window->next_window)
+    for (; window; window = window->windows.next)
         side_close(window);
 }
 
 static size_t udp_memory_bytes(aq_conduit_t *conduit)
 {
     const udp_conduit_t *udp = udp_of(conduit);
-    return (udp->buffers + udp->socket.slots) * UDP_SLOT_BYTES;
+    return (udp->pool.count + udp->socket.slots) * UDP_SLOT_BYTES;
 }
 
 static void udp_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
 {
     udp_conduit_t *udp = udp_of(conduit);
-    for (udp_link_t *link = atomic_load(&udp->links); link; link = link->next) {
+    for (udp_link_t *link = atomic_load(&udp->links.first); link; link = link->next) {
         aq_lock_take(&link->lock);
         udp_stats_publish(&link->stats, sum);
         aq_lock_drop(&link->lock);

@@ -52,7 +52,7 @@ static void datagram_release(void *context, void *datagram)
     for (unsigned i = 0; i < buffer->completion_count; i++) {
         atomic_fetch_sub_explicit(buffer->completions[i].pending, buffer->completions[i].count,
                                   memory_order_release);
-        udp->done += buffer->completions[i].count;
+        udp->receiving.done += buffer->completions[i].count;
     }
     udp_buffer_put(udp, buffer);
 }
@@ -105,8 +105,8 @@ static udp_link_t *make_link(udp_conduit_t *udp, uint32_t ep_id, const udp_addre
     link->rank = udp_ep_id_rank(ep_id);
     udp_path_start(&link->path, udp->socket.loopback ? 0 : link->to.any.sa_family);
     path_refresh(udp, link);
-    link->heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
-    link->host = udp_watch_host(udp, link);
+    link->watch.heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
+    link->watch.host = udp_watch_host(udp, link);
     link_start_auth(udp, link);
     link->connected_fd = connected_socket(udp, &link->to);
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
@@ -132,7 +132,7 @@ static void share_credit(udp_conduit_t *udp, unsigned links)
 {
     size_t share = udp->socket.receive_bytes / 2 / links;
     size_t least = LEAST_CREDIT * udp->datagram_bytes;
-    atomic_store(&udp->credit, (uint32_t)(share > least ? share : least));
+    atomic_store(&udp->links.credit, (uint32_t)(share > least ? share : least));
 }
 
 udp_link_t *udp_link_new(udp_conduit_t *udp, uint32_t ep_id, const udp_address_t *address)
@@ -143,25 +143,25 @@ udp_link_t *udp_link_new(udp_conduit_t *udp, uint32_t ep_id, const udp_address_t
                      udp_ep_id_rank(ep_id), sizeof *link);
         return NULL;
     }
-    link->next = atomic_load_explicit(&udp->links, memory_order_relaxed);
-    atomic_store_explicit(&udp->links, link, memory_order_release);
-    share_credit(udp, atomic_fetch_add(&udp->link_count, 1) + 1);
+    link->next = atomic_load_explicit(&udp->links.first, memory_order_relaxed);
+    atomic_store_explicit(&udp->links.first, link, memory_order_release);
+    share_credit(udp, atomic_fetch_add(&udp->links.count, 1) + 1);
     return link;
 }
 
 udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank)
 {
-    udp_link_t *link = atomic_load_explicit(&udp->link_of[rank], memory_order_acquire);
+    udp_link_t *link = atomic_load_explicit(&udp->links.by_rank[rank], memory_order_acquire);
     if (link)
         return link;
-    aq_lock_take(&udp->links_lock);
-    link = atomic_load_explicit(&udp->link_of[rank], memory_order_relaxed);
+    aq_lock_take(&udp->links.lock);
+    link = atomic_load_explicit(&udp->links.by_rank[rank], memory_order_relaxed);
     if (!link && (link = udp_link_new(udp, rank, &udp->peer_info[rank].address))) {
-        atomic_store_explicit(&udp->link_of[rank], link, memory_order_release);
-        if (udp->watch.peer_timeout || link->host)
+        atomic_store_explicit(&udp->links.by_rank[rank], link, memory_order_release);
+        if (udp->watch.peer_timeout || link->watch.host)
             udp_links_due(udp, 0); // monitor it from now on
     }
-    aq_lock_drop(&udp->links_lock);
+    aq_lock_drop(&udp->links.lock);
     return link;
 }
 
@@ -185,7 +185,7 @@ static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, u
 // Whether the peer waits for an acknowledgement: a datagram is missing, or much was received.
 static bool ack_is_urgent(const udp_conduit_t *udp, const udp_link_t *link)
 {
-    return link->ack_wanted || link->owed_bytes >= 2 * udp->datagram_bytes ||
+    return link->owed.wanted || link->owed.bytes >= 2 * udp->datagram_bytes ||
            udp_receiver_owed(&link->receiver[UDP_REQUESTS]) +
                    udp_receiver_owed(&link->receiver[UDP_REPLIES]) >=
                UDP_WINDOW_MAX / 8 ||
@@ -195,15 +195,15 @@ static bool ack_is_urgent(const udp_conduit_t *udp, const udp_link_t *link)
 
 static uint64_t serve_ack(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 {
-    if (!link->ack_pending_since)
+    if (!link->owed.since)
         return UDP_NEVER;
     // Send it later in this poll if no reply carries it.
-    if (link->ack_wanted && link->ack_can_ride) {
-        link->ack_can_ride = false;
+    if (link->owed.wanted && link->owed.can_ride) {
+        link->owed.can_ride = false;
         return now;
     }
-    if (now < link->ack_pending_since + ACK_DELAY_NS && !ack_is_urgent(udp, link))
-        return link->ack_pending_since + ACK_DELAY_NS;
+    if (now < link->owed.since + ACK_DELAY_NS && !ack_is_urgent(udp, link))
+        return link->owed.since + ACK_DELAY_NS;
     udp_send_plain(udp, link, UDP_ACK, UDP_REQUESTS, 0, now);
     return UDP_NEVER;
 }
@@ -226,15 +226,15 @@ uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 // overlooked.
 void udp_links_serve(udp_conduit_t *udp, uint64_t *time)
 {
-    if (atomic_load_explicit(&udp->deadline, memory_order_relaxed) == UDP_NEVER)
+    if (atomic_load_explicit(&udp->links.deadline, memory_order_relaxed) == UDP_NEVER)
         return;
     const uint64_t now = udp_time(time);
-    if (now < atomic_load_explicit(&udp->deadline, memory_order_relaxed))
+    if (now < atomic_load_explicit(&udp->links.deadline, memory_order_relaxed))
         return;
     udp_check_socket(udp);
     udp_watch_listen(&udp->watch, now);
-    atomic_store(&udp->deadline, UDP_NEVER);
-    udp_link_t *link = atomic_load_explicit(&udp->links, memory_order_acquire);
+    atomic_store(&udp->links.deadline, UDP_NEVER);
+    udp_link_t *link = atomic_load_explicit(&udp->links.first, memory_order_acquire);
     for (; link; link = link->next) {
         aq_lock_take(&link->lock);
         uint64_t due = udp_link_serve(udp, link, now), watch = udp_watch_link(udp, link, now);

@@ -9,8 +9,8 @@
 // memory (logged).
 udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank);
 
-// With links_lock held: creates a link to an endpoint at this address, of which there is none yet.
-// NULL: no memory, or the address is invalid (logged).
+// With the lock of the links held: creates a link to an endpoint at this address, of which there is
+// none yet. NULL: no memory, or the address is invalid (logged).
 udp_link_t *udp_link_new(udp_conduit_t *udp, uint32_t ep_id, const udp_address_t *address);
 
 // With the link's lock held: retransmits and acknowledges what is due. Returns when the link has to

@@ -44,7 +44,7 @@ static aq_status_t find_neighbours(udp_conduit_t *udp, udp_link_t *found[2], uns
 static udp_link_t *first_unmet(udp_link_t *const *links, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        if (!links[i]->met)
+        if (!links[i]->watch.met)
             return links[i];
     return NULL;
 }
@@ -53,7 +53,7 @@ static void ping_unmet(udp_conduit_t *udp, udp_link_t *const *links, unsigned co
 {
     for (unsigned i = 0; i < count; i++) {
         aq_lock_take(&links[i]->lock);
-        if (!links[i]->met)
+        if (!links[i]->watch.met)
             udp_send_plain(udp, links[i], UDP_PING, UDP_REQUESTS, 0, now);
         aq_lock_drop(&links[i]->lock);
     }

@@ -34,16 +34,16 @@ static void counter_add(atomic_uint *counter, int by)
 
 static void queue_push(udp_conduit_t *udp, udp_buffer_t *buffer)
 {
-    udp_queue_t *queue = &udp->queue[buffer->class];
+    udp_queue_t *queue = &udp->queues.of[buffer->class];
     buffer->next = NULL;
-    aq_lock_take(&udp->queue_lock);
+    aq_lock_take(&udp->queues.lock);
     *queue->last = buffer;
     queue->last = &buffer->next;
     counter_add(&queue->count, 1);
-    counter_add(&udp->queued, 1);
-    if (udp->queued > udp->queued_peak)
-        udp->queued_peak = udp->queued;
-    aq_lock_drop(&udp->queue_lock);
+    counter_add(&udp->queues.count, 1);
+    if (udp->queues.count > udp->queues.peak)
+        udp->queues.peak = udp->queues.count;
+    aq_lock_drop(&udp->queues.lock);
 }
 
 static bool may_run(unsigned what, unsigned class)
@@ -55,11 +55,11 @@ static bool may_run(unsigned what, unsigned class)
 static udp_buffer_t *queue_pop(udp_conduit_t *udp, unsigned what)
 {
     udp_buffer_t *buffer = NULL;
-    if (!atomic_load_explicit(&udp->queued, memory_order_acquire))
+    if (!atomic_load_explicit(&udp->queues.count, memory_order_acquire))
         return NULL;
-    aq_lock_take(&udp->queue_lock);
+    aq_lock_take(&udp->queues.lock);
     for (unsigned c = UDP_CLASSES; c-- > 0 && !buffer;) {
-        udp_queue_t *queue = &udp->queue[c];
+        udp_queue_t *queue = &udp->queues.of[c];
         if (!queue->first || !may_run(what, c))
             continue;
         buffer = queue->first;
@@ -67,9 +67,9 @@ static udp_buffer_t *queue_pop(udp_conduit_t *udp, unsigned what)
         if (!queue->first)
             queue->last = &queue->first;
         counter_add(&queue->count, -1);
-        counter_add(&udp->queued, -1);
+        counter_add(&udp->queues.count, -1);
     }
-    aq_lock_drop(&udp->queue_lock);
+    aq_lock_drop(&udp->queues.lock);
     return buffer;
 }
 
@@ -87,13 +87,13 @@ static udp_drop_t link_find(const udp_conduit_t *udp, const udp_header_t *header
 {
     if (header->dest != udp->ep_id)
         return UDP_DROP_MISDIRECTED;
-    if (!udp->link_of) {
+    if (!udp->links.by_rank) {
         *link = udp_window_find(udp, header->source);
         return *link ? UDP_DROPS : UDP_DROP_UNCONNECTED;
     }
     if (header->source >= udp_known(udp) || header->source == udp->ep_id)
         return UDP_DROP_MISDIRECTED;
-    *link = atomic_load_explicit(&udp->link_of[header->source], memory_order_acquire);
+    *link = atomic_load_explicit(&udp->links.by_rank[header->source], memory_order_acquire);
     return UDP_DROPS;
 }
 
@@ -179,7 +179,7 @@ static udp_drop_t datagram_take(udp_conduit_t *udp, udp_link_t *link, arrival_t 
         in->contents = udp_frames_scan(udp_frames_of(in->bytes, header));
         if (!in->contents.good)
             return UDP_DROP_MALFORMED;
-        if (in->contents.calls && udp->queue[header->class].count >= udp->queue_most)
+        if (in->contents.calls && udp->queues.of[header->class].count >= udp->queues.most)
             return UDP_DROP_NO_MEMORY;
     }
     return drops[udp_receiver_take(receiver, header->epoch, header->sequence)];
@@ -189,11 +189,11 @@ static udp_drop_t datagram_take(udp_conduit_t *udp, udp_link_t *link, arrival_t 
 // reply may carry it.
 static void owe_ack(udp_link_t *link, const arrival_t *in)
 {
-    if (!link->ack_pending_since)
-        link->ack_pending_since = in->now;
-    link->owed_bytes += in->length;
-    link->ack_wanted |= in->header->wants_ack;
-    link->ack_can_ride = in->contents.calls;
+    if (!link->owed.since)
+        link->owed.since = in->now;
+    link->owed.bytes += in->length;
+    link->owed.wanted |= in->header->wants_ack;
+    link->owed.can_ride = in->contents.calls;
 }
 
 static void take_data(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
@@ -201,7 +201,7 @@ static void take_data(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
     udp_drop_t drop = datagram_take(udp, link, in);
     link->stats.datagrams_in++;
     if (drop == UDP_DROPS) {
-        link->came[in->header->class] = in->now;
+        link->owed.came[in->header->class] = in->now;
         link->stats.frames_in += in->contents.count;
         if (!in->bytes)
             udp_apply(udp, link, in->frame, true);
@@ -243,7 +243,7 @@ static void process_acks(udp_conduit_t *udp, udp_link_t *link, const udp_header_
 
 static void process_deferred_acks(udp_conduit_t *udp)
 {
-    udp_deferred_acks_t *deferred = &udp->deferred;
+    udp_deferred_acks_t *deferred = &udp->receiving.deferred;
     udp_link_t *link = deferred->link;
     if (!link)
         return;
@@ -278,8 +278,8 @@ static void datagram_arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         take_acks(link, in->header, in->now);
         udp_links_due(udp, in->now);
     } else if (in->contents.calls && !in->header->wants_ack) {
-        udp->deferred.link = link; // the header is in deferred already
-        udp->deferred.now = in->now;
+        udp->receiving.deferred.link = link; // the header is in deferred already
+        udp->receiving.deferred.now = in->now;
     } else {
         process_acks(udp, link, in->header, in->now);
     }
@@ -290,7 +290,8 @@ static void datagram_arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 static udp_buffer_t *datagram_handle(udp_conduit_t *udp, const udp_incoming_t *in, bool more,
                                      uint64_t now)
 {
-    udp_header_t *header = &udp->deferred.header; // no acknowledgements are deferred at this point
+    udp_header_t *header =
+        &udp->receiving.deferred.header; // no acknowledgements are deferred at this point
     udp_link_t *link;
     udp_drop_t drop = datagram_examine(udp, in, header, &link);
     if (drop != UDP_DROPS) {
@@ -306,8 +307,8 @@ static udp_buffer_t *datagram_handle(udp_conduit_t *udp, const udp_incoming_t *i
         aq_lock_take(&link->lock);
         datagram_arrive(udp, link, &arrival);
         aq_lock_drop(&link->lock);
-        udp->large = udp->receives_there && in->length >= LARGE && arrival.contents.count == 1 &&
-                     arrival.contents.bytes;
+        udp->receiving.large = udp->receives_there && in->length >= LARGE &&
+                               arrival.contents.count == 1 && arrival.contents.bytes;
         if (arrival.contents.calls) {
             buffer->bytes = udp_socket_keep(&udp->socket, in, buffer->bytes);
             buffer->link = link;
@@ -363,7 +364,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
         header.kind != UDP_DATA || !udp_frame_alone(head, &header, &frame) || !link)
         return NEXT_OTHER;
     arrival.now = aq_clock_ns();
-    atomic_store_explicit(&udp->came_at, arrival.now, memory_order_relaxed);
+    atomic_store_explicit(&udp->receiving.came_at, arrival.now, memory_order_relaxed);
     aq_lock_take(&link->lock);
     bool placed = datagram_place(udp, link, &arrival);
     aq_lock_drop(&link->lock);
@@ -384,14 +385,14 @@ static next_t receive_large(udp_conduit_t *udp)
 // follow requests that do not fit, and these are dropped.
 static unsigned receive_most(const udp_conduit_t *udp, unsigned what)
 {
-    unsigned most = aq_min(udp->queue_most, UDP_SLOTS);
-    if (!atomic_load_explicit(&udp->queued, memory_order_relaxed))
+    unsigned most = aq_min(udp->queues.most, UDP_SLOTS);
+    if (!atomic_load_explicit(&udp->queues.count, memory_order_relaxed))
         return most;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
-        unsigned count = atomic_load_explicit(&udp->queue[c].count, memory_order_relaxed);
-        unsigned room = count < udp->queue_most ? udp->queue_most - count : 0;
-        bool runs =
-            what & AQ_POLL_REQUESTS && !atomic_load_explicit(&udp->stuck, memory_order_relaxed);
+        unsigned count = atomic_load_explicit(&udp->queues.of[c].count, memory_order_relaxed);
+        unsigned room = count < udp->queues.most ? udp->queues.most - count : 0;
+        bool runs = what & AQ_POLL_REQUESTS &&
+                    !atomic_load_explicit(&udp->receiving.stuck, memory_order_relaxed);
         if (room < most && (c == UDP_REPLIES || runs))
             most = room;
     }
@@ -426,11 +427,11 @@ static udp_buffer_t *datagrams_receive(udp_conduit_t *udp, unsigned what, uint64
     if (!most)
         return NULL;
     next_t next = NEXT_OTHER;
-    if (udp->large && !atomic_load_explicit(&udp->socket.left, memory_order_relaxed))
+    if (udp->receiving.large && !atomic_load_explicit(&udp->socket.left, memory_order_relaxed))
         next = receive_large(udp);
     if (next == NEXT_PLACED)
         return NULL;
-    udp->large = next == NEXT_NONE;
+    udp->receiving.large = next == NEXT_NONE;
     if (next == NEXT_OTHER)
         (void)udp_socket_receive(&udp->socket, in, most, looks, &count);
     if (!count) {
@@ -440,10 +441,10 @@ static udp_buffer_t *datagrams_receive(udp_conduit_t *udp, unsigned what, uint64
         udp_watch_heard_all(&udp->watch);
         return NULL;
     }
-    atomic_store_explicit(&udp->came_at, udp_time(now), memory_order_relaxed);
+    atomic_store_explicit(&udp->receiving.came_at, udp_time(now), memory_order_relaxed);
     udp_buffer_t *last = handle_all(udp, in, count, *now);
-    if (!last ||
-        (may_run(what, last->class) && !atomic_load_explicit(&udp->queued, memory_order_relaxed)))
+    if (!last || (may_run(what, last->class) &&
+                  !atomic_load_explicit(&udp->queues.count, memory_order_relaxed)))
         return last;
     queue_push(udp, last);
     return NULL;
@@ -490,7 +491,7 @@ static bool datagram_deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned 
             message_deliver(udp, buffer, &frame);
         ++*done;
     }
-    atomic_store_explicit(&udp->stuck, !room, memory_order_relaxed);
+    atomic_store_explicit(&udp->receiving.stuck, !room, memory_order_relaxed);
     if (room) {
         udp_buffer_put(udp, buffer);
     } else {
@@ -503,8 +504,8 @@ static bool datagram_deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned 
 // Whether a poll by a busy sender skips the receive. Concurrent threads may lose counts.
 static bool skip_sender_poll(udp_conduit_t *udp)
 {
-    unsigned polls = atomic_load_explicit(&udp->sender_polls, memory_order_relaxed);
-    atomic_store_explicit(&udp->sender_polls, polls + 1, memory_order_relaxed);
+    unsigned polls = atomic_load_explicit(&udp->receiving.sender_polls, memory_order_relaxed);
+    atomic_store_explicit(&udp->receiving.sender_polls, polls + 1, memory_order_relaxed);
     return polls % SENDING_TURNS;
 }
 
@@ -527,12 +528,13 @@ static bool time_to_peek(udp_conduit_t *udp, uint64_t *time)
     if (udp->base.env->nbrhd_size == 1)
         return true;
     const uint64_t now = udp_time(time);
-    uint64_t pause = (now - atomic_load_explicit(&udp->came_at, memory_order_relaxed)) / 16;
+    uint64_t pause =
+        (now - atomic_load_explicit(&udp->receiving.came_at, memory_order_relaxed)) / 16;
     if (pause > LOOK_PAUSE_NS)
         pause = LOOK_PAUSE_NS;
-    if (now - atomic_load_explicit(&udp->looked_at, memory_order_relaxed) < pause)
+    if (now - atomic_load_explicit(&udp->receiving.looked_at, memory_order_relaxed) < pause)
         return false;
-    atomic_store_explicit(&udp->looked_at, now, memory_order_relaxed);
+    atomic_store_explicit(&udp->receiving.looked_at, now, memory_order_relaxed);
     return true;
 }
 
@@ -549,21 +551,21 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
     if (sending && skip_sender_poll(udp))
         return 0;
     if (what & AQ_POLL_AGAIN)
-        now = atomic_load_explicit(&udp->polled_at, memory_order_relaxed);
+        now = atomic_load_explicit(&udp->receiving.polled_at, memory_order_relaxed);
     if (!sending)
         udp_flush(udp, &now);
-    if (time_to_peek(udp, &now) && aq_lock_try(&udp->receiving)) {
+    if (time_to_peek(udp, &now) && aq_lock_try(&udp->receiving.lock)) {
         process_deferred_acks(udp);
         first = datagrams_receive(udp, what, &now);
-        done += udp->done;
-        udp->done = 0;
-        aq_lock_drop(&udp->receiving);
+        done += udp->receiving.done;
+        udp->receiving.done = 0;
+        aq_lock_drop(&udp->receiving.lock);
     }
     if (!first || datagram_deliver(udp, first, &done))
         done += run_queue(udp, what);
     if (!sending)
         udp_flush(udp, &now);
     udp_links_serve(udp, &now);
-    atomic_store_explicit(&udp->polled_at, now, memory_order_relaxed);
+    atomic_store_explicit(&udp->receiving.polled_at, now, memory_order_relaxed);
     return done;
 }

@@ -119,11 +119,11 @@ static size_t put_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *pu
 // so that requests share a datagram.
 static bool may_get(udp_link_t *link, size_t nbytes)
 {
-    if (link->getting && link->getting + nbytes > GETTING_MAX)
-        link->got_enough = true;
-    else if (link->getting <= GETTING_MAX / 2)
-        link->got_enough = false;
-    return !link->got_enough;
+    if (link->gets.bytes && link->gets.bytes + nbytes > GETTING_MAX)
+        link->gets.enough = true;
+    else if (link->gets.bytes <= GETTING_MAX / 2)
+        link->gets.enough = false;
+    return !link->gets.enough;
 }
 
 // With the link's lock held: sends the request, if there is room for it.
@@ -135,10 +135,10 @@ static bool get_ask(udp_conduit_t *udp, udp_link_t *link, void *dest, udp_rma_t 
     if (!may_get(link, rma->nbytes) ||
         !udp_datagram_for(udp, link, UDP_REQUESTS, udp_rma_bytes(rma->type, 0), NULL))
         return false;
-    rma->cookie = aq_cookies_add(&link->gets, &op);
+    rma->cookie = aq_cookies_add(&link->gets.outstanding, &op);
     if (!rma->cookie)
         aq_fatal("out of memory for the gets from rank %u that are under way", link->rank);
-    link->getting += rma->nbytes;
+    link->gets.bytes += rma->nbytes;
     return add_frame(udp, link, rma, NULL);
 }
 
@@ -211,7 +211,8 @@ void *udp_rma_dest(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *fram
 {
     if (frame->type == UDP_FRAME_PUT)
         return udp_place_memory(udp, link->rank, frame->place, frame->nbytes);
-    const aq_pending_op_t *get = aq_cookies_find(&link->gets, frame->cookie, link->rank);
+    const aq_pending_op_t *get =
+        aq_cookies_find(&link->gets.outstanding, frame->cookie, link->rank);
     get_check(link, frame, get);
     return get->dest;
 }
@@ -220,11 +221,11 @@ void *udp_rma_dest(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *fram
 static void get_apply(udp_link_t *link, const udp_frame_t *frame, bool placed)
 {
     aq_pending_op_t get;
-    const bool found = aq_cookies_take(&link->gets, frame->cookie, link->rank, &get);
+    const bool found = aq_cookies_take(&link->gets.outstanding, frame->cookie, link->rank, &get);
     get_check(link, frame, found ? &get : NULL);
     if (!placed && frame->nbytes)
         memcpy(get.dest, frame->payload, frame->nbytes);
-    link->getting -= frame->nbytes;
+    link->gets.bytes -= frame->nbytes;
     atomic_fetch_sub_explicit((atomic_uint *)get.context, 1, memory_order_release);
 }
 
@@ -241,5 +242,5 @@ void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, b
         get_apply(link, frame, placed);
     else
         put_apply(udp, link, frame, placed);
-    udp->done++;
+    udp->receiving.done++;
 }

@@ -12,18 +12,18 @@
 // Writes acknowledgements of everything that was received; afterwards none is due.
 static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header, uint64_t now)
 {
-    const uint32_t credit = atomic_load_explicit(&udp->credit, memory_order_relaxed);
+    const uint32_t credit = atomic_load_explicit(&udp->links.credit, memory_order_relaxed);
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
         header->has_ack[c] = udp_receiver_has_news(&link->receiver[c]);
         if (!header->has_ack[c])
             continue;
         udp_receiver_ack(&link->receiver[c], credit, &header->acks[c]);
-        header->acks[c].held_us = (uint32_t)((now - link->came[c]) / 1000);
+        header->acks[c].held_us = (uint32_t)((now - link->owed.came[c]) / 1000);
         header->selective |= header->acks[c].selective;
     }
-    link->ack_pending_since = 0;
-    link->owed_bytes = 0;
-    link->ack_wanted = false;
+    link->owed.since = 0;
+    link->owed.bytes = 0;
+    link->owed.wanted = false;
 }
 
 // The pieces of memory behind the header: frames, tail, padding. The space for the header begins at
@@ -52,10 +52,10 @@ void udp_send_batch_flush(udp_conduit_t *udp, udp_send_batch_t *batch)
 {
     unsigned taken = 0;
     batch->room_used = 0;
-    aq_lock_take(&udp->batch_lock);
+    aq_lock_take(&udp->sending.batch_lock);
     if (udp_socket_send(&udp->socket, batch->out, batch->count, &taken) == AQ_ERR_ARG)
         memory_touch(&batch->pieces[taken][1]);
-    aq_lock_drop(&udp->batch_lock);
+    aq_lock_drop(&udp->sending.batch_lock);
     batch->count = 0;
 }
 
@@ -213,12 +213,12 @@ void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *ac
 
 static void add_dirty(udp_conduit_t *udp, udp_link_t *link)
 {
-    link->dirty = true;
-    aq_lock_take(&udp->dirty_lock);
-    link->next_dirty = udp->dirty;
-    udp->dirty = link;
-    atomic_store_explicit(&udp->any_dirty, true, memory_order_release);
-    aq_lock_drop(&udp->dirty_lock);
+    link->open.dirty = true;
+    aq_lock_take(&udp->sending.dirty_lock);
+    link->open.next_dirty = udp->sending.dirty;
+    udp->sending.dirty = link;
+    atomic_store_explicit(&udp->sending.any_dirty, true, memory_order_release);
+    aq_lock_drop(&udp->sending.dirty_lock);
 }
 
 // Sends a datagram for which the flow has room, and registers it with the flow after that: a peer
@@ -239,13 +239,13 @@ static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_send_bat
 // Sends the open datagram of a class; false: the flow has no room.
 static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class, uint64_t now)
 {
-    udp_buffer_t *buffer = link->open[class];
+    udp_buffer_t *buffer = link->open.datagram[class];
     if (!buffer)
         return true;
     if (!udp_sender_room(&link->sender[class], buffer->used))
         return false;
-    link->open[class] = NULL;
-    link->closed += class == UDP_REQUESTS;
+    link->open.datagram[class] = NULL;
+    link->open.closed += class == UDP_REQUESTS;
     (void)send_first(udp, link, NULL, buffer, now);
     return true;
 }
@@ -257,8 +257,8 @@ bool udp_requests_flushed(aq_conduit_t *conduit, void *pointer, uint64_t *mark)
     udp_link_t *link = pointer;
     aq_lock_take(&link->lock);
     if (*mark == 0)
-        *mark = link->closed + (link->open[UDP_REQUESTS] != NULL);
-    bool left = link->closed >= *mark;
+        *mark = link->open.closed + (link->open.datagram[UDP_REQUESTS] != NULL);
+    bool left = link->open.closed >= *mark;
     aq_lock_drop(&link->lock);
     return left;
 }
@@ -279,8 +279,8 @@ static udp_buffer_t *new_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned
 static udp_buffer_t *open_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class)
 {
     udp_buffer_t *buffer = new_datagram(udp, link, class);
-    link->open[class] = buffer;
-    if (!link->dirty)
+    link->open.datagram[class] = buffer;
+    if (!link->open.dirty)
         add_dirty(udp, link);
     return buffer;
 }
@@ -304,7 +304,7 @@ void udp_buffer_add_completion(udp_buffer_t *buffer, atomic_uint *pending)
 udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned class, size_t bytes,
                                atomic_uint *pending)
 {
-    udp_buffer_t *buffer = link->open[class];
+    udp_buffer_t *buffer = link->open.datagram[class];
     if (buffer && buffer->used + bytes <= link->datagram_bytes &&
         has_room_for_completion(buffer, pending))
         return buffer;
@@ -358,11 +358,11 @@ aq_status_t udp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
 
 static udp_link_t *take_dirty(udp_conduit_t *udp)
 {
-    aq_lock_take(&udp->dirty_lock);
-    udp_link_t *links = udp->dirty;
-    udp->dirty = NULL;
-    atomic_store_explicit(&udp->any_dirty, false, memory_order_relaxed);
-    aq_lock_drop(&udp->dirty_lock);
+    aq_lock_take(&udp->sending.dirty_lock);
+    udp_link_t *links = udp->sending.dirty;
+    udp->sending.dirty = NULL;
+    atomic_store_explicit(&udp->sending.any_dirty, false, memory_order_relaxed);
+    aq_lock_drop(&udp->sending.dirty_lock);
     return links;
 }
 
@@ -372,10 +372,11 @@ void udp_flush_dirty(udp_conduit_t *udp, uint64_t *time)
     const uint64_t now = udp_time(time);
     for (udp_link_t *link = take_dirty(udp), *next; link; link = next) {
         aq_lock_take(&link->lock);
-        next = link->next_dirty;
-        link->dirty = false;
-        if (link->open[UDP_REQUESTS]) // the polling thread may wait for the puts in it
-            link->open[UDP_REQUESTS]->wants_ack = link->open[UDP_REQUESTS]->completion_count;
+        next = link->open.next_dirty;
+        link->open.dirty = false;
+        if (link->open.datagram[UDP_REQUESTS]) // the polling thread may wait for the puts in it
+            link->open.datagram[UDP_REQUESTS]->wants_ack =
+                link->open.datagram[UDP_REQUESTS]->completion_count;
         bool all = close_datagram(udp, link, UDP_REPLIES, now);
         if (!close_datagram(udp, link, UDP_REQUESTS, now) || !all)
             add_dirty(udp, link);

@@ -49,7 +49,7 @@ void udp_flush_dirty(udp_conduit_t *udp, uint64_t *now);
 
 static inline void udp_flush(udp_conduit_t *udp, uint64_t *now)
 {
-    if (atomic_load_explicit(&udp->any_dirty, memory_order_acquire))
+    if (atomic_load_explicit(&udp->sending.any_dirty, memory_order_acquire))
         udp_flush_dirty(udp, now);
 }
 

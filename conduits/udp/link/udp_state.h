@@ -10,13 +10,13 @@
 //   first sends to a peer or first receives from it; without a link a peer costs only its address
 //   and a pointer. A window has the links that the core has asked for (connect), because it cannot
 //   know where another peer's window is, and drops all other datagrams. Links are never removed.
-// - Lock order, outermost first: `receiving` (a try-lock), the lock of a link, then at most one
-//   lock of the conduit. No handler runs and no thread waits under any of them.
+// - Lock order, outermost first: `receiving.lock` (a try-lock), the lock of a link, then at most
+//   one lock of the conduit. No handler runs and no thread waits under any of them.
 // - Frames of one class are coalesced in the link's open datagram, which is sent when it is full or
 //   with the next poll. The sender of the flow keeps the buffer of each datagram until the datagram
 //   is acknowledged.
 // - Received datagrams take bounded memory, for all peers together: the slots of the socket, and
-//   two queues of queue_most datagrams. A datagram whose queue is full is dropped, and the peer
+//   two queues of queues.most datagrams. A datagram whose queue is full is dropped, and the peer
 //   retransmits it.
 // - A received datagram is validated and accepted as a whole. The data of puts and get replies is
 //   written to memory at once, so acknowledging a put's datagram completes the put. A datagram with
@@ -46,6 +46,7 @@
 #include "../socket/udp_faults.h"
 #include "../wire/udp_flow.h"
 #include "udp_path.h"
+#include "udp_watch_state.h"
 #include "../wire/udp_replay.h"
 #include "../wire/udp_seal.h"
 #include "../socket/udp_socket.h"
@@ -81,7 +82,32 @@ typedef struct udp_buffer {
     udp_put_completion_t completions[UDP_PUT_COMPLETIONS];
 } udp_buffer_t;
 
-struct udp_host;
+// The parts of a link, which its lock protects.
+
+// The open datagrams; of udp_send.c.
+typedef struct udp_open {
+    udp_buffer_t *datagram[UDP_CLASSES]; // being filled; NULL: none
+    struct udp_link *next_dirty;
+    bool dirty;      // in the list of links with open datagrams
+    uint64_t closed; // open datagrams of requests that were sent
+} udp_open_t;
+
+// The acknowledgements that the peer has not got yet; udp_receive.c adds to them, and udp_send.c
+// sends them.
+typedef struct udp_owed {
+    uint64_t came[UDP_CLASSES]; // time of the last new datagram
+    uint64_t since;             // time of the first datagram not yet acknowledged; 0: none
+    uint64_t bytes;
+    bool wanted;   // the peer waits for an acknowledgement
+    bool can_ride; // and a reply to the peer's last datagram can carry it
+} udp_owed_t;
+
+// The gets from the peer; of udp_rma.c.
+typedef struct udp_gets {
+    aq_cookies_t outstanding; // context: the caller's counter
+    uint64_t bytes;           // of all that are outstanding
+    bool enough;              // do not request more for now
+} udp_gets_t;
 
 typedef struct udp_link {
     struct udp_link *next; // all links of the receive side
@@ -104,26 +130,11 @@ typedef struct udp_link {
     udp_seal_t sealing;  // mode encrypt: encrypts outgoing datagrams
     udp_sender_t sender[UDP_CLASSES];
     udp_receiver_t receiver[UDP_CLASSES];
-    aq_cookies_t gets;               // outstanding gets; context: the caller's counter
-    udp_buffer_t *open[UDP_CLASSES]; // datagram being filled; NULL: none
-    uint64_t closed;                 // open datagrams of requests that were sent
-    bool dirty;                      // in the list of links with open datagrams
-    struct udp_link *next_dirty;
-    uint64_t came[UDP_CLASSES]; // time of the last new datagram
-    uint64_t ack_pending_since; // time of the first datagram not yet acknowledged; 0: none
-    uint64_t owed_bytes;
-    uint64_t getting;  // bytes of outstanding gets
-    bool got_enough;   // do not request more for now
-    bool ack_wanted;   // the peer waits for an acknowledgement
-    bool ack_can_ride; // and a reply to the peer's last datagram can carry it
+    udp_open_t open;
+    udp_owed_t owed;
+    udp_gets_t gets;
     udp_stats_t stats;
-
-    // Used by udp_watch.c; times on the clock `watch.listened` unless they say otherwise.
-    struct udp_host *host; // NULL: not monitored; constant
-    bool met;              // a datagram of the peer was received
-    uint64_t heard;        // time of the last datagram, or of the link's creation
-    uint64_t asked;        // time since which an answer is due; 0: none is
-    uint64_t ping_at;      // next ping, on the system clock
+    udp_peer_watch_t watch;
 } udp_link_t;
 
 // What each process sends to all others at the start.
@@ -134,45 +145,6 @@ typedef struct udp_peer_info {
 } udp_peer_info_t;
 _Static_assert(sizeof(udp_peer_info_t) + sizeof(uint32_t) <= AQ_KEPT_BYTES,
                "with the number of its host, a peer takes that much once on a host");
-
-typedef struct udp_queue {
-    udp_buffer_t *first, **last;
-    atomic_uint count; // changed under the lock
-} udp_queue_t;
-
-// Acknowledgements in a received datagram with messages, to be processed by the next poll.
-typedef struct udp_deferred_acks {
-    udp_link_t *link; // NULL: none
-    udp_header_t header;
-    uint64_t now; // time of arrival
-} udp_deferred_acks_t;
-
-// ---- the state of udp_watch.c ----
-
-// Another host, identified by its address.
-typedef struct udp_host {
-    struct udp_host *next;
-    udp_sockaddr_t address; // of one of its processes
-    uint32_t rank;          // the rank of that process
-    // The members below are protected by the lock of the watch.
-    uint64_t heard;  // time of the last datagram or answer to a probe, on the clock `listened`
-    int probe;       // socket of the outstanding probe; -1: none
-    unsigned probes; // sent since the last answer
-    bool answers;    // its kernel answered a probe at least once
-} udp_host_t;
-
-typedef struct udp_watch {
-    uint64_t connect_timeout, silence, host_timeout, peer_timeout; // ns; 0: never
-    uint64_t step;                                                 // ns between checks
-    _Atomic uint64_t listened; // ns for which this process was able to receive
-    atomic_bool heard_all;     // a receive found the socket empty since the last check
-    atomic_bool warned;        // the warning about a silent peer was logged
-    atomic_bool warned_of_path, warned_of_block;
-    aq_lock_t lock;
-    uint64_t listened_at;        // system time of the last check; under the lock
-    _Atomic uint64_t hosts_at;   // system time of the next check of hosts
-    _Atomic(udp_host_t *) hosts; // only grows, under links_lock
-} udp_watch_t;
 
 // ---- the conduit ----
 
@@ -185,9 +157,81 @@ typedef struct udp_link_table {
     _Atomic(udp_link_t *) places[];
 } udp_link_table_t;
 
+// The links of a receive side; of udp_link.c and udp_window.c.
+typedef struct udp_links {
+    _Atomic uint32_t known;            // ranks of which peer_info is here; of the main one
+    aq_lock_t lock;                    // for adding to the three members below
+    _Atomic(udp_link_t *) *by_rank;    // NULL: no link yet. NULL in a window
+    _Atomic(udp_link_table_t *) table; // of a window
+    _Atomic(udp_link_t *) first;
+    _Atomic uint32_t credit; // bytes that each peer may have in flight to this process
+    atomic_uint count;
+    _Atomic uint64_t deadline; // earliest time at which a link has to be served
+} udp_links_t;
+
+// What udp_send.c has to send.
+typedef struct udp_sending {
+    aq_lock_t dirty_lock; // for the list of links with open datagrams
+    aq_lock_t batch_lock; // for sending a batch through the socket
+    udp_link_t *dirty;
+    atomic_bool any_dirty;
+} udp_sending_t;
+
+// The free buffers; of udp_buffer.c.
+typedef struct udp_pool {
+    aq_lock_t lock;
+    udp_buffer_t *free;
+    _Atomic size_t count; // of all buffers; changed under the lock
+} udp_pool_t;
+
+// Acknowledgements in a received datagram with messages, to be processed by the next poll.
+typedef struct udp_deferred_acks {
+    udp_link_t *link; // NULL: none
+    udp_header_t header;
+    uint64_t now; // time of arrival
+} udp_deferred_acks_t;
+
+// The receiver, that is, the thread that holds the lock, and when a poll receives; of
+// udp_receive.c. The atomic members are for all threads.
+typedef struct udp_receiving {
+    aq_lock_t lock; // try-lock
+    udp_deferred_acks_t deferred;
+    unsigned done;            // puts and gets that progressed in this poll
+    bool large;               // the last datagram could have been received in place
+    atomic_bool stuck;        // the last get found no room for its reply
+    atomic_uint sender_polls; // polls by busy senders
+    // Times of the last receive that found something, and of the last receive.
+    _Atomic uint64_t came_at, looked_at;
+    _Atomic uint64_t polled_at; // time of the last poll; 0: the poll did not need the time
+} udp_receiving_t;
+
+typedef struct udp_queue {
+    udp_buffer_t *first, **last;
+    atomic_uint count; // changed under the lock
+} udp_queue_t;
+
+// The received datagrams that wait for a poll; of udp_receive.c.
+typedef struct udp_queues {
+    aq_lock_t lock;
+    atomic_uint count;
+    udp_queue_t of[UDP_CLASSES];
+    unsigned most; // limit of queued datagrams of a class, for all peers together
+    unsigned peak; // of both classes
+} udp_queues_t;
+
+// The windows of a process; of udp_window.c.
+typedef struct udp_windows {
+    _Atomic(struct udp_conduit *) first; // of the main one
+    struct udp_conduit *next;            // of a window; constant
+    bool exhausted;                      // of the main one: opening a window has failed
+} udp_windows_t;
+
 typedef struct udp_conduit {
     aq_conduit_t base;
-    uint32_t ep_id;           // this receive side
+    uint32_t ep_id; // this receive side
+    // The kernel may write payloads to their destination: they need no validation.
+    bool receives_there;
+    bool answers_there;       // get replies may be read from the client's memory when they are sent
     struct udp_conduit *main; // the receive side of endpoint 0, possibly this one
     udp_socket_t socket;
     udp_faults_t *faults;
@@ -195,51 +239,16 @@ typedef struct udp_conduit {
     udp_cipher_t cipher;              // mode encrypt; the same at all ranks
     size_t datagram_bytes;            // the longest datagram that this process sends
     const udp_peer_info_t *peer_info; // of all ranks, once on a host; NULL in a window
-    _Atomic uint32_t known;           // ranks of which peer_info is here; of the main one
-
-    aq_lock_t links_lock;              // for adding to the three members below
-    _Atomic(udp_link_t *) *link_of;    // by rank; NULL: no link yet. NULL in a window
-    _Atomic(udp_link_table_t *) table; // of a window
-    _Atomic(udp_link_t *) links;
-    _Atomic uint32_t credit; // bytes that each peer may have in flight to this process
-    atomic_uint link_count;
-    _Atomic uint64_t deadline; // earliest time at which a link has to be served
-
-    aq_lock_t dirty_lock;
-    udp_link_t *dirty;
-    atomic_bool any_dirty;
-
-    aq_lock_t buffer_lock;
-    udp_buffer_t *free_buffers;
-    _Atomic size_t buffers; // changed under the lock
-
-    aq_lock_t batch_lock;         // for sending a batch through the socket
-    aq_lock_t receiving;          // try-lock
-    udp_deferred_acks_t deferred; // the receiver's
-    unsigned done; // puts and gets that progressed in this poll; for the receiver only
-    // The kernel may write payloads to their destination: they need no validation.
-    bool receives_there;
-    bool answers_there; // get replies may be read from the client's memory when they are sent
-    bool large; // the last datagram could have been received in place; for the receiver only
-    atomic_uint sender_polls; // polls by busy senders
-    // Times of the last receive that found something, and of the last receive.
-    _Atomic uint64_t came_at, looked_at;
-    _Atomic uint64_t polled_at; // time of the last poll; 0: the poll did not need the time
-    aq_lock_t queue_lock;
-    udp_queue_t queue[UDP_CLASSES];
-    atomic_uint queued;
-    atomic_bool stuck;    // the last get found no room for its reply
-    unsigned queue_most;  // limit of queued datagrams of a class, for all peers together
-    unsigned queued_peak; // of both classes
+    udp_links_t links;
+    udp_sending_t sending;
+    udp_pool_t pool;
+    udp_receiving_t receiving;
+    udp_queues_t queues;
     udp_unauthenticated_t unauthenticated;
     atomic_uint sleepers;
-
     udp_watch_t watch;
-
-    atomic_uint connected;                 // of the main one: connected sockets of the process
-    _Atomic(struct udp_conduit *) windows; // of the main one: the first window
-    struct udp_conduit *next_window;       // constant
-    bool windows_exhausted;                // of the main one: opening a window has failed
+    atomic_uint connected; // of the main one: connected sockets of the process
+    udp_windows_t windows;
 } udp_conduit_t;
 
 static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
@@ -247,10 +256,10 @@ static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
     return (udp_conduit_t *)conduit;
 }
 
-// The number of ranks that are there and whose addresses are known. Under links_lock.
+// The number of ranks that are there and whose addresses are known. Under the lock of the links.
 static inline uint32_t udp_known(const udp_conduit_t *udp)
 {
-    return atomic_load_explicit(&udp->known, memory_order_relaxed);
+    return atomic_load_explicit(&udp->links.known, memory_order_relaxed);
 }
 
 // The time of a poll, which reads the clock once and only if needed: *now is 0 until then.
@@ -264,9 +273,9 @@ static inline uint64_t udp_time(uint64_t *now)
 // With the link's lock held: records that a datagram of the peer was received.
 static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
 {
-    link->heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
-    link->asked = 0;
-    link->met = true;
+    link->watch.heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
+    link->watch.asked = 0;
+    link->watch.met = true;
 }
 
 // The bytes of an outgoing datagram, with the longest header.

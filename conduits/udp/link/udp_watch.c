@@ -85,15 +85,16 @@ static bool link_owes(const udp_link_t *link)
 // the main receive side knows whether the process is alive.
 static void watch_peer(udp_conduit_t *udp, udp_link_t *link, bool owes, uint64_t now)
 {
+    udp_peer_watch_t *peer = &link->watch;
     const uint64_t time = udp->watch.peer_timeout;
     const uint64_t here = listened_ns(&udp->watch);
-    if (!link->asked && !udp->base.endpoint && here - link->heard >= time / 2)
-        link->asked = here + 1;
-    if (link->asked && here >= link->asked + time)
+    if (!peer->asked && !udp->base.endpoint && here - peer->heard >= time / 2)
+        peer->asked = here + 1;
+    if (peer->asked && here >= peer->asked + time)
         fail_silent_peer(&udp->watch, link);
-    if (link->asked && !owes && now >= link->ping_at) {
+    if (peer->asked && !owes && now >= peer->ping_at) {
         udp_send_plain(udp, link, UDP_PING, UDP_REQUESTS, 0, now);
-        link->ping_at = now + time / STEPS;
+        peer->ping_at = now + time / STEPS;
     }
 }
 
@@ -101,9 +102,9 @@ uint64_t udp_watch_link(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 {
     udp_watch_t *watch = &udp->watch;
     const bool owes = link_owes(link);
-    if (!link->asked && owes)
-        link->asked = listened_ns(watch) + 1;
-    if (owes && watch->silence && listened_ns(watch) >= link->asked + watch->silence)
+    if (!link->watch.asked && owes)
+        link->watch.asked = listened_ns(watch) + 1;
+    if (owes && watch->silence && listened_ns(watch) >= link->watch.asked + watch->silence)
         udp_watch_warn_of_silence(udp, link);
     const bool limited = watch->peer_timeout && (owes || !udp->base.endpoint);
     if (limited)
@@ -232,11 +233,11 @@ static void watch_host(const udp_conduit_t *udp, udp_host_t *host, uint64_t here
 
 static void collect_heard(const udp_conduit_t *udp)
 {
-    udp_link_t *link = atomic_load_explicit(&udp->links, memory_order_acquire);
+    udp_link_t *link = atomic_load_explicit(&udp->links.first, memory_order_acquire);
     for (; link; link = link->next) {
         aq_lock_take(&link->lock);
-        if (link->host && link->met && link->heard > link->host->heard)
-            link->host->heard = link->heard;
+        if (link->watch.host && link->watch.met && link->watch.heard > link->watch.host->heard)
+            link->watch.host->heard = link->watch.heard;
         aq_lock_drop(&link->lock);
     }
 }

@@ -24,7 +24,8 @@
 // Reads the settings.
 void udp_watch_start(udp_watch_t *watch);
 
-// The host of a peer, for its link. NULL: the host is not monitored. The caller holds links_lock.
+// The host of a peer, for its link. NULL: the host is not monitored. The caller holds the lock of
+// the links.
 udp_host_t *udp_watch_host(udp_conduit_t *udp, const udp_link_t *link);
 
 // Called by the receiver when the socket is empty.

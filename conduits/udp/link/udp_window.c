@@ -47,11 +47,11 @@ udp_conduit_t *udp_conduit_new(const aq_conduit_env_t *env, const aq_conduit_ops
                                .capabilities = AQ_CAN_SLEEP_BESIDE | AQ_CAN_GATHER};
     udp->ep_id = udp_ep_id(env->rank, endpoint);
     udp->main = udp;
-    atomic_init(&udp->deadline, UDP_NEVER);
-    udp->queue_most = queue_most((size_t)aq_setting_bytes(aq_udp_setting(UDP_SET_RECEIVE_MEMORY)));
+    atomic_init(&udp->links.deadline, UDP_NEVER);
+    udp->queues.most = queue_most((size_t)aq_setting_bytes(aq_udp_setting(UDP_SET_RECEIVE_MEMORY)));
     udp_watch_start(&udp->watch);
     for (unsigned c = 0; c < UDP_CLASSES; c++)
-        udp->queue[c].last = &udp->queue[c].first;
+        udp->queues.of[c].last = &udp->queues.of[c].first;
     return udp;
 }
 
@@ -97,14 +97,14 @@ static udp_conduit_t *window_new(udp_conduit_t *main, uint16_t endpoint)
 aq_status_t udp_open_window(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out)
 {
     udp_conduit_t *main = udp_of(conduit), *window = NULL;
-    if (!main->windows_exhausted)
+    if (!main->windows.exhausted)
         window = window_new(main, endpoint);
     if (!window) {
-        main->windows_exhausted = true; // the reason was logged
+        main->windows.exhausted = true; // the reason was logged
         return AQ_ERR_RESOURCE;
     }
-    window->next_window = atomic_load_explicit(&main->windows, memory_order_relaxed);
-    atomic_store_explicit(&main->windows, window, memory_order_release);
+    window->windows.next = atomic_load_explicit(&main->windows.first, memory_order_relaxed);
+    atomic_store_explicit(&main->windows.first, window, memory_order_release);
     *out = &window->base;
     return AQ_OK;
 }
@@ -141,7 +141,7 @@ static _Atomic(udp_link_t *) *table_place(udp_link_table_t *table, uint32_t ep_i
 
 udp_link_t *udp_window_find(const udp_conduit_t *window, uint32_t ep_id)
 {
-    udp_link_table_t *table = atomic_load_explicit(&window->table, memory_order_acquire);
+    udp_link_table_t *table = atomic_load_explicit(&window->links.table, memory_order_acquire);
     return table ? atomic_load_explicit(table_place(table, ep_id), memory_order_acquire) : NULL;
 }
 
@@ -166,19 +166,19 @@ static udp_link_table_t *table_new(udp_link_table_t *old)
     return table;
 }
 
-// With links_lock held: makes room for one more link. False: no memory.
+// With the lock of the links held: makes room for one more link. False: no memory.
 static bool window_reserve(udp_conduit_t *window)
 {
-    udp_link_table_t *table = atomic_load_explicit(&window->table, memory_order_relaxed);
+    udp_link_table_t *table = atomic_load_explicit(&window->links.table, memory_order_relaxed);
     if (table && table->count < (table->mask + 1) / 2)
         return true;
     table = table_new(table);
     if (table)
-        atomic_store_explicit(&window->table, table, memory_order_release);
+        atomic_store_explicit(&window->links.table, table, memory_order_release);
     return table;
 }
 
-// With links_lock held: creates a link that is in no table yet.
+// With the lock of the links held: creates a link that is in no table yet.
 static udp_link_t *window_add(udp_conduit_t *window, const aq_peer_t *peer, uint32_t ep_id)
 {
     udp_address_t address;
@@ -195,18 +195,18 @@ static udp_link_t *window_add(udp_conduit_t *window, const aq_peer_t *peer, uint
     }
     udp_link_t *link = udp_link_new(window, ep_id, &address);
     if (link)
-        table_add(atomic_load_explicit(&window->table, memory_order_relaxed), link);
+        table_add(atomic_load_explicit(&window->links.table, memory_order_relaxed), link);
     return link;
 }
 
 aq_status_t udp_window_connect(udp_conduit_t *window, const aq_peer_t *peer, void **out)
 {
     const uint32_t ep_id = udp_ep_id(peer->rank, peer->endpoint);
-    aq_lock_take(&window->links_lock);
+    aq_lock_take(&window->links.lock);
     udp_link_t *link = udp_window_find(window, ep_id);
     if (!link)
         link = window_add(window, peer, ep_id);
-    aq_lock_drop(&window->links_lock);
+    aq_lock_drop(&window->links.lock);
     *out = link;
     return link ? AQ_OK : AQ_ERR_RESOURCE;
 }

@@ -134,7 +134,7 @@ static void play_attack(const attack_t *attack)
         udp_place_make(attack->key, absolute ? (uintptr_t)memory + attack->offset : attack->offset);
     if (attack->large_first)
         receive_rma(UDP_FRAME_PUT, udp_place_make(UDP_KEY_SEGMENT, 0), LARGE, 0);
-    assert_int_equal(udp->large, attack->large_first);
+    assert_int_equal(udp->receiving.large, attack->large_first);
     if (attack->type == UDP_FRAME_LONG)
         receive_long(place, attack->nbytes);
     else
@@ -215,7 +215,7 @@ static uint64_t get_begin(void)
                     .kind = AQ_RMA_GET};
     assert_int_equal(udp_rma(&udp->base, link, &get), AQ_OK);
     assert_int_equal(get.nbytes, 0);
-    return (uint64_t)link->gets.slots[0].generation << 32;
+    return (uint64_t)link->gets.outstanding.slots[0].generation << 32;
 }
 
 static void answer_without_get(const void *unused)

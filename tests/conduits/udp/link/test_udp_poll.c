@@ -85,12 +85,12 @@ static void a_spinning_process_reuses_the_last_time(void **state)
     env.nbrhd_size = 2;
     udp_links_due(udp, UINT64_MAX - 1);
     poll_often(1);
-    const uint64_t time = udp->polled_at;
+    const uint64_t time = udp->receiving.polled_at;
     assert_true(time > 0);
     poll_spinning(POLLS);
-    assert_int_equal(udp->polled_at, time);
+    assert_int_equal(udp->receiving.polled_at, time);
     poll_often(1);
-    assert_true(udp->polled_at > time);
+    assert_true(udp->receiving.polled_at > time);
 }
 
 // The clock is read after the receives, so that the time is known when a datagram arrives.
@@ -100,10 +100,10 @@ static void without_neighbours_a_spinning_poll_receives_several_times(void **sta
     env.nbrhd_size = 1;
     udp_links_due(udp, UINT64_MAX - 1);
     for (unsigned i = 0; i < 100; i++) {
-        const uint64_t before = receive_calls(), time = udp->polled_at;
+        const uint64_t before = receive_calls(), time = udp->receiving.polled_at;
         poll_spinning(1);
         assert_int_equal(receive_calls() - before, UDP_PEEKS);
-        assert_true(udp->polled_at > time);
+        assert_true(udp->receiving.polled_at > time);
     }
 }
 
@@ -152,7 +152,7 @@ static void an_arrival_is_noticed(void **state)
     uint64_t began = aq_clock_ns();
     while (!udp->socket.counts.received)
         poll_often(1);
-    assert_true(udp->came_at >= began);
+    assert_true(udp->receiving.came_at >= began);
 }
 
 int main(void)

@@ -67,8 +67,8 @@ static udp_link_t *owing_link(bool met)
     udp_link_t *link = udp_link_get(udp, 1);
     exit_unless(link != NULL);
     link->sender[UDP_REQUESTS].timer = 1;
-    link->met = met;
-    link->asked = 0;
+    link->watch.met = met;
+    link->watch.asked = 0;
     exit_unless(udp_watch_link(udp, link, SECOND) == SECOND + udp->watch.step);
     return link;
 }

@@ -215,7 +215,7 @@ static void all_pairs_of_windows_communicate(void **state)
         for (unsigned j = 0; j < EACH; j++)
             check_round_trip(window[0][i], window[1][j], join(window[0][i], window[1][j]));
     for (unsigned i = 0; i < EACH; i++) {
-        assert_int_equal(window[1][i]->link_count, EACH);
+        assert_int_equal(window[1][i]->links.count, EACH);
         for (unsigned j = 0; j < EACH; j++)
             assert_non_null(udp_window_find(window[1][i], window[0][j]->ep_id));
         assert_null(udp_window_find(window[1][i], udp_ep_id(0, 1000)));
@@ -286,7 +286,7 @@ static void a_datagram_from_an_unconnected_window_is_sent_again(void **state)
         for (unsigned i = 0; i < POLLS && b->unauthenticated.drops[UDP_DROP_UNCONNECTED] < 2; i++)
             poll_both(a, b);
         assert_true(b->unauthenticated.drops[UDP_DROP_UNCONNECTED] >= 2);
-        assert_null(b->links);
+        assert_null(b->links.first);
         assert_int_equal(deliveries, 0);
         (void)connect_window(b, a);
         poll_until(a, b, &deliveries, 1);
@@ -306,7 +306,7 @@ static void a_bad_description_is_refused(void **state)
     void *link = NULL;
     assert_int_equal(a->base.ops->connect(&a->base, &peer, &link), AQ_ERR_RESOURCE);
     assert_null(link);
-    assert_null(a->links);
+    assert_null(a->links.first);
 }
 
 // The fault is logged once, however many windows the program asks for.
@@ -439,7 +439,7 @@ static void windows_and_main_do_not_mix(void **state)
     forged.bytes[AT_SOURCE_ENDPOINT + 4] = 0;
     deliver_datagram(&forged, rank[1].main); // an endpoint is no rank of this job
     assert_int_equal(rank[1].main->unauthenticated.drops[UDP_DROP_MISDIRECTED], 1);
-    assert_null(rank[1].main->links);
+    assert_null(rank[1].main->links.first);
 }
 
 // ---- loss ----
@@ -490,11 +490,11 @@ static void a_window_does_not_watch_a_peer_that_owes_nothing(void **state)
     const uint64_t sent = a->socket.counts.sent;
     a->watch.listened += UINT64_C(100000000000);
     assert_int_equal(udp_watch_link(a, link, 1), UDP_NEVER);
-    assert_int_equal(link->asked, 0);
+    assert_int_equal(link->watch.asked, 0);
     assert_int_equal(a->socket.counts.sent, sent);
     link->sender[UDP_REQUESTS].timer = 1; // now it owes an acknowledgement
     assert_int_equal(udp_watch_link(a, link, 1), 1 + a->watch.step);
-    assert_true(link->asked != 0);
+    assert_true(link->watch.asked != 0);
     assert_null(a->watch.hosts);
 }
 
