@@ -52,6 +52,12 @@ static bool open_sends(mpi_conduit_t *mpi, mpi_sends_t *sends, unsigned count, s
     return true;
 }
 
+static bool open_class_sends(mpi_conduit_t *mpi, unsigned class, unsigned small, unsigned large)
+{
+    return open_sends(mpi, &mpi->buffers.small[class], small, MPI_SMALL_BYTES) &&
+           open_sends(mpi, &mpi->buffers.large[class], large, MPI_MESSAGE_BYTES);
+}
+
 static uint32_t *place_in_order(const mpi_receives_t *in, uint32_t i)
 {
     const uint32_t place = in->first + i;
@@ -69,7 +75,7 @@ static void receive_post(mpi_conduit_t *mpi, mpi_receives_t *in, mpi_slot_t *slo
 // Makes and posts `more` receives.
 static aq_status_t receives_add(mpi_conduit_t *mpi, unsigned class, uint32_t more)
 {
-    mpi_receives_t *in = &mpi->in[class];
+    mpi_receives_t *in = &mpi->buffers.in[class];
     if (!slots_furnish(mpi, in->slots + in->all, more, MPI_MESSAGE_BYTES))
         return AQ_ERR_RESOURCE;
     for (uint32_t i = 0; i < more; i++) {
@@ -98,19 +104,18 @@ static aq_status_t receives_reserve(mpi_receives_t *in, uint32_t most)
 
 static aq_status_t open_receives(mpi_conduit_t *mpi, unsigned class, uint32_t needed)
 {
-    const aq_status_t status = receives_reserve(&mpi->in[class], needed);
+    const aq_status_t status = receives_reserve(&mpi->buffers.in[class], needed);
     return status == AQ_OK ? receives_add(mpi, class, needed + MPI_SPARES) : status;
 }
 
 aq_status_t mpi_buffers_open(mpi_conduit_t *mpi)
 {
-    const uint64_t requests = (uint64_t)mpi->far * mpi->limits.each;
+    const uint64_t requests = (uint64_t)mpi->shared.far * mpi->limits.each;
     uint32_t count[MPI_CLASSES];
     count[MPI_REQUESTS] = requests < MPI_RECEIVES_MAX ? (uint32_t)requests : MPI_RECEIVES_MAX;
     count[MPI_REPLIES] = requests < mpi->limits.total ? (uint32_t)requests : mpi->limits.total;
     for (unsigned c = 0; c < MPI_CLASSES; c++) {
-        if (!open_sends(mpi, &mpi->small[c], MPI_SMALL_SLOTS, MPI_SMALL_BYTES) ||
-            !open_sends(mpi, &mpi->large[c], MPI_LARGE_SLOTS, MPI_MESSAGE_BYTES))
+        if (!open_class_sends(mpi, c, MPI_SMALL_SLOTS, MPI_LARGE_SLOTS))
             return AQ_ERR_RESOURCE;
         aq_status_t status = open_receives(mpi, c, count[c]);
         if (status != AQ_OK)
@@ -122,10 +127,9 @@ aq_status_t mpi_buffers_open(mpi_conduit_t *mpi)
 aq_status_t mpi_window_buffers_open(mpi_conduit_t *window)
 {
     for (unsigned c = 0; c < MPI_CLASSES; c++) {
-        if (!open_sends(window, &window->small[c], MPI_WINDOW_SMALL_SLOTS, MPI_SMALL_BYTES) ||
-            !open_sends(window, &window->large[c], MPI_WINDOW_LARGE_SLOTS, MPI_MESSAGE_BYTES))
+        if (!open_class_sends(window, c, MPI_WINDOW_SMALL_SLOTS, MPI_WINDOW_LARGE_SLOTS))
             return AQ_ERR_RESOURCE;
-        aq_status_t status = receives_reserve(&window->in[c], MPI_WINDOW_RECEIVES_MAX);
+        aq_status_t status = receives_reserve(&window->buffers.in[c], MPI_WINDOW_RECEIVES_MAX);
         if (status == AQ_OK)
             status = receives_add(window, c, MPI_SPARES);
         if (status != AQ_OK)
@@ -138,16 +142,18 @@ aq_status_t mpi_window_buffers_add(mpi_conduit_t *window)
 {
     aq_status_t status = AQ_OK;
     for (unsigned c = 0; c < MPI_CLASSES && status == AQ_OK; c++)
-        if (window->in[c].all + window->limits.each <= window->in[c].room)
+        if (window->buffers.in[c].all + window->limits.each <= window->buffers.in[c].room)
             status = receives_add(window, c, window->limits.each);
     return status;
 }
 
 void mpi_buffers_withdraw(mpi_conduit_t *mpi)
 {
-    for (unsigned c = 0; c < MPI_CLASSES; c++)
-        for (uint32_t i = 0; i < mpi->in[c].posted; i++)
-            mpi->mpi->forget(&mpi->in[c].slots[*place_in_order(&mpi->in[c], i)].request);
+    for (unsigned c = 0; c < MPI_CLASSES; c++) {
+        mpi_receives_t *in = &mpi->buffers.in[c];
+        for (uint32_t i = 0; i < in->posted; i++)
+            mpi->mpi->forget(&in->slots[*place_in_order(in, i)].request);
+    }
 }
 
 // ---- sending ----
@@ -170,8 +176,8 @@ static void sends_reclaim(mpi_conduit_t *mpi, mpi_sends_t *sends)
 void mpi_slots_reclaim(mpi_conduit_t *mpi)
 {
     for (unsigned c = 0; c < MPI_CLASSES; c++) {
-        sends_reclaim(mpi, &mpi->small[c]);
-        sends_reclaim(mpi, &mpi->large[c]);
+        sends_reclaim(mpi, &mpi->buffers.small[c]);
+        sends_reclaim(mpi, &mpi->buffers.large[c]);
     }
 }
 
@@ -179,13 +185,13 @@ bool mpi_slots_busy(const mpi_conduit_t *mpi)
 {
     bool busy = false;
     for (unsigned c = 0; c < MPI_CLASSES; c++)
-        busy = busy || mpi->small[c].oldest || mpi->large[c].oldest;
+        busy = busy || mpi->buffers.small[c].oldest || mpi->buffers.large[c].oldest;
     return busy;
 }
 
 static mpi_sends_t *sends_for(mpi_conduit_t *mpi, unsigned class, size_t bytes)
 {
-    return bytes <= MPI_SMALL_BYTES ? &mpi->small[class] : &mpi->large[class];
+    return bytes <= MPI_SMALL_BYTES ? &mpi->buffers.small[class] : &mpi->buffers.large[class];
 }
 
 mpi_slot_t *mpi_slot_take(mpi_conduit_t *mpi, unsigned class, size_t bytes)
@@ -234,11 +240,12 @@ int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_
     unsigned class_of[MPI_CLASSES];
     int count = 0, which, length;
     for (unsigned i = 1; i <= MPI_CLASSES; i++) { // alternate the class that is tested first
-        const unsigned c = (mpi->last_class + i) % MPI_CLASSES;
-        if (!receive_may_take(&mpi->in[c]) || (c == MPI_REQUESTS && !(what & AQ_POLL_REQUESTS)))
+        const unsigned c = (mpi->buffers.last_class + i) % MPI_CLASSES;
+        if (!receive_may_take(&mpi->buffers.in[c]) ||
+            (c == MPI_REQUESTS && !(what & AQ_POLL_REQUESTS)))
             continue;
         class_of[count] = c;
-        heads[count++] = receive_oldest(&mpi->in[c])->request;
+        heads[count++] = receive_oldest(&mpi->buffers.in[c])->request;
     }
     if (!count)
         return -1;
@@ -247,8 +254,8 @@ int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_
         mpi_conduit_fail(mpi, "MPI_Testany", error);
     if (which < 0)
         return -1;
-    mpi->last_class = class_of[which];
-    mpi_receives_t *in = &mpi->in[class_of[which]];
+    mpi->buffers.last_class = class_of[which];
+    mpi_receives_t *in = &mpi->buffers.in[class_of[which]];
     *slot = receive_oldest(in);
     *bytes = (size_t)length;
     in->first = in->first + 1 < in->room ? in->first + 1 : 0;
@@ -259,5 +266,5 @@ int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_
 
 void mpi_receive_done(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot)
 {
-    receive_post(mpi, &mpi->in[class], slot);
+    receive_post(mpi, &mpi->buffers.in[class], slot);
 }

@@ -84,7 +84,7 @@ static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
 
 static mpi_conduit_t *windows_of(const mpi_conduit_t *mpi)
 {
-    return atomic_load_explicit(&mpi->windows, memory_order_acquire);
+    return atomic_load_explicit(&mpi->windows.first, memory_order_acquire);
 }
 
 // Called at all ranks before MPI_Finalize does anything, even if the client calls MPI_Finalize.
@@ -95,7 +95,7 @@ static void mpi_is_ending(void)
     atomic_store(&opened->lost, !opened->closed);
     mpi_rma_end(opened);
     mpi_buffers_withdraw(opened);
-    for (mpi_conduit_t *window = windows_of(opened); window; window = window->next_window)
+    for (mpi_conduit_t *window = windows_of(opened); window; window = window->windows.next)
         mpi_buffers_withdraw(window);
 }
 
@@ -120,7 +120,7 @@ static aq_status_t open_comm(mpi_conduit_t *mpi)
     if (rank != mpi->mail.base.env->rank || size != mpi->mail.base.env->size)
         return refuse_start(mpi);
     aq_status_t status = mpi_shared_open(mpi);
-    if (status == AQ_OK && mpi->far)
+    if (status == AQ_OK && mpi->shared.far)
         status = mpi_buffers_open(mpi);
     if (status == AQ_OK)
         status = mpi_windows_prepare(mpi);
@@ -201,7 +201,7 @@ static aq_status_t mpi_connect(aq_conduit_t *conduit, const aq_peer_t *peer, voi
 static void print_counters(const mpi_conduit_t *mpi)
 {
     uint64_t messages = mpi->messages, accesses = mpi->accesses;
-    for (const mpi_conduit_t *window = windows_of(mpi); window; window = window->next_window) {
+    for (const mpi_conduit_t *window = windows_of(mpi); window; window = window->windows.next) {
         messages += window->messages;
         accesses += window->accesses;
     }
@@ -209,7 +209,7 @@ static void print_counters(const mpi_conduit_t *mpi)
         "mpi: rank %u in all: %lu messages and %lu puts and gets by MPI; took %lu lines of "
         "requests and %lu of replies out of its mailbox; %u peers are reached by MPI only",
         mpi->mail.base.env->rank, (unsigned long)messages, (unsigned long)accesses,
-        (unsigned long)mpi->mail.in[0].head, (unsigned long)mpi->mail.in[1].head, mpi->far);
+        (unsigned long)mpi->mail.in[0].head, (unsigned long)mpi->mail.in[1].head, mpi->shared.far);
 }
 
 // Waits until all sends are complete, at most until the time `limit`. Sends make progress only if
@@ -233,8 +233,8 @@ static void mpi_close(aq_conduit_t *conduit)
     const uint64_t limit = aq_clock_ns() + DRAIN_NS;
     mpi_enter(mpi);
     drain_sends(mpi, limit);
-    for (mpi_conduit_t *window = windows_of(mpi); window; window = window->next_window) {
-        if (mpi->parallel)
+    for (mpi_conduit_t *window = windows_of(mpi); window; window = window->windows.next) {
+        if (mpi->windows.parallel)
             mpi_enter(window);
         drain_sends(window, limit);
     }
@@ -247,8 +247,8 @@ static void mpi_dump_state(aq_conduit_t *conduit)
     const mpi_conduit_t *mpi = mpi_of(conduit);
     aq_log_notice("mpi: %lu messages sent, %lu puts and gets by MPI, %u of these under way; %u and "
                   "%u receives posted; %u requests may be sent",
-                  (unsigned long)mpi->messages, (unsigned long)mpi->accesses, mpi->begun_count,
-                  mpi->in[MPI_REQUESTS].posted, mpi->in[MPI_REPLIES].posted,
+                  (unsigned long)mpi->messages, (unsigned long)mpi->accesses, mpi->rma.begun_count,
+                  mpi->buffers.in[MPI_REQUESTS].posted, mpi->buffers.in[MPI_REPLIES].posted,
                   atomic_load(&mpi->pool.free));
     for (uint32_t rank = 0; rank < conduit->env->size; rank++)
         if (mpi->links[rank] && atomic_load(&mpi->links[rank]->credit.free) == 0)

@@ -243,7 +243,7 @@ static inline unsigned poll_messages(mpi_conduit_t *mpi, unsigned what)
     unsigned done = 0;
     if (!mpi_try_enter(mpi))
         return 0;
-    if (mpi->begun_count && (!(what & AQ_POLL_SENDING) || mpi->begun_count == MPI_ACCESSES))
+    if (mpi->rma.begun_count && (!(what & AQ_POLL_SENDING) || mpi->rma.begun_count == MPI_ACCESSES))
         done = mpi_rma_complete(mpi);
     done += take_one(mpi, what);
     mpi_slots_reclaim(mpi);
@@ -261,12 +261,12 @@ unsigned mpi_poll_messages(mpi_conduit_t *mpi, unsigned what)
 // spinning thread polls MPI only in thorough polls, and a busy sender only in one of MPI_PASSES.
 static bool passes_mpi(mpi_conduit_t *mpi, unsigned what)
 {
-    if (!mpi->far && !mpi->window)
+    if (!mpi->shared.far && !mpi->rma.window)
         return true;
-    if (!mpi->by_mail || !(what & (AQ_POLL_AGAIN | AQ_POLL_SENDING)))
+    if (!mpi->shared.by_mail || !(what & (AQ_POLL_AGAIN | AQ_POLL_SENDING)))
         return false;
     return (what & AQ_POLL_AGAIN) ||
-           atomic_fetch_add_explicit(&mpi->passes, 1, memory_order_relaxed) % MPI_PASSES;
+           atomic_fetch_add_explicit(&mpi->shared.passes, 1, memory_order_relaxed) % MPI_PASSES;
 }
 
 void mpi_check_lost(mpi_conduit_t *mpi)
@@ -281,14 +281,14 @@ unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
     mpi_check_lost(mpi);
-    const unsigned done = mpi->by_mail ? aq_mail_poll(conduit, what) : 0;
+    const unsigned done = mpi->shared.by_mail ? aq_mail_poll(conduit, what) : 0;
     return passes_mpi(mpi, what) ? done : done + poll_messages(mpi, what);
 }
 
 void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
     const mpi_conduit_t *mpi = mpi_of(conduit);
-    if (mpi->far || mpi->window) // nothing wakes this process
+    if (mpi->shared.far || mpi->rma.window) // nothing wakes this process
         limit_ns = aq_min(limit_ns / MPI_NAPS, MPI_NAP_NS);
     aq_mail_sleep(conduit, armed, limit_ns);
 }

@@ -29,9 +29,9 @@ static aq_status_t try_get(mpi_conduit_t *mpi, uint32_t peer, unsigned *quick)
     aq_clock_sleep_ns(LATER_NS); // by now the peer does not call MPI
     const uint64_t begun = aq_clock_ns();
     mpi_enter(mpi);
-    int error = mpi->mpi->get(mpi->window, &word, sizeof word, peer, 0);
+    int error = mpi->mpi->get(mpi->rma.window, &word, sizeof word, peer, 0);
     if (!error)
-        error = mpi->mpi->flush(mpi->window, peer);
+        error = mpi->mpi->flush(mpi->rma.window, peer);
     mpi_leave(mpi);
     *quick += aq_clock_ns() - begun < QUICK_NS;
     return error ? mpi_conduit_error(mpi, "MPI_Get", error) : AQ_OK;
@@ -40,13 +40,13 @@ static aq_status_t try_get(mpi_conduit_t *mpi, uint32_t peer, unsigned *quick)
 static aq_status_t window_measure(mpi_conduit_t *mpi, bool *one_sided)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
-    const bool tries = env->rank == 0 && mpi->first_unmapped < env->size;
+    const bool tries = env->rank == 0 && mpi->shared.first_unmapped < env->size;
     unsigned quick = 0;
     aq_status_t status = AQ_OK;
     for (unsigned i = 0; status == AQ_OK && i < TRIES; i++) {
         status = env->boot->ops->barrier(env->boot);
         if (status == AQ_OK && tries)
-            status = try_get(mpi, mpi->first_unmapped, &quick);
+            status = try_get(mpi, mpi->shared.first_unmapped, &quick);
         else
             aq_clock_sleep_ns(AWAY_NS);
     }
@@ -66,10 +66,10 @@ static void close_window(mpi_conduit_t *mpi, aq_mpilib_window_t **window)
 // Closes the windows, which must not be open in MPI_Finalize.
 void mpi_rma_end(mpi_conduit_t *mpi)
 {
-    mpi->window = NULL;
-    close_window(mpi, &mpi->made);
-    close_window(mpi, &mpi->shared);
-    close_window(mpi, &mpi->mailboxes);
+    mpi->rma.window = NULL;
+    close_window(mpi, &mpi->rma.made);
+    close_window(mpi, &mpi->shared.segments);
+    close_window(mpi, &mpi->shared.mailboxes);
 }
 
 // Closes a window that is not used, because it makes messages slower.
@@ -81,8 +81,8 @@ static aq_status_t try_window(mpi_conduit_t *mpi)
         status = mpi_agree(mpi, one_sided, &all);
     if (status == AQ_OK && !all) {
         mpi_enter(mpi);
-        mpi->window = NULL;
-        close_window(mpi, &mpi->made);
+        mpi->rma.window = NULL;
+        close_window(mpi, &mpi->rma.made);
         mpi_leave(mpi);
     }
     return status;
@@ -96,23 +96,25 @@ aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
     bool all;
     if (strcmp(wish, "0") == 0)
         return AQ_OK;
-    aq_status_t status = mpi_agree(mpi, mpi->first_unmapped == mpi->mail.base.env->size, &all);
+    aq_status_t status =
+        mpi_agree(mpi, mpi->shared.first_unmapped == mpi->mail.base.env->size, &all);
     if (status != AQ_OK || all) // all ranks are reached by load and store
         return status;
     mpi_enter(mpi);
-    int error = mpi->mpi->open_window(mpi->comm, segment, size, &mpi->made);
+    int error = mpi->mpi->open_window(mpi->comm, segment, size, &mpi->rma.made);
     mpi_leave(mpi);
     if (error && must)
         return mpi_conduit_error(mpi, "MPI_Win_create", error);
-    status = mpi_agree(mpi, mpi->made && mpi->mpi->unified(mpi->made), &all);
+    status = mpi_agree(mpi, mpi->rma.made && mpi->mpi->unified(mpi->rma.made), &all);
     if (status != AQ_OK || !all)
         return status != AQ_OK || !must
                    ? status
                    : mpi_refuse(mpi, "GASNET_MPI_RMA=1: this MPI has no windows of the unified "
                                      "model; set it to 0 or auto");
-    if (!mpi->far) // no messages arrive, but some MPIs need the target to call MPI in its polls
+    // No messages arrive, but some MPIs need the target to call MPI in its polls.
+    if (!mpi->shared.far)
         status = mpi_buffers_open(mpi);
-    mpi->window = mpi->made;
+    mpi->rma.window = mpi->rma.made;
     if (status != AQ_OK)
         return status;
     return must ? AQ_OK : try_window(mpi);
@@ -134,19 +136,19 @@ static bool find_place(const mpi_link_t *link, const void *address, size_t nbyte
 static void access_record(mpi_conduit_t *mpi, uint32_t rank, atomic_uint *pending)
 {
     atomic_fetch_add_explicit(pending, 1, memory_order_relaxed);
-    mpi->begun[mpi->begun_count++] = (mpi_access_t){pending, rank};
+    mpi->rma.begun[mpi->rma.begun_count++] = (mpi_access_t){pending, rank};
     mpi->accesses++;
 }
 
 static aq_status_t access_begin(mpi_conduit_t *mpi, const mpi_link_t *link, const void *remote,
                                 size_t nbytes, size_t *at)
 {
-    if (!mpi->main->window || !find_place(link, remote, nbytes, at))
+    if (!mpi->main->rma.window || !find_place(link, remote, nbytes, at))
         return AQ_ERR_ABSENT;
     mpi_enter(mpi);
     if (mpi->main->lost)
         mpi_conduit_fail(mpi, NULL, 0);
-    if (mpi->begun_count == MPI_ACCESSES) {
+    if (mpi->rma.begun_count == MPI_ACCESSES) {
         mpi_leave(mpi);
         return AQ_AGAIN;
     }
@@ -163,9 +165,10 @@ static void call_check(mpi_conduit_t *mpi, const char *call, int error)
 static void put_begin(mpi_conduit_t *mpi, uint32_t rank, const aq_rma_t *put, size_t nbytes,
                       size_t at)
 {
-    call_check(mpi, "MPI_Put", mpi->mpi->put(mpi->main->window, put->local, (int)nbytes, rank, at));
+    call_check(mpi, "MPI_Put",
+               mpi->mpi->put(mpi->main->rma.window, put->local, (int)nbytes, rank, at));
     if (!(put->flags & AQ_RMA_STABLE))
-        call_check(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->main->window, rank));
+        call_check(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->main->rma.window, rank));
 }
 
 aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, aq_rma_t *rma)
@@ -181,7 +184,7 @@ aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, aq_rma_t *rma)
         put_begin(mpi, link->rank, rma, piece, at);
     else
         call_check(mpi, "MPI_Get",
-                   mpi->mpi->get(mpi->main->window, rma->local, (int)piece, link->rank, at));
+                   mpi->mpi->get(mpi->main->rma.window, rma->local, (int)piece, link->rank, at));
     access_record(mpi, link->rank, rma->pending);
     mpi_leave(mpi);
     aq_rma_advance(rma, piece);
@@ -192,13 +195,13 @@ aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, aq_rma_t *rma)
 // unnecessary.
 unsigned mpi_rma_complete(mpi_conduit_t *mpi)
 {
-    const unsigned count = mpi->begun_count;
+    const unsigned count = mpi->rma.begun_count;
     for (unsigned i = 0; i < count; i++)
-        if (i == 0 || mpi->begun[i].rank != mpi->begun[i - 1].rank)
+        if (i == 0 || mpi->rma.begun[i].rank != mpi->rma.begun[i - 1].rank)
             call_check(mpi, "MPI_Win_flush",
-                       mpi->mpi->flush(mpi->main->window, mpi->begun[i].rank));
-    mpi->begun_count = 0;
+                       mpi->mpi->flush(mpi->main->rma.window, mpi->rma.begun[i].rank));
+    mpi->rma.begun_count = 0;
     for (unsigned i = 0; i < count; i++)
-        atomic_fetch_sub_explicit(mpi->begun[i].pending, 1, memory_order_release);
+        atomic_fetch_sub_explicit(mpi->rma.begun[i].pending, 1, memory_order_release);
     return count;
 }

@@ -66,7 +66,7 @@ static bool has_room(size_t bytes)
 static aq_status_t find_shm_group(mpi_conduit_t *mpi)
 {
     const uint64_t most = (uint64_t)aq_setting_int(aq_mpi_setting(MPI_SET_SHARED_MAXSIZE));
-    mpi_shm_group_t *group = &mpi->shm_group;
+    mpi_shm_group_t *group = &mpi->shared.group;
     group->ranks = malloc(mpi->mail.base.env->size * sizeof *group->ranks);
     if (!group->ranks) {
         aq_log_error("out of memory for the shared windows of %u ranks", mpi->mail.base.env->size);
@@ -92,7 +92,7 @@ typedef bool window_remap_t(const mpi_conduit_t *mpi, const uintptr_t *sizes, vo
 static void **window_share(mpi_conduit_t *mpi, size_t mine, const uintptr_t *sizes,
                            window_remap_t *remap, aq_mpilib_window_t **window)
 {
-    mpi_shm_group_t *group = &mpi->shm_group;
+    mpi_shm_group_t *group = &mpi->shared.group;
     void **parts = malloc(group->size * sizeof *parts);
     if (!parts) {
         aq_log_error("out of memory for a shared window of %u ranks", group->size);
@@ -130,7 +130,7 @@ static aq_status_t open_own_mailbox(mpi_conduit_t *mpi)
 // Maps the window of the mailboxes again, with the same distances between them.
 static bool remap_mailboxes(const mpi_conduit_t *mpi, const uintptr_t *sizes, void **parts)
 {
-    const mpi_shm_group_t *group = &mpi->shm_group;
+    const mpi_shm_group_t *group = &mpi->shared.group;
     const uintptr_t first = (uintptr_t)parts[0] / PAGE * PAGE;
     char *base = mremap((void *)first, 0, mailboxes_bytes(group), MREMAP_MAYMOVE);
     (void)sizes;
@@ -141,17 +141,17 @@ static bool remap_mailboxes(const mpi_conduit_t *mpi, const uintptr_t *sizes, vo
 
 static aq_status_t open_mailboxes(mpi_conduit_t *mpi)
 {
-    const mpi_shm_group_t *group = &mpi->shm_group;
+    const mpi_shm_group_t *group = &mpi->shared.group;
     const size_t mine = bytes_of(aq_mailbox_bytes());
     mpi_enter(mpi);
-    void **parts = window_share(mpi, mine, NULL, remap_mailboxes, &mpi->mailboxes);
+    void **parts = window_share(mpi, mine, NULL, remap_mailboxes, &mpi->shared.mailboxes);
     mpi_leave(mpi);
     if (!parts)
         return AQ_ERR_RESOURCE;
     aq_mail_open(&mpi->mail, &(aq_mail_areas_t){parts[0], mine, group->size,
                                                 group_index(group, mpi->mail.base.env->rank)});
     memset(aq_mailbox_at(&mpi->mail, mpi->mail.areas.index), 0, sizeof(aq_mailbox_t));
-    mpi->by_mail = true;
+    mpi->shared.by_mail = true;
     mpi->bytes += mine;
     free(parts);
     return AQ_OK;
@@ -164,15 +164,15 @@ static uint32_t count_far(const mpi_conduit_t *mpi)
     uint32_t far = 0;
     for (uint32_t rank = 0; rank < env->size; rank++)
         far += aq_index_in_nbrhd(env, rank) == UINT32_MAX &&
-               !(mpi->by_mail && group_has(&mpi->shm_group, rank));
+               !(mpi->shared.by_mail && group_has(&mpi->shared.group, rank));
     return far;
 }
 
 // Whether a mailbox is needed: not for ranks that share memory by smp.
 static bool wants_mailbox(const mpi_conduit_t *mpi)
 {
-    for (uint32_t i = 0; i < mpi->shm_group.size; i++)
-        if (aq_index_in_nbrhd(mpi->mail.base.env, mpi->shm_group.ranks[i]) == UINT32_MAX)
+    for (uint32_t i = 0; i < mpi->shared.group.size; i++)
+        if (aq_index_in_nbrhd(mpi->mail.base.env, mpi->shared.group.ranks[i]) == UINT32_MAX)
             return true;
     return false;
 }
@@ -186,18 +186,18 @@ aq_status_t mpi_shared_open(mpi_conduit_t *mpi)
     if (status != AQ_OK)
         return status;
     const bool wanted = wants_mailbox(mpi);
-    status = mpi_agree(mpi, !wanted || has_room(mailboxes_bytes(&mpi->shm_group)), &all);
+    status = mpi_agree(mpi, !wanted || has_room(mailboxes_bytes(&mpi->shared.group)), &all);
     if (status == AQ_OK)
         status = wanted && all ? open_mailboxes(mpi) : open_own_mailbox(mpi);
-    mpi->far = count_far(mpi);
+    mpi->shared.far = count_far(mpi);
     // All ranks have cleared their mailboxes.
     return status == AQ_OK ? mpi_agree(mpi, true, &all) : status;
 }
 
 void mpi_shared_link(const mpi_conduit_t *mpi, uint32_t rank, mpi_link_t *link)
 {
-    const uint32_t place = group_index(&mpi->shm_group, rank);
-    if (mpi->by_mail && place < mpi->shm_group.size)
+    const uint32_t place = group_index(&mpi->shared.group, rank);
+    if (mpi->shared.by_mail && place < mpi->shared.group.size)
         aq_mail_link(&mpi->mail, aq_mailbox_at(&mpi->mail, place), &link->mail);
 }
 
@@ -216,18 +216,19 @@ static size_t bytes_of_all(const mpi_shm_group_t *group, const uintptr_t *sizes)
 static bool window_suffices(const mpi_conduit_t *mpi, const uintptr_t *sizes)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
-    const mpi_shm_group_t *group = &mpi->shm_group;
+    const mpi_shm_group_t *group = &mpi->shared.group;
     for (uint32_t i = 0; i < env->nbrhd_size; i++)
         if (!group_has(group, env->nbrhd[i]))
             return false;
-    return has_room(bytes_of_all(group, sizes) + (mpi->by_mail ? mailboxes_bytes(group) : 0));
+    return has_room(bytes_of_all(group, sizes) +
+                    (mpi->shared.by_mail ? mailboxes_bytes(group) : 0));
 }
 
 // Addresses for the segments, with guards between them if there is room for these. Returns NULL if
 // there is none at all; the caller owns the array.
 static uintptr_t *find_places(const mpi_conduit_t *mpi, const uintptr_t *sizes)
 {
-    const mpi_shm_group_t *group = &mpi->shm_group;
+    const mpi_shm_group_t *group = &mpi->shared.group;
     const uint32_t own = group_index(group, mpi->mail.base.env->rank);
     uintptr_t *places = malloc(group->size * sizeof *places);
     for (uint32_t i = 0; places && i < group->size; i++)
@@ -249,7 +250,7 @@ static bool map_again(void *from, size_t size, void *to)
 
 static bool remap_segments(const mpi_conduit_t *mpi, const uintptr_t *sizes, void **parts)
 {
-    const mpi_shm_group_t *group = &mpi->shm_group;
+    const mpi_shm_group_t *group = &mpi->shared.group;
     uintptr_t *places = find_places(mpi, sizes);
     bool mapped = places != NULL;
     for (uint32_t i = 0; mapped && i < group->size; i++) {
@@ -264,10 +265,10 @@ static bool remap_segments(const mpi_conduit_t *mpi, const uintptr_t *sizes, voi
 
 static aq_status_t share_in_window(mpi_conduit_t *mpi, const uintptr_t *sizes, void **here)
 {
-    const mpi_shm_group_t *group = &mpi->shm_group;
+    const mpi_shm_group_t *group = &mpi->shared.group;
     const size_t mine = bytes_of(sizes[mpi->mail.base.env->rank]);
     mpi_enter(mpi);
-    void **parts = window_share(mpi, mine, sizes, remap_segments, &mpi->shared);
+    void **parts = window_share(mpi, mine, sizes, remap_segments, &mpi->shared.segments);
     mpi_leave(mpi);
     if (!parts)
         return AQ_ERR_RESOURCE;
@@ -301,7 +302,7 @@ static void find_first_unmapped(mpi_conduit_t *mpi, void *const *here)
         else if (!here[rank])
             break;
     }
-    mpi->first_unmapped = rank;
+    mpi->shared.first_unmapped = rank;
 }
 
 aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
@@ -313,8 +314,8 @@ aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, vo
         aq_setting_int(aq_mpi_setting(MPI_SET_SHARED_MAXSIZE)) != 1)
         status = mpi_agree(mpi, window_suffices(mpi, sizes), &all);
     if (status == AQ_OK && all)
-        status = mpi->shm_group.size > 1 ? share_in_window(mpi, sizes, here)
-                                         : allocate_alone(conduit->env->rank, sizes, here);
+        status = mpi->shared.group.size > 1 ? share_in_window(mpi, sizes, here)
+                                            : allocate_alone(conduit->env->rank, sizes, here);
     find_first_unmapped(mpi, here);
     return status == AQ_OK && !all ? AQ_ERR_ABSENT : status;
 }

@@ -131,8 +131,49 @@ typedef struct mpi_shm_group {
     uint32_t size;
 } mpi_shm_group_t;
 
-// The receive side of an endpoint: of endpoint 0, or a window. The members from `closed` to `lost`
-// and from `shm_group` to `window` are used in that of endpoint 0 only.
+// The buffers of messages; of mpi_buffers.c.
+typedef struct mpi_buffers {
+    mpi_receives_t in[MPI_CLASSES];
+    // Class of the last received message: alternates, because replies that arrive without end must
+    // not starve requests.
+    unsigned last_class;
+    mpi_sends_t small[MPI_CLASSES], large[MPI_CLASSES];
+} mpi_buffers_t;
+
+// What windows have in common, in the conduit of endpoint 0, and a window's place among them; of
+// mpi_window.c.
+typedef struct mpi_windows {
+    bool parallel; // several threads may call MPI at the same time
+    uint32_t comm_count;
+    aq_mpilib_comm_t *comms[MPI_WINDOW_COMMS];
+    _Atomic(struct mpi_conduit *) first; // the newest
+    struct mpi_conduit *next;            // of a window
+    atomic_bool linked;                  // of a window: it has links, and its buffers are made
+} mpi_windows_t;
+
+// The memory that processes share by MPI; of mpi_shared.c.
+typedef struct mpi_shared {
+    mpi_shm_group_t group;
+    bool by_mail;                  // the group has mailboxes
+    uint32_t far;                  // number of peers that are reached only by messages of MPI
+    atomic_uint passes;            // counts polls, to skip MPI in most of them
+    aq_mpilib_window_t *mailboxes; // NULL: none
+    aq_mpilib_window_t *segments;  // of this host; NULL: they are not in a window
+    // The first rank whose segment is not mapped here; size: all are mapped.
+    uint32_t first_unmapped;
+} mpi_shared_t;
+
+// Puts and gets by MPI; of mpi_rma.c.
+typedef struct mpi_rma_state {
+    aq_mpilib_window_t *made; // window on the segments; NULL: none
+    // The window to use for puts and gets; NULL: none. Threads that poll read it without the lock.
+    aq_mpilib_window_t *_Atomic window;
+    mpi_access_t begun[MPI_ACCESSES];
+    unsigned begun_count;
+} mpi_rma_state_t;
+
+// The receive side of an endpoint: of endpoint 0, or a window. `closed`, `ended`, `lost`, `shared`
+// and the window of `rma` are used in that of endpoint 0 only.
 typedef struct mpi_conduit {
     // First member: a pointer to the mpi conduit is also a pointer to its mailboxes and its base.
     aq_mail_t mail;
@@ -145,12 +186,7 @@ typedef struct mpi_conduit {
     atomic_bool closed; // this conduit was closed
     atomic_bool ended;  // MPI was finalized, or is being finalized
     atomic_bool lost;   // MPI was finalized by other code than this library
-
-    mpi_receives_t in[MPI_CLASSES];
-    // Class of the last received message: alternates, because replies that arrive without end must
-    // not starve requests.
-    unsigned last_class;
-    mpi_sends_t small[MPI_CLASSES], large[MPI_CLASSES];
+    mpi_buffers_t buffers;
     aq_credit_limits_t limits;
     aq_credit_pool_t pool;
     mpi_link_t **links; // by rank, of a window by a hash; NULL: no link yet
@@ -158,29 +194,9 @@ typedef struct mpi_conduit {
     size_t bytes; // size of all buffers
     uint64_t messages, accesses;
     uint64_t received; // messages
-
-    // Windows.
-    bool parallel; // several threads may call MPI at the same time
-    uint32_t window_comm_count;
-    aq_mpilib_comm_t *window_comms[MPI_WINDOW_COMMS];
-    _Atomic(struct mpi_conduit *) windows; // all of them, the newest first
-    struct mpi_conduit *next_window;
-    atomic_bool linked; // of a window: it has links, and its buffers are made
-
-    mpi_shm_group_t shm_group;
-    bool by_mail;                  // the group has mailboxes
-    uint32_t far;                  // number of peers that are reached only by messages of MPI
-    atomic_uint passes;            // counts polls, to skip MPI in most of them
-    aq_mpilib_window_t *mailboxes; // NULL: none
-
-    aq_mpilib_window_t *shared; // holds the segments of this host; NULL: they are not in a window
-    // The first rank whose segment is not mapped here; size: all are mapped.
-    uint32_t first_unmapped;
-    aq_mpilib_window_t *made; // window on the segments; NULL: none
-    // The window to use for puts and gets; NULL: none. Threads that poll read it without the lock.
-    aq_mpilib_window_t *_Atomic window;
-    mpi_access_t begun[MPI_ACCESSES];
-    unsigned begun_count;
+    mpi_windows_t windows;
+    mpi_shared_t shared;
+    mpi_rma_state_t rma;
 } mpi_conduit_t;
 
 static inline mpi_conduit_t *mpi_of(aq_conduit_t *conduit)

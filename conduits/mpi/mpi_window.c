@@ -39,12 +39,12 @@ aq_status_t mpi_windows_prepare(mpi_conduit_t *main)
     const bool multiple = env->threads && main->mpi->level() == AQ_MPILIB_MULTIPLE;
     aq_status_t status = AQ_OK;
     if (windows_are_needed(env))
-        status = mpi_agree(main, multiple, &main->parallel);
-    const uint32_t comms = main->parallel ? MPI_WINDOW_COMMS : 1;
-    while (status == AQ_OK && windows_are_needed(env) && main->window_comm_count < comms) {
+        status = mpi_agree(main, multiple, &main->windows.parallel);
+    const uint32_t comms = main->windows.parallel ? MPI_WINDOW_COMMS : 1;
+    while (status == AQ_OK && windows_are_needed(env) && main->windows.comm_count < comms) {
         uint32_t rank, size;
         const int error =
-            main->mpi->open(&main->window_comms[main->window_comm_count++], &rank, &size);
+            main->mpi->open(&main->windows.comms[main->windows.comm_count++], &rank, &size);
         if (error)
             status = mpi_conduit_error(main, "MPI_Comm_dup", error);
     }
@@ -54,8 +54,8 @@ aq_status_t mpi_windows_prepare(mpi_conduit_t *main)
 // The communicator on which an endpoint receives, in this process and in others; NULL: none.
 static aq_mpilib_comm_t *window_comm(const mpi_conduit_t *main, uint16_t endpoint)
 {
-    const uint32_t count = main->window_comm_count;
-    return count ? main->window_comms[endpoint % count] : NULL;
+    const uint32_t count = main->windows.comm_count;
+    return count ? main->windows.comms[endpoint % count] : NULL;
 }
 
 // ---- links ----
@@ -102,7 +102,7 @@ static aq_status_t mpi_window_connect(aq_conduit_t *conduit, const aq_peer_t *pe
     mpi_link_t *link = window_connect(window, peer);
     mpi_leave(window);
     if (link)
-        atomic_store_explicit(&window->linked, true, memory_order_release);
+        atomic_store_explicit(&window->windows.linked, true, memory_order_release);
     *out = link;
     return link ? AQ_OK : AQ_ERR_RESOURCE;
 }
@@ -118,7 +118,7 @@ static void mpi_window_describe(aq_conduit_t *conduit, char description[AQ_DESCR
 static unsigned mpi_window_poll(aq_conduit_t *conduit, unsigned what)
 {
     mpi_conduit_t *window = mpi_of(conduit);
-    if (!atomic_load_explicit(&window->linked, memory_order_acquire))
+    if (!atomic_load_explicit(&window->windows.linked, memory_order_acquire))
         return 0;
     mpi_check_lost(window);
     return mpi_poll_messages(window, what);
@@ -130,8 +130,8 @@ static void mpi_window_dump_state(aq_conduit_t *conduit)
     aq_log_notice("mpi: %lu messages sent, %lu puts and gets by MPI, %u of these under way; %u and "
                   "%u receives posted",
                   (unsigned long)window->messages, (unsigned long)window->accesses,
-                  window->begun_count, window->in[MPI_REQUESTS].posted,
-                  window->in[MPI_REPLIES].posted);
+                  window->rma.begun_count, window->buffers.in[MPI_REQUESTS].posted,
+                  window->buffers.in[MPI_REPLIES].posted);
 }
 
 // ---- opening ----
@@ -160,7 +160,7 @@ static void window_take_constants(mpi_conduit_t *window, mpi_conduit_t *main)
     window->main = main;
     window->comm = window_comm(main, endpoint);
     window->tag = MPI_CLASSES * endpoint;
-    window->lock = main->parallel ? &window->own_lock : main->lock;
+    window->lock = main->windows.parallel ? &window->own_lock : main->lock;
 }
 
 // Sets the limits of a window. Each link adds its credits to the pool, so that credits that one
@@ -186,8 +186,8 @@ aq_status_t mpi_window_open(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit
     window->mail.base.endpoint = endpoint;
     window_take_constants(window, main);
     window_take_limits(window);
-    window->next_window = atomic_load_explicit(&main->windows, memory_order_relaxed);
-    atomic_store_explicit(&main->windows, window, memory_order_release);
+    window->windows.next = atomic_load_explicit(&main->windows.first, memory_order_relaxed);
+    atomic_store_explicit(&main->windows.first, window, memory_order_release);
     *out = &window->mail.base;
     return AQ_OK;
 }

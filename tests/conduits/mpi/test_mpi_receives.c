@@ -163,7 +163,7 @@ static void run_messages(bool replies)
     memset(links, 0, sizeof links);
     mpi = &conduits[replies];
     *mpi = (mpi_conduit_t){.mail = {.base = {.ops = &aq_mpi_conduit, .env = &env}},
-                           .far = PEERS,
+                           .shared.far = PEERS,
                            .mpi = &table,
                            .main = mpi,
                            .lock = &mpi->own_lock,
