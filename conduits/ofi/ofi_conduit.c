@@ -134,7 +134,7 @@ static aq_status_t provider_open(ofi_conduit_t *ofi)
     status = aq_boot_agree(boot, status, why);
     if (status == AQ_OK)
         status = ofi_fabric_open(&ofi->fabric, info, peers + 4 * OFI_REQUESTS_MAX, OFI_PACKET_BYTES,
-                                 (ofi->wait = wait_choose(boot)) == OFI_WAIT_FD);
+                                 (ofi->sleeping.wait = wait_choose(boot)) == OFI_WAIT_FD);
     return status;
 }
 
@@ -145,7 +145,7 @@ static aq_status_t provider_open_quietly(ofi_conduit_t *ofi)
     aq_dispositions_keep(&kept);
     aq_status_t status = provider_open(ofi);
     aq_dispositions_restore(&kept);
-    if (ofi->wait == OFI_WAIT_SPIN)
+    if (ofi->sleeping.wait == OFI_WAIT_SPIN)
         ofi->base.capabilities |= AQ_NEEDS_POLLS;
     if (status == AQ_OK && ofi->fabric.traits.in_software &&
         ofi->fabric.info->domain_attr->mr_key_size >= sizeof ofi->first_key)
@@ -191,7 +191,7 @@ static aq_status_t ofi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     ofi->job = numbers[0];
     ofi->first_key = numbers[1];
     for (unsigned c = 0; c < OFI_CLASSES; c++)
-        ofi->queue[c].last = &ofi->queue[c].first;
+        ofi->queues.of[c].last = &ofi->queues.of[c].first;
     *out = &ofi->base;
     return parts_open(ofi);
 }
@@ -223,10 +223,10 @@ static void counters_print(const ofi_conduit_t *ofi)
     aq_log_counts(
         "ofi: rank %u sent %lu messages and %lu puts, %lu gets in %lu packets of %s on %s, and "
         "received %lu messages in %lu packets",
-        ofi->base.env->rank, (unsigned long)ofi->messages, (unsigned long)ofi->puts,
-        (unsigned long)ofi->gets, (unsigned long)ofi->packets,
+        ofi->base.env->rank, (unsigned long)ofi->counts.messages, (unsigned long)ofi->counts.puts,
+        (unsigned long)ofi->counts.gets, (unsigned long)ofi->counts.packets,
         ofi->fabric.info->fabric_attr->prov_name, ofi->fabric.info->domain_attr->name,
-        (unsigned long)ofi->received_messages, (unsigned long)ofi->received_packets);
+        (unsigned long)ofi->counts.received_messages, (unsigned long)ofi->counts.received_packets);
 }
 
 // The provider sends only while it is polled.
@@ -267,11 +267,11 @@ static void ofi_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
 {
     ofi_conduit_t *ofi = ofi_of(conduit);
     aq_lock_take(&ofi->lock);
-    sum->frames_sent += ofi->messages + ofi->puts + ofi->gets;
-    sum->packets_sent += ofi->packets;
-    sum->frames_received += ofi->received_messages;
-    sum->packets_received += ofi->received_packets;
-    sum->dropped[GASNETX_DROP_FOREIGN] += ofi->foreign;
+    sum->frames_sent += ofi->counts.messages + ofi->counts.puts + ofi->counts.gets;
+    sum->packets_sent += ofi->counts.packets;
+    sum->frames_received += ofi->counts.received_messages;
+    sum->packets_received += ofi->counts.received_packets;
+    sum->dropped[GASNETX_DROP_FOREIGN] += ofi->counts.foreign;
     aq_lock_drop(&ofi->lock);
 }
 
@@ -281,9 +281,9 @@ static void ofi_dump_state(aq_conduit_t *conduit)
     aq_log_notice("ofi: provider %s on %s; %lu messages and %lu puts sent; %u packets wait for "
                   "their handlers, %u sends are under way; %u requests may be sent",
                   ofi->fabric.info->fabric_attr->prov_name, ofi->fabric.info->domain_attr->name,
-                  (unsigned long)ofi->messages, (unsigned long)ofi->puts,
-                  atomic_load(&ofi->waiting), ofi->sends, atomic_load(&ofi->pool.free));
-    for (const ofi_link_t *link = ofi->open; link; link = link->next_open)
+                  (unsigned long)ofi->counts.messages, (unsigned long)ofi->counts.puts,
+                  atomic_load(&ofi->queues.waiting), ofi->sends, atomic_load(&ofi->pool.free));
+    for (const ofi_link_t *link = ofi->links.open; link; link = link->next_open)
         if (atomic_load(&link->credit.free) == 0)
             aq_log_notice("ofi: all credits for rank %u are in use", link->rank);
 }

@@ -97,9 +97,9 @@ aq_status_t ofi_links_open(ofi_conduit_t *ofi)
     aq_boot_t *boot = ofi->base.env->boot;
     ofi_hello_t *all = malloc(boot->size * sizeof *all);
     const void *names;
-    ofi->links = calloc(boot->size, sizeof *ofi->links);
-    ofi->patience_s = (unsigned)aq_setting_int(aq_ofi_setting(OFI_SET_PATIENCE));
-    if (!all || !ofi->links) {
+    ofi->links.by_rank = calloc(boot->size, sizeof *ofi->links.by_rank);
+    ofi->links.patience_s = (unsigned)aq_setting_int(aq_ofi_setting(OFI_SET_PATIENCE));
+    if (!all || !ofi->links.by_rank) {
         free(all);
         aq_log_error("out of memory for the links of %u ranks", boot->size);
         return AQ_ERR_RESOURCE;
@@ -109,7 +109,7 @@ aq_status_t ofi_links_open(ofi_conduit_t *ofi)
     if (status != AQ_OK)
         return status;
     status = aq_boot_exchange_kept(boot, ofi->fabric.name, ofi->fabric.name_bytes, &names);
-    ofi->names = names;
+    ofi->links.names = names;
     return status;
 }
 
@@ -117,7 +117,7 @@ aq_status_t ofi_links_open(ofi_conduit_t *ofi)
 
 static bool address_insert(ofi_conduit_t *ofi, ofi_link_t *link)
 {
-    const char *name = ofi->names + link->rank * ofi->fabric.name_bytes;
+    const char *name = ofi->links.names + link->rank * ofi->fabric.name_bytes;
     const int count = fi_av_insert(ofi->fabric.addresses, name, 1, &link->address, 0, NULL);
     if (count == 1)
         return true;
@@ -146,14 +146,14 @@ static ofi_link_t *link_new(ofi_conduit_t *ofi, uint32_t rank)
 
 ofi_link_t *ofi_link_get(ofi_conduit_t *ofi, uint32_t rank)
 {
-    ofi_link_t *link = ofi->links[rank];
+    ofi_link_t *link = ofi->links.by_rank[rank];
     if (link)
         return link;
     link = link_new(ofi, rank);
     if (link) {
-        ofi->links[rank] = link;
-        link->next_open = ofi->open;
-        ofi->open = link;
+        ofi->links.by_rank[rank] = link;
+        link->next_open = ofi->links.open;
+        ofi->links.open = link;
     }
     return link;
 }
@@ -181,7 +181,7 @@ static void silence_tell(const ofi_conduit_t *ofi, ofi_link_t *link)
     aq_log_notice("for %u s provider %s on %s has moved nothing between this process and rank %u, "
                   "for which it waits: that process does not call GASNet, or the network between "
                   "is cut",
-                  ofi->patience_s, ofi->fabric.info->fabric_attr->prov_name,
+                  ofi->links.patience_s, ofi->fabric.info->fabric_attr->prov_name,
                   ofi->fabric.info->domain_attr->name, link->rank);
 }
 
@@ -192,16 +192,16 @@ static void link_look(const ofi_conduit_t *ofi, ofi_link_t *link)
     link->silent_looks =
         link->moved || link->dead || !link_waits(link) ? 0 : link->silent_looks + 1;
     link->moved = false;
-    if (link->silent_looks > ofi->patience_s && !link->told)
+    if (link->silent_looks > ofi->links.patience_s && !link->told)
         silence_tell(ofi, link);
 }
 
 void ofi_links_watch(ofi_conduit_t *ofi)
 {
     const uint64_t now = aq_clock_ns();
-    if (now < ofi->next_look || atomic_load(&ofi->losses.closing))
+    if (now < ofi->links.next_look || atomic_load(&ofi->losses.closing))
         return;
-    ofi->next_look = now + LOOK_NS;
-    for (ofi_link_t *link = ofi->open; link; link = link->next_open)
+    ofi->links.next_look = now + LOOK_NS;
+    for (ofi_link_t *link = ofi->links.open; link; link = link->next_open)
         link_look(ofi, link);
 }

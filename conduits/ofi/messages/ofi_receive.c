@@ -14,9 +14,9 @@ enum { DELIVER_MAX = 8 }; // packets in a poll
 
 static ofi_arrived_t *arrived_new(ofi_conduit_t *ofi)
 {
-    ofi_arrived_t *arrived = ofi->arrivals;
+    ofi_arrived_t *arrived = ofi->queues.free;
     if (arrived) {
-        ofi->arrivals = arrived->next;
+        ofi->queues.free = arrived->next;
         return arrived;
     }
     arrived = malloc(sizeof *arrived);
@@ -27,26 +27,26 @@ static ofi_arrived_t *arrived_new(ofi_conduit_t *ofi)
 
 static void queue_push(ofi_conduit_t *ofi, ofi_arrived_t *arrived)
 {
-    ofi_queue_t *queue = &ofi->queue[arrived->class];
+    ofi_queue_t *queue = &ofi->queues.of[arrived->class];
     arrived->next = NULL;
     *queue->last = arrived;
     queue->last = &arrived->next;
-    atomic_fetch_add_explicit(&ofi->waiting, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ofi->queues.waiting, 1, memory_order_relaxed);
 }
 
 // Takes the oldest packet of a class in `what`, replies first; NULL: there is none.
 static ofi_arrived_t *queue_pop(ofi_conduit_t *ofi, unsigned what)
 {
-    ofi_queue_t *queue = &ofi->queue[OFI_REPLIES];
+    ofi_queue_t *queue = &ofi->queues.of[OFI_REPLIES];
     if (!queue->first && (what & AQ_POLL_REQUESTS))
-        queue = &ofi->queue[OFI_REQUESTS];
+        queue = &ofi->queues.of[OFI_REQUESTS];
     ofi_arrived_t *arrived = queue->first;
     if (!arrived)
         return NULL;
     queue->first = arrived->next;
     if (!queue->first)
         queue->last = &queue->first;
-    atomic_fetch_sub_explicit(&ofi->waiting, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&ofi->queues.waiting, 1, memory_order_relaxed);
     return arrived;
 }
 
@@ -54,7 +54,7 @@ static ofi_arrived_t *queue_pop(ofi_conduit_t *ofi, unsigned what)
 
 void ofi_drop_foreign(ofi_conduit_t *ofi)
 {
-    ofi->foreign++;
+    ofi->counts.foreign++;
     aq_observed(AQ_OBSERVED_DROP, AQ_OBSERVED_NO_PEER, GASNETX_DROP_FOREIGN);
 }
 
@@ -82,7 +82,7 @@ static void packet_accept(ofi_conduit_t *ofi, ofi_inbox_t *inbox, char *packet, 
                                .class = header.class};
     inbox->uses++;
     queue_push(ofi, arrived);
-    ofi->received_packets++;
+    ofi->counts.received_packets++;
 }
 
 void ofi_received(ofi_conduit_t *ofi, ofi_inbox_t *inbox, char *packet, size_t bytes, bool is_full)
@@ -192,7 +192,7 @@ static void frame_account(ofi_conduit_t *ofi, ofi_arrived_t *arrived, const ofi_
     } else if (!is_put) {
         request_count(ofi, link);
     }
-    ofi->received_messages++;
+    ofi->counts.received_messages++;
 }
 
 static void frame_deliver(ofi_conduit_t *ofi, ofi_arrived_t *arrived)
@@ -230,8 +230,8 @@ static void packet_finish(ofi_conduit_t *ofi, ofi_arrived_t *arrived)
                      &(ofi_frame_t){.kind = OFI_PUTS_DONE, .nargs = 1}, &batch, NULL);
     }
     ofi_inbox_drop(&ofi->buffers, arrived->inbox);
-    arrived->next = ofi->arrivals;
-    ofi->arrivals = arrived;
+    arrived->next = ofi->queues.free;
+    ofi->queues.free = arrived;
 }
 
 static unsigned packet_deliver(ofi_conduit_t *ofi, ofi_arrived_t *arrived)
@@ -249,7 +249,7 @@ unsigned ofi_deliver(ofi_conduit_t *ofi, unsigned what)
 {
     unsigned done = 0;
     for (unsigned i = 0; i < DELIVER_MAX; i++) {
-        if (!atomic_load_explicit(&ofi->waiting, memory_order_relaxed))
+        if (!atomic_load_explicit(&ofi->queues.waiting, memory_order_relaxed))
             break;
         aq_lock_take(&ofi->lock);
         ofi_arrived_t *arrived = queue_pop(ofi, what);

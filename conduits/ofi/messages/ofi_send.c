@@ -89,7 +89,7 @@ static bool packet_send(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class)
     outbox_pop(out, next);
     link->taken -= credits;
     link->left += class == OFI_REQUESTS;
-    ofi->packets++;
+    ofi->counts.packets++;
     return true;
 }
 
@@ -168,7 +168,7 @@ aq_status_t ofi_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
     aq_lock_take(&ofi->lock);
     frame_add(ofi, link, am->reply ? OFI_REPLIES : OFI_REQUESTS, &frame, am->args, am->dest,
               am->payload_delivered ? &length : am->payload);
-    ofi->messages++;
+    ofi->counts.messages++;
     aq_lock_drop(&ofi->lock);
     return AQ_OK;
 }
@@ -202,15 +202,16 @@ void ofi_owe_credits(ofi_conduit_t *ofi, ofi_link_t *link)
 // There are as many batches as requests may be under way, and each has the credit of one.
 static ofi_batch_t *batch_new(ofi_conduit_t *ofi, ofi_link_t *link, uint32_t *number)
 {
-    unsigned i = ofi->next_batch;
-    while (ofi->batches[i].link)
+    ofi_batches_t *batches = &ofi->batches;
+    unsigned i = batches->next;
+    while (batches->list[i].link)
         i = (i + 1) % OFI_REQUESTS_MAX;
-    ofi->next_batch = (i + 1) % OFI_REQUESTS_MAX;
-    ofi->batches[i].link = link;
-    ofi->batches_used++;
-    ofi->batches[i].count = 0;
+    batches->next = (i + 1) % OFI_REQUESTS_MAX;
+    batches->list[i].link = link;
+    batches->used++;
+    batches->list[i].count = 0;
     *number = i + 1;
-    return &ofi->batches[i];
+    return &batches->list[i];
 }
 
 // False: the batch has no place for one more counter.
@@ -234,7 +235,7 @@ static bool batch_join(ofi_conduit_t *ofi, const ofi_link_t *link, size_t bytes,
                        atomic_uint *pending)
 {
     const ofi_packet_t *packet = packet_with_room(ofi, link, OFI_REQUESTS, bytes);
-    return packet && packet->batch && batch_add(&ofi->batches[packet->batch - 1], pending);
+    return packet && packet->batch && batch_add(&ofi->batches.list[packet->batch - 1], pending);
 }
 
 // Begins a batch, in the open packet if that has none, else in a new one. False: no credit.
@@ -257,7 +258,7 @@ aq_status_t ofi_send_put(ofi_conduit_t *ofi, ofi_link_t *link, aq_rma_t *put)
         batch_join(ofi, link, bytes, put->pending) || batch_begin(ofi, link, bytes, put->pending);
     if (begun) {
         frame_add(ofi, link, OFI_REQUESTS, &frame, NULL, put->remote, put->local);
-        ofi->puts++;
+        ofi->counts.puts++;
     }
     aq_lock_drop(&ofi->lock);
     if (begun)
@@ -267,13 +268,13 @@ aq_status_t ofi_send_put(ofi_conduit_t *ofi, ofi_link_t *link, aq_rma_t *put)
 
 bool ofi_batch_done(ofi_conduit_t *ofi, const ofi_link_t *link, uint32_t number)
 {
-    if (number - 1 >= OFI_REQUESTS_MAX || ofi->batches[number - 1].link != link)
+    if (number - 1 >= OFI_REQUESTS_MAX || ofi->batches.list[number - 1].link != link)
         return false;
-    ofi_batch_t *batch = &ofi->batches[number - 1];
+    ofi_batch_t *batch = &ofi->batches.list[number - 1];
     for (unsigned i = 0; i < batch->count; i++)
         aq_counter_add(batch->counters[i].pending, -batch->counters[i].puts);
     batch->link = NULL;
-    ofi->batches_used--;
+    ofi->batches.used--;
     return true;
 }
 
@@ -291,7 +292,7 @@ static bool link_flush(ofi_conduit_t *ofi, ofi_link_t *link)
 
 unsigned ofi_flush(ofi_conduit_t *ofi)
 {
-    const uint64_t before = ofi->packets;
+    const uint64_t before = ofi->counts.packets;
     ofi_link_t *link = ofi->dirty, *next;
     ofi->dirty = NULL;
     for (; link; link = next) {
@@ -300,7 +301,7 @@ unsigned ofi_flush(ofi_conduit_t *ofi)
         if (!link_flush(ofi, link))
             link_mark(ofi, link);
     }
-    return (unsigned)(ofi->packets - before);
+    return (unsigned)(ofi->counts.packets - before);
 }
 
 void ofi_sent(ofi_conduit_t *ofi, ofi_packet_t *packet)

@@ -34,8 +34,8 @@ static void queue_fd_try(ofi_fabric_t *fabric)
 aq_status_t ofi_sleep_open(ofi_conduit_t *ofi)
 {
     queue_fd_try(&ofi->fabric);
-    ofi->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (ofi->bell >= 0)
+    ofi->sleeping.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ofi->sleeping.bell >= 0)
         return AQ_OK;
     aq_log_error(
         "no descriptor is left for conduit ofi; raise the limit of open files (ulimit -n)");
@@ -44,13 +44,13 @@ aq_status_t ofi_sleep_open(ofi_conduit_t *ofi)
 
 uint32_t ofi_arm(aq_conduit_t *conduit)
 {
-    atomic_fetch_add(&ofi_of(conduit)->sleepers, 1);
+    atomic_fetch_add(&ofi_of(conduit)->sleeping.sleepers, 1);
     return 1;
 }
 
 void ofi_disarm(aq_conduit_t *conduit)
 {
-    atomic_fetch_sub(&ofi_of(conduit)->sleepers, 1);
+    atomic_fetch_sub(&ofi_of(conduit)->sleeping.sleepers, 1);
 }
 
 void ofi_wake(aq_conduit_t *conduit, bool neighbourhood)
@@ -58,7 +58,7 @@ void ofi_wake(aq_conduit_t *conduit, bool neighbourhood)
     const uint64_t one = 1;
     ofi_conduit_t *ofi = ofi_of(conduit);
     (void)neighbourhood;
-    if (atomic_load(&ofi->sleepers) && write(ofi->bell, &one, sizeof one) < 0)
+    if (atomic_load(&ofi->sleeping.sleepers) && write(ofi->sleeping.bell, &one, sizeof one) < 0)
         return; // the bell rings already
 }
 
@@ -73,8 +73,8 @@ static bool sleep_allow(ofi_conduit_t *ofi, uint64_t *limit_ns)
         *limit_ns = aq_min(*limit_ns / NAPS, (uint64_t)NAP_NS);
     if (ofi->dirty || atomic_load(&ofi->rma->ondemand.any))
         *limit_ns = aq_min(*limit_ns, (uint64_t)REFUSED_NS);
-    const bool idle =
-        !atomic_load(&ofi->waiting) && (!has_fd || fi_trywait(ofi->fabric.fabric, waits, 1) == 0);
+    const bool idle = !atomic_load(&ofi->queues.waiting) &&
+                      (!has_fd || fi_trywait(ofi->fabric.fabric, waits, 1) == 0);
     ofi_links_watch(ofi);
     aq_lock_drop(&ofi->lock);
     *limit_ns = aq_min(*limit_ns, atomic_load(&ofi->losses.any) ? (uint64_t)LOOK_NS : WATCH_NS);
@@ -84,11 +84,11 @@ static bool sleep_allow(ofi_conduit_t *ofi, uint64_t *limit_ns)
 // Sleeps on the descriptors.
 static void descriptors_await(const ofi_conduit_t *ofi, uint64_t limit_ns)
 {
-    struct pollfd waits[] = {{ofi->bell, POLLIN, 0}, {ofi->fabric.queue_fd, POLLIN, 0}};
+    struct pollfd waits[] = {{ofi->sleeping.bell, POLLIN, 0}, {ofi->fabric.queue_fd, POLLIN, 0}};
     const struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
     uint64_t rings;
     if (ppoll(waits, 2, &limit, NULL) > 0 && waits[0].revents &&
-        read(ofi->bell, &rings, sizeof rings) < 0)
+        read(ofi->sleeping.bell, &rings, sizeof rings) < 0)
         return; // another thread has read it
 }
 

@@ -64,7 +64,7 @@ void ofi_ondemand_request(void *context, uint32_t peer, const aq_firehose_messag
 {
     ofi_conduit_t *ofi = context;
     credit_is_lent = false;
-    message_send(ofi, ofi->links[peer], OFI_REQUESTS, message, data, data_bytes);
+    message_send(ofi, ofi->links.by_rank[peer], OFI_REQUESTS, message, data, data_bytes);
 }
 
 // ---- transfers ----

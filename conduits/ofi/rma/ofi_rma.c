@@ -50,7 +50,8 @@ static aq_status_t keys_share(ofi_conduit_t *ofi, void *memory, size_t bytes, bo
 static bool rma_is_wanted(const ofi_conduit_t *ofi)
 {
     const char *wish = aq_setting_text(aq_ofi_setting(OFI_SET_RMA));
-    const bool sleeps_elsewhere = ofi->wait != OFI_WAIT_SPIN && ofi->base.env->nbrhd_size > 1;
+    const bool sleeps_elsewhere =
+        ofi->sleeping.wait != OFI_WAIT_SPIN && ofi->base.env->nbrhd_size > 1;
     if (!ofi->fabric.traits.rma || strcmp(wish, "0") == 0)
         return false;
     return strcmp(wish, "1") == 0 || !ofi->fabric.traits.in_software || !sleeps_elsewhere;
@@ -87,7 +88,7 @@ static bool put_shares(ofi_conduit_t *ofi, const ofi_link_t *link, const aq_rma_
     if (!ofi->rma->puts || !ofi->rma->keys.reached)
         return true;
     aq_lock_take(&ofi->lock);
-    const bool alone = !link->out[OFI_REQUESTS].first && !ofi->batches_used && !ofi->rma->under_way;
+    const bool alone = !link->out[OFI_REQUESTS].first && !ofi->batches.used && !ofi->rma->under_way;
     aq_lock_drop(&ofi->lock);
     return !alone;
 }

@@ -79,8 +79,8 @@ static aq_status_t rma_post(ofi_conduit_t *ofi, ofi_link_t *link, const struct f
     const aq_status_t status = ofi_rma_op_begin(ofi, op);
     if (status != AQ_OK)
         return status;
-    ofi->puts += rma->kind == AQ_RMA_PUT;
-    ofi->gets += rma->kind == AQ_RMA_GET;
+    ofi->counts.puts += rma->kind == AQ_RMA_PUT;
+    ofi->counts.gets += rma->kind == AQ_RMA_GET;
     ofi->rma->ondemand.by_provider += at_peer != NULL;
     aq_rma_advance(rma, bytes);
     return AQ_OK;

@@ -81,6 +81,40 @@ typedef struct ofi_batch {
     } counters[OFI_BATCH_PUTS];
 } ofi_batch_t;
 
+// The peers, and when to look at them; of ofi_link.c.
+typedef struct ofi_links {
+    const char *names;    // of the endpoints of all ranks, each fabric.name_bytes long
+    ofi_link_t **by_rank; // NULL: no link yet
+    ofi_link_t *open;     // those that there are
+    unsigned patience_s;  // for which nothing moves, before a notice
+    uint64_t next_look;   // for silent peers, of aq_clock_ns
+} ofi_links_t;
+
+// The puts that travel in packets; of ofi_send.c.
+typedef struct ofi_batches {
+    ofi_batch_t list[OFI_REQUESTS_MAX];
+    unsigned next, used;
+} ofi_batches_t;
+
+// The packets that wait for a poll; of ofi_receive.c.
+typedef struct ofi_queues {
+    ofi_queue_t of[OFI_CLASSES];
+    ofi_arrived_t *free;
+    atomic_uint waiting; // packets in the queues
+} ofi_queues_t;
+
+// How threads wait; of ofi_sleep.c.
+typedef struct ofi_sleeping {
+    ofi_wait_t wait;
+    int bell; // an eventfd that wakes sleepers
+    atomic_uint sleepers;
+} ofi_sleeping_t;
+
+typedef struct ofi_counts {
+    uint64_t messages, packets, received_messages, received_packets, puts, gets;
+    uint64_t foreign; // messages of others than ranks, which were dropped
+} ofi_counts_t;
+
 typedef struct ofi_conduit {
     aq_conduit_t base; // first member
     aq_lock_t lock;
@@ -91,32 +125,18 @@ typedef struct ofi_conduit {
     uint64_t first_key;  // of the regions of a provider in software
     size_t packet_bytes; // the longest packet
     size_t coalesce;     // the longest put that travels in a packet
-
-    const char *names;   // of the endpoints of all ranks, each fabric.name_bytes long
-    ofi_link_t **links;  // by rank; NULL: no link yet
-    ofi_link_t *open;    // those that there are
-    unsigned patience_s; // for which nothing moves, before a notice
-    uint64_t next_look;  // for silent peers, of aq_clock_ns
+    ofi_links_t links;
     unsigned idle_polls;
     ofi_link_t *dirty;
     aq_credit_limits_t limits;
     aq_credit_pool_t pool;
     unsigned sends, sends_most; // requests that the provider has, and may have
-    ofi_batch_t batches[OFI_REQUESTS_MAX];
-    unsigned next_batch, batches_used;
-
-    ofi_queue_t queue[OFI_CLASSES];
-    ofi_arrived_t *arrivals; // free
-    atomic_uint waiting;     // packets in the queues
+    ofi_batches_t batches;
+    ofi_queues_t queues;
     atomic_uint sender_polls;
-
-    ofi_wait_t wait;
-    int bell; // an eventfd that wakes sleepers
-    atomic_uint sleepers;
-
+    ofi_sleeping_t sleeping;
     struct ofi_rma_state *rma; // of ofi_rma.c
-    uint64_t messages, packets, received_messages, received_packets, puts, gets;
-    uint64_t foreign; // messages of others than ranks, which were dropped
+    ofi_counts_t counts;
 } ofi_conduit_t;
 
 static inline ofi_conduit_t *ofi_of(aq_conduit_t *conduit)
