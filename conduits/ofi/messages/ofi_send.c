@@ -138,17 +138,18 @@ static ofi_packet_t *packet_with_room(const ofi_conduit_t *ofi, const ofi_link_t
     return packet && packet->used + bytes <= ofi->packet_bytes ? packet : NULL;
 }
 
-static void frame_add(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class,
-                      const ofi_frame_t *frame, const int32_t *args, const void *dest,
-                      const void *payload)
+// Returns where to write a frame, in the open packet of a class.
+static char *frame_reserve(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class,
+                           const ofi_frame_t *frame)
 {
     const size_t bytes = ofi_frame_bytes(frame->kind, frame->nargs, frame->bytes);
     ofi_packet_t *packet = packet_with_room(ofi, link, class, bytes);
     if (!packet)
         packet = packet_open(ofi, link, class);
-    ofi_frame_write(packet->bytes + packet->used, frame, args, dest, payload);
+    char *at = packet->bytes + packet->used;
     packet->used += (uint32_t)bytes;
     link->taken -= class == OFI_REPLIES; // a reply returns the credit of its request
+    return at;
 }
 
 // ---- messages ----
@@ -166,8 +167,8 @@ aq_status_t ofi_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
     if (!am->reply && !aq_credit_take(&link->credit))
         return AQ_AGAIN;
     aq_lock_take(&ofi->lock);
-    frame_add(ofi, link, am->reply ? OFI_REPLIES : OFI_REQUESTS, &frame, am->args, am->dest,
-              am->payload_delivered ? &length : am->payload);
+    char *at = frame_reserve(ofi, link, am->reply ? OFI_REPLIES : OFI_REQUESTS, &frame);
+    ofi_frame_write(at, &frame, am->args, am->dest, am->payload_delivered ? &length : am->payload);
     ofi->counts.messages++;
     aq_lock_drop(&ofi->lock);
     return AQ_OK;
@@ -188,7 +189,7 @@ bool ofi_requests_flushed(aq_conduit_t *conduit, void *pointer, uint64_t *mark)
 void ofi_send_own(ofi_conduit_t *ofi, ofi_link_t *link, unsigned class, const ofi_frame_t *frame,
                   const int32_t *args, const void *payload)
 {
-    frame_add(ofi, link, class, frame, args, NULL, payload);
+    ofi_frame_write(frame_reserve(ofi, link, class, frame), frame, args, NULL, payload);
 }
 
 void ofi_owe_credits(ofi_conduit_t *ofi, ofi_link_t *link)
@@ -257,7 +258,8 @@ aq_status_t ofi_send_put(ofi_conduit_t *ofi, ofi_link_t *link, aq_rma_t *put)
     const bool begun =
         batch_join(ofi, link, bytes, put->pending) || batch_begin(ofi, link, bytes, put->pending);
     if (begun) {
-        frame_add(ofi, link, OFI_REQUESTS, &frame, NULL, put->remote, put->local);
+        ofi_frame_write(frame_reserve(ofi, link, OFI_REQUESTS, &frame), &frame, NULL, put->remote,
+                        put->local);
         ofi->counts.puts++;
     }
     aq_lock_drop(&ofi->lock);
