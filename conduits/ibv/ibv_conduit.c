@@ -59,11 +59,11 @@ static void rails_join(aq_ibv_conduit_t *ibv)
     ibv->rails.keys = &ibv->shared->keys;
     ibv->rails.queue = &ibv->send_queue;
     ibv->rails.first_queues = &ibv->queues;
-    ibv->rails.say = aq_ibv_ondemand_say;
-    ibv->rails.context = &ibv->ondemand;
+    ibv->rails.calls.say = aq_ibv_ondemand_say;
+    ibv->rails.calls.context = &ibv->ondemand;
     ibv->rails.tasks = &ibv->shared->connector.tasks;
-    ibv->rails.wake = sleeper_wake;
-    ibv->rails.sleeper = &ibv->sleeper;
+    ibv->rails.calls.wake = sleeper_wake;
+    ibv->rails.calls.sleeper = &ibv->sleeper;
 }
 
 // The parts for put, get and atomics.
@@ -134,7 +134,7 @@ void aq_ibv_parts_join(aq_ibv_conduit_t *ibv)
 static aq_ibv_rma_begin_t *begin_choose(const aq_ibv_conduit_t *ibv)
 {
     const bool fenced =
-        ibv->limits.unordered || aq_setting_bool(aq_ibv_setting(IBV_SET_USE_FENCED_PUTS));
+        ibv->limits.device.unordered || aq_setting_bool(aq_ibv_setting(IBV_SET_USE_FENCED_PUTS));
     if (ibv->rma.rails)
         return fenced ? aq_ibv_rma_begin_fenced_on_rails : aq_ibv_rma_begin_on_rails;
     return fenced ? aq_ibv_rma_begin_fenced : aq_ibv_rma_begin;
@@ -148,10 +148,10 @@ static struct ibv_cq *queues_choose(aq_ibv_conduit_t *ibv)
     ibv->receiver.srq = ibv->queues.srq;
     if (ibv->limits.receive_queues < 2)
         return ibv->queues.receive_cq;
-    ibv->rails.stand_by = aq_ibv_failover_stand_by;
-    ibv->rails.failovers = &ibv->failovers;
+    ibv->rails.calls.stand_by = aq_ibv_failover_stand_by;
+    ibv->rails.calls.failovers = &ibv->failovers;
     if (!aq_ibv_rails_open(&ibv->rails)) {
-        ibv->rails.stand_by = NULL;
+        ibv->rails.calls.stand_by = NULL;
         ibv->limits.receive_queues = 1;
         return ibv->queues.receive_cq;
     }
@@ -204,7 +204,7 @@ aq_ibv_conn_private_data_t aq_ibv_own_private_data(const aq_ibv_conduit_t *ibv)
         .rings_at = ibv->rings.all ? (uintptr_t)ibv->buffers.rings : 0,
         .rings_key = ibv->rings.all ? ibv->buffers.slab_mr->rkey : 0,
         .endpoint = ibv->base.endpoint,
-        .ring_depth = ibv->rings.all ? ibv->limits.ring_depth & 63 : 0,
+        .ring_depth = ibv->rings.all ? ibv->limits.rings.depth & 63 : 0,
         .atomics = (uint32_t)ibv->shared->device.atomics & 3,
     };
 }
@@ -237,7 +237,7 @@ static aq_status_t keys_open(aq_ibv_conduit_t *ibv)
     const aq_ibv_keys_setup_t setup = {.mode = env->segment_mode,
                                        .memory = &shared->memory,
                                        .rails = &shared->device.rails,
-                                       .device_regions = ibv->limits.regions,
+                                       .device_regions = ibv->limits.device.regions,
                                        .buffer_bytes = aq_ibv_limits_bounce_bytes(&ibv->limits),
                                        .processes = shared->device.processes,
                                        .ranks = env->size,
@@ -568,7 +568,8 @@ static void print_rails(const aq_ibv_conduit_t *ibv, const char *name)
         "ibv: rank %u%s over rails: %u ports, %u queue pairs a peer; %u of the further ones in "
         "use; they did %lu pieces of puts and gets, and %lu moved to the first",
         ibv->base.env->rank, name, rails->ports->count, rails->ports->queue_pairs,
-        atomic_load(&rails->up), atomic_load(&rails->pieces), atomic_load(&rails->moved));
+        atomic_load(&rails->counts.up), atomic_load(&rails->counts.pieces),
+        atomic_load(&rails->counts.moved));
     if (atomic_load(&ibv->failovers.moves))
         aq_log_counts("ibv: rank %u%s moved links to another port %lu times, and took up %lu work "
                       "requests again there",

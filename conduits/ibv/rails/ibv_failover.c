@@ -225,7 +225,7 @@ static void failover_fail(aq_ibv_failover_t *failover, const char *why)
         return;
     }
     failed_set(failover, true);
-    rails->wake(rails->sleeper); // a thread that sleeps moves the failover
+    rails->calls.wake(rails->calls.sleeper); // a thread that sleeps moves the failover
     move_warn(failover, why);
 }
 

@@ -61,7 +61,7 @@ void aq_ibv_rails_leave(aq_ibv_rails_t *rails, const aq_ibv_peers_t *peers, unsi
                 aq_ibv_rail_stop(rails, &set->list[i], "the port has gone down");
     }
     aq_lock_drop(&rails->lock);
-    rails->wake(rails->sleeper);
+    rails->calls.wake(rails->calls.sleeper);
 }
 
 // Moves an operation that failed, or whose outcome is unknown, to the first queue pair.
@@ -69,7 +69,7 @@ static void op_fail(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, aq_ibv_op_t *op,
 {
     aq_ibv_rail_give_up(rails, rail, why);
     atomic_fetch_add_explicit(&rail->slots, 1, memory_order_release);
-    atomic_fetch_add_explicit(&rails->moved, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&rails->counts.moved, 1, memory_order_relaxed);
     if (!op_move(rails, op))
         op_strand(rails, op);
 }
@@ -84,7 +84,7 @@ static void completion_handle(aq_ibv_rails_t *rails, const struct ibv_wc *wc)
         op_fail(rails, rail, op, ibv_wc_status_str(wc->status));
         return;
     }
-    atomic_fetch_add_explicit(&rails->pieces, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&rails->counts.pieces, 1, memory_order_relaxed);
     aq_ibv_op_finish_beside(rails->queue, op, &rail->slots);
 }
 

@@ -48,7 +48,7 @@ static bool queue_open(aq_ibv_rails_t *rails, unsigned port)
     queue->cq = ibv_create_cq(at->verbs, (int)rails->limits->depth_total, NULL, queue->sends, 0);
     if (!queue->cq || !port)
         return queue->cq;
-    if (rails->stand_by && !standby_queues_open(rails, port))
+    if (rails->calls.stand_by && !standby_queues_open(rails, port))
         return false;
     if (aq_ibv_memory_register(at->memory, "the buffers", rails->buffers->slab,
                                rails->buffers->slab_bytes, AQ_IBV_BUFFER, &queue->slab, why,
@@ -108,7 +108,7 @@ void aq_ibv_rail_give_up(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char 
     const aq_ibv_rail_port_t *first = &rails->ports->list[rail->peer->first_port];
     if (!atomic_exchange(&rail->up, false))
         return;
-    atomic_fetch_sub_explicit(&rails->up, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&rails->counts.up, 1, memory_order_relaxed);
     if (!aq_boot_ended(rails->env->boot) && !atomic_exchange(&rails->warned, true))
         aq_log_warn(
             "port %u of %s does not reach rank %u any more (%s): puts and gets take port %u "
@@ -127,6 +127,6 @@ void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *wh
 
 void aq_ibv_rail_start(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail)
 {
-    atomic_fetch_add_explicit(&rails->up, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&rails->counts.up, 1, memory_order_relaxed);
     atomic_store_explicit(&rail->up, true, memory_order_release);
 }

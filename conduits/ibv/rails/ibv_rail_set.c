@@ -172,7 +172,8 @@ static bool task_attempt(aq_ibv_task_t *base)
     if (++task->done < task->count)
         return false;
     aq_ibv_task_add(&rails->finished, base);
-    rails->wake(rails->sleeper); // a thread that sleeps tells the peer, and uses the rails
+    // A thread that sleeps tells the peer, and uses the rails.
+    rails->calls.wake(rails->calls.sleeper);
     return true;
 }
 
@@ -228,7 +229,7 @@ static void rail_learn(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set, unsigned r
 {
     set->connected |= bit_of(rail);
     if (set->standby)
-        rails->stand_by(rails->failovers, set->link, rail + 1, set->list[rail].qp);
+        rails->calls.stand_by(rails->calls.failovers, set->link, rail + 1, set->list[rail].qp);
 }
 
 aq_ibv_rail_set_t *aq_ibv_rail_set_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *base)

@@ -54,7 +54,7 @@ static void message_write(const aq_ibv_rails_t *rails, const aq_ibv_rail_set_t *
 
 static void message_send(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const message_t *message)
 {
-    rails->say(rails->context, link, message, message_bytes(message));
+    rails->calls.say(rails->calls.context, link, message, message_bytes(message));
 }
 
 static aq_ibv_rail_set_t *set_of(aq_ibv_peer_t *link, bool standby)
@@ -114,7 +114,7 @@ static bool message_read(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const messa
     aq_ibv_rail_set_t *set = set_of(link, standby);
     const aq_ibv_rail_ends_t ends = {theirs->hello.ports, theirs->hello.count, theirs->ends};
     const bool is_new = !set;
-    if (!set && (standby ? rails->stand_by != NULL : aq_ibv_rails_exist(rails->ports)))
+    if (!set && (standby ? rails->calls.stand_by != NULL : aq_ibv_rails_exist(rails->ports)))
         set = aq_ibv_rail_set_make(rails, link, standby);
     bool say = is_new && theirs->hello.count > 0 && !standby;
     if (set) {

@@ -78,6 +78,27 @@ typedef struct aq_ibv_rail_work {
     uint32_t local_key, remote_key;
 } aq_ibv_rail_work_t;
 
+// What rails call of the other parts of the conduit; set before the queues are made.
+typedef struct aq_ibv_rail_calls {
+    // Sends a message of kind AQ_IBV_RAILS, now or later.
+    void (*say)(void *context, aq_ibv_peer_t *link, const void *message, uint32_t bytes);
+    void *context;
+    // Wakes threads of this process that sleep until something completes. Any thread.
+    void (*wake)(void *sleeper);
+    void *sleeper;
+    // Links have standbys: queue pairs on the other ports, number k on the k-th port after that of
+    // the first one, at both sides, that may replace it. Says that one is connected, under the
+    // lock. NULL: links have none.
+    void (*stand_by)(void *failovers, aq_ibv_peer_t *link, unsigned way, struct ibv_qp *pair);
+    void *failovers;
+} aq_ibv_rail_calls_t;
+
+typedef struct aq_ibv_rail_counts {
+    atomic_ulong pieces; // that rails have done
+    atomic_ulong moved;  // that rails have failed to do
+    atomic_uint up;      // rails that take puts and gets
+} aq_ibv_rail_counts_t;
+
 typedef struct aq_ibv_rails {
     const aq_conduit_env_t *env;
     const aq_ibv_limits_t *limits;
@@ -86,20 +107,10 @@ typedef struct aq_ibv_rails {
     aq_ibv_keys_t *keys;
     aq_ibv_send_queue_t *queue;
     const aq_ibv_queues_t *first_queues; // of the endpoint, at port 0
-    // Sends a message of kind AQ_IBV_RAILS, now or later.
-    void (*say)(void *context, aq_ibv_peer_t *link, const void *message, uint32_t bytes);
-    void *context;
-    aq_ibv_tasks_t *tasks; // of the connector's thread
-    // Wakes threads of this process that sleep until something completes. Any thread.
-    void (*wake)(void *sleeper);
-    void *sleeper;
-    aq_ibv_task_list_t finished; // what the connector's thread has done
-    aq_ibv_task_list_t lost;     // rails that were given up, which the peers do not know
-    // Links have standbys: queue pairs on the other ports, number k on the k-th port after that of
-    // the first one, at both sides, that may replace it. Says that one is connected, under the
-    // lock. NULL: links have none.
-    void (*stand_by)(void *failovers, aq_ibv_peer_t *link, unsigned way, struct ibv_qp *pair);
-    void *failovers;
+    aq_ibv_rail_calls_t calls;
+    aq_ibv_tasks_t *tasks;            // of the connector's thread
+    aq_ibv_task_list_t finished;      // what the connector's thread has done
+    aq_ibv_task_list_t lost;          // rails that were given up, which the peers do not know
     bool send_thread, receive_thread; // there is one; set before the queues are made
     aq_lock_t lock;
     atomic_bool open;   // the queues below exist
@@ -109,9 +120,7 @@ typedef struct aq_ibv_rails {
     aq_ibv_rail_work_t *works; // by operation
     aq_ibv_op_t *stranded;     // operations of failed rails, for which the first one has no room
     atomic_uint any_strands;   // how many
-    atomic_ulong pieces;       // that rails have done
-    atomic_ulong moved;        // that rails have failed to do
-    atomic_uint up;            // rails that take puts and gets
+    aq_ibv_rail_counts_t counts;
 } aq_ibv_rails_t;
 
 // As aq_ibv_rma_begin, over the rails of the link; and as aq_ibv_rma_begin_fenced.

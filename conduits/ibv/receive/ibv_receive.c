@@ -171,7 +171,7 @@ static unsigned take_batch(aq_ibv_receiver_t *receiver)
         head_check(receiver, buffer);
         arrival_replace(receiver, buffer, &spares);
         message_sort_in(receiver, buffer);
-        if (wc[i].byte_len <= receiver->limits->ring_bytes || head_of(buffer)->flags & RING_FLAGS)
+        if (wc[i].byte_len <= receiver->limits->rings.bytes || head_of(buffer)->flags & RING_FLAGS)
             aq_ibv_ring_count(receiver->rings, head_of(buffer));
     }
     // Posts the buffers before another thread can run a message and return its credit.
@@ -225,7 +225,7 @@ bool aq_ibv_take_arrivals(aq_ibv_receiver_t *receiver, bool spinning)
 bool aq_ibv_rings_quiet(aq_ibv_receiver_t *receiver, bool ask)
 {
     aq_ibv_rings_t *rings = receiver->rings;
-    if (!receiver->limits->rings)
+    if (!receiver->limits->rings.count)
         return true;
     if (!aq_lock_try(&receiver->lock))
         return false;
@@ -434,7 +434,7 @@ static bool arrivals_are_put_off(aq_ibv_receiver_t *receiver, unsigned reaped)
 // thread that spins for the completion would take half of that processor.
 static void let_device_work(const aq_ibv_receiver_t *receiver)
 {
-    if (receiver->limits->in_software &&
+    if (receiver->limits->device.in_software &&
         atomic_load_explicit(&receiver->send_queue->ops_used, memory_order_relaxed))
         sched_yield();
 }

@@ -19,14 +19,14 @@ enum {
 bool aq_ibv_rings_open(aq_ibv_rings_t *rings, const aq_ibv_buffers_t *buffers)
 {
     const aq_ibv_limits_t *limits = rings->limits;
-    const size_t bytes = (size_t)limits->ring_depth * AQ_IBV_BUFFER_BYTES;
-    if (!limits->rings)
+    const size_t bytes = (size_t)limits->rings.depth * AQ_IBV_BUFFER_BYTES;
+    if (!limits->rings.count)
         return true;
-    rings->all = calloc(limits->rings, sizeof *rings->all);
-    rings->active = calloc(limits->rings, sizeof *rings->active);
-    for (unsigned i = 0; rings->all && i < limits->rings; i++) {
+    rings->all = calloc(limits->rings.count, sizeof *rings->all);
+    rings->active = calloc(limits->rings.count, sizeof *rings->active);
+    for (unsigned i = 0; rings->all && i < limits->rings.count; i++) {
         rings->all[i].bytes = buffers->rings + i * bytes;
-        for (unsigned slot = 0; slot < limits->ring_depth; slot++)
+        for (unsigned slot = 0; slot < limits->rings.depth; slot++)
             rings->all[i].slots[slot].ring = &rings->all[i];
     }
     return rings->all && rings->active;
@@ -68,7 +68,7 @@ static inline uint8_t *ring_message(const aq_ibv_ring_t *ring, unsigned depth, u
 
 static aq_ibv_buffer_t *ring_next(aq_ibv_rings_t *rings, aq_ibv_ring_t *ring)
 {
-    const unsigned depth = rings->limits->ring_depth;
+    const unsigned depth = rings->limits->rings.depth;
     uint32_t bytes;
     rings->looks++;
     uint8_t *message = ring_message(ring, depth, ring->seen, &bytes);
@@ -85,7 +85,7 @@ uint32_t aq_ibv_ring_complete(const aq_ibv_rings_t *rings, const aq_ibv_peer_t *
 {
     const aq_ibv_ring_t *ring = link->in.owned;
     uint32_t seen = ring ? ring->seen : 0, bytes;
-    while (ring && ring_message(ring, rings->limits->ring_depth, seen, &bytes))
+    while (ring && ring_message(ring, rings->limits->rings.depth, seen, &bytes))
         seen++;
     return seen;
 }
@@ -107,7 +107,7 @@ void aq_ibv_ring_done(aq_ibv_rings_t *rings, aq_ibv_buffer_t *buffer)
 {
     aq_ibv_ring_t *ring = buffer->ring;
     unsigned count = 0;
-    const uint32_t slot = (uint32_t)(buffer - ring->slots), depth = rings->limits->ring_depth;
+    const uint32_t slot = (uint32_t)(buffer - ring->slots), depth = rings->limits->rings.depth;
     aq_lock_take(&ring->lock);
     ring->over |= 1u << slot;
     unsigned done = atomic_load_explicit(&ring->done, memory_order_relaxed);
@@ -124,7 +124,7 @@ void aq_ibv_ring_done(aq_ibv_rings_t *rings, aq_ibv_buffer_t *buffer)
 static void ring_grant(aq_ibv_rings_t *rings, aq_ibv_ring_t *ring, aq_ibv_peer_t *link)
 {
     aq_ibv_ring_in_t *in = &link->in;
-    for (uint32_t slot = 0; slot < rings->limits->ring_depth; slot++)
+    for (uint32_t slot = 0; slot < rings->limits->rings.depth; slot++)
         memset(footer_at(ring, slot), 0, sizeof(aq_ibv_footer_t));
     ring->owner = link;
     ring->seen = ring->over = 0;
@@ -158,7 +158,7 @@ void aq_ibv_rings_free_left(aq_ibv_rings_t *rings)
     for (unsigned i = rings->active_count; i-- > 0;) {
         aq_ibv_ring_t *ring = rings->active[i];
         if (!ring->left ||
-            footer_at(ring, ring->seen % rings->limits->ring_depth)->position == ring->seen + 1 ||
+            footer_at(ring, ring->seen % rings->limits->rings.depth)->position == ring->seen + 1 ||
             atomic_load_explicit(&ring->done, memory_order_acquire) != ring->seen)
             continue;
         ring_take_away(rings, ring);
@@ -184,7 +184,7 @@ void aq_ibv_rings_ask_all(aq_ibv_rings_t *rings)
         aq_ibv_ring_t *ring = rings->active[i];
         if (ring->leaving || ring->left)
             continue;
-        ring->owner->in.regains = aq_min(TALKS_AGAIN, rings->limits->ring_cycle);
+        ring->owner->in.regains = aq_min(TALKS_AGAIN, rings->limits->rings.cycle);
         ring_ask_back(rings, ring);
     }
 }
@@ -193,7 +193,7 @@ void aq_ibv_rings_ask_all(aq_ibv_rings_t *rings)
 
 static aq_ibv_ring_t *find_free(const aq_ibv_rings_t *rings)
 {
-    for (unsigned i = 0; i < rings->limits->rings; i++)
+    for (unsigned i = 0; i < rings->limits->rings.count; i++)
         if (!rings->all[i].owner)
             return &rings->all[i];
     return NULL;
@@ -260,13 +260,13 @@ void aq_ibv_ring_count(aq_ibv_rings_t *rings, const aq_ibv_head_t *head)
 {
     aq_ibv_peer_t *link =
         atomic_load_explicit(&rings->peers->by_number[head->source], memory_order_acquire);
-    if (!rings->limits->rings || !link)
+    if (!rings->limits->rings.count || !link)
         return;
     take_answer(rings, link, head);
     link->in.heard++;
     if (link->in.regains && !--link->in.regains)
         ring_regain(rings, link);
-    if (++rings->heard < rings->limits->ring_cycle)
+    if (++rings->heard < rings->limits->rings.cycle)
         return;
     rings->heard = 0;
     rings_assign(rings);

@@ -41,7 +41,7 @@ typedef struct aq_ibv_rings {
     atomic_ulong granted, freed, messages;
 } aq_ibv_rings_t;
 
-// limits->rings rings, in the memory behind the buffers. False: no memory.
+// limits->rings.count rings, in the memory behind the buffers. False: no memory.
 bool aq_ibv_rings_open(aq_ibv_rings_t *rings, const aq_ibv_buffers_t *buffers);
 void aq_ibv_rings_close(aq_ibv_rings_t *rings);
 
@@ -54,7 +54,7 @@ void aq_ibv_ring_done(aq_ibv_rings_t *rings, aq_ibv_buffer_t *buffer);
 // taken out; 0: the peer has no ring, or has not written it.
 uint32_t aq_ibv_ring_complete(const aq_ibv_rings_t *rings, const aq_ibv_peer_t *link);
 
-// Counts a message of at most limits->ring_bytes from anywhere. Every limits->ring_cycle messages
+// Counts a message of at most limits->rings.bytes from anywhere. Every limits->rings.cycle messages
 // the rings are assigned anew.
 void aq_ibv_ring_count(aq_ibv_rings_t *rings, const aq_ibv_head_t *head);
 

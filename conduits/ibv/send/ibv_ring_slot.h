@@ -2,7 +2,7 @@
 // The format of rings, for those who write them (ibv_ring_writer.c) and those who read them
 // (ibv_ring.c).
 //
-//      ring of a peer:  limits->ring_depth slots of AQ_IBV_BUFFER_BYTES
+//      ring of a peer:  limits->rings.depth slots of AQ_IBV_BUFFER_BYTES
 //      slot:            | unused ......... | message, padded to a multiple of 8 | footer |
 //
 // What is always true:

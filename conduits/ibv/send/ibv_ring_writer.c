@@ -29,7 +29,7 @@ static void ring_begin(aq_ibv_ring_writer_t *writer, aq_ibv_ring_out_t *out, uns
     out->position = 0;
     out->generation++;
     if (atomic_fetch_add_explicit(&writer->held, 1, memory_order_relaxed) >=
-        writer->limits->rings) {
+        writer->limits->rings.count) {
         atomic_fetch_sub_explicit(&writer->held, 1, memory_order_relaxed);
         atomic_store_explicit(&out->left, true, memory_order_release);
         return;

@@ -5,8 +5,8 @@
 // What is always true:
 // - A sender without a free slot sends as if there were no ring: no message waits for a slot.
 // - A message in a ring takes no credit. A reply that does not go through a ring itself finds a
-//   receive buffer here: there is one for each slot of limits->rings rings, and this process
-//   declines further ones (limits->ring_replies).
+//   receive buffer here: there is one for each slot of limits->rings.count rings, and this process
+//   declines further ones (limits->rings.replies).
 // - A process learns of its ring from the header of a message. When it is asked to leave the ring
 //   (AQ_IBV_ASK, which also wakes it), it answers behind its last write: that it has left, or that
 //   it has no ring, if the request has overtaken the news. In that case it is asked again.

@@ -53,7 +53,7 @@ static inline bool op_use_local(aq_ibv_rma_path_t *path, const aq_rma_t *rma, si
         aq_ibv_work_local(&op->work, rma->local, nbytes, 0);
         return true;
     }
-    nbytes = aq_min(nbytes, path->limits->operation_bytes);
+    nbytes = aq_min(nbytes, path->limits->device.operation_bytes);
     if (!(is_get || rma->flags & AQ_RMA_STABLE) ||
         !hold_in_place(path->keys, rma->local, nbytes, path->limits->pin_from[is_get], is_get,
                        &op->hold))

@@ -176,7 +176,7 @@ static aq_status_t outgoing_plan(aq_ibv_sender_t *sender, const aq_ibv_peer_t *l
     out->bytes = aq_ibv_payload_at(am->category, am->nargs);
     if (am->category != AQ_AM_SHORT && out->packed)
         out->bytes += am->nbytes;
-    out->for_ring = !out->written && is_clients(am) && out->bytes <= sender->limits->ring_bytes &&
+    out->for_ring = !out->written && is_clients(am) && out->bytes <= sender->limits->rings.bytes &&
                     atomic_load_explicit(&link->out.at, memory_order_relaxed);
     if (out->bytes <= AQ_IBV_BUFFER_BYTES)
         return AQ_OK;

@@ -157,7 +157,7 @@ static void list_post_locked(aq_ibv_send_queue_t *queue)
     if (!count)
         return;
     list_chain(list, count);
-    if (__builtin_expect(!queue->limits->unordered, 1))
+    if (__builtin_expect(!queue->limits->device.unordered, 1))
         list_signal_last(list, count);
     op_cover_unsignaled(list->link, list->ops[count - 1]);
     chain_post(queue, list->link, &list->ops[0]->work.wr, count);

@@ -9,8 +9,8 @@
 //   completes all the same.
 // - Short puts and gets to a busy peer are collected in a list and posted together; only the last
 //   one of a list is signaled.
-// - On a device that completes operations in any order (limits->unordered) all are signaled, and
-//   each gives back only what is its own.
+// - On a device that completes operations in any order (limits->device.unordered) all are signaled,
+//   and each gives back only what is its own.
 #ifndef AQ_IBV_SEND_QUEUE_H
 #define AQ_IBV_SEND_QUEUE_H
 

@@ -52,7 +52,7 @@ static bool pool_fill(aq_ibv_pool_t *pool, unsigned count, size_t bytes, uint8_t
 
 static size_t ring_bytes(const aq_ibv_limits_t *limits)
 {
-    return (size_t)limits->ring_depth * AQ_IBV_BUFFER_BYTES;
+    return (size_t)limits->rings.depth * AQ_IBV_BUFFER_BYTES;
 }
 
 // The minimum: the buffers that credits stand for, and those that a single operation may need.
@@ -66,7 +66,7 @@ static size_t all_bytes(const aq_ibv_limits_t *limits)
 {
     size_t small = (size_t)limits->arrivals + limits->spares + limits->bounces;
     return small * AQ_IBV_BUFFER_BYTES + limits->large_bounces * limits->bounce_bytes +
-           limits->rings * ring_bytes(limits);
+           limits->rings.count * ring_bytes(limits);
 }
 
 // Takes up to `most` units of `each` bytes out of *left; returns how many fit.
@@ -86,7 +86,7 @@ static void limits_fit(aq_ibv_limits_t *limits, size_t bytes)
     limits->bounces =
         FEWEST_BOUNCES + units_take(&left, AQ_IBV_BUFFER_BYTES, limits->bounces - FEWEST_BOUNCES);
     limits->large_bounces = 1 + units_take(&left, limits->bounce_bytes, limits->large_bounces - 1);
-    limits->rings = units_take(&left, ring_bytes(limits), limits->rings);
+    limits->rings.count = units_take(&left, ring_bytes(limits), limits->rings.count);
 }
 
 // ---- open and close ----

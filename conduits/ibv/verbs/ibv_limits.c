@@ -78,18 +78,18 @@ static void find_ring_settings(aq_ibv_limits_t *limits, bool threads)
 {
     const uint64_t bytes = aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_LIMIT));
     const size_t longest = AQ_IBV_BUFFER_BYTES - AQ_IBV_FOOTER_BYTES - 8;
-    limits->ring_depth = (unsigned)aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_DEPTH));
-    limits->ring_cycle = (unsigned)aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_CYCLE));
-    limits->ring_bytes = bytes < longest ? bytes : longest;
-    limits->rings = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AMRDMA_MAX_PEERS));
-    if (limits->rings > RINGS_MAX)
-        limits->rings = RINGS_MAX;
-    if (limits->rings > limits->peers)
-        limits->rings = limits->peers;
+    limits->rings.depth = (unsigned)aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_DEPTH));
+    limits->rings.cycle = (unsigned)aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_CYCLE));
+    limits->rings.bytes = bytes < longest ? bytes : longest;
+    limits->rings.count = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AMRDMA_MAX_PEERS));
+    if (limits->rings.count > RINGS_MAX)
+        limits->rings.count = RINGS_MAX;
+    if (limits->rings.count > limits->peers)
+        limits->rings.count = limits->peers;
     // A write into a ring does not wake the receive thread, which sleeps often.
-    if (!limits->ring_bytes || !limits->ring_cycle ||
+    if (!limits->rings.bytes || !limits->rings.cycle ||
         (threads && aq_settings_bool(AQ_SET_RCV_THREAD)))
-        limits->rings = 0;
+        limits->rings.count = 0;
 }
 
 // A request in a peer's ring takes no credit, so its reply needs a buffer of its own.
@@ -97,9 +97,10 @@ static void find_rings(aq_ibv_limits_t *limits, bool threads, const struct ibv_d
 {
     const unsigned most = most_arrivals(can);
     find_ring_settings(limits, threads);
-    limits->rings = aq_min(limits->rings, (most - limits->arrivals) / limits->ring_depth);
-    limits->ring_replies = limits->rings * limits->ring_depth;
-    limits->arrivals += limits->ring_replies;
+    limits->rings.count =
+        aq_min(limits->rings.count, (most - limits->arrivals) / limits->rings.depth);
+    limits->rings.replies = limits->rings.count * limits->rings.depth;
+    limits->arrivals += limits->rings.replies;
     limits->ahead = aq_min(POSTED_AHEAD, most - limits->arrivals);
 }
 
@@ -128,9 +129,9 @@ static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port
     limits->put_waits_from = bounce + 1;
     limits->pin_from[0] = aq_min(bounce, (uint64_t)AQ_IBV_BUFFER_BYTES) + 1;
     limits->pin_from[1] = AQ_IBV_BUFFER_BYTES + 1;
-    limits->operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
-    limits->stripe[0] = stripe_of(IBV_SET_PUT_STRIPE_SZ, limits->operation_bytes);
-    limits->stripe[1] = stripe_of(IBV_SET_GET_STRIPE_SZ, limits->operation_bytes);
+    limits->device.operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
+    limits->stripe[0] = stripe_of(IBV_SET_PUT_STRIPE_SZ, limits->device.operation_bytes);
+    limits->stripe[1] = stripe_of(IBV_SET_GET_STRIPE_SZ, limits->device.operation_bytes);
 }
 
 // The two software devices of Linux report vendor numbers that belong to no vendor.
@@ -161,21 +162,21 @@ void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
         aq_min(setting_or(IBV_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
     limits->large_bounces = aq_min(LARGE_BOUNCES, limits->depth_total);
     limits->reads = reads_of(can);
-    limits->in_software = is_in_software(can);
-    limits->apart_ns = limits->in_software ? APART_IN_SOFTWARE_NS : APART_NS;
-    limits->regions = (uint32_t)can->max_mr;
+    limits->device.in_software = is_in_software(can);
+    limits->apart_ns = limits->device.in_software ? APART_IN_SOFTWARE_NS : APART_NS;
+    limits->device.regions = (uint32_t)can->max_mr;
     limits->spares = SPARES;
     limits->receive_queues = 1;
-    limits->queue_entries = (unsigned)can->max_cqe;
-    limits->queue_arrivals = most_arrivals(can);
+    limits->device.queue_entries = (unsigned)can->max_cqe;
+    limits->device.queue_arrivals = most_arrivals(can);
 }
 
 void aq_ibv_limits_loosen(aq_ibv_limits_t *limits)
 {
-    limits->unordered = true;
+    limits->device.unordered = true;
     limits->unsignaled_each = limits->unsignaled_total = 0;
-    limits->arrivals -= limits->ring_replies;
-    limits->rings = limits->ring_replies = 0;
+    limits->arrivals -= limits->rings.replies;
+    limits->rings.count = limits->rings.replies = 0;
 }
 
 void aq_ibv_limits_multiply(aq_ibv_limits_t *limits, unsigned receive_queues)
@@ -193,7 +194,7 @@ uint64_t aq_ibv_limits_bounce_bytes(const aq_ibv_limits_t *limits)
 // GASNET_NETWORKDEPTH_TOTAL and GASNET_AM_CREDITS_TOTAL lower what a window has, too.
 static void find_window_credits(aq_ibv_limits_t *window)
 {
-    const unsigned most = window->queue_arrivals;
+    const unsigned most = window->device.queue_arrivals;
     aq_credit_limits_t wanted = window->credits;
     wanted.each =
         aq_min((unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AM_CREDITS_PP)), window->depth_each);
@@ -210,12 +211,13 @@ static void find_window_credits(aq_ibv_limits_t *window)
 // each rank may have many endpoints.
 static void find_window_rings(aq_ibv_limits_t *window, const aq_ibv_limits_t *main)
 {
-    const unsigned most = window->queue_arrivals;
+    const unsigned most = window->device.queue_arrivals;
     const unsigned wanted = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AMRDMA_MAX_PEERS));
-    window->rings = main->rings ? aq_min(wanted, (unsigned)WINDOW_RINGS) : 0;
-    window->rings = aq_min(window->rings, (most - window->arrivals) / window->ring_depth);
-    window->ring_replies = window->rings * window->ring_depth;
-    window->arrivals += window->ring_replies;
+    window->rings.count = main->rings.count ? aq_min(wanted, (unsigned)WINDOW_RINGS) : 0;
+    window->rings.count =
+        aq_min(window->rings.count, (most - window->arrivals) / window->rings.depth);
+    window->rings.replies = window->rings.count * window->rings.depth;
+    window->arrivals += window->rings.replies;
     window->ahead = aq_min(POSTED_AHEAD, most - window->arrivals);
 }
 
@@ -225,12 +227,12 @@ aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main)
     window.peers = WINDOW_PEERS;
     window.depth_total =
         aq_min(setting_or(IBV_SET_NETWORKDEPTH_TOTAL, WINDOW_DEPTH), (unsigned)WINDOW_DEPTH);
-    window.depth_total = aq_min(window.depth_total, main->queue_entries);
+    window.depth_total = aq_min(window.depth_total, main->device.queue_entries);
     window.depth_total = window.depth_total < 2 ? 2 : window.depth_total;
     find_window_credits(&window);
     find_window_rings(&window, main);
     window.unsignaled_total =
-        aq_min((unsigned)WINDOW_DEPTH, main->queue_entries - window.depth_total);
+        aq_min((unsigned)WINDOW_DEPTH, main->device.queue_entries - window.depth_total);
     window.spares = WINDOW_SPARES;
     window.bounces =
         aq_min(setting_or(IBV_SET_BBUF_COUNT, WINDOW_BOUNCES), (unsigned)WINDOW_BOUNCES);

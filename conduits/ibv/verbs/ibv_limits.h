@@ -17,6 +17,23 @@ enum {
                              // than a copy is worth
 };
 
+// Rings of receive buffers; GASNET_AMRDMA_...
+typedef struct aq_ibv_ring_limits {
+    unsigned count, depth, cycle;
+    unsigned replies; // of the arrivals, for replies to requests that went through rings
+    size_t bytes;     // the longest message that goes into a ring
+} aq_ibv_ring_limits_t;
+
+// What the device does, and how much of it.
+typedef struct aq_ibv_device_traits {
+    size_t operation_bytes;  // the longest put or get
+    bool in_software;        // the kernel does the device's work
+    bool unordered;          // see aq_ibv_limits_loosen
+    uint32_t regions;        // memory regions
+    unsigned queue_entries;  // the longest completion queue
+    unsigned queue_arrivals; // the longest queue of receive buffers
+} aq_ibv_device_traits_t;
+
 typedef struct aq_ibv_limits {
     uint32_t peers; // of endpoint 0: processes that are reached through the device
     aq_credit_limits_t credits;
@@ -28,28 +45,21 @@ typedef struct aq_ibv_limits {
     unsigned receive_queues; // shared receive queues, each with so many buffers; see ibv_failover.h
     unsigned ahead;          // receive buffers beyond these, so that several are replaced at a time
     unsigned grants;         // of the arrivals, for requests
-    unsigned ring_replies;   // of the arrivals, for replies to requests that went through rings
     unsigned spares; // receive buffers that handlers may hold, those posted ahead, and those of
                      // further receive queues
     unsigned bounces, large_bounces;
-    unsigned inline_bytes; // the most that travels inside a work request
     size_t packed_long;    // the longest Long whose payload travels in its message
     size_t bounce_bytes;   // size of a large bounce buffer
     size_t put_waits_from; // the shortest put without AQ_RMA_STABLE that is not copied
+    unsigned inline_bytes; // the most that travels inside a work request
     // The shortest put [0] and get [1] for which firehose pins memory outside of the segment.
     size_t pin_from[2];
     // The longest piece of a put [0] and a get [1] over several queue pairs.
     size_t stripe[2];
-    size_t operation_bytes;                 // the longest put or get of the device
-    unsigned rings, ring_depth, ring_cycle; // GASNET_AMRDMA_...
-    size_t ring_bytes;                      // the longest message that goes into a ring
-    uint64_t apart_ns;                      // operations further apart are not one burst
-    uint8_t reads;                          // RDMA reads of a connection that may be outstanding
-    uint32_t regions;                       // memory regions that the device supports
-    bool in_software;                       // the kernel does the device's work
-    bool unordered;                         // see aq_ibv_limits_loosen
-    unsigned queue_entries;                 // the longest completion queue of the device
-    unsigned queue_arrivals;                // the longest queue of receive buffers of the device
+    aq_ibv_ring_limits_t rings;
+    uint64_t apart_ns; // operations further apart are not one burst
+    uint8_t reads;     // RDMA reads of a connection that may be outstanding
+    aq_ibv_device_traits_t device;
 } aq_ibv_limits_t;
 
 // Fills in all limits except inline_bytes, which only a trial on the device shows. threads: the

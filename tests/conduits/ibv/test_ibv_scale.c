@@ -218,7 +218,7 @@ static size_t keys_measure(const row_t *row, aq_ibv_memory_t *memory, aq_segment
     }
     const aq_ibv_keys_setup_t setup = {.mode = mode,
                                        .memory = memory,
-                                       .device_regions = row->limits.regions,
+                                       .device_regions = row->limits.device.regions,
                                        .processes = RANKS_OF_HOST,
                                        .ranks = row->ranks,
                                        .peers = row->peers,
@@ -439,7 +439,7 @@ static void entries_fill(const row_t *row, entry_t out[ENTRIES])
         {"requests in flight from a rank", limits->credits.total},
         {"requests in flight from the first peer", row->granted.each},
         {"last peers, without a buffer of their own", row->without_buffer},
-        {"rings of a rank", limits->rings},
+        {"rings of a rank", limits->rings.count},
         {"operations in flight of a rank", limits->depth_total},
         {"firehoses into a peer (LARGE, 16 GiB pinnable)", row->per_peer},
         {"bytes for a rank never contacted, FAST", (row->unspoken_fast + ranks - 1) / ranks},
@@ -493,7 +493,7 @@ static void test_buffers(void **state)
         assert_int_equal(row->limits.depth_total, aq_min((uint64_t)DEPTH * row->peers, DEPTH_MAX));
         assert_int_equal(row->limits.credits.total, aq_min((uint64_t)EACH * row->peers, TOTAL));
         assert_int_equal(row->limits.arrivals, grants + row->limits.credits.total + replies);
-        assert_int_equal(row->limits.rings, rings_of(row));
+        assert_int_equal(row->limits.rings.count, rings_of(row));
         const size_t small = row->limits.arrivals + row->limits.spares + BOUNCES + replies;
         assert_int_equal(row->registered,
                          small * AQ_IBV_BUFFER_BYTES + LARGE_BOUNCES * LARGE_BOUNCE);

@@ -120,7 +120,7 @@ static void test_rings(void **state)
     unsigned long in_rings = 0;
     for (unsigned node = 0; node < NODES; node++) {
         const aq_ibv_conduit_t *ibv = fake_nodes[node].ibv;
-        assert_int_equal(ibv->limits.rings, 4);
+        assert_int_equal(ibv->limits.rings.count, 4);
         assert_between(ibv->rings.active_count, 1, 4);
         assert_between(atomic_load(&ibv->ring_writer.held), 1, 4);
         assert_true(ibv->rings.messages > 0);
@@ -155,7 +155,7 @@ static void test_no_rings(void **state)
     load_settings("GASNET_AMRDMA_MAX_PEERS", "0");
     send_many(600);
     for (unsigned node = 0; node < NODES; node++) {
-        assert_int_equal(fake_nodes[node].ibv->limits.ring_replies, 0);
+        assert_int_equal(fake_nodes[node].ibv->limits.rings.replies, 0);
         assert_int_equal(counts_of(node)->writes, 0);
     }
 }

@@ -149,10 +149,10 @@ static void side_start(side_t *side, unsigned rank, unsigned wanted)
     side->rails.limits = &limits;
     side->rails.ports = &side->ports;
     side->rails.buffers = &buffers;
-    side->rails.say = say;
-    side->rails.context = side->rails.sleeper = side;
+    side->rails.calls.say = say;
+    side->rails.calls.context = side->rails.calls.sleeper = side;
     side->rails.tasks = &side->tasks;
-    side->rails.wake = wake;
+    side->rails.calls.wake = wake;
 }
 
 static void start(unsigned first, unsigned second)
@@ -229,7 +229,7 @@ static void assert_up(unsigned count)
 {
     for (unsigned i = 0; i < SIDES; i++) {
         const aq_ibv_rail_set_t *set = atomic_load(&sides[i].link.rails);
-        assert_int_equal(atomic_load(&sides[i].rails.up), count);
+        assert_int_equal(atomic_load(&sides[i].rails.counts.up), count);
         for (unsigned r = 0; r < count; r++)
             assert_true(atomic_load(&set->list[r].up));
     }
@@ -294,7 +294,7 @@ static void test_never_answered(void **state)
     assert_int_equal(attempts, ATTEMPTS + 3);
     for (unsigned i = 0; i < SIDES; i++) {
         const aq_ibv_rail_set_t *set = atomic_load(&sides[i].link.rails);
-        assert_int_equal(atomic_load(&sides[i].rails.up), 1);
+        assert_int_equal(atomic_load(&sides[i].rails.counts.up), 1);
         assert_false(atomic_load(&set->list[0].up));
         assert_true(atomic_load(&set->list[1].up));
     }
@@ -327,7 +327,7 @@ static void test_different_numbers(void **state)
     start(3, 1);
     aq_ibv_rails_want(&sides[0].rails, &sides[0].link);
     settle();
-    assert_int_equal(atomic_load(&sides[0].rails.up), 0);
+    assert_int_equal(atomic_load(&sides[0].rails.counts.up), 0);
     assert_int_equal(attempts, 0);
     assert_int_equal(message_count, 2);
     end();
@@ -375,7 +375,7 @@ static void test_given_up_early(void **state)
     (void)state;
     start(2, 2);
     aq_ibv_rails_want(&sides[0].rails, &sides[0].link);
-    while (!atomic_load(&sides[0].rails.up)) {
+    while (!atomic_load(&sides[0].rails.counts.up)) {
         message_deliver();
         turn(&sides[0]);
         turn(&sides[1]);
@@ -384,7 +384,7 @@ static void test_given_up_early(void **state)
     }
     aq_ibv_rail_set_t *set = atomic_load(&sides[0].link.rails);
     aq_ibv_rail_stop(&sides[0].rails, set->list, "a test");
-    assert_int_equal(atomic_load(&sides[1].rails.up), 0);
+    assert_int_equal(atomic_load(&sides[1].rails.counts.up), 0);
     settle();
     assert_up(0);
     end();
@@ -444,7 +444,8 @@ static void test_thread(void **state)
         turning = true;
         assert_int_equal(pthread_create(&tasks_thread, NULL, thread_run, &ends), 0);
         aq_ibv_rails_want(&sides[0].rails, &sides[0].link);
-        while (atomic_load(&sides[0].rails.up) < 2 || atomic_load(&sides[1].rails.up) < 2) {
+        while (atomic_load(&sides[0].rails.counts.up) < 2 ||
+               atomic_load(&sides[1].rails.counts.up) < 2) {
             message_deliver();
             aq_ibv_rails_reap(&sides[0].rails);
             aq_ibv_rails_reap(&sides[1].rails);

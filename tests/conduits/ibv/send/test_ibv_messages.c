@@ -178,10 +178,10 @@ static void test_software_device_gets_processor(void **state)
                                             .max_cqe = 1 << 22,
                                             .max_srq_wr = 1 << 15};
         aq_ibv_limits_find(&ibv->limits, 1, false, &can, &port);
-        const bool found = ibv->limits.in_software;
+        const bool found = ibv->limits.device.in_software;
         assert_true(found == (ibv->limits.apart_ns > 100000)); // its posts take long
         ibv->limits = limits;
-        ibv->limits.in_software = found;
+        ibv->limits.device.in_software = found;
         assert_int_equal(yields_of_poll(all), 0);
         aq_ibv_op_t *op = aq_ibv_op_take(&ibv->send_queue, fake_fabric_link(0, 1));
         assert_int_equal(yields_of_poll(all), in_software);
@@ -217,7 +217,7 @@ static void test_poll_looks_at_rings_in_use(void **state)
 {
     (void)state;
     start_with_rings(9, "4");
-    assert_int_equal(fake_nodes[0].ibv->limits.rings, 8);
+    assert_int_equal(fake_nodes[0].ibv->limits.rings.count, 8);
     for (unsigned users = 0; users < 4; users++) {
         const unsigned long before = fake_nodes[0].ibv->rings.looks;
         fake_fabric_poll(0);
@@ -718,13 +718,13 @@ static void test_limits_of_many_peers(void **state)
     assert_int_equal(ibv->limits.arrivals, few.arrivals);
     assert_int_equal(ibv->limits.depth_total, few.depth_total);
     assert_int_equal(ibv->limits.bounces, few.bounces);
-    assert_int_equal(ibv->limits.rings, few.rings);
+    assert_int_equal(ibv->limits.rings.count, few.rings.count);
     // A device with a short queue still has a buffer for each credit.
     const struct ibv_device_attr little = {
         .max_qp_wr = 1 << 15, .max_cqe = 1 << 22, .max_srq_wr = 100};
     aq_ibv_limits_find(&ibv->limits, 60000, false, &little, &port);
     assert_int_equal(ibv->limits.arrivals, 100);
-    assert_int_equal(ibv->limits.grants + ibv->limits.credits.total + ibv->limits.ring_replies,
+    assert_int_equal(ibv->limits.grants + ibv->limits.credits.total + ibv->limits.rings.replies,
                      100);
 }
 

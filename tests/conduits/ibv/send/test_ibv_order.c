@@ -264,15 +264,15 @@ static void test_buffers(void **state)
 static void test_limits(void **state)
 {
     (void)state;
-    assert_true(limits.rings > 0);
-    const unsigned arrivals = limits.arrivals - limits.ring_replies;
+    assert_true(limits.rings.count > 0);
+    const unsigned arrivals = limits.arrivals - limits.rings.replies;
     aq_ibv_limits_loosen(&limits);
-    assert_int_equal(limits.rings, 0);
+    assert_int_equal(limits.rings.count, 0);
     assert_int_equal(limits.arrivals, arrivals);
     assert_false(aq_ibv_unsignaled_take(&queue, &peer));
     const aq_ibv_limits_t window = aq_ibv_limits_of_window(&limits);
-    assert_true(window.unordered);
-    assert_int_equal(window.rings, 0);
+    assert_true(window.device.unordered);
+    assert_int_equal(window.rings.count, 0);
     assert_int_equal(window.unsignaled_each, 0);
 }
 

@@ -288,7 +288,7 @@ static void test_stripes(void **state)
     end_job();
     set("GASNET_GET_STRIPE_SZ", "0");
     begin_job();
-    assert_int_equal(limits.stripe[1], limits.operation_bytes);
+    assert_int_equal(limits.stripe[1], limits.device.operation_bytes);
     end_job();
     set("GASNET_GET_STRIPE_SZ", "1");
     begin_job();
@@ -296,7 +296,7 @@ static void test_stripes(void **state)
     end_job();
     set("GASNET_GET_STRIPE_SZ", "100G");
     begin_job();
-    assert_int_equal(limits.stripe[1], limits.operation_bytes);
+    assert_int_equal(limits.stripe[1], limits.device.operation_bytes);
     end_job();
 }
 
