@@ -26,9 +26,7 @@
 #include "exit_broadcast.h"
 #include "../state/job.h"
 #include "../record/rank_head.h"
-#include "../publish/stats_file.h"
-#include "../publish/trace_output.h"
-#include "../publish/traffic_file.h"
+#include "start_steps.h"
 
 enum {
     // A client that ends collectively may still write output when the notice of the first rank
@@ -146,9 +144,7 @@ static void write_observed(void)
 {
     limit_step("writes what it has counted and traced; name files of GASNET_TRAFFIC, GASNET_TRACE "
                "and GASNET_STATSFILE on a file system that answers");
-    aq_traffic_write();
-    aq_trace_write();
-    aq_stats_file_end();
+    aq_steps_stop(aq_start_table, AQ_PHASE_WATCH);
 }
 
 // Flushes all output. Returns the least exit code of this process: 1 if output is lost and no
@@ -188,12 +184,11 @@ static int exit_body(int code)
     limit_step("closes its conduits; see that no handler of a signal calls gasnet_exit while MPI "
                "or a lock is "
                "in use");
-    aq_progress_threads_stop();
-    for (unsigned i = 0; i < aq_job.conduit_count; i++)
-        aq_job.conduits[i]->ops->close(aq_job.conduits[i]);
+    aq_steps_stop(aq_start_table, AQ_PHASE_MESSAGES);
+    aq_steps_stop(aq_start_table, AQ_PHASE_CONDUITS);
     limit_step("takes leave of its launcher; see whether a program that only calls MPI_Init and "
                "MPI_Finalize ends there, and if not set GASNET_MPI_FINALIZE=0");
-    aq_job.boot->ops->finalize(aq_job.boot);
+    aq_steps_stop(aq_start_table, AQ_PHASE_BOOTSTRAP);
     aq_rank_stage(AQ_STAGE_LEFT);
     return code ? code : least;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Joins the job: starts the bootstrap, finds hosts and neighbourhoods, allocates the peer table,
-// and opens the conduits that registry.c finds. client.c calls it at init.
+// The first steps of start_table.c: starts the bootstrap, finds hosts and neighbourhoods, allocates
+// the peer table, and opens the conduits that registry.c finds.
 #include "job_start.h"
 
 #include <stdio.h>
@@ -16,17 +16,22 @@
 #include "../ground/fatal.h"
 #include "../state/job.h"
 #include "../state/job_groups.h"
-#include "../memory/cma_copy.h"
 #include "../publish/observer.h"
-#include "../progress/poll_loop.h"
-#include "../memory/cma_read.h"
 #include "../progress/progress.h"
 #include "registry.h"
 #include "../memory/segment_table.h"
 #include "../endpoint/shift_table.h"
 
-static aq_status_t allocate_peers(aq_job_t *job)
+aq_status_t aq_job_find_hosts(const aq_job_request_t *request)
 {
+    (void)request;
+    return aq_job_find_groups(&aq_job, (uint32_t)aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE));
+}
+
+aq_status_t aq_job_allocate_peers(const aq_job_request_t *request)
+{
+    aq_job_t *job = &aq_job;
+    (void)request;
     job->link = calloc(job->size, sizeof *job->link);
     job->shift = aq_shift_table_new(job->size);
     job->segment_addr = calloc(job->size, sizeof *job->segment_addr);
@@ -124,8 +129,10 @@ static aq_status_t refuse_network(const aq_job_t *job, const char *conduit)
 // the named conduit serves all other ranks. The former is always open: even a rank that shares
 // memory with no other uses it to send to itself, and for its segment and the scratch of its
 // barriers.
-static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_mode_t segment_mode)
+aq_status_t aq_job_open_conduits(const aq_job_request_t *request)
 {
+    aq_job_t *job = &aq_job;
+    const char *network = request->network;
     job->env = (aq_conduit_env_t){
         .boot = job->boot,
         .rank = job->rank,
@@ -134,7 +141,7 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .nbrhd_index = job->nbrhd.my_index,
         .nbrhd = (const uint32_t *)job->nbrhd.members,
         .threads = aq_threads,
-        .segment_mode = segment_mode,
+        .segment_mode = request->segment_mode,
         .segment_addr = job->segment_addr,
         .segment_size = job->segment_size,
         .segment_pool = -1,
@@ -160,6 +167,12 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
     return open_conduit(job, found[1]);
 }
 
+void aq_job_close_conduits(void)
+{
+    for (unsigned i = 0; i < aq_job.conduit_count; i++)
+        aq_job.conduits[i]->ops->close(aq_job.conduits[i]);
+}
+
 static void abort_job(int code)
 {
     if (!aq_own_process())
@@ -167,31 +180,25 @@ static void abort_job(int code)
     aq_job.boot->ops->abort(aq_job.boot, code);
 }
 
-aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mode_t segment_mode)
+aq_status_t aq_job_join(const aq_job_request_t *request)
 {
     aq_job_t *job = &aq_job;
     aq_boot_t *boot;
-    aq_status_t status = aq_boot_start(conduit_name, ranks, &boot);
+    aq_status_t status = aq_boot_start(request->network, request->ranks, &boot);
     if (status != AQ_OK)
         return status;
     job->boot = boot;
     aq_fatal_end_job_with(abort_job);
-    job->network = conduit_name;
+    job->network = request->network;
     job->rank = boot->rank;
     job->size = boot->size;
     atomic_store(&job->absent, boot->absent);
     job->grows = boot->absent || boot->first;
     aq_log_identity(job->rank, aq_job_present());
-    status = aq_job_find_groups(job, (uint32_t)aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE));
-    if (status == AQ_OK)
-        status = allocate_peers(job);
-    if (status == AQ_OK)
-        status = open_conduits(job, conduit_name, segment_mode);
-    if (status != AQ_OK)
-        return status;
-    aq_process_start();
-    aq_cma_copy_start();
-    aq_progress_start(job->host.size);
-    aq_poll_loop_start();
     return AQ_OK;
+}
+
+void aq_job_leave(void)
+{
+    aq_job.boot->ops->finalize(aq_job.boot);
 }

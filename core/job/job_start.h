@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Joins the job: spawner, groups of ranks, conduits, peer table.
+// Steps of the start and their counterparts (start_steps.h): spawner, groups of ranks, peer table,
+// conduits. They fill in aq_job. Collective over the job; block.
 #ifndef AQ_JOB_START_H
 #define AQ_JOB_START_H
 
-#include "../conduit.h"
+#include "start_steps.h"
 
-// Fills in aq_job. Collective over the job; blocks. ranks: see aq_boot_start. Logs faults.
-aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mode_t segment_mode);
+aq_status_t aq_job_join(const aq_job_request_t *request);
+void aq_job_leave(void);
+
+// Fills in the groups of the ranks that share a host or memory.
+aq_status_t aq_job_find_hosts(const aq_job_request_t *request);
+aq_status_t aq_job_allocate_peers(const aq_job_request_t *request);
+
+aq_status_t aq_job_open_conduits(const aq_job_request_t *request);
+void aq_job_close_conduits(void);
 
 #endif
