@@ -32,7 +32,6 @@
 #include "../publish/trace_start.h"
 #include "../publish/traffic_file.h"
 #include "../record/rank_head.h"
-#include "../record/trace.h"
 #include "../state/job.h"
 #include "exit.h"
 #include "exit_broadcast.h"
@@ -171,12 +170,6 @@ static aq_status_t start_progress_threads(const aq_job_request_t *request)
     return aq_progress_threads_start();
 }
 
-static void start_trace_clock(void)
-{
-    if (aq_trace_wants(AQ_TRACE_ALL))
-        aq_trace_clock_start();
-}
-
 // ---- the table ----
 
 const aq_start_step_t aq_start_table[] = {
@@ -220,6 +213,6 @@ const aq_start_step_t aq_start_table[] = {
     {"limits of segments", AQ_PHASE_MESSAGES, .join = meet},
     {"progress threads", AQ_PHASE_MESSAGES, .join = start_progress_threads,
      .stop = aq_progress_threads_stop},
-    {"clocks of the trace", AQ_PHASE_MESSAGES, .start = start_trace_clock},
+    {"clocks of the trace", AQ_PHASE_MESSAGES, .start = aq_trace_clock_start},
     {0},
 };

@@ -212,6 +212,8 @@ void aq_trace_clock_start(void)
 {
     static aq_task_t task = {.turn = ask_now_and_then};
     uint64_t limit = aq_trace_now() + OTHERS_NS;
+    if (!aq_trace_wants(AQ_TRACE_ALL))
+        return;
     if (aq_job.rank == 0 && aq_job.host.groups > 1)
         aq_progress_wait_until(others_have_asked, &limit,
                                aq_wait_word(AQ_WAIT_RANK, AQ_WAIT_NO_RANK), NULL);

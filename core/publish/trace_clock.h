@@ -19,7 +19,7 @@
 // Registers the handlers; at init, at all ranks, whether they trace or not.
 void aq_trace_clock_register(void);
 
-// At the end of init, in a process that traces. Blocks until the clocks are known.
+// At the end of init. In a process that traces, blocks until the clocks are known.
 void aq_trace_clock_start(void);
 
 // How the shared clock differs from this host's, and the bound of the error now.
