@@ -97,7 +97,7 @@ bool aq_helper_take_job(aq_helper_t *helper, const aq_frame_t *frame)
         job.low != node->self || job.high > node->spec.host_count ||
         !aq_read_hosts(hosts, job.low, job.high, &node->spec))
         return false;
-    if (helper->resume == NULL) {
+    if (helper->process.resume == NULL) {
         aq_log_verbose(node->spec.verbose);
         aq_log_quiet(node->spec.quiet);
     }
@@ -202,7 +202,7 @@ static void choose_signals(const aq_helper_t *helper, sigset_t *set)
 {
     static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     sigemptyset(set);
-    if (helper->resume != NULL)
+    if (helper->process.resume != NULL)
         aq_supervised_signals(set);
     else
         for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
@@ -235,16 +235,16 @@ static void pass_down(aq_helper_t *helper, const aq_frame_t *frame)
 
 static void signal_supervisor(const aq_helper_t *helper, int sig)
 {
-    if (helper->supervisor > 0)
-        (void)kill(helper->supervisor, sig);
+    if (helper->ranks.supervisor > 0)
+        (void)kill(helper->ranks.supervisor, sig);
 }
 
 // Leaves the job, because this spare host is not needed. The hosts behind it are not needed either,
 // and leave first.
 static void leave_unused(aq_helper_t *helper)
 {
-    aq_write_done(&helper->held, &(aq_done_t){helper->node.self, 0});
-    helper->told_done = true;
+    aq_write_done(&helper->output.held, &(aq_done_t){helper->node.self, 0});
+    helper->told.done = true;
 }
 
 static bool take_go(aq_helper_t *helper, const aq_frame_t *frame)
@@ -272,14 +272,14 @@ static bool take_ended(aq_helper_t *helper, const aq_frame_t *frame)
     aq_end_t end;
     if (!aq_read_end(frame->payload, &end))
         return false;
-    helper->reported_exit = helper->ended = true;
-    helper->reported_abort = helper->reported_abort || end.now;
+    helper->told.exit = helper->ended = true;
+    helper->told.abort = helper->told.abort || end.now;
     helper->end_code = (int)end.code;
     // There are ranks to wait for since GO, which members of a rendezvous do not get.
-    helper->gone = helper->gone || !(helper->started || helper->node.going);
-    (void)aq_page_announce(helper->page, AQ_NO_RANK, (int)end.code);
+    helper->gone = helper->gone || !(helper->ranks.started || helper->node.going);
+    (void)aq_page_announce(helper->ranks.page, AQ_NO_RANK, (int)end.code);
     if (end.now)
-        atomic_store(&helper->page->abort_asked, 1);
+        atomic_store(&helper->ranks.page->abort_asked, 1);
     signal_supervisor(helper, AQ_WAKE_SIGNAL);
     return true;
 }
@@ -289,15 +289,15 @@ static bool take_spread(aq_helper_t *helper, const aq_frame_t *frame)
     aq_gathered_t all;
     const aq_page_step_t *step = &helper->step;
     if (!aq_read_gathered(frame->payload, AQ_MSG_SPREAD, helper->node.spec.size, &all) ||
-        (helper->rank_count > 0 && (all.step.kind != step->kind || all.step.part != step->part)))
+        (helper->ranks.count > 0 && (all.step.kind != step->kind || all.step.part != step->part)))
         return false;
-    if (helper->rank_count == 0)
+    if (helper->ranks.count == 0)
         return true; // on its way out
     if (all.length > 0)
-        memcpy(aq_page_slots(helper->page, step->round), all.data, all.length);
+        memcpy(aq_page_slots(helper->ranks.page, step->round), all.data, all.length);
     if (step->kind == AQ_STEP_GROW)
         return aq_helper_admit(helper);
-    aq_page_complete(helper->page);
+    aq_page_complete(helper->ranks.page);
     return true;
 }
 
@@ -315,7 +315,7 @@ static bool take_credit(aq_helper_t *helper, const aq_frame_t *frame)
     uint32_t bytes;
     if (!aq_read_number(frame->payload, &bytes))
         return false;
-    helper->credit += bytes;
+    helper->output.credit += bytes;
     return true;
 }
 
@@ -363,8 +363,8 @@ static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
     case AQ_MSG_READER_REPLY:
         return aq_helper_take_told(helper, frame);
     case AQ_MSG_LOST:
-        helper->lost = helper->gone = true;
-        return helper->attached;
+        helper->process.lost = helper->gone = true;
+        return helper->process.attached;
     case AQ_MSG_INPUT:
         take_input(helper, frame);
         return true;
@@ -427,13 +427,13 @@ static bool is_news(aq_helper_t *helper, const aq_frame_t *frame)
 {
     aq_end_t end;
     if (frame->type == AQ_MSG_JOINED)
-        return is_first(&helper->told_joined);
+        return is_first(&helper->told.joined);
     if (frame->type == AQ_MSG_LEFT)
-        return is_first(&helper->told_left);
+        return is_first(&helper->told.left);
     if (frame->type != AQ_MSG_EXIT || !aq_read_end(frame->payload, &end))
         return true;
-    bool first = is_first(&helper->reported_exit);
-    return (end.now && is_first(&helper->reported_abort)) || first;
+    bool first = is_first(&helper->told.exit);
+    return (end.now && is_first(&helper->told.abort)) || first;
 }
 
 static void helper_up(aq_node_t *node, const aq_frame_t *frame)
@@ -442,7 +442,7 @@ static void helper_up(aq_node_t *node, const aq_frame_t *frame)
     if (!is_news(helper, frame))
         return;
     if (keeps_order(frame->type))
-        aq_frame_copy(&helper->held, frame);
+        aq_frame_copy(&helper->output.held, frame);
     else
         aq_frame_copy(&helper->parent.out, frame);
 }
@@ -450,14 +450,14 @@ static void helper_up(aq_node_t *node, const aq_frame_t *frame)
 // Sends held output as far as the credit allows.
 static void send_held(aq_helper_t *helper)
 {
-    aq_bytes_t *held = &helper->held;
+    aq_bytes_t *held = &helper->output.held;
     aq_frame_t frame;
     size_t at = 0;
     while (aq_frame_read(held->data + at, held->used - at, AQ_FRAME_MAX, &frame) ==
                AQ_FRAME_WHOLE &&
-           (frame.type != AQ_MSG_OUTPUT || helper->credit > 0)) {
+           (frame.type != AQ_MSG_OUTPUT || helper->output.credit > 0)) {
         aq_frame_copy(&helper->parent.out, &frame);
-        helper->credit -= frame.type == AQ_MSG_OUTPUT ? (int64_t)frame.payload.left : 0;
+        helper->output.credit -= frame.type == AQ_MSG_OUTPUT ? (int64_t)frame.payload.left : 0;
         at += frame.bytes;
     }
     if (at > 0)
@@ -474,7 +474,7 @@ static void helper_gathered(aq_node_t *node)
 
 static bool helper_blocked(aq_node_t *node)
 {
-    return aq_helper_of(node)->held.used > AQ_OUTPUT_CREDIT;
+    return aq_helper_of(node)->output.held.used > AQ_OUTPUT_CREDIT;
 }
 
 // In a rendezvous, signals of the terminal reach the supervisor without this process.
@@ -484,9 +484,9 @@ static void pass_signal(aq_helper_t *helper, const struct signalfd_siginfo *info
     if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL ||
         aq_supervised_is_own(sig, info->ssi_code, (pid_t)info->ssi_pid))
         return;
-    if (helper->resume != NULL && aq_supervised_is_stop(sig))
-        helper->stopped = true;
-    if (helper->resume == NULL || !aq_supervised_of_terminal(sig, info->ssi_code))
+    if (helper->process.resume != NULL && aq_supervised_is_stop(sig))
+        helper->process.stopped = true;
+    if (helper->process.resume == NULL || !aq_supervised_of_terminal(sig, info->ssi_code))
         signal_supervisor(helper, sig);
 }
 
@@ -518,65 +518,66 @@ static void helper_watch(aq_node_t *node)
         aq_node_watch(node, helper->lifeline, POLLIN, serve_lifeline, helper);
     aq_helper_watch_ranks(helper, helper_blocked(node));
     aq_helper_watch_members(helper);
-    aq_readers_watch(&helper->readers, node);
+    aq_readers_watch(&helper->look.readers, node);
 }
 
 static void helper_reaped(aq_node_t *node, pid_t pid, int status)
 {
     aq_helper_t *helper = aq_helper_of(node);
-    if (pid != helper->supervisor)
+    if (pid != helper->ranks.supervisor)
         return;
-    helper->supervisor = 0;
-    helper->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    helper->ranks.supervisor = 0;
+    helper->ranks.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (WIFSIGNALED(status)) {
         aq_log_error(
             "the supervisor of the ranks (process %ld) was killed by signal %d; the job is "
             "ended",
             (long)pid, WTERMSIG(status));
-        aq_page_fail(helper->page, helper->code);
-    } else if (helper->stopped && atomic_load(&helper->page->exit_word) == AQ_BOOT_RUNNING) {
-        aq_page_fail(helper->page, helper->code); // only this rank got the signal
+        aq_page_fail(helper->ranks.page, helper->ranks.code);
+    } else if (helper->process.stopped &&
+               atomic_load(&helper->ranks.page->exit_word) == AQ_BOOT_RUNNING) {
+        aq_page_fail(helper->ranks.page, helper->ranks.code); // only this rank got the signal
     }
 }
 
 // Reports once other ranks with the same fault have been counted, or the ranks are gone.
 static void report_fault(aq_helper_t *helper, bool now)
 {
-    const aq_fault_t fault = {atomic_load(&helper->page->faults), helper->page->fault};
-    if (fault.ranks == 0 || helper->told_fault)
+    const aq_fault_t fault = {atomic_load(&helper->ranks.page->faults), helper->ranks.page->fault};
+    if (fault.ranks == 0 || helper->told.fault)
         return;
-    if (helper->fault_due == 0)
-        helper->fault_due = aq_clock_ns() + FAULT_NS;
-    if (!now && aq_clock_ns() < helper->fault_due)
+    if (helper->told.fault_due == 0)
+        helper->told.fault_due = aq_clock_ns() + FAULT_NS;
+    if (!now && aq_clock_ns() < helper->told.fault_due)
         return;
     aq_write_fault(&helper->parent.out, &fault);
-    helper->told_fault = true;
+    helper->told.fault = true;
 }
 
 static void report_done(aq_helper_t *helper)
 {
-    int code = helper->code != 0 ? helper->code : helper->members.code;
+    int code = helper->ranks.code != 0 ? helper->ranks.code : helper->process.members.code;
     aq_helper_drain(helper);
-    if (!helper->attached)
+    if (!helper->process.attached)
         report_fault(helper, true);
-    aq_write_done(&helper->held, &(aq_done_t){helper->node.self, (uint32_t)code & 0xff});
-    helper->told_done = true;
+    aq_write_done(&helper->output.held, &(aq_done_t){helper->node.self, (uint32_t)code & 0xff});
+    helper->told.done = true;
 }
 
 static void helper_turn(aq_node_t *node)
 {
     aq_helper_t *helper = aq_helper_of(node);
-    if (!helper->attached) {
+    if (!helper->process.attached) {
         aq_helper_check_page(helper);
         report_fault(helper, false);
     }
-    if (helper->started && helper->supervisor == 0 && !helper->told_done &&
-        aq_members_done(&helper->members))
+    if (helper->ranks.started && helper->ranks.supervisor == 0 && !helper->told.done &&
+        aq_members_done(&helper->process.members))
         report_done(helper);
     aq_helper_check_asks(helper);
     send_held(helper);
-    aq_members_flush(&helper->members);
-    if (helper->held.failed || aq_link_flush(&helper->parent) != 0)
+    aq_members_flush(&helper->process.members);
+    if (helper->output.held.failed || aq_link_flush(&helper->parent) != 0)
         helper->gone = true;
 }
 
@@ -591,8 +592,8 @@ static const aq_node_ops_t helper_ops = {
 
 static bool is_over(const aq_helper_t *helper)
 {
-    return helper->gone || (helper->told_done && aq_node_is_quiet(&helper->node) &&
-                            helper->held.used == 0 && aq_link_waiting(&helper->parent) == 0);
+    return helper->gone || (helper->told.done && aq_node_is_quiet(&helper->node) &&
+                            helper->output.held.used == 0 && aq_link_waiting(&helper->parent) == 0);
 }
 
 // Closing a socket with unread input discards what the parent has not received yet, so this side
@@ -611,15 +612,15 @@ static void close_after_parent(const aq_helper_t *helper)
 static void end_all(aq_helper_t *helper)
 {
     // The reason why the job ended may still be unread, and the parent may still listen.
-    if (aq_await(helper->streams[AQ_HELPER_OWN].fd, POLLIN, 0))
-        (void)aq_stream_copy(&helper->streams[AQ_HELPER_OWN]);
+    if (aq_await(helper->output.streams[AQ_HELPER_OWN].fd, POLLIN, 0))
+        (void)aq_stream_copy(&helper->output.streams[AQ_HELPER_OWN]);
     aq_helper_pass_lines(helper);
     send_held(helper);
     (void)aq_link_flush(&helper->parent);
     if (!helper->gone || helper->forged)
         close_after_parent(helper);
     aq_link_close(&helper->parent);
-    aq_members_close(&helper->members);
+    aq_members_close(&helper->process.members);
     aq_node_close(&helper->node);
     signal_supervisor(helper, SIGKILL);
     aq_supervised_sweep();
@@ -628,23 +629,23 @@ static void end_all(aq_helper_t *helper)
 // The code of the job, as far as it is known here.
 static int helper_code(const aq_helper_t *helper)
 {
-    if (helper->ended && (helper->end_code != 0 || !helper->told_done))
+    if (helper->ended && (helper->end_code != 0 || !helper->told.done))
         return helper->end_code;
-    return helper->told_done ? helper->code & 0xff : EXIT_FAILED;
+    return helper->told.done ? helper->ranks.code & 0xff : EXIT_FAILED;
 }
 
 // Logs the loss of the master in each process of a rendezvous, because messages of others do not
 // reach its user. Rank 0 is silent: it sees the master end itself.
 static void tell_lost_master(aq_helper_t *helper)
 {
-    if (helper->resume == NULL || !helper->gone || helper->ended || helper->told_done ||
-        (helper->attached && !helper->lost))
+    if (helper->process.resume == NULL || !helper->gone || helper->ended || helper->told.done ||
+        (helper->process.attached && !helper->process.lost))
         return;
     aq_helper_tell_lost(helper);
-    if (helper->rank != 0)
+    if (helper->process.rank != 0)
         aq_log_error("rank %" PRIu32 " has lost its connection to rank 0, which held the job "
                      "together; it is ended",
-                     helper->rank);
+                     helper->process.rank);
 }
 
 static void report_started(aq_helper_t *helper)
@@ -677,7 +678,7 @@ int aq_helper_run(aq_helper_t *helper)
         (void)aq_link_flush(&helper->parent);
         return EXIT_FAILED;
     }
-    if (helper->attached)
+    if (helper->process.attached)
         start_member(helper);
     else
         report_started(helper);
@@ -691,10 +692,10 @@ int aq_helper_run(aq_helper_t *helper)
 
 void aq_helper_init(aq_helper_t *helper)
 {
-    *helper = (aq_helper_t){.own_errors = -1,
-                            .credit = AQ_OUTPUT_CREDIT,
+    *helper = (aq_helper_t){.ranks.own_errors = -1,
+                            .output.credit = AQ_OUTPUT_CREDIT,
                             .parent.fd = -1,
-                            .members.listener = -1,
+                            .process.members.listener = -1,
                             .lifeline = -1};
     aq_node_init(&helper->node, &helper_ops);
     aq_helper_look_start(helper);

@@ -115,10 +115,11 @@ static void file_visit(pid_t pid, int number, void *context)
 // supervisors of their own.
 static void files_visit(const aq_helper_t *helper, search_t *search)
 {
-    if (helper->resume != NULL)
+    if (helper->process.resume != NULL)
         aq_process_each_file(AQ_RANK_FILE_NAME, file_visit, search);
-    else if (helper->supervisor > 0)
-        (void)aq_process_each_file_of(helper->supervisor, AQ_RANK_FILE_NAME, file_visit, search);
+    else if (helper->ranks.supervisor > 0)
+        (void)aq_process_each_file_of(helper->ranks.supervisor, AQ_RANK_FILE_NAME, file_visit,
+                                      search);
 }
 
 // ---- answers ----
@@ -170,8 +171,8 @@ static void answer_one(aq_helper_t *helper, const aq_query_t *order)
 static aq_helper_ask_t *free_ask(aq_helper_t *helper)
 {
     for (unsigned i = 0; i < AQ_HELPER_ASKS; i++)
-        if (helper->asks[i].fd < 0)
-            return &helper->asks[i];
+        if (helper->look.asks[i].fd < 0)
+            return &helper->look.asks[i];
     return NULL;
 }
 
@@ -212,7 +213,7 @@ static void reader_asked(aq_node_t *node, aq_look_reader_t *reader, aq_look_requ
                          uint32_t rank)
 {
     aq_helper_t *helper = aq_helper_of(node);
-    reader->number = ++helper->looks;
+    reader->number = ++helper->look.count;
     aq_write_reader_query(&helper->parent.out,
                           &(aq_reader_query_t){node->self, reader->number, what, rank});
 }
@@ -221,7 +222,7 @@ void aq_helper_look_listen(aq_helper_t *helper)
 {
     struct sockaddr_un address;
     const socklen_t length = aq_look_job_address(aq_boot_number(helper->node.spec.key), &address);
-    aq_readers_listen(&helper->readers, &address, length);
+    aq_readers_listen(&helper->look.readers, &address, length);
 }
 
 bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame)
@@ -231,7 +232,7 @@ bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame)
         return false;
     const bool is_here = told.host == helper->node.self;
     aq_child_t *child = is_here ? NULL : aq_node_child_of(&helper->node, told.host);
-    aq_look_reader_t *reader = is_here ? aq_readers_find(&helper->readers, told.tag) : NULL;
+    aq_look_reader_t *reader = is_here ? aq_readers_find(&helper->look.readers, told.tag) : NULL;
     if (reader != NULL)
         aq_reader_tell(reader, told.type, told.data, told.length);
     else if (child != NULL && aq_link_waiting(&child->link) <= AQ_LOOK_WAITING_MAX)
@@ -243,9 +244,9 @@ bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame)
 
 void aq_helper_look_start(aq_helper_t *helper)
 {
-    aq_readers_init(&helper->readers, reader_asked);
+    aq_readers_init(&helper->look.readers, reader_asked);
     for (unsigned i = 0; i < AQ_HELPER_ASKS; i++)
-        helper->asks[i].fd = -1;
+        helper->look.asks[i].fd = -1;
 }
 
 // Returns whether the rank still has time to answer.
@@ -264,8 +265,8 @@ void aq_helper_check_asks(aq_helper_t *helper)
 {
     bool waits = false;
     for (unsigned i = 0; i < AQ_HELPER_ASKS; i++)
-        if (helper->asks[i].fd >= 0)
-            waits |= ask_check(helper, &helper->asks[i]);
+        if (helper->look.asks[i].fd >= 0)
+            waits |= ask_check(helper, &helper->look.asks[i]);
     helper->node.deadline = waits ? aq_clock_ns() + AQ_STACK_LOOK_NS : 0;
 }
 

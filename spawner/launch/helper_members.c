@@ -24,7 +24,7 @@ static bool take_rank(aq_helper_t *helper, aq_member_t *member, const aq_frame_t
 {
     aq_node_text_t text;
     if (member->rank != AQ_MEMBER_UNKNOWN || !aq_read_node_text(frame->payload, &text) ||
-        strcmp(text.text, helper->members.attach_socket.word) != 0)
+        strcmp(text.text, helper->process.members.attach_socket.word) != 0)
         return false;
     member->rank = text.node;
     aq_write_number(&helper->parent.out, AQ_MSG_MEMBER, text.node);
@@ -37,8 +37,8 @@ static bool take_done(aq_helper_t *helper, aq_member_t *member, const aq_frame_t
     if (member->rank == AQ_MEMBER_UNKNOWN || !aq_read_done(frame->payload, &done))
         return false;
     member->done = true;
-    if (helper->members.code == 0)
-        helper->members.code = (int)done.code;
+    if (helper->process.members.code == 0)
+        helper->process.members.code = (int)done.code;
     return true;
 }
 
@@ -95,7 +95,7 @@ static void serve_attach_socket(aq_node_t *node, void *item, short events)
 
 void aq_helper_watch_members(aq_helper_t *helper)
 {
-    aq_members_t *members = &helper->members;
+    aq_members_t *members = &helper->process.members;
     if (members->list == NULL)
         return;
     if (members->listener >= 0 && aq_members_have_room(members))
@@ -112,11 +112,12 @@ void aq_helper_start_members(aq_helper_t *helper)
 {
     struct stat st = {0};
     aq_bytes_t bytes = {0};
-    (void)fstat(helper->page_fd, &st);
-    aq_write_page_place(&bytes, &(aq_page_place_t){(uint32_t)getpid(), (uint32_t)helper->page_fd,
-                                                   (uint64_t)st.st_ino,
-                                                   helper->members.attach_socket.answer});
-    aq_members_send(&helper->members, &bytes);
+    (void)fstat(helper->ranks.page_fd, &st);
+    aq_write_page_place(&bytes,
+                        &(aq_page_place_t){(uint32_t)getpid(), (uint32_t)helper->ranks.page_fd,
+                                           (uint64_t)st.st_ino,
+                                           helper->process.members.attach_socket.answer});
+    aq_members_send(&helper->process.members, &bytes);
     aq_bytes_free(&bytes);
 }
 
@@ -124,7 +125,7 @@ void aq_helper_tell_members(aq_helper_t *helper, const aq_frame_t *frame)
 {
     aq_bytes_t bytes = {0};
     aq_frame_copy(&bytes, frame);
-    aq_members_send(&helper->members, &bytes);
+    aq_members_send(&helper->process.members, &bytes);
     aq_bytes_free(&bytes);
 }
 
@@ -132,7 +133,7 @@ void aq_helper_tell_lost(aq_helper_t *helper)
 {
     aq_bytes_t bytes = {0};
     aq_write_empty(&bytes, AQ_MSG_LOST);
-    aq_members_send(&helper->members, &bytes);
+    aq_members_send(&helper->process.members, &bytes);
     aq_bytes_free(&bytes);
-    aq_members_flush(&helper->members);
+    aq_members_flush(&helper->process.members);
 }

@@ -28,13 +28,13 @@ static bool list_ranks(aq_helper_t *helper, uint32_t place)
     uint32_t count = 0;
     for (uint32_t r = 0; r < spec->size; r++)
         count += spec->host_of_rank[r] == place;
-    helper->ranks = calloc((size_t)count + 1, sizeof *helper->ranks);
-    if (helper->ranks == NULL)
+    helper->ranks.numbers = calloc((size_t)count + 1, sizeof *helper->ranks.numbers);
+    if (helper->ranks.numbers == NULL)
         return false;
     for (uint32_t r = 0; r < spec->size; r++)
         if (spec->host_of_rank[r] == place)
-            helper->ranks[helper->rank_count++] = r;
-    helper->page->keeper = helper->ranks[0];
+            helper->ranks.numbers[helper->ranks.count++] = r;
+    helper->ranks.page->keeper = helper->ranks.numbers[0];
     return count > 0;
 }
 
@@ -42,7 +42,7 @@ static bool list_ranks(aq_helper_t *helper, uint32_t place)
 static uint32_t ranks_below(const aq_helper_t *helper, uint32_t rank)
 {
     uint32_t count = 0;
-    while (count < helper->rank_count && helper->ranks[count] < rank)
+    while (count < helper->ranks.count && helper->ranks.numbers[count] < rank)
         count++;
     return count;
 }
@@ -51,17 +51,17 @@ static uint32_t ranks_below(const aq_helper_t *helper, uint32_t rank)
 static bool admit_first(aq_helper_t *helper)
 {
     const aq_spec_t *spec = &helper->node.spec;
-    atomic_store(&helper->page->present, spec->size - spec->reserve);
-    helper->page->local = ranks_below(helper, spec->size - spec->reserve);
-    return helper->page->local > 0;
+    atomic_store(&helper->ranks.page->present, spec->size - spec->reserve);
+    helper->ranks.page->local = ranks_below(helper, spec->size - spec->reserve);
+    return helper->ranks.page->local > 0;
 }
 
 bool aq_helper_admit(aq_helper_t *helper)
 {
-    const uint32_t present = atomic_load(&helper->page->present), joined = helper->step.part;
+    const uint32_t present = atomic_load(&helper->ranks.page->present), joined = helper->step.part;
     if (joined > helper->node.spec.size - present)
         return false;
-    aq_page_admit(helper->page, &helper->step,
+    aq_page_admit(helper->ranks.page, &helper->step,
                   ranks_below(helper, present + joined) - ranks_below(helper, present));
     return true;
 }
@@ -71,34 +71,35 @@ static bool make_page(aq_helper_t *helper)
     const aq_spec_t *spec = &helper->node.spec;
     size_t bytes = aq_page_bytes(spec->size);
     void *addr;
-    if (aq_memfile_create("gasnet-boot", bytes, &helper->page_fd) != AQ_OK ||
-        aq_memfile_map(helper->page_fd, 0, bytes, &addr) != AQ_OK)
+    if (aq_memfile_create("gasnet-boot", bytes, &helper->ranks.page_fd) != AQ_OK ||
+        aq_memfile_map(helper->ranks.page_fd, 0, bytes, &addr) != AQ_OK)
         return false;
-    helper->page = addr;
-    if (aq_page_init(helper->page, spec->size) != AQ_OK)
+    helper->ranks.page = addr;
+    if (aq_page_init(helper->ranks.page, spec->size) != AQ_OK)
         return false;
-    memcpy(helper->page->key, spec->key, AQ_KEY_BYTES);
-    memcpy(aq_page_own_hosts(helper->page),
+    memcpy(helper->ranks.page->key, spec->key, AQ_KEY_BYTES);
+    memcpy(aq_page_own_hosts(helper->ranks.page),
            spec->machine_of_rank != NULL ? spec->machine_of_rank : spec->host_of_rank,
            spec->size * sizeof(uint32_t));
-    helper->page->line_buffer =
-        helper->resume != NULL ? isatty(STDOUT_FILENO) != 0 : spec->line_buffer;
-    helper->page->relay = getpid();
+    helper->ranks.page->line_buffer =
+        helper->process.resume != NULL ? isatty(STDOUT_FILENO) != 0 : spec->line_buffer;
+    helper->ranks.page->relay = getpid();
     // Ranks that exec find the page by its descriptor.
-    return helper->resume != NULL || fcntl(helper->page_fd, F_SETFD, 0) == 0;
+    return helper->process.resume != NULL || fcntl(helper->ranks.page_fd, F_SETFD, 0) == 0;
 }
 
 // The page of the process that leads on this host.
 static bool open_page(aq_helper_t *helper)
 {
-    const aq_page_place_t *place = &helper->place;
+    const aq_page_place_t *place = &helper->process.place;
     const aq_memfile_ticket_t ticket = {(int32_t)place->pid, (int32_t)place->fd, place->inode};
     struct stat st;
     void *addr;
-    if (aq_memfile_open(&ticket, &helper->page_fd) != AQ_OK || fstat(helper->page_fd, &st) != 0 ||
-        aq_memfile_map(helper->page_fd, 0, (size_t)st.st_size, &addr) != AQ_OK)
+    if (aq_memfile_open(&ticket, &helper->ranks.page_fd) != AQ_OK ||
+        fstat(helper->ranks.page_fd, &st) != 0 ||
+        aq_memfile_map(helper->ranks.page_fd, 0, (size_t)st.st_size, &addr) != AQ_OK)
         return false;
-    helper->page = addr;
+    helper->ranks.page = addr;
     return true;
 }
 
@@ -109,8 +110,8 @@ static bool open_log_stream(aq_helper_t *helper)
     int own[2];
     if (pipe2(own, O_CLOEXEC | O_NONBLOCK) != 0)
         return false;
-    helper->streams[AQ_HELPER_OWN].fd = own[0];
-    helper->own_errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    helper->output.streams[AQ_HELPER_OWN].fd = own[0];
+    helper->ranks.own_errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     bool ok = dup2(own[1], STDERR_FILENO) >= 0;
     (void)close(own[1]);
     return ok;
@@ -118,14 +119,14 @@ static bool open_log_stream(aq_helper_t *helper)
 
 bool aq_helper_prepare(aq_helper_t *helper)
 {
-    helper->input = helper->page_fd = -1;
+    helper->input.fd = helper->ranks.page_fd = -1;
     for (int i = 0; i < AQ_HELPER_STREAMS; i++) {
-        helper->lines[i].fd = -1;
-        helper->streams[i] = (aq_stream_t){.fd = -1, .sink = &helper->lines[i]};
+        helper->output.lines[i].fd = -1;
+        helper->output.streams[i] = (aq_stream_t){.fd = -1, .sink = &helper->output.lines[i]};
     }
-    if (helper->attached)
+    if (helper->process.attached)
         return open_page(helper);
-    return (helper->resume != NULL || open_log_stream(helper)) && make_page(helper);
+    return (helper->process.resume != NULL || open_log_stream(helper)) && make_page(helper);
 }
 
 // ---- the supervisor ----
@@ -155,7 +156,7 @@ static void detach_supervisor(const aq_helper_t *helper, const int fds[3])
     for (int fd = 0; fd < 3; fd++)
         if (dup2(fds[fd], fd) < 0)
             _exit(EXIT_NO_START);
-    close_all_but_page(helper->page_fd);
+    close_all_but_page(helper->ranks.page_fd);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     environ = helper->node.spec.environment;
@@ -166,10 +167,10 @@ static void detach_supervisor(const aq_helper_t *helper, const int fds[3])
 static void shed_helper(aq_helper_t *helper)
 {
     aq_link_close(&helper->parent);
-    aq_members_close(&helper->members);
+    aq_members_close(&helper->process.members);
     (void)close(helper->node.signals);
-    (void)sigaction(SIGCHLD, &helper->client_on_child, NULL);
-    (void)sigprocmask(SIG_SETMASK, &helper->client_mask, NULL);
+    (void)sigaction(SIGCHLD, &helper->process.on_child, NULL);
+    (void)sigprocmask(SIG_SETMASK, &helper->process.mask, NULL);
 }
 
 // Loads the settings of the ranks and enters their working directory. False: logged.
@@ -193,23 +194,24 @@ static bool prepare_supervisor(const aq_spec_t *spec)
 static int supervise_ranks(const aq_helper_t *helper, aq_boot_t **boot)
 {
     const aq_spec_t *spec = &helper->node.spec;
-    const bool own = helper->resume != NULL; // a process of a rendezvous supervises its own rank
-    const uint32_t first = own ? 1 : helper->page->local;
-    const aq_supervise_part_t part = {helper->page, helper->page_fd,
-                                      own ? &helper->rank : helper->ranks, spec->launcher,
-                                      spec->launcher_host};
+    const bool own =
+        helper->process.resume != NULL; // a process of a rendezvous supervises its own rank
+    const uint32_t first = own ? 1 : helper->ranks.page->local;
+    const aq_supervise_part_t part = {helper->ranks.page, helper->ranks.page_fd,
+                                      own ? &helper->process.rank : helper->ranks.numbers,
+                                      spec->launcher, spec->launcher_host};
     const aq_supervise_options_t options = {.size = first,
-                                            .reserve = own ? 0 : helper->rank_count - first,
+                                            .reserve = own ? 0 : helper->ranks.count - first,
                                             .part = &part,
                                             .argv = own ? NULL : spec->argv,
                                             .label_lines = spec->label_lines,
                                             .cpus_per_rank = spec->cpus_per_rank};
     int code = EXIT_NO_START;
-    aq_page_divert_faults(helper->page, first);
+    aq_page_divert_faults(helper->ranks.page, first);
     if (own || prepare_supervisor(spec))
         (void)aq_supervise(&options, boot, &code);
     else
-        aq_page_fail(helper->page, code);
+        aq_page_fail(helper->ranks.page, code);
     return code;
 }
 
@@ -225,7 +227,7 @@ __attribute__((noreturn)) static void become_forking_supervisor(aq_helper_t *hel
     shed_helper(helper);
     int code = supervise_ranks(helper, &boot);
     if (boot != NULL)
-        helper->resume(boot);
+        helper->process.resume(boot);
     _exit(code);
 }
 
@@ -250,13 +252,13 @@ static void note_peer(aq_helper_t *helper, const aq_go_t *go)
     for (int i = 1; i >= 0; i--)
         if (go->peer[i].text[0] != '\0' && is_elsewhere(helper, go->peer[i].node))
             peer = go->peer[i].text;
-    snprintf(helper->page->peer, sizeof helper->page->peer, "%s", peer);
+    snprintf(helper->ranks.page->peer, sizeof helper->ranks.page->peer, "%s", peer);
 }
 
 static bool note_supervisor(aq_helper_t *helper, pid_t pid)
 {
-    helper->supervisor = pid;
-    helper->started = true;
+    helper->ranks.supervisor = pid;
+    helper->ranks.started = true;
     return true;
 }
 
@@ -282,17 +284,17 @@ static bool connect_supervisor(aq_helper_t *helper)
         name_supervisor(parent);
         const bool direct = helper->node.spec.direct;
         const int fds[3] = {in[0], direct ? STDOUT_FILENO : out[1],
-                            direct ? helper->own_errors : err[1]};
+                            direct ? helper->ranks.own_errors : err[1]};
         become_supervisor(helper, fds);
     }
     (void)close(in[0]);
     (void)close(out[1]);
     (void)close(err[1]);
     (void)note_supervisor(helper, pid);
-    helper->streams[AQ_HELPER_OUTPUT].fd = out[0];
-    helper->streams[AQ_HELPER_ERRORS].fd = err[0];
-    if (helper->ranks[0] == 0) {
-        helper->input = in[1];
+    helper->output.streams[AQ_HELPER_OUTPUT].fd = out[0];
+    helper->output.streams[AQ_HELPER_ERRORS].fd = err[0];
+    if (helper->ranks.numbers[0] == 0) {
+        helper->input.fd = in[1];
         return fcntl(in[1], F_SETFL, O_NONBLOCK) == 0;
     }
     return close(in[1]) == 0;
@@ -310,7 +312,7 @@ bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
 {
     if (go != NULL && !take_place(helper, go))
         return false;
-    return helper->resume != NULL ? fork_supervisor(helper) : connect_supervisor(helper);
+    return helper->process.resume != NULL ? fork_supervisor(helper) : connect_supervisor(helper);
 }
 
 // ---- lines ----
@@ -318,10 +320,10 @@ bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
 void aq_helper_pass_lines(aq_helper_t *helper)
 {
     for (int i = 0; i < AQ_HELPER_STREAMS; i++) {
-        aq_sink_t *lines = &helper->lines[i];
+        aq_sink_t *lines = &helper->output.lines[i];
         if (lines->used == 0)
             continue; // the launcher makes lines of these bytes
-        aq_write_output(&helper->held,
+        aq_write_output(&helper->output.held,
                         &(aq_output_t){.node = helper->node.self,
                                        .stream = (unsigned)i,
                                        .data = (const uint8_t *)lines->bytes + lines->start,
@@ -342,7 +344,7 @@ static void serve_stream(aq_node_t *node, void *item, short events)
 void aq_helper_drain(aq_helper_t *helper)
 {
     for (int i = 0; i < AQ_HELPER_STREAMS; i++) {
-        aq_stream_t *stream = &helper->streams[i];
+        aq_stream_t *stream = &helper->output.streams[i];
         struct pollfd ready = {.fd = stream->fd, .events = POLLIN};
         while (stream->fd >= 0 && poll(&ready, 1, 0) > 0)
             if (!aq_stream_copy(stream))
@@ -357,20 +359,21 @@ void aq_helper_drain(aq_helper_t *helper)
 
 static void end_input(aq_helper_t *helper)
 {
-    if (helper->input >= 0)
-        (void)close(helper->input);
-    helper->input = -1;
-    aq_bytes_free(&helper->input_bytes);
-    helper->input_sent = 0;
+    if (helper->input.fd >= 0)
+        (void)close(helper->input.fd);
+    helper->input.fd = -1;
+    aq_bytes_free(&helper->input.bytes);
+    helper->input.sent = 0;
 }
 
 // Rank 0 may have closed its input; incoming bytes then count as consumed.
 static void write_input(aq_helper_t *helper)
 {
-    aq_bytes_t *bytes = &helper->input_bytes;
-    size_t left = bytes->used - helper->input_sent;
-    ssize_t n = helper->input >= 0 ? write(helper->input, bytes->data + helper->input_sent, left)
-                                   : (ssize_t)left;
+    aq_bytes_t *bytes = &helper->input.bytes;
+    size_t left = bytes->used - helper->input.sent;
+    ssize_t n = helper->input.fd >= 0
+                    ? write(helper->input.fd, bytes->data + helper->input.sent, left)
+                    : (ssize_t)left;
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n < 0) {
@@ -378,21 +381,21 @@ static void write_input(aq_helper_t *helper)
         end_input(helper);
     }
     aq_write_number(&helper->parent.out, AQ_MSG_TAKEN, (uint32_t)n);
-    helper->input_sent += (size_t)n;
-    if (helper->input_sent >= bytes->used) {
-        bytes->used = helper->input_sent = 0;
-        if (helper->input_ended)
+    helper->input.sent += (size_t)n;
+    if (helper->input.sent >= bytes->used) {
+        bytes->used = helper->input.sent = 0;
+        if (helper->input.ended)
             end_input(helper);
     }
 }
 
 void aq_helper_take_input(aq_helper_t *helper, const uint8_t *data, size_t length)
 {
-    helper->input_ended = helper->input_ended || length == 0;
-    aq_put_raw(&helper->input_bytes, data, length);
-    if (helper->input_bytes.used > 0)
+    helper->input.ended = helper->input.ended || length == 0;
+    aq_put_raw(&helper->input.bytes, data, length);
+    if (helper->input.bytes.used > 0)
         write_input(helper);
-    else if (helper->input_ended)
+    else if (helper->input.ended)
         end_input(helper);
 }
 
@@ -400,7 +403,7 @@ static void serve_input(aq_node_t *node, void *item, short events)
 {
     (void)item;
     (void)events;
-    if (aq_helper_of(node)->input_bytes.used > 0)
+    if (aq_helper_of(node)->input.bytes.used > 0)
         write_input(aq_helper_of(node));
 }
 
@@ -408,10 +411,11 @@ void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked)
 {
     aq_node_t *node = &helper->node;
     for (int i = 0; !blocked && i < AQ_HELPER_STREAMS; i++)
-        if (helper->streams[i].fd >= 0)
-            aq_node_watch(node, helper->streams[i].fd, POLLIN, serve_stream, &helper->streams[i]);
-    if (helper->input >= 0 && helper->input_bytes.used > 0)
-        aq_node_watch(node, helper->input, POLLOUT, serve_input, helper);
+        if (helper->output.streams[i].fd >= 0)
+            aq_node_watch(node, helper->output.streams[i].fd, POLLIN, serve_stream,
+                          &helper->output.streams[i]);
+    if (helper->input.fd >= 0 && helper->input.bytes.used > 0)
+        aq_node_watch(node, helper->input.fd, POLLOUT, serve_input, helper);
 }
 
 // ---- requests of the ranks ----
@@ -419,11 +423,11 @@ void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked)
 static void contribute_step(aq_helper_t *helper)
 {
     const aq_page_step_t *step = &helper->step;
-    const uint8_t *slots = aq_page_slots(helper->page, step->round);
+    const uint8_t *slots = aq_page_slots(helper->ranks.page, step->round);
     aq_gathered_t part = {.step = {step->kind, step->part, step->root}};
     aq_bytes_t data = {0};
-    for (uint32_t i = 0; i < helper->page->local; i++) {
-        uint32_t rank = helper->ranks[i];
+    for (uint32_t i = 0; i < helper->ranks.page->local; i++) {
+        uint32_t rank = helper->ranks.numbers[i];
         if (step->kind == AQ_STEP_EXCHANGE)
             aq_gather_row(&data, rank, slots + (size_t)rank * step->part, step->part);
         else if (step->kind == AQ_STEP_BROADCAST && rank == step->root)
@@ -431,9 +435,9 @@ static void contribute_step(aq_helper_t *helper)
     }
     part.data = data.data;
     part.length = data.used;
-    if (!helper->told_joined)
+    if (!helper->told.joined)
         aq_write_number(&helper->parent.out, AQ_MSG_JOINED, helper->node.self);
-    helper->told_joined = true;
+    helper->told.joined = true;
     if (data.failed || !aq_gather_add(&helper->node.gather, &part)) {
         aq_log_error("the ranks of the job disagree on a collective operation; every rank must "
                      "run the same program");
@@ -447,21 +451,21 @@ static void contribute_step(aq_helper_t *helper)
 // Reports the exit word once, and again when a rank aborts.
 static void report_exit(aq_helper_t *helper)
 {
-    int32_t word = atomic_load(&helper->page->exit_word);
-    bool now = atomic_load(&helper->page->abort_asked) != 0;
-    if (word == AQ_BOOT_RUNNING || (helper->reported_exit && (!now || helper->reported_abort)))
+    int32_t word = atomic_load(&helper->ranks.page->exit_word);
+    bool now = atomic_load(&helper->ranks.page->abort_asked) != 0;
+    if (word == AQ_BOOT_RUNNING || (helper->told.exit && (!now || helper->told.abort)))
         return;
     aq_write_end(&helper->parent.out, AQ_MSG_EXIT, &(aq_end_t){now, (uint32_t)word - 1});
-    helper->reported_exit = true;
-    helper->reported_abort = now;
+    helper->told.exit = true;
+    helper->told.abort = now;
 }
 
 void aq_helper_check_page(aq_helper_t *helper)
 {
-    if (aq_page_gathered(helper->page, &helper->step))
+    if (aq_page_gathered(helper->ranks.page, &helper->step))
         contribute_step(helper);
-    if (!helper->told_left && atomic_load(&helper->page->absent) > 0) {
-        helper->told_left = true;
+    if (!helper->told.left && atomic_load(&helper->ranks.page->absent) > 0) {
+        helper->told.left = true;
         aq_write_number(&helper->parent.out, AQ_MSG_LEFT, helper->node.self);
     }
     report_exit(helper);

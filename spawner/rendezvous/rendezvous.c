@@ -202,7 +202,7 @@ static bool introduce(aq_helper_t *helper, const aq_rendezvous_t *call)
     char space[AQ_SPACE_TEXT], attach_socket[AQ_ATTACH_SOCKET_TEXT];
     aq_worker_introduce(NULL, &worker);
     aq_members_space(space);
-    aq_members_open(&helper->members, attach_socket);
+    aq_members_open(&helper->process.members, attach_socket);
     worker.space = space;
     worker.attach_socket = attach_socket;
     worker.rank = call->rank;
@@ -285,7 +285,7 @@ static pid_t start_helper(aq_helper_t *helper)
     if (pid < 0)
         aq_log_error("rank %" PRIu32 " cannot be started (%s); raise the limit of processes "
                      "(ulimit -u)",
-                     helper->rank, strerror(errno));
+                     helper->process.rank, strerror(errno));
     if (pid != 0)
         return pid;
     (void)prctl(PR_SET_NAME, "gasnet-helper");
@@ -299,8 +299,8 @@ static int run_job(aq_helper_t *helper, guard_t *guard)
     aq_supervised_signals(&signals);
     sigaddset(&signals, SIGCHLD);
     sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &helper->client_mask);
-    (void)sigaction(SIGCHLD, NULL, &helper->client_on_child);
+    (void)sigprocmask(SIG_SETMASK, &all, &helper->process.mask);
+    (void)sigaction(SIGCHLD, NULL, &helper->process.on_child);
     (void)signal(SIGCHLD, SIG_DFL);
     if (guard->alone)
         (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -356,9 +356,9 @@ __attribute__((noreturn)) static void resume_rank(aq_boot_t *boot)
 static void prepare_helper(aq_helper_t *helper, uint32_t rank)
 {
     aq_helper_init(helper);
-    helper->rank = rank;
+    helper->process.rank = rank;
     helper->node.self = AQ_NODE_ANY;
-    helper->resume = resume_rank;
+    helper->process.resume = resume_rank;
 }
 
 // The rank is forked deep in the loop of the helper, and leaves it by a jump: nothing there has to

@@ -49,7 +49,7 @@ static bool take_ended(wait_t *wait, const aq_frame_t *frame)
     if (!aq_read_end(frame->payload, &end))
         return false;
     aq_helper_tell_members(wait->helper, frame);
-    aq_members_flush(&wait->helper->members);
+    aq_members_flush(&wait->helper->process.members);
     end_with(wait, (int)end.code);
     return true;
 }
@@ -60,13 +60,13 @@ static bool take_ended(wait_t *wait, const aq_frame_t *frame)
 static bool take_page(wait_t *wait, const aq_frame_t *frame)
 {
     aq_helper_t *helper = wait->helper;
-    if (!aq_read_page_place(frame->payload, &helper->place) ||
-        strcmp(helper->place.answer, wait->attach_socket.answer) != 0)
+    if (!aq_read_page_place(frame->payload, &helper->process.place) ||
+        strcmp(helper->process.place.answer, wait->attach_socket.answer) != 0)
         return false;
-    helper->place.answer = ""; // the frame goes
+    helper->process.place.answer = ""; // the frame goes
     aq_link_close(&helper->parent);
     helper->parent = wait->leader;
-    helper->attached = true;
+    helper->process.attached = true;
     wait->leader = (aq_link_t){.fd = -1};
     end_wait(wait, AQ_AWAIT_JOB);
     return true;
@@ -125,7 +125,7 @@ static void tell_unreached(wait_t *wait)
     aq_log_error("rank %" PRIu32 " cannot reach rank %" PRIu32 ", which is on its host (%s): that "
                  "has ended, or belongs to another user; have one user start all processes of a "
                  "host",
-                 wait->helper->rank, wait->leader_rank, strerror(wait->unreached));
+                 wait->helper->process.rank, wait->leader_rank, strerror(wait->unreached));
     end_with(wait, EXIT_FAILED);
 }
 
@@ -137,7 +137,7 @@ static bool attach(wait_t *wait, const aq_frame_t *frame)
         !aq_attach_socket_read(to.text, &wait->attach_socket))
         return false;
     wait->leader_rank = to.node;
-    aq_members_shut(&helper->members);
+    aq_members_shut(&helper->process.members);
     int fd = aq_members_attach(&wait->attach_socket);
     if (fd < 0) {
         note_unreached(wait);
@@ -145,7 +145,7 @@ static bool attach(wait_t *wait, const aq_frame_t *frame)
     }
     aq_link_open(&wait->leader, fd);
     aq_write_node_text(&wait->leader.out, AQ_MSG_MEMBER,
-                       &(aq_node_text_t){helper->rank, wait->attach_socket.word});
+                       &(aq_node_text_t){helper->process.rank, wait->attach_socket.word});
     return true;
 }
 
@@ -165,7 +165,7 @@ static bool take_job(wait_t *wait, const aq_frame_t *frame)
 {
     if (!aq_helper_take_job(wait->helper, frame))
         return false;
-    aq_members_shut(&wait->helper->members);
+    aq_members_shut(&wait->helper->process.members);
     end_wait(wait, AQ_AWAIT_JOB);
     return true;
 }
@@ -218,7 +218,7 @@ static void flush_links(wait_t *wait)
         (void)aq_link_flush(&wait->helper->parent); // the next receive reports an error
     if (wait->leader.fd >= 0)
         (void)aq_link_flush(&wait->leader);
-    aq_members_flush(&wait->helper->members);
+    aq_members_flush(&wait->helper->process.members);
 }
 
 static void watch_link(wait_t *wait, const aq_link_t *link, aq_watcher_t *call)

@@ -244,7 +244,7 @@ static void wait_for_nobody(const aq_bytes_t *more, int code)
     int ends[2];
     char why[AQ_REMOTE_TEXT];
     aq_helper_init(&helper);
-    helper.rank = 3;
+    helper.process.rank = 3;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     aq_link_open(&master, ends[0]);
     aq_link_open(&helper.parent, ends[1]);
