@@ -70,8 +70,8 @@ static host_title_t title_of(const aq_launcher_t *launcher, uint32_t host)
 
 static void flush_sinks(aq_launcher_t *launcher)
 {
-    (void)aq_sink_flush(&launcher->sinks[0]);
-    (void)aq_sink_flush(&launcher->sinks[1]);
+    (void)aq_sink_flush(&launcher->output.sinks[0]);
+    (void)aq_sink_flush(&launcher->output.sinks[1]);
 }
 
 // Shows the progress of a start with many hosts, on a terminal.
@@ -79,14 +79,14 @@ static void show_progress(aq_launcher_t *launcher)
 {
     uint32_t all = launcher->node.spec.host_count;
     bool over = launcher->phase != LAUNCH_STARTING;
-    if (all <= PROGRESS_HOSTS || !isatty(STDERR_FILENO) || (launcher->shown == 0 && over) ||
-        (!over && launcher->shown == launcher->started + 1))
+    if (all <= PROGRESS_HOSTS || !isatty(STDERR_FILENO) || (launcher->start.shown == 0 && over) ||
+        (!over && launcher->start.shown == launcher->start.started + 1))
         return;
     if (over)
         fprintf(stderr, "\r%40s\r", "");
     else
-        fprintf(stderr, "\r%" PRIu32 " of %" PRIu32 " hosts started", launcher->started, all);
-    launcher->shown = over ? 0 : launcher->started + 1;
+        fprintf(stderr, "\r%" PRIu32 " of %" PRIu32 " hosts started", launcher->start.started, all);
+    launcher->start.shown = over ? 0 : launcher->start.started + 1;
 }
 
 // ---- the start ----
@@ -131,18 +131,19 @@ static uint32_t count_needed(const aq_launcher_t *launcher)
 static void note_pace(aq_launcher_t *launcher)
 {
     uint64_t now = aq_clock_ns();
-    if (launcher->half_took == 0 && 2 * launcher->started >= count_needed(launcher))
-        launcher->half_took = now - launcher->began;
-    if (launcher->grace_ends == 0 && launcher->started >= count_needed(launcher))
-        launcher->grace_ends = aq_max(now + SPARE_GRACE, launcher->began + 2 * launcher->half_took);
+    if (launcher->start.half_took == 0 && 2 * launcher->start.started >= count_needed(launcher))
+        launcher->start.half_took = now - launcher->start.began;
+    if (launcher->start.grace_ends == 0 && launcher->start.started >= count_needed(launcher))
+        launcher->start.grace_ends =
+            aq_max(now + SPARE_GRACE, launcher->start.began + 2 * launcher->start.half_took);
 }
 
 static void take_started(aq_launcher_t *launcher, const aq_node_text_t *text)
 {
-    if (launcher->hosts[text->node] != HOST_WAITED_FOR)
+    if (launcher->start.states[text->node] != HOST_WAITED_FOR)
         return;
-    launcher->hosts[text->node] = HOST_STARTED;
-    launcher->started++;
+    launcher->start.states[text->node] = HOST_STARTED;
+    launcher->start.started++;
     note_pace(launcher);
     note_peer(launcher, text);
     warn_loopback(launcher, text);
@@ -152,12 +153,12 @@ static void take_started(aq_launcher_t *launcher, const aq_node_text_t *text)
 static void keep_reason(aq_launcher_t *launcher, uint32_t host, const aq_failed_t *failed)
 {
     char *text;
-    if (launcher->failed > REASONS + launcher->node.spec.spare)
+    if (launcher->start.failed > REASONS + launcher->node.spec.spare)
         return;
     int length = host == failed->low ? asprintf(&text, "%s", failed->why)
                                      : asprintf(&text, "host %s should have started it",
                                                 host_name(launcher, failed->low));
-    launcher->reasons[host] = length >= 0 ? text : NULL;
+    launcher->start.reasons[host] = length >= 0 ? text : NULL;
 }
 
 // The ranks of these hosts are gone, if there were any.
@@ -165,10 +166,10 @@ static void lose_hosts(aq_launcher_t *launcher, const aq_failed_t *failed)
 {
     bool had_ranks = false;
     for (uint32_t host = failed->low; host < failed->high; host++) {
-        had_ranks = had_ranks || launcher->hosts[host] == HOST_STARTED;
-        launcher->hosts[host] = HOST_DONE;
+        had_ranks = had_ranks || launcher->start.states[host] == HOST_STARTED;
+        launcher->start.states[host] = HOST_DONE;
     }
-    if (launcher->now || !had_ranks)
+    if (launcher->end.now || !had_ranks)
         return;
     flush_sinks(launcher);
     aq_log_error("%s: %s; the job is ended", title_of(launcher, failed->low).text, failed->why);
@@ -199,13 +200,13 @@ static void lose_worker(aq_launcher_t *launcher, const aq_child_t *child, const 
 
 static void fail_host(aq_launcher_t *launcher, uint32_t host, const aq_failed_t *failed)
 {
-    if (launcher->hosts[host] == HOST_FAILED || launcher->hosts[host] == HOST_DONE)
+    if (launcher->start.states[host] == HOST_FAILED || launcher->start.states[host] == HOST_DONE)
         return;
-    launcher->started -= launcher->hosts[host] == HOST_STARTED;
-    launcher->hosts[host] = HOST_FAILED;
-    launcher->failed++;
-    if (launcher->started < count_needed(launcher))
-        launcher->grace_ends = 0;
+    launcher->start.started -= launcher->start.states[host] == HOST_STARTED;
+    launcher->start.states[host] = HOST_FAILED;
+    launcher->start.failed++;
+    if (launcher->start.started < count_needed(launcher))
+        launcher->start.grace_ends = 0;
     keep_reason(launcher, host, failed);
 }
 
@@ -222,11 +223,11 @@ static void take_failed(aq_launcher_t *launcher, const aq_failed_t *failed)
 
 static void forget_host(aq_launcher_t *launcher, uint32_t host)
 {
-    launcher->started -= launcher->hosts[host] == HOST_STARTED;
-    launcher->failed -= launcher->hosts[host] == HOST_FAILED;
-    launcher->hosts[host] = HOST_WAITED_FOR;
-    free(launcher->reasons[host]);
-    launcher->reasons[host] = NULL;
+    launcher->start.started -= launcher->start.states[host] == HOST_STARTED;
+    launcher->start.failed -= launcher->start.states[host] == HOST_FAILED;
+    launcher->start.states[host] = HOST_WAITED_FOR;
+    free(launcher->start.reasons[host]);
+    launcher->start.reasons[host] = NULL;
 }
 
 static void take_again(aq_launcher_t *launcher, const aq_again_t *again)
@@ -235,8 +236,8 @@ static void take_again(aq_launcher_t *launcher, const aq_again_t *again)
         return; // the failure that follows ends the job
     for (uint32_t host = again->low; host < again->high; host++)
         forget_host(launcher, host);
-    if (launcher->started < count_needed(launcher))
-        launcher->grace_ends = 0;
+    if (launcher->start.started < count_needed(launcher))
+        launcher->start.grace_ends = 0;
 }
 
 // A host has lost its connection to a member, which is no child of this process.
@@ -244,15 +245,15 @@ static void take_lost(aq_launcher_t *launcher, const aq_node_text_t *text)
 {
     const aq_node_t *node = &launcher->node;
     const aq_failed_t failed = {text->node, text->node + 1, text->text};
-    if (launcher->now)
+    if (launcher->end.now)
         return;
     flush_sinks(launcher);
-    for (uint32_t i = 0; i < node->child_count && !launcher->numbered; i++)
+    for (uint32_t i = 0; i < node->child_count && !launcher->workers.numbered; i++)
         if (node->children[i].state == AQ_CHILD_GONE && node->children[i].wish == text->node) {
             lose_worker(launcher, &node->children[i], &failed);
             return;
         }
-    if (launcher->numbered)
+    if (launcher->workers.numbered)
         aq_log_error("rank %" PRIu32 " on host %s: the connection to it is lost: %s; the job is "
                      "ended",
                      text->node, host_name(launcher, node->spec.host_of_rank[text->node]),
@@ -266,15 +267,15 @@ static void report_failures(aq_launcher_t *launcher)
     uint32_t shown = 0, most = REASONS + spec->spare;
     show_progress(launcher);
     for (uint32_t host = 0; host < spec->host_count && shown < most; host++)
-        if (launcher->reasons[host] != NULL) {
-            aq_log_error("host %s: %s", host_name(launcher, host), launcher->reasons[host]);
+        if (launcher->start.reasons[host] != NULL) {
+            aq_log_error("host %s: %s", host_name(launcher, host), launcher->start.reasons[host]);
             shown++;
         }
-    if (launcher->failed > shown)
-        aq_log_error("%" PRIu32 " more hosts failed", launcher->failed - shown);
+    if (launcher->start.failed > shown)
+        aq_log_error("%" PRIu32 " more hosts failed", launcher->start.failed - shown);
     aq_log_error("%" PRIu32 " of %" PRIu32 " hosts started%s, so there is no job; gasnet_recon "
                  "tells what is wrong with each host",
-                 launcher->started, spec->host_count,
+                 launcher->start.started, spec->host_count,
                  spec->spare > 0 ? ", which is fewer than option -N asks for" : "");
 }
 
@@ -285,7 +286,7 @@ static bool choose_hosts(aq_launcher_t *launcher)
     uint32_t needed = count_needed(launcher);
     go->hosts = calloc(needed, sizeof *go->hosts);
     for (uint32_t host = 0; go->hosts != NULL && go->places < needed; host++)
-        if (launcher->hosts[host] == HOST_STARTED)
+        if (launcher->start.states[host] == HOST_STARTED)
             go->hosts[go->places++] = host;
     return go->hosts != NULL;
 }
@@ -293,17 +294,19 @@ static bool choose_hosts(aq_launcher_t *launcher)
 // Tells the user of a host that is left out, unless it is only not needed.
 static void leave_out(aq_launcher_t *launcher, uint32_t host, uint32_t last)
 {
-    if (launcher->hosts[host] == HOST_FAILED)
+    const aq_hosts_start_t *start = &launcher->start;
+    const bool failed = start->states[host] == HOST_FAILED;
+    if (failed)
         aq_log_warn("host %s is left out: %s", host_name(launcher, host),
-                    launcher->reasons[host] != NULL ? launcher->reasons[host] : "it failed");
-    else if (launcher->hosts[host] == HOST_WAITED_FOR && host < last)
+                    start->reasons[host] != NULL ? start->reasons[host] : "it failed");
+    else if (start->states[host] == HOST_WAITED_FOR && host < last)
         aq_log_warn("host %s is left out: it had not started after %.1f seconds, when enough "
                     "others had",
                     host_name(launcher, host),
-                    (double)(aq_clock_ns() - launcher->began) / (double)AQ_SECOND);
+                    (double)(aq_clock_ns() - start->began) / (double)AQ_SECOND);
     else
         aq_log_info("host %s is not needed", host_name(launcher, host));
-    launcher->hosts[host] = launcher->hosts[host] == HOST_FAILED ? HOST_DONE : HOST_UNUSED;
+    start->states[host] = failed ? HOST_DONE : HOST_UNUSED;
 }
 
 static void leave_out_others(aq_launcher_t *launcher)
@@ -328,7 +331,7 @@ static void start_ranks(aq_launcher_t *launcher)
     aq_node_down(&launcher->node, &bytes);
     aq_node_go(&launcher->node, &launcher->go);
     aq_bytes_free(&bytes);
-    launcher->start_ranks = true;
+    launcher->workers.start_ranks = true;
     launcher->input_open = !launcher->node.spec.rendezvous;
     show_progress(launcher);
 }
@@ -338,9 +341,9 @@ static bool is_settled(const aq_launcher_t *launcher)
 {
     uint32_t needed = count_needed(launcher), ready = 0;
     for (uint32_t host = 0; ready < needed; host++) {
-        if (launcher->hosts[host] == HOST_WAITED_FOR)
+        if (launcher->start.states[host] == HOST_WAITED_FOR)
             return false;
-        ready += launcher->hosts[host] == HOST_STARTED;
+        ready += launcher->start.states[host] == HOST_STARTED;
     }
     return true;
 }
@@ -350,17 +353,17 @@ static void check_started(aq_launcher_t *launcher)
     if (launcher->phase != LAUNCH_STARTING)
         return;
     show_progress(launcher);
-    if (launcher->started >= count_needed(launcher)) {
-        if (is_settled(launcher) || aq_clock_ns() >= launcher->grace_ends)
+    if (launcher->start.started >= count_needed(launcher)) {
+        if (is_settled(launcher) || aq_clock_ns() >= launcher->start.grace_ends)
             start_ranks(launcher);
         return;
     }
-    if (launcher->started + launcher->failed < launcher->node.spec.host_count)
+    if (launcher->start.started + launcher->start.failed < launcher->node.spec.host_count)
         return;
     launcher->phase = LAUNCH_ENDING;
     report_failures(launcher);
-    launcher->code = 1;
-    launcher->code_known = true;
+    launcher->end.code = 1;
+    launcher->end.code_known = true;
     aq_node_close(&launcher->node);
 }
 
@@ -373,12 +376,13 @@ static size_t count_streams(const aq_launcher_t *launcher)
 
 static void make_streams(aq_launcher_t *launcher)
 {
-    launcher->streams = calloc(count_streams(launcher), sizeof *launcher->streams);
-    for (size_t i = 0; launcher->streams != NULL && i < count_streams(launcher); i++) {
-        const bool output = launcher->one_sink || i % AQ_OUTPUT_STREAMS == 0;
-        launcher->streams[i] = (aq_stream_t){.fd = -1,
-                                             .rank = (uint32_t)(i / AQ_OUTPUT_STREAMS),
-                                             .sink = &launcher->sinks[output ? 0 : 1]};
+    aq_launch_output_t *out = &launcher->output;
+    out->streams = calloc(count_streams(launcher), sizeof *out->streams);
+    for (size_t i = 0; out->streams != NULL && i < count_streams(launcher); i++) {
+        const bool output = out->one_sink || i % AQ_OUTPUT_STREAMS == 0;
+        out->streams[i] = (aq_stream_t){.fd = -1,
+                                        .rank = (uint32_t)(i / AQ_OUTPUT_STREAMS),
+                                        .sink = &out->sinks[output ? 0 : 1]};
     }
 }
 
@@ -387,7 +391,8 @@ static void take_output(aq_launcher_t *launcher, const aq_frame_t *frame)
     aq_output_t output;
     if (!aq_read_output(frame->payload, &output) || output.node >= launcher->node.spec.host_count)
         return;
-    aq_stream_t *stream = &launcher->streams[output.node * AQ_OUTPUT_STREAMS + output.stream];
+    aq_stream_t *stream =
+        &launcher->output.streams[output.node * AQ_OUTPUT_STREAMS + output.stream];
     aq_stream_feed(stream, (const char *)output.data, output.length);
     aq_stream_note_due(stream, &launcher->node.wake);
 }
@@ -395,7 +400,7 @@ static void take_output(aq_launcher_t *launcher, const aq_frame_t *frame)
 // Ranks that leave without joining run programs of another kind, unless other ranks have joined.
 static void check_left(aq_launcher_t *launcher)
 {
-    if (!launcher->left || !launcher->joined || launcher->code_known)
+    if (!launcher->end.left || !launcher->end.joined || launcher->end.code_known)
         return;
     flush_sinks(launcher);
     aq_log_error(
@@ -406,31 +411,31 @@ static void check_left(aq_launcher_t *launcher)
 
 static void take_done(aq_launcher_t *launcher, const aq_done_t *done)
 {
-    if (launcher->hosts[done->node] == HOST_DONE)
+    if (launcher->start.states[done->node] == HOST_DONE)
         return;
-    launcher->hosts[done->node] = HOST_DONE;
-    if (launcher->first_code == 0)
-        launcher->first_code = (int)done->code;
+    launcher->start.states[done->node] = HOST_DONE;
+    if (launcher->end.first_code == 0)
+        launcher->end.first_code = (int)done->code;
 }
 
 static void take_fault(aq_launcher_t *launcher, const aq_fault_t *fault)
 {
-    launcher->faulty += fault->ranks;
-    if (launcher->fault != NULL || launcher->fault_logged)
+    launcher->fault.ranks += fault->ranks;
+    if (launcher->fault.text != NULL || launcher->fault.logged)
         return;
-    launcher->fault = strdup(fault->text);
-    launcher->fault_due = aq_clock_ns() + AQ_SECOND; // other hosts may find the same fault
+    launcher->fault.text = strdup(fault->text);
+    launcher->fault.due = aq_clock_ns() + AQ_SECOND; // other hosts may find the same fault
 }
 
 static void log_fault(aq_launcher_t *launcher)
 {
-    if (launcher->fault == NULL)
+    if (launcher->fault.text == NULL)
         return;
     flush_sinks(launcher);
-    aq_page_print_fault(launcher->fault, launcher->faulty);
-    launcher->fault_logged = true;
-    free(launcher->fault);
-    launcher->fault = NULL;
+    aq_page_print_fault(launcher->fault.text, launcher->fault.ranks);
+    launcher->fault.logged = true;
+    free(launcher->fault.text);
+    launcher->fault.text = NULL;
 }
 
 // What the hosts report about their start.
@@ -467,8 +472,8 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
     } else if (frame->type == AQ_MSG_EXIT && aq_read_end(frame->payload, &end)) {
         aq_launcher_end_job(launcher, (int)end.code, end.now);
     } else if (frame->type == AQ_MSG_LEFT || frame->type == AQ_MSG_JOINED) {
-        launcher->left = launcher->left || frame->type == AQ_MSG_LEFT;
-        launcher->joined = launcher->joined || frame->type == AQ_MSG_JOINED;
+        launcher->end.left = launcher->end.left || frame->type == AQ_MSG_LEFT;
+        launcher->end.joined = launcher->end.joined || frame->type == AQ_MSG_JOINED;
         check_left(launcher);
     } else if (frame->type == AQ_MSG_DONE && aq_read_done(frame->payload, &done) &&
                done.node < hosts) {
@@ -530,8 +535,8 @@ static void take_signal(aq_launcher_t *launcher, int sig)
         aq_supervised_pause();
     if (!aq_supervised_is_stop(sig))
         return;
-    if (launcher->stop_signal == 0)
-        launcher->stop_signal = sig;
+    if (launcher->end.stop_signal == 0)
+        launcher->end.stop_signal = sig;
     aq_launcher_let_leave(launcher, sig);
 }
 
@@ -577,8 +582,8 @@ static bool may_read_input(void)
 static bool launch_blocked(aq_node_t *node)
 {
     const aq_launcher_t *launcher = aq_launcher_of(node);
-    return launcher->stop_signal == 0 &&
-           (launcher->sinks[0].used > AQ_SINK_FULL || launcher->sinks[1].used > AQ_SINK_FULL);
+    return launcher->end.stop_signal == 0 && (launcher->output.sinks[0].used > AQ_SINK_FULL ||
+                                              launcher->output.sinks[1].used > AQ_SINK_FULL);
 }
 
 static void serve_sink(aq_node_t *node, void *item, short events)
@@ -593,9 +598,9 @@ static void launch_watch(aq_node_t *node)
     aq_launcher_t *launcher = aq_launcher_of(node);
     aq_node_watch(node, node->signals, POLLIN, serve_signals, launcher);
     aq_launcher_look_watch(launcher);
-    for (int i = 0; i < 2; i++)
-        if (launcher->sinks[i].used > 0)
-            aq_node_watch(node, launcher->sinks[i].fd, POLLOUT, serve_sink, &launcher->sinks[i]);
+    for (aq_sink_t *sink = launcher->output.sinks; sink < launcher->output.sinks + 2; sink++)
+        if (sink->used > 0)
+            aq_node_watch(node, sink->fd, POLLOUT, serve_sink, sink);
     if (launcher->input_open && launcher->credit > 0 && may_read_input())
         aq_node_watch(node, STDIN_FILENO, POLLIN, serve_input, launcher);
 }
@@ -604,9 +609,9 @@ static void launch_watch(aq_node_t *node)
 
 static void check_output(aq_launcher_t *launcher)
 {
-    int fault = launcher->sinks[0].fault;
+    int fault = launcher->output.sinks[0].fault;
     flush_sinks(launcher);
-    if (fault == 0 || launcher->now)
+    if (fault == 0 || launcher->end.now)
         return;
     if (fault != EPIPE)
         aq_log_error("standard output cannot be written (%s); the job is ended", strerror(fault));
@@ -616,7 +621,7 @@ static void check_output(aq_launcher_t *launcher)
 static void name_late(const aq_launcher_t *launcher)
 {
     for (uint32_t host = 0; host < launcher->node.spec.host_count; host++)
-        if (launcher->hosts[host] == HOST_STARTED) {
+        if (launcher->start.states[host] == HOST_STARTED) {
             aq_log_error("%s did not end its ranks in time, and is cut off",
                          title_of(launcher, host).text);
             return;
@@ -628,16 +633,17 @@ static void launch_turn(aq_node_t *node)
     aq_launcher_t *launcher = aq_launcher_of(node);
     aq_launcher_check_workers(launcher);
     check_started(launcher);
-    aq_streams_pass_due(launcher->streams, count_streams(launcher), launcher->sinks, &node->wake);
+    aq_streams_pass_due(launcher->output.streams, count_streams(launcher), launcher->output.sinks,
+                        &node->wake);
     check_output(launcher);
-    if (aq_clock_ns() >= launcher->fault_due)
+    if (aq_clock_ns() >= launcher->fault.due)
         log_fault(launcher);
     // A slow reader of our output delays the end, not the hosts.
     if (node->deadline != 0 && launch_blocked(node))
         node->deadline = aq_clock_ns() + AQ_END_GRACE;
     if (node->deadline != 0 && aq_clock_ns() >= node->deadline) {
         flush_sinks(launcher);
-        if (launcher->start_ranks)
+        if (launcher->workers.start_ranks)
             name_late(launcher);
         aq_node_close(node);
         node->deadline = 0;
@@ -722,13 +728,13 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     launcher->go = (aq_go_t){.peer = {{0, ""}, {0, ""}}};
     launcher->credit = INPUT_CREDIT;
     aq_launcher_look_start(launcher);
-    launcher->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
+    launcher->output.one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
     make_streams(launcher);
-    launcher->hosts = calloc(hosts, 1);
-    launcher->reasons = calloc(hosts, sizeof *launcher->reasons);
-    launcher->began = aq_clock_ns();
-    if (launcher->hosts == NULL || launcher->reasons == NULL || launcher->streams == NULL ||
-        node->spec_bytes.failed || !open_signals(launcher) ||
+    launcher->start.states = calloc(hosts, 1);
+    launcher->start.reasons = calloc(hosts, sizeof *launcher->start.reasons);
+    launcher->start.began = aq_clock_ns();
+    if (launcher->start.states == NULL || launcher->start.reasons == NULL ||
+        launcher->output.streams == NULL || node->spec_bytes.failed || !open_signals(launcher) ||
         !aq_node_split(node, 0, hosts, plan->parts)) {
         aq_log_error("no memory or open files for a job on %" PRIu32 " hosts; raise the limits "
                      "(ulimit -v, ulimit -n)",
@@ -737,26 +743,27 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     }
     raise_files(node->child_count);
     node->gather = (aq_gather_t){.size = plan->spec.size, .absent = plan->spec.reserve};
-    aq_sink_open(&launcher->sinks[0], STDOUT_FILENO);
-    aq_sink_open(&launcher->sinks[1], STDERR_FILENO);
+    aq_sink_open(&launcher->output.sinks[0], STDOUT_FILENO);
+    aq_sink_open(&launcher->output.sinks[1], STDERR_FILENO);
     return true;
 }
 
 // Waits for the reader of our output, but not after a signal that asks this process to end.
 static void wait_reader(aq_launcher_t *launcher)
 {
-    while (!aq_sink_flush(&launcher->sinks[0]) || !aq_sink_flush(&launcher->sinks[1])) {
+    aq_sink_t *sinks = launcher->output.sinks;
+    while (!aq_sink_flush(&sinks[0]) || !aq_sink_flush(&sinks[1])) {
         struct pollfd ready[3] = {{.fd = launcher->node.signals, .events = POLLIN}};
         struct signalfd_siginfo info;
         nfds_t count = 1;
         for (int i = 0; i < 2; i++)
-            if (launcher->sinks[i].used > 0)
-                ready[count++] = (struct pollfd){.fd = launcher->sinks[i].fd, .events = POLLOUT};
+            if (sinks[i].used > 0)
+                ready[count++] = (struct pollfd){.fd = sinks[i].fd, .events = POLLOUT};
         (void)poll(ready, count, -1);
         while (read(launcher->node.signals, &info, sizeof info) == (ssize_t)sizeof info)
             if (aq_supervised_is_stop((int)info.ssi_signo))
-                launcher->stop_signal = (int)info.ssi_signo;
-        if (launcher->stop_signal != 0)
+                launcher->end.stop_signal = (int)info.ssi_signo;
+        if (launcher->end.stop_signal != 0)
             return;
     }
 }
@@ -767,15 +774,15 @@ static int launch_finish(aq_launcher_t *launcher)
     aq_launcher_end_command(launcher);
     show_progress(launcher);
     for (size_t i = 0; i < count_streams(launcher); i++)
-        aq_stream_end(&launcher->streams[i]);
+        aq_stream_end(&launcher->output.streams[i]);
     wait_reader(launcher);
-    if (launcher->sinks[0].fault != 0)
+    if (launcher->output.sinks[0].fault != 0)
         check_output(launcher);
     log_fault(launcher);
     aq_bytes_free(&launcher->node.spec_bytes);
     aq_bytes_free(&launcher->node.farewell);
-    const int fault = launcher->sinks[0].fault;
-    const int code = launcher->code_known ? launcher->code : launcher->first_code;
+    const int fault = launcher->output.sinks[0].fault;
+    const int code = launcher->end.code_known ? launcher->end.code : launcher->end.first_code;
     return code == 0 && fault != 0 && fault != EPIPE ? 1 : code;
 }
 

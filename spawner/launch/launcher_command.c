@@ -83,14 +83,14 @@ static bool is_told(const aq_launcher_t *launcher, int status)
 void aq_launcher_reaped(aq_node_t *node, pid_t pid, int status)
 {
     aq_launcher_t *launcher = aq_launcher_of(node);
-    if (pid <= 0 || pid != launcher->command)
+    if (pid <= 0 || pid != launcher->workers.command)
         return;
-    launcher->command = 0;
+    launcher->workers.command = 0;
     if (is_told(launcher, status)) {
         aq_launcher_end_job(launcher, 1, true);
         return;
     }
-    if (status == 0 || launcher->numbered || launcher->phase != LAUNCH_STARTING)
+    if (status == 0 || launcher->workers.numbered || launcher->phase != LAUNCH_STARTING)
         return; // a command that succeeds may have put its processes into the background
     log_command_failed(launcher, status);
     aq_launcher_fail_start(launcher);
@@ -111,20 +111,20 @@ static void end_patience(aq_launcher_t *launcher)
 void aq_launcher_check_workers(aq_launcher_t *launcher)
 {
     aq_node_t *node = &launcher->node;
-    if (!node->spec.workers || launcher->numbered || launcher->phase != LAUNCH_STARTING)
+    if (!node->spec.workers || launcher->workers.numbered || launcher->phase != LAUNCH_STARTING)
         return;
     if (node->unfit) {
         aq_launcher_fail_start(launcher);
     } else if (aq_workers_complete(node)) {
-        launcher->numbered = true;
+        launcher->workers.numbered = true;
         if (!aq_workers_number(node))
             aq_launcher_fail_start(launcher);
-    } else if (aq_clock_ns() >= launcher->patience_ends) {
+    } else if (aq_clock_ns() >= launcher->workers.patience_ends) {
         end_patience(launcher);
-    } else if (launcher->owner > 0 && getppid() != launcher->owner) {
+    } else if (launcher->workers.owner > 0 && getppid() != launcher->workers.owner) {
         aq_log_error("rank 0 (process %ld) ended before all other processes had called; the job "
                      "does not start",
-                     (long)launcher->owner);
+                     (long)launcher->workers.owner);
         aq_launcher_fail_start(launcher);
     }
 }
@@ -134,12 +134,13 @@ bool aq_launcher_await_workers(aq_launcher_t *launcher, const aq_launch_plan_t *
     uint16_t port;
     if (plan->listening == NULL)
         return true;
-    launcher->owner = plan->owner;
+    launcher->workers.owner = plan->owner;
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); // this process ends what the command leaves behind
-    launcher->patience_ends = plan->patience > 0 ? aq_clock_ns() + plan->patience : UINT64_MAX;
+    launcher->workers.patience_ends =
+        plan->patience > 0 ? aq_clock_ns() + plan->patience : UINT64_MAX;
     if (!aq_workers_open(&launcher->node, &port))
         return false;
-    return plan->listening(&launcher->node, port, &launcher->command);
+    return plan->listening(&launcher->node, port, &launcher->workers.command);
 }
 
 // Waits for the command until that time.
@@ -147,9 +148,9 @@ static void await_command(aq_launcher_t *launcher, uint64_t time)
 {
     const struct timespec moment = {.tv_nsec = 10000000};
     uint64_t deadline = aq_clock_ns() + time;
-    while (launcher->command > 0 && aq_clock_ns() < deadline) {
-        if (waitpid(launcher->command, NULL, WNOHANG) != 0)
-            launcher->command = 0;
+    while (launcher->workers.command > 0 && aq_clock_ns() < deadline) {
+        if (waitpid(launcher->workers.command, NULL, WNOHANG) != 0)
+            launcher->workers.command = 0;
         else
             (void)nanosleep(&moment, NULL);
     }
@@ -161,9 +162,9 @@ void aq_launcher_end_command(aq_launcher_t *launcher)
 {
     if (!launcher->node.spec.workers)
         return;
-    pid_t group = launcher->command;
-    await_command(launcher, launcher->start_ranks ? COMMAND_GRACE : COMMAND_KILL);
-    if (launcher->command > 0 && kill(-group, SIGTERM) == 0)
+    pid_t group = launcher->workers.command;
+    await_command(launcher, launcher->workers.start_ranks ? COMMAND_GRACE : COMMAND_KILL);
+    if (launcher->workers.command > 0 && kill(-group, SIGTERM) == 0)
         await_command(launcher, COMMAND_KILL);
     aq_supervised_sweep();
 }

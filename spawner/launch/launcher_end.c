@@ -10,7 +10,8 @@
 static void send_end(aq_launcher_t *launcher)
 {
     aq_bytes_t bytes = {0};
-    aq_write_end(&bytes, AQ_MSG_ENDED, &(aq_end_t){launcher->now, (uint32_t)launcher->code});
+    aq_write_end(&bytes, AQ_MSG_ENDED,
+                 &(aq_end_t){launcher->end.now, (uint32_t)launcher->end.code});
     aq_node_down(&launcher->node, &bytes);
     aq_bytes_free(&bytes);
 }
@@ -27,7 +28,7 @@ static void set_deadline(aq_launcher_t *launcher, uint64_t time)
 static void dismiss_processes(aq_launcher_t *launcher)
 {
     aq_node_t *node = &launcher->node;
-    aq_write_end(&node->farewell, AQ_MSG_ENDED, &(aq_end_t){true, (uint32_t)launcher->code});
+    aq_write_end(&node->farewell, AQ_MSG_ENDED, &(aq_end_t){true, (uint32_t)launcher->end.code});
     aq_node_down(node, &node->farewell);
     set_deadline(launcher, AQ_END_GRACE);
 }
@@ -59,18 +60,19 @@ void aq_launcher_let_leave(aq_launcher_t *launcher, int sig)
 // The first code counts; `now` may follow later.
 void aq_launcher_end_job(aq_launcher_t *launcher, int code, bool now)
 {
-    bool news = !launcher->code_known || (now && !launcher->now);
-    if (!launcher->code_known)
-        launcher->code = code;
-    launcher->code_known = true;
-    launcher->now = launcher->now || now;
+    bool news = !launcher->end.code_known || (now && !launcher->end.now);
+    if (!launcher->end.code_known)
+        launcher->end.code = code;
+    launcher->end.code_known = true;
+    launcher->end.now = launcher->end.now || now;
     if (launcher->phase == LAUNCH_STARTING) {
         end_start(launcher);
     } else if (news) {
         launcher->phase = LAUNCH_ENDING;
         send_end(launcher);
-        set_deadline(launcher,
-                     launcher->now ? AQ_END_GRACE : time_to_leave(launcher, launcher->stop_signal));
+        set_deadline(launcher, launcher->end.now
+                                   ? AQ_END_GRACE
+                                   : time_to_leave(launcher, launcher->end.stop_signal));
     }
 }
 

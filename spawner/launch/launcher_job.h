@@ -31,35 +31,60 @@ typedef struct aq_look {
     uint32_t next_far;
 } aq_look_t;
 
-typedef struct aq_launcher {
-    aq_node_t node; // first, so that a pointer to it is a pointer to this
-    aq_launch_phase_t phase;
-    uint8_t *hosts; // HOST_*
+// The start of the hosts.
+typedef struct aq_hosts_start {
+    uint8_t *states; // HOST_*
     uint32_t started, failed;
+    uint32_t shown;      // in the progress line
     char **reasons;      // for each host that failed, of the first ones; else NULL
     uint64_t began;      // time of the start
     uint64_t half_took;  // until half of the needed hosts had started; 0: they have not
     uint64_t grace_ends; // 0: fewer hosts than needed have started
-    char *fault;         // why ranks could not start, from the first that reported; NULL: no fault
-    uint32_t faulty;
-    uint64_t fault_due;
-    bool fault_logged;
-    aq_go_t go;
-    char peers[2][AQ_ADDRESS_TEXT];
+} aq_hosts_start_t;
+
+// Why ranks could not start.
+typedef struct aq_ranks_fault {
+    char *text;     // from the first that reported; NULL: no fault
+    uint32_t ranks; // that report it
+    uint64_t due;
+    bool logged;
+} aq_ranks_fault_t;
+
+// How the job ends (launcher_end.c).
+typedef struct aq_launch_end {
     int code, first_code;
     bool code_known, now, left, joined;
     int stop_signal;
+} aq_launch_end_t;
+
+// Output of the hosts, on its way to ours.
+typedef struct aq_launch_output {
     aq_stream_t *streams; // AQ_OUTPUT_STREAMS of each host, filled from messages
     aq_sink_t sinks[2];
     bool one_sink;
+} aq_launch_output_t;
+
+// Workers that a command, a boot module or something else starts (launcher_command.c).
+typedef struct aq_launch_workers {
+    pid_t command;              // process that starts them; 0: ended, or there is none
+    uint64_t patience_ends;     // time by which all must have arrived
+    pid_t owner;                // see aq_launch_plan_t
+    bool numbered, start_ranks; // they have numbers; they have started their ranks
+} aq_launch_workers_t;
+
+typedef struct aq_launcher {
+    aq_node_t node; // first, so that a pointer to it is a pointer to this
+    aq_launch_phase_t phase;
+    aq_hosts_start_t start;
+    aq_ranks_fault_t fault;
+    aq_go_t go;
+    char peers[2][AQ_ADDRESS_TEXT];
+    aq_launch_end_t end;
+    aq_launch_output_t output;
     bool input_open;
-    uint32_t credit;
-    uint32_t shown;         // hosts in the progress line
-    pid_t command;          // process that starts workers; 0: ended, or there is none
-    uint64_t patience_ends; // time by which all workers must have arrived
-    pid_t owner;            // see aq_launch_plan_t
+    uint32_t credit; // of input
+    aq_launch_workers_t workers;
     aq_look_t look;
-    bool numbered, start_ranks; // workers have numbers; workers have started their ranks
 } aq_launcher_t;
 
 static inline aq_launcher_t *aq_launcher_of(aq_node_t *node)

@@ -11,7 +11,7 @@ static uint32_t hosts_with_ranks(const aq_launcher_t *launcher)
 {
     uint32_t count = 0;
     for (uint32_t host = 0; host < launcher->node.spec.host_count; host++)
-        count += launcher->hosts[host] == HOST_STARTED;
+        count += launcher->start.states[host] == HOST_STARTED;
     return launcher->phase == LAUNCH_STARTING ? 0 : count;
 }
 
