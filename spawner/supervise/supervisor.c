@@ -62,13 +62,13 @@ static const char *signal_name(int sig)
 
 static bool sinks_blocked(const aq_supervised_t *job)
 {
-    return job->sinks[0].used > 0 || job->sinks[1].used > 0;
+    return job->output.sinks[0].used > 0 || job->output.sinks[1].used > 0;
 }
 
 static void flush_sinks(aq_supervised_t *job)
 {
-    (void)aq_sink_flush(&job->sinks[0]);
-    (void)aq_sink_flush(&job->sinks[1]);
+    (void)aq_sink_flush(&job->output.sinks[0]);
+    (void)aq_sink_flush(&job->output.sinks[1]);
 }
 
 static bool can_read(int fd)
@@ -81,9 +81,10 @@ static bool can_read(int fd)
 static void drain_rank(aq_supervised_t *job, uint32_t rank)
 {
     for (uint32_t i = 2 * rank; i < 2 * rank + 2; i++)
-        for (int reads = 0; reads < 4 && job->streams[i].fd >= 0 && can_read(job->streams[i].fd);
+        for (int reads = 0;
+             reads < 4 && job->output.streams[i].fd >= 0 && can_read(job->output.streams[i].fd);
              reads++)
-            (void)aq_stream_read(&job->streams[i]);
+            (void)aq_stream_read(&job->output.streams[i]);
     flush_sinks(job);
 }
 
@@ -149,7 +150,7 @@ static void kill_late(aq_supervised_t *job)
 {
     char names[400];
     uint32_t late = job->alive;
-    const bool term = job->phase == AQ_SUPERVISED_STOPPING && job->last_stop == SIGTERM;
+    const bool term = job->phase == AQ_SUPERVISED_STOPPING && job->end.last_stop == SIGTERM;
     name_alive(job, names, sizeof names);
     kill_job(job);
     flush_sinks(job);
@@ -165,9 +166,9 @@ static void kill_late(aq_supervised_t *job)
 static void log_fault(aq_supervised_t *job)
 {
     uint32_t faults = atomic_load(&job->page->faults);
-    if (faults == 0 || job->fault_logged || job->options->part != NULL)
+    if (faults == 0 || job->end.fault_logged || job->options->part != NULL)
         return;
-    job->fault_logged = true;
+    job->end.fault_logged = true;
     flush_sinks(job);
     aq_page_print_fault(job->page->fault, faults);
 }
@@ -176,14 +177,14 @@ static void log_fault(aq_supervised_t *job)
 // have been counted.
 static void notice_fault(aq_supervised_t *job)
 {
-    if (job->phase == AQ_SUPERVISED_RUNNING && job->deadline == 0 && !job->fault_logged &&
+    if (job->phase == AQ_SUPERVISED_RUNNING && job->deadline == 0 && !job->end.fault_logged &&
         atomic_load(&job->page->faults) > 0)
         job->deadline = aq_clock_ns() + GRACE;
 }
 
 static uint64_t bytes_passed(const aq_supervised_t *job)
 {
-    return job->sinks[0].passed + job->sinks[1].passed;
+    return job->output.sinks[0].passed + job->output.sinks[1].passed;
 }
 
 // The nanoseconds that the ranks get to leave, after a signal or (sig 0) after an exit.
@@ -213,7 +214,7 @@ static void pass_deadline(aq_supervised_t *job)
 {
     if (job->phase == AQ_SUPERVISED_RUNNING) {
         log_fault(job);
-        job->fault_logged = true;
+        job->end.fault_logged = true;
         job->deadline = 0;
     } else if (job->phase == AQ_SUPERVISED_LEAVING && reader_goes_on(job)) {
         job->deadline = 0;
@@ -255,9 +256,9 @@ static const char *others_ended(const aq_supervised_t *job)
 static void handle_signal_death(aq_supervised_t *job, uint32_t rank, pid_t pid, int sig)
 {
     bool announced = atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING;
-    job->any_killed = true;
+    job->end.any_killed = true;
     if (job->phase >= AQ_SUPERVISED_ENDING || job->phase == AQ_SUPERVISED_QUITTING ||
-        sig == job->stop_signal)
+        sig == job->end.stop_signal)
         return;
     drain_rank(job, rank);
     aq_log_error("rank %" PRIu32 " of %" PRIu32 " (process %ld) was killed by %s (%s)%s%s",
@@ -292,8 +293,8 @@ static void handle_quiet_exit(aq_supervised_t *job, uint32_t rank, pid_t pid)
 // The wrapper, process pid, of a rank returned 0, although the rank ended by a signal or by _exit.
 static void handle_hidden_death(aq_supervised_t *job, uint32_t rank, pid_t pid, pid_t joined)
 {
-    job->any_killed = true;
-    if (job->phase >= AQ_SUPERVISED_ENDING || job->stop_signal != 0 ||
+    job->end.any_killed = true;
+    if (job->phase >= AQ_SUPERVISED_ENDING || job->end.stop_signal != 0 ||
         atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
         return;
     drain_rank(job, rank);
@@ -309,9 +310,9 @@ static void handle_exit_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int
 {
     if (job->phase >= AQ_SUPERVISED_ENDING || atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
         return;
-    if (code != 0 && job->first_code == 0)
-        job->first_code = code;
-    if (job->stop_signal != 0)
+    if (code != 0 && job->end.first_code == 0)
+        job->end.first_code = code;
+    if (job->end.stop_signal != 0)
         return;
     if (code == 0) {
         handle_quiet_exit(job, rank, pid);
@@ -385,11 +386,11 @@ static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *inf
         stop_self(job);
     if (!aq_supervised_is_stop(sig))
         return;
-    if (job->stop_signal == 0)
-        job->stop_signal = sig;
+    if (job->end.stop_signal == 0)
+        job->end.stop_signal = sig;
     if (job->phase > AQ_SUPERVISED_STOPPING)
         return;
-    job->last_stop = sig; // Ctrl-C after SIGTERM shortens the time
+    job->end.last_stop = sig; // Ctrl-C after SIGTERM shortens the time
     enter_phase(job, AQ_SUPERVISED_STOPPING, time_to_leave(job, sig));
 }
 
@@ -426,7 +427,7 @@ static int wait_ms(const aq_supervised_t *job)
 // As wait_ms, but no longer than until a partial line is due.
 static int wait_lines_ms(const aq_supervised_t *job)
 {
-    const uint64_t due = job->lines_due;
+    const uint64_t due = job->output.lines_due;
     return ms_until(due != 0 && (job->deadline == 0 || due < job->deadline) ? due : job->deadline);
 }
 
@@ -436,8 +437,8 @@ static void wait_sinks(aq_supervised_t *job, int ms)
     struct pollfd ready[3] = {{.fd = job->signals, .events = POLLIN}};
     nfds_t count = 1;
     for (int i = 0; i < 2; i++)
-        if (job->sinks[i].used > 0)
-            ready[count++] = (struct pollfd){.fd = job->sinks[i].fd, .events = POLLOUT};
+        if (job->output.sinks[i].used > 0)
+            ready[count++] = (struct pollfd){.fd = job->output.sinks[i].fd, .events = POLLOUT};
     if (poll(ready, count, ms) > 0 && ready[0].revents != 0)
         take_signals(job);
     flush_sinks(job);
@@ -453,13 +454,14 @@ static void wait_events(aq_supervised_t *job, int ms)
             signals = true;
             continue;
         }
-        aq_stream_t *stream = &job->streams[events[i].data.u32];
+        aq_stream_t *stream = &job->output.streams[events[i].data.u32];
         if (stream->fd < 0 || (stream->sink->used > AQ_SINK_FULL && !aq_sink_flush(stream->sink)))
             continue; // tried again in the next round
         if (aq_stream_read(stream))
-            aq_stream_note_due(stream, &job->lines_due);
+            aq_stream_note_due(stream, &job->output.lines_due);
     }
-    aq_streams_pass_due(job->streams, 2 * (size_t)job->started, job->sinks, &job->lines_due);
+    aq_streams_pass_due(job->output.streams, 2 * (size_t)job->started, job->output.sinks,
+                        &job->output.lines_due);
     flush_sinks(job);
     if (signals)
         take_signals(job);
@@ -481,7 +483,7 @@ static void notice_growth(aq_supervised_t *job)
 
 static void check_output(aq_supervised_t *job)
 {
-    int fault = job->sinks[0].fault;
+    int fault = job->output.sinks[0].fault;
     if (fault == 0 || job->phase >= AQ_SUPERVISED_ENDING)
         return;
     if (fault != EPIPE)
@@ -538,12 +540,12 @@ void aq_supervised_sweep(void)
 // moment.
 static void wait_reader(aq_supervised_t *job)
 {
-    job->deadline = job->stop_signal != 0 ? aq_clock_ns() + GRACE : 0;
+    job->deadline = job->end.stop_signal != 0 ? aq_clock_ns() + GRACE : 0;
     flush_sinks(job);
     while (sinks_blocked(job)) {
-        bool stopped = job->stop_signal != 0;
+        bool stopped = job->end.stop_signal != 0;
         wait_sinks(job, wait_ms(job));
-        if (!stopped && job->stop_signal != 0)
+        if (!stopped && job->end.stop_signal != 0)
             job->deadline = aq_clock_ns() + GRACE;
         if (job->deadline != 0 && aq_clock_ns() >= job->deadline)
             return;
@@ -553,7 +555,7 @@ static void wait_reader(aq_supervised_t *job)
 static void finish_output(aq_supervised_t *job)
 {
     for (uint32_t i = 0; i < 2 * job->started; i++) {
-        aq_stream_t *stream = &job->streams[i];
+        aq_stream_t *stream = &job->output.streams[i];
         if (stream->fd < 0)
             continue;
         while (can_read(stream->fd) && aq_stream_read(stream))
@@ -568,14 +570,14 @@ static void finish_output(aq_supervised_t *job)
 static int job_code(const aq_supervised_t *job)
 {
     int32_t word = atomic_load(&job->page->exit_word);
-    const int fault = job->sinks[0].fault;
+    const int fault = job->output.sinks[0].fault;
     if (word == 1 && fault != 0 && fault != EPIPE)
         return 1; // only the output failed
     if (word != AQ_BOOT_RUNNING)
         return word - 1;
-    if (job->stop_signal != 0 && job->any_killed)
-        return 128 + job->stop_signal;
-    return job->first_code;
+    if (job->end.stop_signal != 0 && job->end.any_killed)
+        return 128 + job->end.stop_signal;
+    return job->end.first_code;
 }
 
 // ---- setting up ----
@@ -632,10 +634,10 @@ static bool open_watch(aq_supervised_t *job)
     aq_supervised_signals(&set);
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, AQ_WAKE_SIGNAL);
-    (void)sigprocmask(SIG_SETMASK, &all, &job->old_mask);
-    (void)sigaction(SIGCHLD, &child, &job->old_child);
-    job->only_ranks = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) != 0;
-    if (job->only_ranks)
+    (void)sigprocmask(SIG_SETMASK, &all, &job->caller.mask);
+    (void)sigaction(SIGCHLD, &child, &job->caller.on_child);
+    job->caller.childless = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) != 0;
+    if (job->caller.childless)
         (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     job->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -652,13 +654,13 @@ static bool make_tables(aq_supervised_t *job)
 {
     uint32_t size = job->places;
     job->ranks = calloc(size, sizeof *job->ranks);
-    job->streams = calloc(2 * (size_t)size, sizeof *job->streams);
-    if (job->ranks == NULL || job->streams == NULL) {
+    job->output.streams = calloc(2 * (size_t)size, sizeof *job->output.streams);
+    if (job->ranks == NULL || job->output.streams == NULL) {
         aq_log_error("no memory for the table of %" PRIu32 " ranks; start fewer ranks", size);
         return false;
     }
     for (uint32_t i = 0; i < 2 * size; i++)
-        job->streams[i].fd = -1;
+        job->output.streams[i].fd = -1;
     return true;
 }
 
@@ -671,7 +673,7 @@ static bool set_up(aq_supervised_t *job, const aq_supervise_options_t *options, 
                              .signals = -1,
                              .null_input = -1,
                              .self = getpid()};
-    job->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
+    job->output.one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
     *code = 1;
     if (!aq_supervised_check(job, code))
         return false;
@@ -690,8 +692,8 @@ void aq_supervised_forget_handlers(void)
 static int watch_job(aq_supervised_t *job, int code)
 {
     aq_page_divert_faults(NULL, 0);
-    aq_sink_open(&job->sinks[0], STDOUT_FILENO);
-    aq_sink_open(&job->sinks[1], STDERR_FILENO);
+    aq_sink_open(&job->output.sinks[0], STDOUT_FILENO);
+    aq_sink_open(&job->output.sinks[1], STDERR_FILENO);
     if (code != 0) {
         aq_page_fail(job->page, code);
         kill_job(job);
@@ -699,7 +701,7 @@ static int watch_job(aq_supervised_t *job, int code)
         job->phase = AQ_SUPERVISED_RUNNING;
     }
     watch_ranks(job);
-    if (job->only_ranks)
+    if (job->caller.childless)
         aq_supervised_sweep();
     finish_output(job);
     log_fault(job);

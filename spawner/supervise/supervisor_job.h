@@ -35,6 +35,31 @@ typedef struct aq_supervised_rank {
     int file;  // the memory file of the rank, which stays after its end; 0: none
 } aq_supervised_rank_t;
 
+// Output of the ranks, on its way to ours.
+typedef struct aq_supervised_output {
+    aq_stream_t *streams; // two per rank: output, errors
+    aq_sink_t sinks[2];
+    uint64_t lines_due; // see aq_streams_pass_due
+    bool one_sink;      // our output and errors are the same file; one sink keeps the order
+} aq_supervised_output_t;
+
+// This process before it became a supervisor; ranks get the first three back.
+typedef struct aq_supervised_caller {
+    sigset_t mask;
+    struct sigaction on_child; // disposition of SIGCHLD
+    struct rlimit files;
+    bool childless; // so that all children are ranks; supervisor.c sets it
+} aq_supervised_caller_t;
+
+// Why the job ends, which decides its exit code (supervisor.c).
+typedef struct aq_supervised_end {
+    int stop_signal;   // the first one from the user; 0: none
+    int last_stop;     // the last one
+    int first_code;    // first nonzero exit code of a rank without an announcement
+    bool any_killed;   // a signal killed a rank
+    bool fault_logged; // the user was told that and why ranks could not start
+} aq_supervised_end_t;
+
 typedef struct aq_supervised {
     const aq_supervise_options_t *options;
     pid_t self;
@@ -45,29 +70,19 @@ typedef struct aq_supervised {
     uint32_t places;     // of the tables: ranks of this host, with the reserve
     uint32_t started;
     aq_supervised_rank_t *ranks;
-    aq_stream_t *streams; // two per rank: output, errors
-    aq_sink_t sinks[2];
-    uint64_t lines_due; // see aq_streams_pass_due
-    bool one_sink;      // our output and errors are the same file; one sink keeps the order
+    aq_supervised_output_t output;
     uint32_t alive;
 
     int epoll, signals, null_input;
-    sigset_t old_mask;          // of the caller; restored for ranks
-    struct sigaction old_child; // disposition of SIGCHLD; restored for ranks
-    struct rlimit old_files;    // restored for ranks
-    bool keeps_files;           // there is room for a memory file of each rank
-    bool only_ranks;            // this process had no children before
-    aq_binding_t binding;       // has an entry for each place
+    aq_supervised_caller_t caller;
+    bool keeps_files;     // there is room for a memory file of each rank
+    aq_binding_t binding; // has an entry for each place
     bool bound_unasked;
 
     aq_supervised_phase_t phase;
     uint64_t deadline; // end of the phase, clock of aq_clock_ns; 0: none
     uint64_t passed;   // bytes of output when the deadline was last set, for the phase LEAVING
-    int stop_signal;   // the first one from the user; 0: none
-    int last_stop;     // the last one
-    int first_code;    // first nonzero exit code of a rank without an announcement
-    bool any_killed;   // a signal killed a rank
-    bool fault_logged; // the user was told that and why ranks could not start
+    aq_supervised_end_t end;
 } aq_supervised_t;
 
 // Epoll data of the signal descriptor; streams have their index.

@@ -55,13 +55,13 @@ static bool raise_files(aq_supervised_t *job, uint32_t size)
         (void)close(lowest);
     rlim_t need = (rlim_t)(lowest < 0 ? 0 : lowest) + 2 * (rlim_t)size + 16;
     struct rlimit raised;
-    const bool enough = aq_open_files_raise(need, &job->old_files);
+    const bool enough = aq_open_files_raise(need, &job->caller.files);
     job->keeps_files = enough && aq_open_files_raise(need + size, &raised);
     if (enough)
         return true;
     aq_log_error("%" PRIu32 " ranks need %" PRIu64 " open files, but the limit is %" PRIu64
                  "; raise it (ulimit -Hn) or start fewer ranks",
-                 size, (uint64_t)need, (uint64_t)job->old_files.rlim_max);
+                 size, (uint64_t)need, (uint64_t)job->caller.files.rlim_max);
     return false;
 }
 
@@ -245,11 +245,11 @@ static bool become_rank(const launch_t *launch)
         return false;
     if (aq_supervised_rank(job, launch->rank) > 0 && dup2(job->null_input, STDIN_FILENO) < 0)
         return false;
-    aq_open_files_restore(&job->old_files);
+    aq_open_files_restore(&job->caller.files);
     if (job->binding.of != NULL)
         (void)sched_setaffinity(0, sizeof *job->binding.of, &job->binding.of[launch->rank]);
-    (void)sigaction(SIGCHLD, &job->old_child, NULL);
-    (void)sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
+    (void)sigaction(SIGCHLD, &job->caller.on_child, NULL);
+    (void)sigprocmask(SIG_SETMASK, &job->caller.mask, NULL);
     return true;
 }
 
@@ -354,7 +354,7 @@ static int supervisor_fd(const launch_t *launch, size_t i)
     if (i < streams && i % 3 == 2) // a rank may have no file
         return job->ranks[i / 3].file > 0 ? job->ranks[i / 3].file : job->page_fd;
     if (i < streams)
-        return job->streams[i / 3 * 2 + i % 3].fd;
+        return job->output.streams[i / 3 * 2 + i % 3].fd;
     return i - streams < sizeof others / sizeof others[0] ? others[i - streams] : -1;
 }
 
@@ -387,13 +387,13 @@ static void close_supervisor_fds(const launch_t *launch)
 static bool watch_stream(aq_supervised_t *job, uint32_t rank, unsigned which, int fd)
 {
     uint32_t index = 2 * rank + which;
-    job->streams[index].rank = aq_supervised_rank(job, rank);
-    job->streams[index].label = job->options->label_lines;
-    job->streams[index].sink = &job->sinks[job->one_sink ? 0 : which];
+    job->output.streams[index].rank = aq_supervised_rank(job, rank);
+    job->output.streams[index].label = job->options->label_lines;
+    job->output.streams[index].sink = &job->output.sinks[job->output.one_sink ? 0 : which];
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
     if (epoll_ctl(job->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
         return false;
-    job->streams[index].fd = fd;
+    job->output.streams[index].fd = fd;
     return true;
 }
 
