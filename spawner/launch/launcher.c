@@ -780,7 +780,7 @@ static int launch_finish(aq_launcher_t *launcher)
         check_output(launcher);
     log_fault(launcher);
     aq_bytes_free(&launcher->node.spec_bytes);
-    aq_bytes_free(&launcher->node.farewell);
+    aq_bytes_free(&launcher->node.calls.farewell);
     const int fault = launcher->output.sinks[0].fault;
     const int code = launcher->end.code_known ? launcher->end.code : launcher->end.first_code;
     return code == 0 && fault != 0 && fault != EPIPE ? 1 : code;

@@ -46,7 +46,7 @@ static void log_missing_hosts(const aq_launcher_t *launcher, const char *when)
 
 static void log_missing_workers(const aq_launcher_t *launcher, const char *when)
 {
-    if (launcher->node.keyless)
+    if (launcher->node.calls.keyless)
         return; // the reason was already reported
     if (launcher->node.spec.starter != NULL) {
         log_missing_hosts(launcher, when);

@@ -28,8 +28,9 @@ static void set_deadline(aq_launcher_t *launcher, uint64_t time)
 static void dismiss_processes(aq_launcher_t *launcher)
 {
     aq_node_t *node = &launcher->node;
-    aq_write_end(&node->farewell, AQ_MSG_ENDED, &(aq_end_t){true, (uint32_t)launcher->end.code});
-    aq_node_down(node, &node->farewell);
+    aq_write_end(&node->calls.farewell, AQ_MSG_ENDED,
+                 &(aq_end_t){true, (uint32_t)launcher->end.code});
+    aq_node_down(node, &node->calls.farewell);
     set_deadline(launcher, AQ_END_GRACE);
 }
 

@@ -29,18 +29,18 @@ static bool is_invited(const aq_node_t *node, const char *address)
 // spare host that was given up a moment ago.
 static void refuse_caller(aq_node_t *node, aq_caller_t *caller, const char *why)
 {
-    if (!node->going && ++node->refused <= AQ_REFUSALS_LOGGED)
+    if (!node->going && ++node->calls.refused <= AQ_REFUSALS_LOGGED)
         aq_log_warn("a connection from %s is refused: %s", caller->address, why);
-    memcpy(node->refused_address, caller->address, sizeof node->refused_address);
+    memcpy(node->calls.refused_address, caller->address, sizeof node->calls.refused_address);
     aq_link_close(&caller->link);
 }
 
 static void log_refused(aq_node_t *node)
 {
-    if (node->refused > AQ_REFUSALS_LOGGED)
+    if (node->calls.refused > AQ_REFUSALS_LOGGED)
         aq_log_warn("%u more connections were refused, the last one from %s",
-                    node->refused - AQ_REFUSALS_LOGGED, node->refused_address);
-    node->refused = 0;
+                    node->calls.refused - AQ_REFUSALS_LOGGED, node->calls.refused_address);
+    node->calls.refused = 0;
 }
 
 static void make_place(aq_node_t *node, aq_caller_t *place)
@@ -57,7 +57,7 @@ static void accept_calls(aq_node_t *node, void *item, short events)
     (void)events;
     bool is_last = false;
     for (uint32_t i = 0; i < AQ_CALLERS && !is_last; i++) {
-        aq_caller_t *caller = aq_callers_place(node->callers);
+        aq_caller_t *caller = aq_callers_place(node->calls.callers);
         int fd = caller != NULL ? aq_net_accept(listener, address) : -1;
         if (fd < 0)
             return;
@@ -87,18 +87,18 @@ static aq_child_t *find_child(aq_node_t *node, uint32_t host)
 // the key. One message stands for all workers.
 static bool note_keyless(aq_node_t *node, aq_caller_t *caller)
 {
-    if (!node->keyless && node->spec.starter != NULL)
+    if (!node->calls.keyless && node->spec.starter != NULL)
         aq_log_error("a process on %s has called without the key of the job: spawner %s does not "
                      "pass its environment on, which has the key (GASNET_SPAWN_KEY); have it pass "
                      "that variable, or set GASNET_CSPAWN_KEY=command",
                      caller->address, node->spec.starter);
-    else if (!node->keyless)
+    else if (!node->calls.keyless)
         aq_log_error("a process on %s has called without the key of the job: the command of "
                      "GASNET_CSPAWN_CMD does not pass its environment on, which has the key "
                      "(GASNET_SPAWN_KEY); have it pass that variable (mpirun -x GASNET_SPAWN_KEY, "
                      "srun --export=ALL), or set GASNET_CSPAWN_KEY=command",
                      caller->address);
-    node->keyless = true;
+    node->calls.keyless = true;
     aq_link_close(&caller->link);
     return true;
 }
@@ -143,8 +143,8 @@ static bool admit_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t 
     aq_link_bear(&child->link, node->spec.silence_ms);
     snprintf(child->seen, sizeof child->seen, "%s", caller->address);
     child->state = AQ_CHILD_UP;
-    if (node->farewell.used > 0)
-        aq_put_raw(&child->link.out, node->farewell.data, node->farewell.used);
+    if (node->calls.farewell.used > 0)
+        aq_put_raw(&child->link.out, node->calls.farewell.data, node->calls.farewell.used);
     if (node->spec.workers) { // the job follows once all workers have arrived
         aq_node_take_frames(node, child);
         return true;
@@ -184,12 +184,14 @@ static void serve_caller(aq_node_t *node, void *item, short events)
 // first, so that no caller loses its place while its AUTH frame is already here.
 void aq_node_watch_calls(aq_node_t *node)
 {
-    bool room = aq_callers_place(node->callers) != NULL;
+    bool room = aq_callers_place(node->calls.callers) != NULL;
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
-        if (node->callers[i].link.fd >= 0)
-            aq_node_watch(node, node->callers[i].link.fd, POLLIN, serve_caller, &node->callers[i]);
-    for (uint32_t i = 0; room && i < node->listener_count; i++)
-        aq_node_watch(node, node->listeners[i].fd, POLLIN, accept_calls, &node->listeners[i]);
+        if (node->calls.callers[i].link.fd >= 0)
+            aq_node_watch(node, node->calls.callers[i].link.fd, POLLIN, serve_caller,
+                          &node->calls.callers[i]);
+    for (uint32_t i = 0; room && i < node->calls.listener_count; i++)
+        aq_node_watch(node, node->calls.listeners[i].fd, POLLIN, accept_calls,
+                      &node->calls.listeners[i]);
 }
 
 static bool all_called(const aq_node_t *node)
@@ -203,10 +205,10 @@ static bool all_called(const aq_node_t *node)
 void aq_node_close_calls(aq_node_t *node)
 {
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
-        aq_link_close(&node->callers[i].link);
-    for (uint32_t i = 0; i < node->listener_count; i++)
-        (void)close(node->listeners[i].fd);
-    node->listener_count = 0;
+        aq_link_close(&node->calls.callers[i].link);
+    for (uint32_t i = 0; i < node->calls.listener_count; i++)
+        (void)close(node->calls.listeners[i].fd);
+    node->calls.listener_count = 0;
     log_refused(node);
 }
 
@@ -214,8 +216,8 @@ void aq_node_check_calls(aq_node_t *node)
 {
     uint64_t now = aq_clock_ns();
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
-        if (node->callers[i].link.fd >= 0 && now > node->callers[i].deadline)
-            aq_link_close(&node->callers[i].link);
+        if (node->calls.callers[i].link.fd >= 0 && now > node->calls.callers[i].deadline)
+            aq_link_close(&node->calls.callers[i].link);
     if (all_called(node)) // no further caller is expected
         aq_node_close_calls(node);
 }

@@ -10,9 +10,9 @@
 
 static aq_listener_t *find_listener(aq_node_t *node, const char *address)
 {
-    for (uint32_t i = 0; i < node->listener_count; i++)
-        if (strcmp(node->listeners[i].address, address) == 0)
-            return &node->listeners[i];
+    for (uint32_t i = 0; i < node->calls.listener_count; i++)
+        if (strcmp(node->calls.listeners[i].address, address) == 0)
+            return &node->calls.listeners[i];
     return NULL;
 }
 
@@ -23,14 +23,14 @@ static int add_listener(aq_node_t *node, const char *address, const char *bound,
     *out = find_listener(node, address);
     if (*out != NULL)
         return 0;
-    if (node->listener_count == AQ_LISTENERS)
+    if (node->calls.listener_count == AQ_LISTENERS)
         return ENOSPC;
-    aq_listener_t *listener = &node->listeners[node->listener_count];
+    aq_listener_t *listener = &node->calls.listeners[node->calls.listener_count];
     int error = aq_net_listen(bound, node->ports, listener);
     if (error != 0)
         return error;
     snprintf(listener->address, sizeof listener->address, "%s", address);
-    node->listener_count++;
+    node->calls.listener_count++;
     *out = listener;
     return 0;
 }

@@ -115,6 +115,24 @@ typedef struct aq_watch {
     void *item;
 } aq_watch_t;
 
+// Those that call this process (node_call.c), and where it listens for them (node_listen.c).
+typedef struct aq_node_calls {
+    aq_listener_t listeners[AQ_LISTENERS];
+    uint32_t listener_count;
+    aq_caller_t callers[AQ_CALLERS];
+    uint32_t refused; // callers; the first AQ_REFUSALS_LOGGED are reported one by one
+    char refused_address[AQ_ADDRESS_TEXT]; // of the last one
+    bool keyless;        // a worker without the key has called, and the user was told
+    aq_bytes_t farewell; // frames for callers of a rendezvous whose job does not start
+} aq_node_calls_t;
+
+// The current wait (node_watch.c).
+typedef struct aq_node_wait {
+    struct pollfd *polls;
+    aq_watch_t *watches;
+    size_t count, room;
+} aq_node_wait_t;
+
 struct aq_node {
     const aq_node_ops_t *ops;
     aq_spec_t spec;
@@ -127,24 +145,15 @@ struct aq_node {
     aq_child_t *children;
     uint32_t child_count;
     uint32_t window; // children that are started at the same time
-    aq_listener_t listeners[AQ_LISTENERS];
-    uint32_t listener_count;
-    aq_caller_t callers[AQ_CALLERS];
-    uint32_t refused; // callers; the first AQ_REFUSALS_LOGGED are reported one by one
-    char refused_address[AQ_ADDRESS_TEXT]; // of the last one
-    bool keyless;        // a worker without the key has called, and the user was told
-    aq_bytes_t farewell; // frames for callers of a rendezvous whose job does not start
-    bool unfit;          // a process of a rendezvous cannot take part; why is logged
+    aq_node_calls_t calls;
+    bool unfit; // a process of a rendezvous cannot take part; why is logged
     aq_gather_t gather;
     bool going;          // GO was sent or received
     uint32_t first_host; // that of rank 0, once going
     int signals;         // signalfd; -1
     uint64_t deadline;   // of the owner; 0: none
     uint64_t wake;       // when it wants a turn, even if nothing happens; 0: at no time
-
-    struct pollfd *polls; // of the current wait
-    aq_watch_t *watches;
-    size_t watch_count, watch_room;
+    aq_node_wait_t wait;
 };
 
 #define AQ_NODE_LAUNCHER UINT32_MAX

@@ -34,7 +34,7 @@ void aq_node_init(aq_node_t *node, const aq_node_ops_t *ops)
 {
     *node = (aq_node_t){.ops = ops, .signals = -1};
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
-        node->callers[i].link.fd = -1;
+        node->calls.callers[i].link.fd = -1;
 }
 
 bool aq_node_is_quiet(const aq_node_t *node)

@@ -9,28 +9,29 @@
 
 void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, void *item)
 {
-    if (node->watch_count == node->watch_room) {
-        size_t room = 2 * node->watch_room + 32;
-        struct pollfd *polls = realloc(node->polls, room * sizeof *polls);
-        node->polls = polls != NULL ? polls : node->polls;
-        aq_watch_t *watches = realloc(node->watches, room * sizeof *watches);
-        node->watches = watches != NULL ? watches : node->watches;
+    if (node->wait.count == node->wait.room) {
+        size_t room = 2 * node->wait.room + 32;
+        struct pollfd *polls = realloc(node->wait.polls, room * sizeof *polls);
+        node->wait.polls = polls != NULL ? polls : node->wait.polls;
+        aq_watch_t *watches = realloc(node->wait.watches, room * sizeof *watches);
+        node->wait.watches = watches != NULL ? watches : node->wait.watches;
         if (polls == NULL || watches == NULL) {
             aq_log_error("no memory to watch the hosts of the job; the job is ended");
             _exit(1); // what this process started ends with its links
         }
-        node->watch_room = room;
+        node->wait.room = room;
     }
-    node->polls[node->watch_count] = (struct pollfd){.fd = fd, .events = events};
-    node->watches[node->watch_count++] = (aq_watch_t){call, item};
+    node->wait.polls[node->wait.count] = (struct pollfd){.fd = fd, .events = events};
+    node->wait.watches[node->wait.count++] = (aq_watch_t){call, item};
 }
 
 void aq_node_wait(aq_node_t *node, int ms)
 {
-    size_t count = node->watch_count;
-    if (poll(node->polls, count, ms) > 0)
+    size_t count = node->wait.count;
+    if (poll(node->wait.polls, count, ms) > 0)
         for (size_t i = 0; i < count; i++)
-            if (node->polls[i].revents != 0)
-                node->watches[i].call(node, node->watches[i].item, node->polls[i].revents);
-    node->watch_count = 0;
+            if (node->wait.polls[i].revents != 0)
+                node->wait.watches[i].call(node, node->wait.watches[i].item,
+                                           node->wait.polls[i].revents);
+    node->wait.count = 0;
 }

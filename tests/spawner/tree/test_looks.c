@@ -62,8 +62,8 @@ static int readers_end(void **state)
         if (readers.reader[i].link.fd >= 0)
             aq_link_close(&readers.reader[i].link);
     close(readers.listener);
-    free(node.polls);
-    free(node.watches);
+    free(node.wait.polls);
+    free(node.wait.watches);
     node = (aq_node_t){0};
     return 0;
 }
