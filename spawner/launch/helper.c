@@ -98,13 +98,13 @@ bool aq_helper_take_job(aq_helper_t *helper, const aq_frame_t *frame)
         !aq_read_hosts(hosts, job.low, job.high, &node->spec))
         return false;
     if (helper->process.resume == NULL) {
-        aq_log_verbose(node->spec.verbose);
-        aq_log_quiet(node->spec.quiet);
+        aq_log_verbose(node->spec.output.verbose);
+        aq_log_quiet(node->spec.output.quiet);
     }
-    (void)aq_settings_read_ports(node->spec.ports, &node->ports);
-    aq_link_bear(&helper->parent, node->spec.silence_ms);
+    (void)aq_settings_read_ports(node->spec.remote.ports, &node->ports);
+    aq_link_bear(&helper->parent, node->spec.tree.silence_ms);
     node->window = UINT32_MAX;
-    return aq_node_split(node, job.low + 1, job.high, node->spec.radix);
+    return aq_node_split(node, job.low + 1, job.high, node->spec.tree.radix);
 }
 
 static bool connect_parent(aq_helper_t *helper, const aq_intro_t *intro)
@@ -783,20 +783,20 @@ static bool merge_environment(aq_spec_t *spec)
     size_t own = 0, count = 0;
     while (environ[own] != NULL)
         own++;
-    while (spec->environment[count] != NULL)
+    while (spec->command.environment[count] != NULL)
         count++;
     char **all = calloc(own + count + 1, sizeof *all);
     if (all == NULL)
         return false;
     memcpy(all, environ, own * sizeof *all);
-    for (char **more = spec->environment; *more != NULL; more++) {
+    for (char **more = spec->command.environment; *more != NULL; more++) {
         char *name = strndup(*more, strcspn(*more, "="));
         if (name != NULL && getenv(name) == NULL)
             all[own++] = *more;
         free(name);
     }
-    free(spec->environment);
-    spec->environment = all;
+    free(spec->command.environment);
+    spec->command.environment = all;
     return true;
 }
 

@@ -82,7 +82,7 @@ static bool make_page(aq_helper_t *helper)
            spec->machine_of_rank != NULL ? spec->machine_of_rank : spec->host_of_rank,
            spec->size * sizeof(uint32_t));
     helper->ranks.page->line_buffer =
-        helper->process.resume != NULL ? isatty(STDOUT_FILENO) != 0 : spec->line_buffer;
+        helper->process.resume != NULL ? isatty(STDOUT_FILENO) != 0 : spec->output.line_buffer;
     helper->ranks.page->relay = getpid();
     // Ranks that exec find the page by its descriptor.
     return helper->process.resume != NULL || fcntl(helper->ranks.page_fd, F_SETFD, 0) == 0;
@@ -159,7 +159,7 @@ static void detach_supervisor(const aq_helper_t *helper, const int fds[3])
     close_all_but_page(helper->ranks.page_fd);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    environ = helper->node.spec.environment;
+    environ = helper->node.spec.command.environment;
 }
 
 // The rank goes on in the memory, and with the descriptors and signals, of the process that was
@@ -181,11 +181,11 @@ static bool prepare_supervisor(const aq_spec_t *spec)
         aq_log_error("%s", fault);
         return false;
     }
-    if (spec->workers || chdir(spec->folder) == 0)
+    if (spec->workers || chdir(spec->command.folder) == 0)
         return true;
     aq_log_error("the working directory %s: %s; make it on every host, or name another one with "
                  "GASNET_SSH_REMOTE_PATH",
-                 spec->folder, strerror(errno));
+                 spec->command.folder, strerror(errno));
     return false;
 }
 
@@ -199,12 +199,12 @@ static int supervise_ranks(const aq_helper_t *helper, aq_boot_t **boot)
     const uint32_t first = own ? 1 : helper->ranks.page->local;
     const aq_supervise_part_t part = {helper->ranks.page, helper->ranks.page_fd,
                                       own ? &helper->process.rank : helper->ranks.numbers,
-                                      spec->launcher, spec->launcher_host};
+                                      spec->launcher.pid, spec->launcher.host};
     const aq_supervise_options_t options = {.size = first,
                                             .reserve = own ? 0 : helper->ranks.count - first,
                                             .part = &part,
-                                            .argv = own ? NULL : spec->argv,
-                                            .label_lines = spec->label_lines,
+                                            .argv = own ? NULL : spec->command.argv,
+                                            .label_lines = spec->output.label_lines,
                                             .cpus_per_rank = spec->cpus_per_rank};
     int code = EXIT_NO_START;
     aq_page_divert_faults(helper->ranks.page, first);

@@ -716,9 +716,9 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     aq_node_init(node, &launch_ops);
     node->self = AQ_NODE_LAUNCHER;
     node->spec = plan->spec;
-    node->spec.launcher = (uint32_t)getpid();
-    node->spec.launcher_host = aq_log_host();
-    node->spec.silence_ms = aq_link_chosen_silence();
+    node->spec.launcher.pid = (uint32_t)getpid();
+    node->spec.launcher.host = aq_log_host();
+    node->spec.tree.silence_ms = aq_link_chosen_silence();
     node->ports = plan->ports;
     node->window = plan->window;
     memcpy(node->key, plan->key, sizeof node->key);

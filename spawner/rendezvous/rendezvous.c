@@ -59,10 +59,11 @@ static bool fill_plan(aq_launch_plan_t *plan, const aq_rendezvous_t *call)
     static char *no_words[] = {(char *)(uintptr_t) "-", NULL};
     aq_spec_t *spec = &plan->spec;
     spec->workers = spec->direct = spec->rendezvous = true;
-    spec->timeout_ms = (uint32_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1000);
-    spec->program = spec->folder = spec->shell = spec->shell_options = spec->ports = "";
-    spec->argv = no_words;
-    spec->environment = no_words + 1;
+    spec->tree.timeout_ms = (uint32_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1000);
+    spec->remote.program = spec->command.folder = spec->remote.shell = spec->remote.options =
+        spec->remote.ports = "";
+    spec->command.argv = no_words;
+    spec->command.environment = no_words + 1;
     memcpy(plan->key, call->key, sizeof plan->key);
     plan->ports = (aq_ports_t){call->port, call->port};
     plan->listening = note_listening;

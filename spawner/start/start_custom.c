@@ -116,15 +116,15 @@ static void fill_spec(aq_spec_t *spec, const aq_start_t *start)
 {
     spec->workers = true;
     spec->direct = !aq_settings_bool(AQ_SET_CSPAWN_ROUTE_OUTPUT);
-    spec->timeout_ms = (uint32_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1000);
-    spec->label_lines = start->run.label_lines;
-    spec->line_buffer = isatty(STDOUT_FILENO) != 0;
-    spec->verbose = start->verbose;
-    spec->quiet = aq_settings_bool(AQ_SET_QUIET);
-    spec->program = program;
-    spec->folder = spec->shell = spec->shell_options = "";
-    spec->ports = aq_settings_text(AQ_SET_SPAWN_PORTS);
-    spec->argv = (char **)(uintptr_t)start->run.argv;
+    spec->tree.timeout_ms = (uint32_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1000);
+    spec->output.label_lines = start->run.label_lines;
+    spec->output.line_buffer = isatty(STDOUT_FILENO) != 0;
+    spec->output.verbose = start->verbose;
+    spec->output.quiet = aq_settings_bool(AQ_SET_QUIET);
+    spec->remote.program = program;
+    spec->command.folder = spec->remote.shell = spec->remote.options = "";
+    spec->remote.ports = aq_settings_text(AQ_SET_SPAWN_PORTS);
+    spec->command.argv = (char **)(uintptr_t)start->run.argv;
 }
 
 // ---- the command ----
@@ -265,8 +265,8 @@ static aq_status_t custom_prepare(const aq_start_t *start)
         return AQ_ERR_CONFIG;
     aq_auth_random(plan.key, sizeof plan.key);
     (void)aq_settings_read_ports(aq_settings_text(AQ_SET_SPAWN_PORTS), &plan.ports);
-    spec->environment = aq_launch_environment(start->run.environment);
-    if (!find_paths() || spec->environment == NULL) {
+    spec->command.environment = aq_launch_environment(start->run.environment);
+    if (!find_paths() || spec->command.environment == NULL) {
         aq_log_error("no memory for the environment of the ranks, or /proc is missing");
         return AQ_ERR_RESOURCE;
     }
@@ -291,8 +291,8 @@ static void custom_deallocate_hosts(void)
 
 static void custom_finalize(void)
 {
-    free(plan.spec.environment);
-    plan.spec.environment = NULL;
+    free(plan.spec.command.environment);
+    plan.spec.command.environment = NULL;
     explicit_bzero(plan.key, sizeof plan.key);
 }
 

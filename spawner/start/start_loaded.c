@@ -190,7 +190,7 @@ static uint32_t count_threads(void)
 
 static bool begin_starter(const aq_node_t *node, uint16_t port, pid_t *out)
 {
-    const aq_starter_t starter = {taken->table, &job, node->spec.program, count_threads()};
+    const aq_starter_t starter = {taken->table, &job, node->spec.remote.program, count_threads()};
     return aq_starter_begin(&starter, node, port, out);
 }
 

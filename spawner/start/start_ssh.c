@@ -239,8 +239,8 @@ static void choose_algorithm(void)
 {
     const char *algorithm = aq_settings_text(AQ_SET_SPAWN_ALGORITHM);
     bool window = strcmp(algorithm, "window") == 0, linear = strcmp(algorithm, "linear") == 0;
-    plan.spec.radix = (uint32_t)aq_settings_int(AQ_SET_SSH_OUT_DEGREE);
-    plan.parts = window || linear ? 0 : plan.spec.radix;
+    plan.spec.tree.radix = (uint32_t)aq_settings_int(AQ_SET_SSH_OUT_DEGREE);
+    plan.parts = window || linear ? 0 : plan.spec.tree.radix;
     plan.window = linear ? 1 : window ? (uint32_t)aq_settings_int(AQ_SET_SPAWN_WINDOW) : UINT32_MAX;
 }
 
@@ -252,26 +252,26 @@ static aq_status_t ssh_prepare(const aq_start_t *start)
     aq_auth_random(plan.key, sizeof plan.key);
     choose_algorithm();
     (void)aq_settings_read_ports(aq_settings_text(AQ_SET_SPAWN_PORTS), &plan.ports);
-    spec->environment = aq_launch_environment(start->run.environment);
-    if (!find_paths() || spec->environment == NULL) {
+    spec->command.environment = aq_launch_environment(start->run.environment);
+    if (!find_paths() || spec->command.environment == NULL) {
         aq_log_error("no memory for the environment of the ranks, or /proc is missing");
         return AQ_ERR_RESOURCE;
     }
     spec->size = start->run.size + start->run.reserve;
     spec->reserve = start->run.reserve;
     spec->cpus_per_rank = start->run.cpus_per_rank;
-    spec->timeout_ms = (uint32_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1000);
-    spec->label_lines = start->run.label_lines;
-    spec->line_buffer = isatty(STDOUT_FILENO) != 0;
-    spec->verbose = start->verbose;
-    spec->quiet = aq_settings_bool(AQ_SET_QUIET);
+    spec->tree.timeout_ms = (uint32_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1000);
+    spec->output.label_lines = start->run.label_lines;
+    spec->output.line_buffer = isatty(STDOUT_FILENO) != 0;
+    spec->output.verbose = start->verbose;
+    spec->output.quiet = aq_settings_bool(AQ_SET_QUIET);
     spec->promiscuous = aq_settings_bool(AQ_SET_SPAWN_PROMISCUOUS);
-    spec->program = program;
-    spec->folder = folder;
-    spec->shell = aq_settings_text(AQ_SET_SSH_CMD);
-    spec->shell_options = aq_settings_text(AQ_SET_SSH_OPTIONS);
-    spec->ports = aq_settings_text(AQ_SET_SPAWN_PORTS);
-    spec->argv = (char **)(uintptr_t)start->run.argv;
+    spec->remote.program = program;
+    spec->command.folder = folder;
+    spec->remote.shell = aq_settings_text(AQ_SET_SSH_CMD);
+    spec->remote.options = aq_settings_text(AQ_SET_SSH_OPTIONS);
+    spec->remote.ports = aq_settings_text(AQ_SET_SPAWN_PORTS);
+    spec->command.argv = (char **)(uintptr_t)start->run.argv;
     return AQ_OK;
 }
 
@@ -292,8 +292,8 @@ static void ssh_deallocate_hosts(void)
 
 static void ssh_finalize(void)
 {
-    free(plan.spec.environment);
-    plan.spec.environment = NULL;
+    free(plan.spec.command.environment);
+    plan.spec.command.environment = NULL;
     explicit_bzero(plan.key, sizeof plan.key);
 }
 

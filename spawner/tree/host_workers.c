@@ -95,7 +95,7 @@ static int compare_hosts(const void *a, const void *b)
 
 static void send_job(aq_node_t *node, aq_child_t *child)
 {
-    child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
+    child->deadline = aq_clock_ns() + (uint64_t)node->spec.tree.timeout_ms * 1000000;
     aq_node_send_job(node, child);
 }
 

@@ -104,7 +104,7 @@ static void warn_of_silence(const aq_node_t *node, const aq_child_t *child, uint
 // come back, and a stopped helper may continue.
 static void ping_child(const aq_node_t *node, aq_child_t *child, uint64_t now)
 {
-    const uint32_t silence_ms = aq_min(SILENCE_MS, node->spec.silence_ms / 2);
+    const uint32_t silence_ms = aq_min(SILENCE_MS, node->spec.tree.silence_ms / 2);
     if (child->state != AQ_CHILD_READY || now - child->pinged < PING_NS)
         return;
     if (!child->unanswered) {

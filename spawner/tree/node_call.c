@@ -140,7 +140,7 @@ static bool admit_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t 
         return false;
     child->link = caller->link;
     caller->link = (aq_link_t){.fd = -1};
-    aq_link_bear(&child->link, node->spec.silence_ms);
+    aq_link_bear(&child->link, node->spec.tree.silence_ms);
     snprintf(child->seen, sizeof child->seen, "%s", caller->address);
     child->state = AQ_CHILD_UP;
     if (node->calls.farewell.used > 0)

@@ -14,7 +14,7 @@ static void send_job(aq_node_t *node, aq_child_t *child)
 {
     child->link = child->dial->link;
     child->dial->link.fd = -1;
-    aq_link_bear(&child->link, node->spec.silence_ms);
+    aq_link_bear(&child->link, node->spec.tree.silence_ms);
     snprintf(child->seen, sizeof child->seen, "%s", child->dial->address);
     free(child->dial);
     child->dial = NULL;

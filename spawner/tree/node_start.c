@@ -37,7 +37,7 @@ void aq_node_adopt(aq_node_t *node)
     for (uint32_t i = 0; i < before; i++) {
         uint32_t low = node->children[i].high, high = node->children[i].orphaned;
         node->children[i].orphaned = 0;
-        if (high > 0 && !aq_node_split(node, low, high, node->spec.radix))
+        if (high > 0 && !aq_node_split(node, low, high, node->spec.tree.radix))
             aq_node_report(node, low, high, "no memory to start it");
     }
     if (node->child_count > before)
@@ -96,7 +96,8 @@ void aq_node_dismiss_child(aq_node_t *node, aq_child_t *child)
 static bool make_command(const aq_node_t *node, const aq_spec_host_t *host,
                          aq_remote_command_t *command)
 {
-    const aq_remote_way_t way = {node->spec.shell, node->spec.shell_options, node->spec.program};
+    const aq_remote_way_t way = {node->spec.remote.shell, node->spec.remote.options,
+                                 node->spec.remote.program};
     return aq_remote_command_make(command, &way, host, "--helper");
 }
 
@@ -128,7 +129,7 @@ static void begin_dial(aq_node_t *node, aq_child_t *child)
 
 static void begin_child(aq_node_t *node, aq_child_t *child)
 {
-    child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
+    child->deadline = aq_clock_ns() + (uint64_t)node->spec.tree.timeout_ms * 1000000;
     if (node->spec.daemons != NULL)
         begin_dial(node, child);
     else
@@ -260,7 +261,7 @@ void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status)
 // wait so long.
 static void check_late(aq_node_t *node, aq_child_t *child, uint64_t now)
 {
-    uint64_t whole = (uint64_t)node->spec.timeout_ms * 1000000;
+    uint64_t whole = (uint64_t)node->spec.tree.timeout_ms * 1000000;
     bool called = child->state != AQ_CHILD_DIALED && child->state != AQ_CHILD_SHELL &&
                   child->state != AQ_CHILD_INVITED;
     if (node->spec.spare == 0 || called || child->late ||
@@ -283,7 +284,7 @@ void aq_node_check_start(aq_node_t *node)
         snprintf(why, sizeof why,
                  "it did not answer within %" PRIu32
                  " seconds; if it is only slow, raise GASNET_SPAWN_TIMEOUT",
-                 node->spec.timeout_ms / 1000);
+                 node->spec.tree.timeout_ms / 1000);
         aq_node_lose_child(node, child, why);
     }
 }

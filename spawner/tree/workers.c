@@ -349,7 +349,7 @@ static void send_job(aq_node_t *node, aq_child_t *child, uint32_t host)
 {
     child->low = host;
     child->high = host + 1;
-    child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
+    child->deadline = aq_clock_ns() + (uint64_t)node->spec.tree.timeout_ms * 1000000;
     aq_node_send_job(node, child);
 }
 

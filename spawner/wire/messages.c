@@ -217,32 +217,32 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
     aq_put_u32(bytes, spec->spare);
     aq_put_u32(bytes, spec->reserve);
     aq_put_u32(bytes, spec->cpus_per_rank);
-    aq_put_u32(bytes, spec->radix);
-    aq_put_u32(bytes, spec->timeout_ms);
-    aq_put_u32(bytes, spec->silence_ms);
-    aq_put_u8(bytes, spec->label_lines);
-    aq_put_u8(bytes, spec->line_buffer);
-    aq_put_u8(bytes, spec->verbose);
-    aq_put_u8(bytes, spec->quiet);
+    aq_put_u32(bytes, spec->tree.radix);
+    aq_put_u32(bytes, spec->tree.timeout_ms);
+    aq_put_u32(bytes, spec->tree.silence_ms);
+    aq_put_u8(bytes, spec->output.label_lines);
+    aq_put_u8(bytes, spec->output.line_buffer);
+    aq_put_u8(bytes, spec->output.verbose);
+    aq_put_u8(bytes, spec->output.quiet);
     aq_put_u8(bytes, spec->promiscuous);
     aq_put_u8(bytes, spec->workers);
     aq_put_u8(bytes, spec->direct);
     aq_put_u8(bytes, spec->rendezvous);
     aq_put_raw(bytes, spec->key, AQ_KEY_BYTES);
-    aq_put_text(bytes, spec->program);
-    aq_put_text(bytes, spec->folder);
-    aq_put_text(bytes, spec->shell);
-    aq_put_text(bytes, spec->shell_options);
-    aq_put_text(bytes, spec->ports);
-    aq_put_u32(bytes, spec->launcher);
-    aq_put_text(bytes, spec->launcher_host != NULL ? spec->launcher_host : "");
+    aq_put_text(bytes, spec->remote.program);
+    aq_put_text(bytes, spec->command.folder);
+    aq_put_text(bytes, spec->remote.shell);
+    aq_put_text(bytes, spec->remote.options);
+    aq_put_text(bytes, spec->remote.ports);
+    aq_put_u32(bytes, spec->launcher.pid);
+    aq_put_text(bytes, spec->launcher.host != NULL ? spec->launcher.host : "");
     const uint32_t *machines = spec->machine_of_rank;
     put_runs(bytes, spec->host_of_rank, spec->size);
     aq_put_u8(bytes, machines != NULL);
     if (machines != NULL)
         put_runs(bytes, machines, spec->size);
-    put_words(bytes, spec->argv);
-    put_words(bytes, spec->environment);
+    put_words(bytes, spec->command.argv);
+    put_words(bytes, spec->command.environment);
 }
 
 static bool get_tables(aq_view_t *view, aq_spec_t *out)
@@ -261,32 +261,32 @@ bool aq_read_spec(aq_view_t view, aq_spec_t *out)
     out->spare = aq_get_u32(&view);
     out->reserve = aq_get_u32(&view);
     out->cpus_per_rank = aq_get_u32(&view);
-    out->radix = aq_get_u32(&view);
-    out->timeout_ms = aq_get_u32(&view);
-    out->silence_ms = aq_get_u32(&view);
-    out->label_lines = aq_get_u8(&view) != 0;
-    out->line_buffer = aq_get_u8(&view) != 0;
-    out->verbose = aq_get_u8(&view) != 0;
-    out->quiet = aq_get_u8(&view) != 0;
+    out->tree.radix = aq_get_u32(&view);
+    out->tree.timeout_ms = aq_get_u32(&view);
+    out->tree.silence_ms = aq_get_u32(&view);
+    out->output.label_lines = aq_get_u8(&view) != 0;
+    out->output.line_buffer = aq_get_u8(&view) != 0;
+    out->output.verbose = aq_get_u8(&view) != 0;
+    out->output.quiet = aq_get_u8(&view) != 0;
     out->promiscuous = aq_get_u8(&view) != 0;
     out->workers = aq_get_u8(&view) != 0;
     out->direct = aq_get_u8(&view) != 0;
     out->rendezvous = aq_get_u8(&view) != 0;
     (void)aq_get_bytes(&view, out->key, AQ_KEY_BYTES);
-    out->program = aq_get_text(&view);
-    out->folder = aq_get_text(&view);
-    out->shell = aq_get_text(&view);
-    out->shell_options = aq_get_text(&view);
-    out->ports = aq_get_text(&view);
-    out->launcher = aq_get_u32(&view);
-    out->launcher_host = aq_get_text(&view);
+    out->remote.program = aq_get_text(&view);
+    out->command.folder = aq_get_text(&view);
+    out->remote.shell = aq_get_text(&view);
+    out->remote.options = aq_get_text(&view);
+    out->remote.ports = aq_get_text(&view);
+    out->launcher.pid = aq_get_u32(&view);
+    out->launcher.host = aq_get_text(&view);
     if (out->size < 1 || out->size > AQ_JOB_RANKS_MAX || out->spare >= out->host_count ||
         out->reserve >= out->size || !get_tables(&view, out))
         goto err_free;
-    out->argv = get_words(&view);
-    out->environment = get_words(&view);
-    if (out->argv != NULL && out->argv[0] != NULL && out->environment != NULL &&
-        aq_view_done(&view))
+    out->command.argv = get_words(&view);
+    out->command.environment = get_words(&view);
+    if (out->command.argv != NULL && out->command.argv[0] != NULL &&
+        out->command.environment != NULL && aq_view_done(&view))
         return true;
 err_free:
     aq_spec_free(out);
@@ -299,8 +299,8 @@ void aq_spec_free(aq_spec_t *spec)
     free(spec->daemons);
     free(spec->host_of_rank);
     free(spec->machine_of_rank);
-    free(spec->argv);
-    free(spec->environment);
+    free(spec->command.argv);
+    free(spec->command.environment);
     *spec = (aq_spec_t){0};
 }
 

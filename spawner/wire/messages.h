@@ -112,15 +112,47 @@ typedef struct aq_spec_daemon {
     const char *addresses; // separated by commas
 } aq_spec_daemon_t;
 
+// How the tree is built, and how long its links bear silence.
+typedef struct aq_spec_tree {
+    uint32_t radix, timeout_ms;
+    uint32_t silence_ms; // aq_link_bear
+} aq_spec_tree_t;
+
+// What users see of the job.
+typedef struct aq_spec_output {
+    bool label_lines, line_buffer, verbose, quiet;
+} aq_spec_output_t;
+
+// How a helper is started on another host.
+typedef struct aq_spec_remote {
+    const char
+        *program; // path of the launcher, which also starts helpers on hosts without a prefix
+    const char *shell, *options;
+    const char *ports; // at which processes of the tree listen
+} aq_spec_remote_t;
+
+// The process of the launcher and its host, for those who watch the job.
+typedef struct aq_spec_launcher {
+    uint32_t pid;
+    const char *host;
+} aq_spec_launcher_t;
+
+// What ranks execute, and where.
+typedef struct aq_spec_command {
+    char **argv, **environment; // NULL-terminated
+    const char *folder;
+} aq_spec_command_t;
+
 typedef struct aq_spec {
     uint32_t size, host_count;
     // Hosts beyond those that get ranks. host_of_rank counts places, [0, host_count - spare); GO
     // tells which hosts have them. Without spares, host and place are the same.
     uint32_t spare;
     uint32_t reserve; // the last ranks, which are not started with the others
-    uint32_t cpus_per_rank, radix, timeout_ms;
-    uint32_t silence_ms; // that links survive: aq_link_bear
-    bool label_lines, line_buffer, verbose, quiet, promiscuous;
+    uint32_t cpus_per_rank;
+    aq_spec_tree_t tree;
+    aq_spec_output_t output;
+    bool promiscuous;
     // each host is a process that a custom command started (workers.h), in a rendezvous with its
     // members (members.h)
     bool workers;
@@ -133,19 +165,14 @@ typedef struct aq_spec {
     // with (rendezvous.h). argv and environment are not used.
     bool rendezvous;
     uint8_t key[AQ_KEY_BYTES]; // of the ranks; other than the key that the tree uses
-    // path of the launcher, which also starts helpers on hosts without a prefix
-    const char *program;
-    const char *folder; // working directory of the ranks
-    const char *shell, *shell_options, *ports;
-    // The process of the launcher and its host, for those who watch the job.
-    uint32_t launcher;
-    const char *launcher_host;
+    aq_spec_remote_t remote;
+    aq_spec_launcher_t launcher;
     aq_spec_host_t *hosts; // of the hosts from first_host on, as far as they are known here
     uint32_t first_host;
     aq_spec_daemon_t *daemons; // of the same hosts; NULL: remote shells start the helpers
     uint32_t *host_of_rank;
-    uint32_t *machine_of_rank;  // ranks of the same machine can share memory; NULL: host_of_rank
-    char **argv, **environment; // NULL-terminated
+    uint32_t *machine_of_rank; // ranks of the same machine can share memory; NULL: host_of_rank
+    aq_spec_command_t command;
 } aq_spec_t;
 // The machine of a host of a job that has machine_of_rank.
 uint32_t aq_spec_machine(const aq_spec_t *spec, uint32_t host);

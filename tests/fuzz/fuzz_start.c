@@ -55,8 +55,8 @@ static void read_job(const aq_frame_t *frame)
         require(spec.host_of_rank[r] < spec.host_count - spec.spare &&
                 (spec.machine_of_rank == NULL ||
                  spec.machine_of_rank[r] < spec.host_count - spec.spare));
-    require(spec.argv[0] != NULL &&
-            total_length(spec.argv) + total_length(spec.environment) < view.left);
+    require(spec.command.argv[0] != NULL &&
+            total_length(spec.command.argv) + total_length(spec.command.environment) < view.left);
     aq_spec_free(&spec);
 }
 

@@ -56,14 +56,14 @@ static void make_job(start_t *start)
     aq_spec_t *spec = &start->spec;
     *spec = (aq_spec_t){.size = start->hosts * RANKS_OF_HOST,
                         .host_count = start->hosts,
-                        .radix = RADIX,
-                        .program = "/usr/bin/gasnetrun",
-                        .folder = "/home/ann",
-                        .shell = "ssh",
-                        .shell_options = "",
-                        .ports = "",
-                        .argv = argv,
-                        .environment = environment};
+                        .tree.radix = RADIX,
+                        .remote.program = "/usr/bin/gasnetrun",
+                        .command.folder = "/home/ann",
+                        .remote.shell = "ssh",
+                        .remote.options = "",
+                        .remote.ports = "",
+                        .command.argv = argv,
+                        .command.environment = environment};
     name_hosts(start);
     spec->host_of_rank = calloc(spec->size, sizeof *spec->host_of_rank);
     for (uint32_t r = 0; r < spec->size; r++)

@@ -188,13 +188,13 @@ static void test_hosts(void **state)
     aq_node_init(&node, NULL);
     node.spec = (aq_spec_t){.workers = true,
                             .rendezvous = true,
-                            .program = "",
-                            .folder = "",
-                            .shell = "",
-                            .shell_options = "",
-                            .ports = "",
-                            .argv = no_words,
-                            .environment = no_words + 1};
+                            .remote.program = "",
+                            .command.folder = "",
+                            .remote.shell = "",
+                            .remote.options = "",
+                            .remote.ports = "",
+                            .command.argv = no_words,
+                            .command.environment = no_words + 1};
     assert_true(aq_workers_allocate(&node.spec, size) && aq_node_split(&node, 0, size, 0));
     for (uint32_t r = 0; r < size; r++)
         arrive(&node, r, r < many + 2 ? "one" : "two", r < many ? "a" : "b");

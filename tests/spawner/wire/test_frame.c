@@ -89,46 +89,47 @@ static void test_spec(void **state)
                       .host_count = 3,
                       .spare = 1,
                       .cpus_per_rank = 4,
-                      .radix = 5,
-                      .timeout_ms = 6,
-                      .silence_ms = 7,
-                      .label_lines = true,
-                      .quiet = true,
-                      .program = "/bin/p",
-                      .folder = "/f",
-                      .shell = "ssh",
-                      .shell_options = "-x",
-                      .ports = "",
-                      .launcher = 77,
-                      .launcher_host = "n1",
+                      .tree.radix = 5,
+                      .tree.timeout_ms = 6,
+                      .tree.silence_ms = 7,
+                      .output.label_lines = true,
+                      .output.quiet = true,
+                      .remote.program = "/bin/p",
+                      .command.folder = "/f",
+                      .remote.shell = "ssh",
+                      .remote.options = "-x",
+                      .remote.ports = "",
+                      .launcher.pid = 77,
+                      .launcher.host = "n1",
                       .hosts = hosts,
                       .host_of_rank = host_of_rank,
                       .machine_of_rank = machine_of_rank,
                       .workers = true,
                       .key = "0123456789abcde",
-                      .argv = argv,
-                      .environment = environment};
+                      .command.argv = argv,
+                      .command.environment = environment};
     aq_bytes_t bytes = {0};
     aq_spec_t got;
     aq_write_spec(&bytes, &spec);
     assert_true(aq_read_spec((aq_view_t){bytes.data, bytes.used, false}, &got));
     assert_int_equal(got.size, 3);
-    assert_int_equal(got.launcher, 77);
-    assert_string_equal(got.launcher_host, "n1");
+    assert_int_equal(got.launcher.pid, 77);
+    assert_string_equal(got.launcher.host, "n1");
     assert_int_equal(got.reserve, 1);
     assert_int_equal(got.cpus_per_rank, 4);
-    assert_int_equal(got.radix, 5);
-    assert_int_equal(got.timeout_ms, 6);
-    assert_int_equal(got.silence_ms, 7);
-    assert_true(got.label_lines && got.quiet && !got.verbose && !got.promiscuous);
-    assert_string_equal(got.folder, "/f");
+    assert_int_equal(got.tree.radix, 5);
+    assert_int_equal(got.tree.timeout_ms, 6);
+    assert_int_equal(got.tree.silence_ms, 7);
+    assert_true(got.output.label_lines && got.output.quiet && !got.output.verbose &&
+                !got.promiscuous);
+    assert_string_equal(got.command.folder, "/f");
     assert_int_equal(got.spare, 1);
     assert_int_equal(got.host_of_rank[2], 1);
     assert_int_equal(got.machine_of_rank[2], 0);
     assert_true(got.workers && !got.direct && !got.rendezvous);
     assert_memory_equal(got.key, spec.key, sizeof got.key);
-    assert_same_words(got.argv, argv);
-    assert_same_words(got.environment, environment);
+    assert_same_words(got.command.argv, argv);
+    assert_same_words(got.command.environment, environment);
     aq_spec_free(&got);
     for (size_t part = 0; part < bytes.used; part += part < 400 ? 1 : 997)
         assert_false(aq_read_spec((aq_view_t){bytes.data, part, false}, &got));
@@ -253,8 +254,9 @@ static size_t placed_bytes(uint32_t size, uint32_t places, bool in_turns)
     aq_spec_t spec = {.size = size, .host_count = places, .host_of_rank = host_of_rank};
     aq_spec_t got;
     aq_bytes_t bytes = {0};
-    spec.program = spec.folder = spec.shell = spec.shell_options = spec.ports = "";
-    spec.argv = spec.environment = words;
+    spec.remote.program = spec.command.folder = spec.remote.shell = spec.remote.options =
+        spec.remote.ports = "";
+    spec.command.argv = spec.command.environment = words;
     for (uint32_t r = 0; r < size; r++)
         host_of_rank[r] = in_turns ? r % places : r / ((size + places - 1) / places);
     aq_write_spec(&bytes, &spec);
