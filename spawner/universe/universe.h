@@ -48,6 +48,25 @@ typedef struct aq_peer {
     bool waits;      // it has asked for the table
 } aq_peer_t;
 
+// The way to the coordinator, and the election of another one (universe_coordinator.c).
+typedef struct aq_daemon_election {
+    aq_link_t up;       // to the coordinator; fd -1: this is the coordinator, or there is none now
+    bool dialing;       // the next coordinator is called:
+    aq_dial_t dial;     // that call
+    uint64_t next_call; // time of the next attempt; 0: none
+    uint64_t ends;      // time by which the daemons have to meet again; 0: no election
+    uint32_t voters;    // daemons before the election, with this one
+    bool unsure;        // some of them may live where this one cannot reach them
+} aq_daemon_election_t;
+
+// The helpers that this daemon has forked (universe_fork.c), one for each job here.
+typedef struct aq_daemon_jobs {
+    int lifeline[2]; // the helpers have the first end
+    struct rlimit old_files;
+    pid_t *guards;
+    uint32_t count, room;
+} aq_daemon_jobs_t;
+
 typedef struct aq_daemon {
     uint8_t key[AQ_KEY_BYTES];
     uint32_t self;
@@ -56,13 +75,7 @@ typedef struct aq_daemon {
     bool coordinator;
     bool over; // leave the loop
 
-    aq_link_t up;       // to the coordinator; fd -1: this is the coordinator, or there is none now
-    aq_dial_t dial;     // the call to the next coordinator, if dialing
-    bool dialing;       //
-    uint64_t next_call; // time of the next attempt; 0: none
-    uint64_t election_ends; // time by which the daemons have to meet again; 0: no election
-    uint32_t electorate;    // daemons before the election, with this one
-    bool unsure;            // some of them may live where this one cannot reach them
+    aq_daemon_election_t election;
     uint64_t broadcast_due; // time to tell the table to all; 0: it has not changed
     uint64_t halt_ends;     // time by which the other daemons have to be gone; 0: no halt
 
@@ -72,11 +85,8 @@ typedef struct aq_daemon {
     aq_peer_t *peers;
     uint32_t peer_count, peer_room;
 
-    int signals;     // signalfd
-    int lifeline[2]; // the helpers have the first end
-    struct rlimit old_files;
-    pid_t *guards; // one for each job here
-    uint32_t guard_count, guard_room;
+    int signals; // signalfd
+    aq_daemon_jobs_t jobs;
 } aq_daemon_t;
 
 #endif

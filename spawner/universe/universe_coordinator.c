@@ -188,10 +188,10 @@ static bool daemon_passes(aq_daemon_t *daemon, aq_peer_t *peer, const aq_frame_t
     if (!see && frame->type != AQ_MSG_HALT && frame->type != AQ_MSG_SHRINK)
         return false;
     peer->waits = peer->waits || see;
-    if (daemon->up.fd >= 0 && see)
-        aq_write_empty(&daemon->up.out, AQ_MSG_SEE);
-    else if (daemon->up.fd >= 0)
-        aq_frame_copy(&daemon->up.out, frame);
+    if (daemon->election.up.fd >= 0 && see)
+        aq_write_empty(&daemon->election.up.out, AQ_MSG_SEE);
+    else if (daemon->election.up.fd >= 0)
+        aq_frame_copy(&daemon->election.up.out, frame);
     return true;
 }
 
@@ -204,9 +204,9 @@ bool aq_daemon_take_request(aq_daemon_t *daemon, aq_peer_t *peer, const aq_frame
 void aq_daemon_tell_jobs(aq_daemon_t *daemon)
 {
     if (daemon->coordinator)
-        note_jobs(daemon, daemon->self, daemon->guard_count);
-    else if (daemon->up.fd >= 0)
-        aq_write_number(&daemon->up.out, AQ_MSG_JOBS, daemon->guard_count);
+        note_jobs(daemon, daemon->self, daemon->jobs.count);
+    else if (daemon->election.up.fd >= 0)
+        aq_write_number(&daemon->election.up.out, AQ_MSG_JOBS, daemon->jobs.count);
 }
 
 // ---- the election ----
@@ -214,8 +214,8 @@ void aq_daemon_tell_jobs(aq_daemon_t *daemon)
 static void become_coordinator(aq_daemon_t *daemon)
 {
     daemon->coordinator = true;
-    daemon->dialing = false;
-    daemon->next_call = 0;
+    daemon->election.dialing = false;
+    daemon->election.next_call = 0;
     aq_daemon_tell_jobs(daemon);
     note_change(daemon);
 }
@@ -224,14 +224,14 @@ static void become_coordinator(aq_daemon_t *daemon)
 static void call_coordinator(aq_daemon_t *daemon)
 {
     const aq_row_t *row = aq_table_coordinator(&daemon->table);
-    daemon->next_call = 0;
-    if (row == NULL || aq_clock_ns() >= daemon->election_ends) {
+    daemon->election.next_call = 0;
+    if (row == NULL || aq_clock_ns() >= daemon->election.ends) {
         daemon->over = true;
     } else if (row->number == daemon->self) {
         become_coordinator(daemon);
     } else {
-        daemon->dialing = true;
-        aq_dial_begin(&daemon->dial, row->addresses, (uint16_t)row->port, row->number);
+        daemon->election.dialing = true;
+        aq_dial_begin(&daemon->election.dial, row->addresses, (uint16_t)row->port, row->number);
     }
 }
 
@@ -245,19 +245,19 @@ static uint32_t count_rows(const aq_table_t *table)
 
 static void begin_election(aq_daemon_t *daemon)
 {
-    daemon->election_ends = aq_clock_ns() + ELECTION_NS;
-    daemon->electorate = count_rows(&daemon->table);
-    daemon->unsure = false;
+    daemon->election.ends = aq_clock_ns() + ELECTION_NS;
+    daemon->election.voters = count_rows(&daemon->table);
+    daemon->election.unsure = false;
 }
 
 // dead: its process is known to have ended.
 static void lose_coordinator(aq_daemon_t *daemon, bool dead)
 {
     const aq_row_t *row = aq_table_coordinator(&daemon->table);
-    aq_link_close(&daemon->up);
-    if (daemon->election_ends == 0)
+    aq_link_close(&daemon->election.up);
+    if (daemon->election.ends == 0)
         begin_election(daemon);
-    daemon->unsure = daemon->unsure || !dead;
+    daemon->election.unsure = daemon->election.unsure || !dead;
     if (row != NULL)
         end_row(daemon, row->number);
     call_coordinator(daemon);
@@ -267,26 +267,26 @@ static void lose_coordinator(aq_daemon_t *daemon, bool dead)
 static void join_again(aq_daemon_t *daemon)
 {
     aq_row_t *row = aq_table_find(&daemon->table, daemon->self);
-    daemon->dialing = false;
-    daemon->up = daemon->dial.link;
-    daemon->dial.link = (aq_link_t){.fd = -1};
-    aq_link_bear(&daemon->up, daemon->silence_ms);
+    daemon->election.dialing = false;
+    daemon->election.up = daemon->election.dial.link;
+    daemon->election.dial.link = (aq_link_t){.fd = -1};
+    aq_link_bear(&daemon->election.up, daemon->silence_ms);
     if (row == NULL) {
         daemon->over = true;
         return;
     }
-    row->jobs = daemon->guard_count;
-    aq_write_join(&daemon->up.out, &(aq_join_t){true, *row});
+    row->jobs = daemon->jobs.count;
+    aq_write_join(&daemon->election.up.out, &(aq_join_t){true, *row});
 }
 
 void aq_daemon_serve_dial(aq_daemon_t *daemon)
 {
-    aq_status_t status = aq_dial_turn(&daemon->dial, daemon->key);
+    aq_status_t status = aq_dial_turn(&daemon->election.dial, daemon->key);
     if (status == AQ_OK) {
         join_again(daemon);
     } else if (status != AQ_AGAIN) {
-        daemon->dialing = false;
-        lose_coordinator(daemon, daemon->dial.answered); // that one does not live either
+        daemon->election.dialing = false;
+        lose_coordinator(daemon, daemon->election.dial.answered); // that one does not live either
     }
 }
 
@@ -297,7 +297,7 @@ static bool take_table(aq_daemon_t *daemon, const aq_frame_t *frame)
     uint32_t self;
     if (!aq_read_table(frame->payload, &daemon->table, &self) || self != daemon->self)
         return false;
-    daemon->election_ends = 0;
+    daemon->election.ends = 0;
     tell_table(daemon, false);
     return true;
 }
@@ -308,8 +308,8 @@ static bool take_refusal(aq_daemon_t *daemon, const aq_frame_t *frame)
     aq_failed_t failed;
     if (!aq_read_failed(frame->payload, &failed))
         return false;
-    aq_link_close(&daemon->up);
-    daemon->next_call = aq_clock_ns() + RETRY_NS;
+    aq_link_close(&daemon->election.up);
+    daemon->election.next_call = aq_clock_ns() + RETRY_NS;
     daemon->over = daemon->over || failed.why[0] != '\0';
     return true;
 }
@@ -328,14 +328,14 @@ void aq_daemon_serve_coordinator(aq_daemon_t *daemon)
 {
     aq_frame_t frame;
     aq_framing_t framing = AQ_FRAME_PART;
-    int error = aq_link_receive(&daemon->up);
-    while (daemon->up.fd >= 0 &&
-           (framing = aq_link_next(&daemon->up, AQ_FRAME_MAX, &frame)) == AQ_FRAME_WHOLE)
+    int error = aq_link_receive(&daemon->election.up);
+    while (daemon->election.up.fd >= 0 &&
+           (framing = aq_link_next(&daemon->election.up, AQ_FRAME_MAX, &frame)) == AQ_FRAME_WHOLE)
         if (!take_frame(daemon, &frame)) {
             framing = AQ_FRAME_BAD;
             break;
         }
-    if (daemon->up.fd >= 0 && (error != 0 || framing == AQ_FRAME_BAD))
+    if (daemon->election.up.fd >= 0 && (error != 0 || framing == AQ_FRAME_BAD))
         lose_coordinator(daemon, error == ENOTCONN || error == ECONNRESET);
 }
 
@@ -344,8 +344,8 @@ void aq_daemon_serve_coordinator(aq_daemon_t *daemon)
 // Daemons that have not called the new coordinator in time are lost, or this one is.
 static void end_election(aq_daemon_t *daemon)
 {
-    daemon->election_ends = 0;
-    if (daemon->unsure && 2 * (count_members(daemon) + 1) <= daemon->electorate) {
+    daemon->election.ends = 0;
+    if (daemon->election.unsure && 2 * (count_members(daemon) + 1) <= daemon->election.voters) {
         daemon->over = true;
         return;
     }
@@ -360,16 +360,16 @@ static void end_election(aq_daemon_t *daemon)
 static bool has_left(const aq_daemon_t *daemon)
 {
     const aq_row_t *row = aq_table_find(&daemon->table, daemon->self);
-    return row != NULL && row->state == AQ_ROW_LEAVING && daemon->guard_count == 0 &&
+    return row != NULL && row->state == AQ_ROW_LEAVING && daemon->jobs.count == 0 &&
            daemon->broadcast_due == 0; // the others know it
 }
 
 void aq_daemon_check_members(aq_daemon_t *daemon)
 {
     uint64_t now = aq_clock_ns();
-    if (daemon->next_call != 0 && now >= daemon->next_call)
+    if (daemon->election.next_call != 0 && now >= daemon->election.next_call)
         call_coordinator(daemon);
-    if (daemon->coordinator && daemon->election_ends != 0 && now >= daemon->election_ends)
+    if (daemon->coordinator && daemon->election.ends != 0 && now >= daemon->election.ends)
         end_election(daemon);
     if (daemon->broadcast_due != 0 && now >= daemon->broadcast_due) {
         daemon->broadcast_due = 0;

@@ -115,19 +115,20 @@ static bool take_number(aq_daemon_t *daemon, const aq_frame_t *frame)
 static bool join_universe(aq_daemon_t *daemon, const aq_join_config_t *config)
 {
     aq_frame_t frame;
-    aq_dial_begin(&daemon->dial, config->addresses, (uint16_t)config->port, config->coordinator);
-    if (aq_dial_wait(&daemon->dial, daemon->key) != AQ_OK) {
+    aq_dial_begin(&daemon->election.dial, config->addresses, (uint16_t)config->port,
+                  config->coordinator);
+    if (aq_dial_wait(&daemon->election.dial, daemon->key) != AQ_OK) {
         aq_log_error(
             "it cannot reach the coordinator of the universe: %s; open ports in the firewall "
             "(GASNET_SPAWN_PORTS)",
-            daemon->dial.why);
+            daemon->election.dial.why);
         return false;
     }
-    daemon->up = daemon->dial.link;
-    daemon->dial.link = (aq_link_t){.fd = -1};
-    aq_link_bear(&daemon->up, daemon->silence_ms);
-    aq_write_join(&daemon->up.out, &(aq_join_t){false, config->member});
-    if (!await_frame(&daemon->up, &frame)) {
+    daemon->election.up = daemon->election.dial.link;
+    daemon->election.dial.link = (aq_link_t){.fd = -1};
+    aq_link_bear(&daemon->election.up, daemon->silence_ms);
+    aq_write_join(&daemon->election.up.out, &(aq_join_t){false, config->member});
+    if (!await_frame(&daemon->election.up, &frame)) {
         aq_log_error("the coordinator of the universe does not answer");
         return false;
     }
@@ -164,7 +165,8 @@ static bool enter_universe(aq_daemon_t *daemon, aq_join_config_t *config)
 
 static void daemon_init(aq_daemon_t *daemon)
 {
-    *daemon = (aq_daemon_t){.up.fd = -1, .dial.link.fd = -1, .tcp.fd = -1, .local = -1};
+    *daemon =
+        (aq_daemon_t){.election.up.fd = -1, .election.dial.link.fd = -1, .tcp.fd = -1, .local = -1};
     daemon->self = AQ_NO_NUMBER;
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
         daemon->callers[i].link.fd = -1;
@@ -174,9 +176,9 @@ static void daemon_init(aq_daemon_t *daemon)
 
 static void forget_guard(aq_daemon_t *daemon, pid_t pid)
 {
-    for (uint32_t i = 0; i < daemon->guard_count; i++)
-        if (daemon->guards[i] == pid) {
-            daemon->guards[i] = daemon->guards[--daemon->guard_count];
+    for (uint32_t i = 0; i < daemon->jobs.count; i++)
+        if (daemon->jobs.guards[i] == pid) {
+            daemon->jobs.guards[i] = daemon->jobs.guards[--daemon->jobs.count];
             aq_daemon_tell_jobs(daemon);
             return;
         }
@@ -218,9 +220,10 @@ static void fill_polls(aq_daemon_t *daemon, struct pollfd *polls)
     polls[WATCH_TCP] = (struct pollfd){.fd = room ? daemon->tcp.fd : -1, .events = POLLIN};
     polls[WATCH_LOCAL] =
         (struct pollfd){.fd = aq_daemon_has_room(daemon) ? daemon->local : -1, .events = POLLIN};
-    polls[WATCH_UP] = daemon->dialing ? (struct pollfd){.fd = daemon->dial.link.fd,
-                                                        .events = aq_dial_events(&daemon->dial)}
-                                      : watch_link(&daemon->up);
+    polls[WATCH_UP] = daemon->election.dialing
+                          ? (struct pollfd){.fd = daemon->election.dial.link.fd,
+                                            .events = aq_dial_events(&daemon->election.dial)}
+                          : watch_link(&daemon->election.up);
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
         polls[WATCH_CALLERS + i] = watch_link(&daemon->callers[i].link);
     for (uint32_t i = 0; i < daemon->peer_count; i++)
@@ -243,7 +246,7 @@ static void serve_ready(aq_daemon_t *daemon, const struct pollfd *polls, uint32_
     for (uint32_t i = 0; i < peers; i++)
         if (is_ready(&polls[WATCH_PEERS + i]) && daemon->peers[i].link.fd >= 0)
             aq_daemon_serve_peer(daemon, &daemon->peers[i]);
-    if (daemon->up.fd >= 0 && is_ready(&polls[WATCH_UP]))
+    if (daemon->election.up.fd >= 0 && is_ready(&polls[WATCH_UP]))
         aq_daemon_serve_coordinator(daemon);
     if (is_ready(&polls[WATCH_TCP]))
         aq_daemon_accept_calls(daemon);
@@ -253,8 +256,9 @@ static void serve_ready(aq_daemon_t *daemon, const struct pollfd *polls, uint32_
 
 static int wait_ms(const aq_daemon_t *daemon)
 {
-    bool due = daemon->broadcast_due != 0 || daemon->next_call != 0 || daemon->halt_ends != 0 ||
-               (daemon->dialing && daemon->dial.link.fd < 0);
+    bool due = daemon->broadcast_due != 0 || daemon->election.next_call != 0 ||
+               daemon->halt_ends != 0 ||
+               (daemon->election.dialing && daemon->election.dial.link.fd < 0);
     return due ? BUSY_MS : IDLE_MS;
 }
 
@@ -268,11 +272,11 @@ static bool daemon_turn(aq_daemon_t *daemon)
     if (poll(polls, WATCH_PEERS + peers, wait_ms(daemon)) > 0)
         serve_ready(daemon, polls, peers);
     free(polls);
-    if (daemon->dialing) // also without an event: a call may fail at once, or time out
+    if (daemon->election.dialing) // also without an event: a call may fail at once, or time out
         aq_daemon_serve_dial(daemon);
     aq_daemon_check_members(daemon);
-    if (daemon->up.fd >= 0)
-        (void)aq_link_flush(&daemon->up); // the next receive reports a fault
+    if (daemon->election.up.fd >= 0)
+        (void)aq_link_flush(&daemon->election.up); // the next receive reports a fault
     aq_daemon_check_calls(daemon);
     return true;
 }
@@ -289,7 +293,7 @@ static bool open_signals(aq_daemon_t *daemon)
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     (void)signal(SIGCHLD, SIG_DFL);
     daemon->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (daemon->signals >= 0 && pipe2(daemon->lifeline, O_CLOEXEC) == 0)
+    if (daemon->signals >= 0 && pipe2(daemon->jobs.lifeline, O_CLOEXEC) == 0)
         return true;
     aq_log_error("it cannot watch its jobs (%s); raise the limit of open files (ulimit -n)",
                  strerror(errno));
@@ -313,8 +317,8 @@ static bool leave_starter(void)
 static void end_jobs(aq_daemon_t *daemon)
 {
     uint64_t deadline = aq_clock_ns() + END_NS;
-    (void)close(daemon->lifeline[1]);
-    while (daemon->guard_count > 0 && aq_clock_ns() < deadline) {
+    (void)close(daemon->jobs.lifeline[1]);
+    while (daemon->jobs.count > 0 && aq_clock_ns() < deadline) {
         (void)aq_await(daemon->signals, POLLIN, BUSY_MS);
         serve_signals(daemon);
     }
@@ -326,7 +330,7 @@ __attribute__((noreturn)) static void run_daemon(aq_daemon_t *daemon)
     bool ok = leave_starter();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     // The coordinator has a link to each daemon.
-    (void)aq_open_files_raise(RLIM_INFINITY, &daemon->old_files);
+    (void)aq_open_files_raise(RLIM_INFINITY, &daemon->jobs.old_files);
     while (ok && !daemon->over)
         ok = daemon_turn(daemon);
     aq_universe_unlink();

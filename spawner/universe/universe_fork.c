@@ -17,12 +17,12 @@
 static bool shed_daemon(const aq_daemon_t *daemon, aq_link_t *link)
 {
     int fd = fcntl(link->fd, F_DUPFD_CLOEXEC, 5),
-        line = fcntl(daemon->lifeline[0], F_DUPFD_CLOEXEC, 5);
+        line = fcntl(daemon->jobs.lifeline[0], F_DUPFD_CLOEXEC, 5);
     if (fd < 0 || line < 0 || dup3(fd, 3, O_CLOEXEC) < 0 || dup3(line, 4, O_CLOEXEC) < 0)
         return false;
     (void)close_range(5, UINT_MAX, 0);
     link->fd = 3;
-    aq_open_files_restore(&daemon->old_files);
+    aq_open_files_restore(&daemon->jobs.old_files);
     return setsid() >= 0;
 }
 
@@ -35,15 +35,15 @@ __attribute__((noreturn)) static void become_helper(const aq_daemon_t *daemon, a
 
 static bool note_guard(aq_daemon_t *daemon, pid_t pid)
 {
-    if (daemon->guard_count == daemon->guard_room) {
-        uint32_t room = 2 * daemon->guard_room + 16;
-        pid_t *guards = realloc(daemon->guards, room * sizeof *guards);
+    if (daemon->jobs.count == daemon->jobs.room) {
+        uint32_t room = 2 * daemon->jobs.room + 16;
+        pid_t *guards = realloc(daemon->jobs.guards, room * sizeof *guards);
         if (guards == NULL)
             return false;
-        daemon->guards = guards;
-        daemon->guard_room = room;
+        daemon->jobs.guards = guards;
+        daemon->jobs.room = room;
     }
-    daemon->guards[daemon->guard_count++] = pid;
+    daemon->jobs.guards[daemon->jobs.count++] = pid;
     return true;
 }
 
@@ -55,8 +55,8 @@ void aq_daemon_fork_helper(aq_daemon_t *daemon, aq_link_t *link)
     if (pid == 0)
         become_helper(daemon, link);
     if (pid < 0)
-        daemon->guard_count--;
+        daemon->jobs.count--;
     else
-        daemon->guards[daemon->guard_count - 1] = pid;
+        daemon->jobs.guards[daemon->jobs.count - 1] = pid;
     aq_daemon_tell_jobs(daemon);
 }
