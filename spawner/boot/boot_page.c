@@ -48,17 +48,17 @@ size_t aq_page_bytes(uint32_t size)
 
 const uint32_t *aq_page_hosts(const aq_boot_page_t *page)
 {
-    return (const uint32_t *)(const void *)&page->state[page->size];
+    return (const uint32_t *)(const void *)&page->state[page->ranks.size];
 }
 
 _Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page)
 {
-    return (_Atomic uint16_t *)(void *)(aq_page_processes(page) + page->size);
+    return (_Atomic uint16_t *)(void *)(aq_page_processes(page) + page->ranks.size);
 }
 
 aq_page_process_t *aq_page_processes(aq_boot_page_t *page)
 {
-    return (aq_page_process_t *)(void *)&page->state[3 * page->size];
+    return (aq_page_process_t *)(void *)&page->state[3 * page->ranks.size];
 }
 
 uint32_t aq_page_process_space(void)
@@ -69,28 +69,28 @@ uint32_t aq_page_process_space(void)
 
 int32_t *aq_page_rank_files(aq_boot_page_t *page)
 {
-    return (int32_t *)(void *)&page->state[2 * page->size];
+    return (int32_t *)(void *)&page->state[2 * page->ranks.size];
 }
 
 uint8_t *aq_page_bound(aq_boot_page_t *page)
 {
-    return (uint8_t *)(void *)(aq_page_waiting_cpus(page) + page->size);
+    return (uint8_t *)(void *)(aq_page_waiting_cpus(page) + page->ranks.size);
 }
 
 uint32_t *aq_page_own_hosts(aq_boot_page_t *page)
 {
-    return (uint32_t *)(void *)&page->state[page->size];
+    return (uint32_t *)(void *)&page->state[page->ranks.size];
 }
 
 uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round)
 {
-    return (uint8_t *)page + slots_offset(page->size) +
-           (round & 1u) * (size_t)page->size * AQ_SLOT_BYTES;
+    return (uint8_t *)page + slots_offset(page->ranks.size) +
+           (round & 1u) * (size_t)page->ranks.size * AQ_SLOT_BYTES;
 }
 
 uint8_t *aq_page_kept(aq_boot_page_t *page)
 {
-    return aq_page_slots(page, 0) + 2 * (size_t)page->size * AQ_SLOT_BYTES;
+    return aq_page_slots(page, 0) + 2 * (size_t)page->ranks.size * AQ_SLOT_BYTES;
 }
 
 aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size)
@@ -106,9 +106,9 @@ aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size)
         return AQ_ERR_RESOURCE;
     }
     page->magic = AQ_PAGE_MAGIC;
-    page->size = size;
-    page->local = size;
-    page->present = size;
+    page->ranks.size = size;
+    page->ranks.local = size;
+    page->ranks.present = size;
     page->processors = aq_size_processors();
     page->memory = aq_size_physical_memory();
     page->exit_rank = AQ_NO_RANK;
@@ -158,8 +158,8 @@ static void sleep_in_barrier(aq_boot_page_t *page, uint32_t turn)
 // Waits until the barrier that began at turn completes or can no longer complete.
 static aq_status_t wait_turn(aq_boot_page_t *page, uint32_t turn)
 {
-    unsigned spins = page->local <= page->processors ? SPIN_ROUNDS : 0;
-    unsigned yields = page->local <= CROWD * page->processors ? YIELD_ROUNDS : 0;
+    unsigned spins = page->ranks.local <= page->processors ? SPIN_ROUNDS : 0;
+    unsigned yields = page->ranks.local <= CROWD * page->processors ? YIELD_ROUNDS : 0;
     for (;;) {
         uint32_t now = atomic_load(&page->turn);
         if ((now & ~TURN_ENDED) != turn)
@@ -196,18 +196,19 @@ void aq_page_wake_relay(const aq_boot_page_t *page)
 
 void aq_page_admit(aq_boot_page_t *page, const aq_page_step_t *step, uint32_t local)
 {
-    page->first = page->present;
-    page->local += local;
-    page->round = step->round;
+    page->ranks.first = page->ranks.present;
+    page->ranks.local += local;
+    page->ranks.round = step->round;
     aq_page_complete(page);
-    atomic_fetch_add(&page->present, step->part); // a new rank must not take part in this barrier
+    atomic_fetch_add(&page->ranks.present,
+                     step->part); // a new rank must not take part in this barrier
     (void)kill(page->supervisor, AQ_WAKE_SIGNAL);
 }
 
 aq_status_t aq_page_barrier(aq_boot_page_t *page, const aq_page_step_t *step)
 {
     uint32_t turn = atomic_load(&page->turn) & ~TURN_ENDED;
-    if (atomic_fetch_add(&page->arrived, 1) + 1 < page->local)
+    if (atomic_fetch_add(&page->arrived, 1) + 1 < page->ranks.local)
         return wait_turn(page, turn);
     if (page->relay == 0) {
         if (step->kind == AQ_STEP_GROW)
@@ -237,8 +238,8 @@ static uint32_t fault_ranks; // 0: this process has already reported a fault
 
 static void note_fault(const char *message)
 {
-    if (fault_ranks > 0 && atomic_fetch_add(&fault_page->faults, fault_ranks) == 0)
-        snprintf(fault_page->fault, sizeof fault_page->fault, "%s", message);
+    if (fault_ranks > 0 && atomic_fetch_add(&fault_page->fault.ranks, fault_ranks) == 0)
+        snprintf(fault_page->fault.text, sizeof fault_page->fault.text, "%s", message);
     fault_ranks = 0;
     if (fault_page->supervisor > 0)
         (void)kill(fault_page->supervisor, AQ_WAKE_SIGNAL);

@@ -21,7 +21,7 @@
 //   on it.
 // - A rank joins by state STARTING -> RUNNING, so each rank number is used once in a job.
 // - members counts the ranks of this host that joined, absent those that ended without joining.
-// - first, present, local and round change in aq_page_admit only, while all present ranks are in a
+// - The numbers in ranks change in aq_page_admit only, while all present ranks are in a
 //   barrier; the supervisor starts the new ones once present says so. At least one rank of each
 //   host is there at the start.
 // - Tables have one entry per rank of the job, indexed by its number; this host uses its own
@@ -60,14 +60,25 @@ typedef struct aq_page_step {
     uint32_t round; // of the exchange buffer
 } aq_page_step_t;
 
-typedef struct aq_boot_page {
-    uint64_t magic;
+// How many ranks there are; the process that makes the page begins, aq_page_admit goes on.
+typedef struct aq_page_ranks {
     uint32_t size;            // ranks of the job
     uint32_t local;           // ranks of this host that a barrier waits for
     uint32_t keeper;          // the lowest of them
     uint32_t first;           // number of the first of the ranks that were started last
     uint32_t round;           // of the exchange buffer, for the ranks that were started last
     _Atomic uint32_t present; // ranks that are there, or that the supervisor is about to start
+} aq_page_ranks_t;
+
+// Why ranks of this host could not join (aq_page_divert_faults).
+typedef struct aq_page_fault {
+    _Atomic uint32_t ranks;   // that could not join, each after reporting a reason
+    char text[AQ_FAULT_TEXT]; // reason of the first such rank; complete a moment later
+} aq_page_fault_t;
+
+typedef struct aq_boot_page {
+    uint64_t magic;
+    aq_page_ranks_t ranks;
     // process id of the supervisor; 0: none (job of one rank without a launcher). In a rendezvous
     // each rank has its own supervisor, and this is one of them.
     int32_t supervisor;
@@ -88,9 +99,7 @@ typedef struct aq_boot_page {
     aq_page_step_t step;       // valid while gathered is set
     _Atomic uint32_t gathered; // all ranks of this host have arrived; the relay continues
 
-    _Atomic uint32_t
-        faults; // ranks of this host that could not join, each after reporting a reason
-    char fault[AQ_FAULT_TEXT]; // reason of the first such rank; complete a moment later
+    aq_page_fault_t fault;
 
     _Alignas(64) _Atomic uint32_t members;
     _Atomic uint32_t absent;

@@ -543,7 +543,8 @@ static void helper_reaped(aq_node_t *node, pid_t pid, int status)
 // Reports once other ranks with the same fault have been counted, or the ranks are gone.
 static void report_fault(aq_helper_t *helper, bool now)
 {
-    const aq_fault_t fault = {atomic_load(&helper->ranks.page->faults), helper->ranks.page->fault};
+    const aq_fault_t fault = {atomic_load(&helper->ranks.page->fault.ranks),
+                              helper->ranks.page->fault.text};
     if (fault.ranks == 0 || helper->told.fault)
         return;
     if (helper->told.fault_due == 0)

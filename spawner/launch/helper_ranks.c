@@ -34,7 +34,7 @@ static bool list_ranks(aq_helper_t *helper, uint32_t place)
     for (uint32_t r = 0; r < spec->size; r++)
         if (spec->host_of_rank[r] == place)
             helper->ranks.numbers[helper->ranks.count++] = r;
-    helper->ranks.page->keeper = helper->ranks.numbers[0];
+    helper->ranks.page->ranks.keeper = helper->ranks.numbers[0];
     return count > 0;
 }
 
@@ -51,14 +51,15 @@ static uint32_t ranks_below(const aq_helper_t *helper, uint32_t rank)
 static bool admit_first(aq_helper_t *helper)
 {
     const aq_spec_t *spec = &helper->node.spec;
-    atomic_store(&helper->ranks.page->present, spec->size - spec->reserve);
-    helper->ranks.page->local = ranks_below(helper, spec->size - spec->reserve);
-    return helper->ranks.page->local > 0;
+    atomic_store(&helper->ranks.page->ranks.present, spec->size - spec->reserve);
+    helper->ranks.page->ranks.local = ranks_below(helper, spec->size - spec->reserve);
+    return helper->ranks.page->ranks.local > 0;
 }
 
 bool aq_helper_admit(aq_helper_t *helper)
 {
-    const uint32_t present = atomic_load(&helper->ranks.page->present), joined = helper->step.part;
+    const uint32_t present = atomic_load(&helper->ranks.page->ranks.present),
+                   joined = helper->step.part;
     if (joined > helper->node.spec.size - present)
         return false;
     aq_page_admit(helper->ranks.page, &helper->step,
@@ -196,7 +197,7 @@ static int supervise_ranks(const aq_helper_t *helper, aq_boot_t **boot)
     const aq_spec_t *spec = &helper->node.spec;
     const bool own =
         helper->process.resume != NULL; // a process of a rendezvous supervises its own rank
-    const uint32_t first = own ? 1 : helper->ranks.page->local;
+    const uint32_t first = own ? 1 : helper->ranks.page->ranks.local;
     const aq_supervise_part_t part = {helper->ranks.page, helper->ranks.page_fd,
                                       own ? &helper->process.rank : helper->ranks.numbers,
                                       spec->launcher.pid, spec->launcher.host};
@@ -426,7 +427,7 @@ static void contribute_step(aq_helper_t *helper)
     const uint8_t *slots = aq_page_slots(helper->ranks.page, step->round);
     aq_gathered_t part = {.step = {step->kind, step->part, step->root}};
     aq_bytes_t data = {0};
-    for (uint32_t i = 0; i < helper->ranks.page->local; i++) {
+    for (uint32_t i = 0; i < helper->ranks.page->ranks.local; i++) {
         uint32_t rank = helper->ranks.numbers[i];
         if (step->kind == AQ_STEP_EXCHANGE)
             aq_gather_row(&data, rank, slots + (size_t)rank * step->part, step->part);

@@ -155,9 +155,9 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
     the_boot = (fork_boot_t){
         .boot = {.ops = &fork_ops,
                  .rank = rank,
-                 .size = page->size,
-                 .absent = page->size - page->present,
-                 .first = page->first,
+                 .size = page->ranks.size,
+                 .absent = page->ranks.size - page->ranks.present,
+                 .first = page->ranks.first,
                  .host_of_rank = aq_page_hosts(page),
                  .processors = page->processors,
                  .memory = page->memory,
@@ -168,11 +168,11 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
                  .line_buffer = page->line_buffer != 0,
                  .exit_word = &page->exit_word,
                  .kept = aq_page_kept(page),
-                 .kept_left = (size_t)page->size * AQ_KEPT_BYTES,
-                 .keeps = rank == page->keeper,
+                 .kept_left = (size_t)page->ranks.size * AQ_KEPT_BYTES,
+                 .keeps = rank == page->ranks.keeper,
                  .rank_file = aq_page_rank_files(page)[rank]},
         .page = page,
-        .round = page->round,
+        .round = page->ranks.round,
     };
     memcpy(the_boot.boot.key, page->key, AQ_KEY_BYTES);
     return &the_boot.boot;
@@ -198,7 +198,7 @@ static void note_process(aq_boot_page_t *page, uint32_t rank)
 aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)
 {
     aq_own_process_begin();
-    aq_log_identity(rank, page->present);
+    aq_log_identity(rank, page->ranks.present);
     if (page->supervisor > 0)
         aq_page_divert_faults(page, 1);
     uint32_t state = AQ_RANK_STARTING;
@@ -288,8 +288,9 @@ static bool is_boot_file(const control_t *control, size_t *bytes)
 
 static bool is_boot_page(const aq_boot_page_t *page, size_t bytes, uint64_t rank)
 {
-    return page->magic == AQ_PAGE_MAGIC && page->size >= 1 && page->size <= AQ_JOB_RANKS_MAX &&
-           aq_page_bytes(page->size) == bytes && rank < page->size;
+    return page->magic == AQ_PAGE_MAGIC && page->ranks.size >= 1 &&
+           page->ranks.size <= AQ_JOB_RANKS_MAX && aq_page_bytes(page->ranks.size) == bytes &&
+           rank < page->ranks.size;
 }
 
 // The page and the rank that the control variable names, for aq_boot_fork_join; NULL: not found
@@ -322,7 +323,7 @@ void aq_boot_fork_begin(void)
     const char *text = getenv(CONTROL_NAME);
     if (text == NULL || find_page(text) != NULL)
         return; // aq_boot_fork_join reports the fault
-    aq_log_identity((uint32_t)named.rank, named_page->present);
+    aq_log_identity((uint32_t)named.rank, named_page->ranks.present);
     aq_page_divert_faults(named_page, 1);
 }
 

@@ -165,12 +165,12 @@ static void kill_late(aq_supervised_t *job)
 // Logs why ranks could not start; with several hosts the launcher does so.
 static void log_fault(aq_supervised_t *job)
 {
-    uint32_t faults = atomic_load(&job->page->faults);
+    uint32_t faults = atomic_load(&job->page->fault.ranks);
     if (faults == 0 || job->end.fault_logged || job->options->part != NULL)
         return;
     job->end.fault_logged = true;
     flush_sinks(job);
-    aq_page_print_fault(job->page->fault, faults);
+    aq_page_print_fault(job->page->fault.text, faults);
 }
 
 // The job may continue or hang, so the fault is reported soon, once other ranks with the same fault
@@ -178,7 +178,7 @@ static void log_fault(aq_supervised_t *job)
 static void notice_fault(aq_supervised_t *job)
 {
     if (job->phase == AQ_SUPERVISED_RUNNING && job->deadline == 0 && !job->end.fault_logged &&
-        atomic_load(&job->page->faults) > 0)
+        atomic_load(&job->page->fault.ranks) > 0)
         job->deadline = aq_clock_ns() + GRACE;
 }
 
@@ -321,7 +321,8 @@ static void handle_exit_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int
     if (!aq_settings_bool(AQ_SET_CATCH_EXIT))
         return;
     drain_rank(job, rank);
-    if (atomic_load(&job->page->faults) == 0) // else the faults are the reason, reported at the end
+    // Else the faults are the reason, reported at the end.
+    if (atomic_load(&job->page->fault.ranks) == 0)
         aq_log_error("rank %" PRIu32 " of %" PRIu32
                      " (process %ld) ended with exit code %d, without gasnet_exit%s",
                      aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid, code,
@@ -600,8 +601,8 @@ static bool make_page(aq_supervised_t *job)
     job->page = addr;
     if (aq_page_init(job->page, job->places) != AQ_OK)
         return false;
-    job->page->local = job->options->size;
-    atomic_store(&job->page->present, job->options->size);
+    job->page->ranks.local = job->options->size;
+    atomic_store(&job->page->ranks.present, job->options->size);
     job->page->line_buffer = isatty(STDOUT_FILENO) != 0;
     return true;
 }

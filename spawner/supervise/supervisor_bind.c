@@ -45,7 +45,7 @@ static uint32_t number_ranks(const aq_supervised_t *job, uint32_t *numbers)
     }
     const uint32_t *hosts = aq_page_hosts(part->page);
     uint32_t here = 0, place = 0;
-    for (uint32_t rank = 0; rank < part->page->size; rank++) {
+    for (uint32_t rank = 0; rank < part->page->ranks.size; rank++) {
         if (place < job->places && part->ranks[place] == rank)
             numbers[place++] = here;
         here += hosts[rank] == hosts[part->ranks[0]];

@@ -95,7 +95,7 @@ static inline uint32_t aq_supervised_rank(const aq_supervised_t *job, uint32_t p
 }
 static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
 {
-    return atomic_load(&job->page->present);
+    return atomic_load(&job->page->ranks.present);
 }
 
 #endif
