@@ -68,8 +68,8 @@ static aq_peer_record_t *slot_make(void)
     void *records =
         memory_map(in_file ? aq_rank_file() : -1, slot_offset(slot_count), slot_bytes());
     slots[slot_count] = (slot_t){.records = records, .in_file = in_file, .taken = true};
-    head->slot_bytes = slot_bytes();
-    atomic_store_explicit(&head->slots, slot_count + 1, memory_order_release);
+    head->slots.bytes = slot_bytes();
+    atomic_store_explicit(&head->slots.used, slot_count + 1, memory_order_release);
     return slots[slot_count++].records;
 }
 
@@ -224,7 +224,7 @@ bool aq_peer_read(uint32_t first, uint32_t count, aq_peer_record_t *sums)
     if (slot_count == 0)
         return true;
     bool all = aq_rank_file() >= 0;
-    const uint64_t made = atomic_load_explicit(&aq_rank_head()->slots, memory_order_acquire);
+    const uint64_t made = atomic_load_explicit(&aq_rank_head()->slots.used, memory_order_acquire);
     for (uint64_t i = 0; i < made && all; i++)
         all = slot_read(i, first, count, sums);
     return all;

@@ -90,7 +90,7 @@ static void open_file(void)
     head->record_bytes = sizeof(aq_peer_record_t);
     head->rank = aq_job.rank;
     head->ranks = aq_job.size;
-    head->first = head_bytes();
+    head->slots.first = head_bytes();
     memcpy(head->magic, AQ_RANK_FILE_MAGIC, sizeof AQ_RANK_FILE_MAGIC);
 }
 
@@ -138,7 +138,8 @@ void aq_rank_file_start(int report_signal)
     snprintf(mine->host_name, sizeof mine->host_name, "%s", aq_log_host());
     snprintf(mine->program, sizeof mine->program, "%s", program_invocation_short_name);
     if (aq_job.boot->other_hosts)
-        snprintf(mine->other_hosts, sizeof mine->other_hosts, "%s", aq_job.boot->other_hosts);
+        snprintf(mine->launcher.other_hosts, sizeof mine->launcher.other_hosts, "%s",
+                 aq_job.boot->other_hosts);
     show_conduits();
     atomic_thread_fence(memory_order_release);
     mine->pid = getpid();

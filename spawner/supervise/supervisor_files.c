@@ -37,13 +37,12 @@ static bool file_begin(const aq_supervised_t *job, uint32_t rank, int file)
 static void file_name_launcher(const aq_supervised_t *job, int file)
 {
     const aq_supervise_part_t *part = job->options->part;
-    char host[sizeof((aq_rank_head_t *)0)->launcher_host] = "";
     if (!part)
         return;
-    const int32_t launcher = (int32_t)part->launcher;
-    snprintf(host, sizeof host, "%s", part->launcher_host);
-    (void)!pwrite(file, host, sizeof host, offsetof(aq_rank_head_t, launcher_host));
-    (void)!pwrite(file, &launcher, sizeof launcher, offsetof(aq_rank_head_t, launcher));
+    aq_shown_launcher_t launcher = {.pid = (int32_t)part->launcher};
+    snprintf(launcher.host, sizeof launcher.host, "%s", part->launcher_host);
+    (void)!pwrite(file, &launcher, offsetof(aq_shown_launcher_t, other_hosts),
+                  offsetof(aq_rank_head_t, launcher));
 }
 
 void aq_supervised_make_file(aq_supervised_t *job, uint32_t place)

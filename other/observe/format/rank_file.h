@@ -2,7 +2,7 @@
 // The memory file of a rank: what a rank shows of itself to observers of the job.
 //
 //     head: page 0: identity, teams | page 1: threads | page 2: a stack | (to AQ_RANK_HEAD_BYTES)
-//     slots of counters, from head.first on (core/record/peer_records.h)
+//     slots of counters, from head.slots.first on (core/record/peer_records.h)
 //
 // What is always true:
 // - The process that starts a rank makes the file and keeps it open, so that it outlives the rank;
@@ -237,6 +237,20 @@ typedef struct aq_shown_conduit {
     char network[112]; // device, address or provider; "": there is nothing to say
 } aq_shown_conduit_t;
 
+// The slots of the counters.
+typedef struct aq_shown_slots {
+    uint64_t first, bytes; // where slot 0 begins, and the bytes of each
+    _Atomic uint64_t used;
+} aq_shown_slots_t;
+
+// The launcher, which knows the ranks of all hosts (look_format.h).
+typedef struct aq_shown_launcher {
+    char host[64];
+    int32_t pid; // 0: there is none
+    // Of a job with several hosts and no launcher: the names of the others, with blanks between.
+    char other_hosts[1020];
+} aq_shown_launcher_t;
+
 typedef struct aq_rank_head {
     char magic[8];
     uint32_t version;
@@ -250,16 +264,11 @@ typedef struct aq_rank_head {
     uint64_t started_unix; // the same in seconds of the calendar
     char host_name[64], program[64];
     aq_shown_conduit_t conduit[AQ_SHOWN_CONDUITS];
-    _Atomic uint32_t stage;     // aq_stage_t
-    uint32_t record_bytes;      // of a counter of a rank
-    uint64_t first, slot_bytes; // where slot 0 of the counters begins, and the bytes of each
-    _Atomic uint64_t slots;     // that have been used
+    _Atomic uint32_t stage; // aq_stage_t
+    uint32_t record_bytes;  // of a counter of a rank
+    aq_shown_slots_t slots;
     _Atomic uint64_t stage_since;
-    char launcher_host[64]; // where this process is, which knows the ranks of all hosts
-    int32_t launcher;       // (look_format.h); 0: there is none
-    // Of a job with several hosts and no such process: the names of the others, with blanks
-    // between.
-    char other_hosts[1020];
+    aq_shown_launcher_t launcher;
     uint8_t spare[4096 - 488 - 1088 - 32 * AQ_SHOWN_TEAMS];
     aq_shown_team_t team[AQ_SHOWN_TEAMS];
     aq_shown_thread_t thread[AQ_SHOWN_THREADS];

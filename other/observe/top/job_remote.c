@@ -303,10 +303,10 @@ int aq_remote_store(const aq_remote_rank_t *rank, int file)
     if (is_new)
         file = memfd_create("aqueduct-rank-copy", MFD_CLOEXEC);
     head->record_bytes = sizeof(aq_peer_record_t);
-    head->first = AQ_RANK_HEAD_BYTES;
-    head->slot_bytes = (aq_slot_used(head->ranks) + PAGE - 1) / PAGE * PAGE;
-    head->slots = 1;
-    if (file >= 0 && ftruncate(file, (off_t)(head->first + head->slot_bytes)) == 0 &&
+    head->slots.first = AQ_RANK_HEAD_BYTES;
+    head->slots.bytes = (aq_slot_used(head->ranks) + PAGE - 1) / PAGE * PAGE;
+    head->slots.used = 1;
+    if (file >= 0 && ftruncate(file, (off_t)(head->slots.first + head->slots.bytes)) == 0 &&
         pwrite(file, head, sizeof *head, 0) == (ssize_t)sizeof *head && write_own(rank, file) &&
         write_counts(rank, file))
         return file;

@@ -249,14 +249,14 @@ aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher, int wait_
 const aq_seen_rank_t *aq_watched_guide(const aq_watched_job_t *job)
 {
     for (uint32_t i = 0; i < job->found; i++)
-        if (job->rank[i]->seen.launcher)
+        if (job->rank[i]->seen.launcher.pid)
             return &job->rank[i]->seen;
     return &job->rank[0]->seen;
 }
 
 static bool is_this_host(const char *name)
 {
-    char own[sizeof((aq_seen_rank_t *)0)->launcher_host] = "";
+    char own[sizeof((aq_seen_rank_t *)0)->launcher.host] = "";
     (void)gethostname(own, sizeof own - 1); // a long one is cut, as the other one is
     return strcmp(own, name) == 0;
 }
@@ -265,8 +265,8 @@ static bool is_this_host(const char *name)
 // helper.
 static aq_watched_job_t *whole_job(aq_watch_t *watch, const aq_seen_rank_t *guide)
 {
-    if (is_this_host(guide->launcher_host))
-        return aq_watch_launcher(watch, guide->launcher, AQ_REMOTE_WAIT_MS);
+    if (is_this_host(guide->launcher.host))
+        return aq_watch_launcher(watch, guide->launcher.pid, AQ_REMOTE_WAIT_MS);
     return aq_remote_open_job(&watch->remote, guide->job) ? remote_find(watch) : NULL;
 }
 
@@ -274,7 +274,7 @@ aq_watched_job_t *aq_watch_extend(aq_watch_t *watch, aq_watched_job_t *job)
 {
     const aq_seen_rank_t *guide = aq_watched_guide(job);
     const uint64_t number = job->number;
-    if (job->found == job->ranks || !guide->launcher)
+    if (job->found == job->ranks || !guide->launcher.pid)
         return job;
     aq_watched_job_t *whole = whole_job(watch, guide);
     if (whole && whole->number == number)

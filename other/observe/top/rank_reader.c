@@ -92,26 +92,26 @@ static void threads_read(const aq_rank_head_t *head, aq_seen_rank_t *seen, const
 static void identity_read(const aq_rank_head_t *head, aq_seen_rank_t *seen)
 {
     const uint32_t stage = LOAD(head->stage);
-    *seen = (aq_seen_rank_t){.job = head->job,
-                             .started = head->started,
-                             .started_unix = head->started_unix,
-                             .stage_since = LOAD(head->stage_since),
-                             .rank = head->rank,
-                             .ranks = head->ranks,
-                             .host = head->host,
-                             .pid = head->pid,
-                             .starter = head->starter > 0 ? head->starter : 0,
-                             .launcher = head->launcher > 0 ? head->launcher : 0,
-                             .signal = head->signal < 65 ? (int)head->signal : 0,
-                             .stage = stage < AQ_STAGES ? (aq_stage_t)stage : AQ_STAGE_STARTING,
-                             .record_bytes = head->record_bytes,
-                             .first = head->first,
-                             .slot_bytes = head->slot_bytes,
-                             .slots = LOAD(head->slots)};
+    *seen =
+        (aq_seen_rank_t){.job = head->job,
+                         .started = head->started,
+                         .started_unix = head->started_unix,
+                         .stage_since = LOAD(head->stage_since),
+                         .rank = head->rank,
+                         .ranks = head->ranks,
+                         .host = head->host,
+                         .pid = head->pid,
+                         .starter = head->starter > 0 ? head->starter : 0,
+                         .launcher.pid = head->launcher.pid > 0 ? head->launcher.pid : 0,
+                         .signal = head->signal < 65 ? (int)head->signal : 0,
+                         .stage = stage < AQ_STAGES ? (aq_stage_t)stage : AQ_STAGE_STARTING,
+                         .record_bytes = head->record_bytes,
+                         .slots = {head->slots.first, head->slots.bytes, LOAD(head->slots.used)}};
     text_copy(seen->host_name, head->host_name, sizeof seen->host_name);
     text_copy(seen->program, head->program, sizeof seen->program);
-    text_copy(seen->launcher_host, head->launcher_host, sizeof seen->launcher_host);
-    text_copy(seen->other_hosts, head->other_hosts, sizeof seen->other_hosts);
+    text_copy(seen->launcher.host, head->launcher.host, sizeof seen->launcher.host);
+    text_copy(seen->launcher.other_hosts, head->launcher.other_hosts,
+              sizeof seen->launcher.other_hosts);
     for (unsigned i = 0; i < AQ_SHOWN_CONDUITS; i++) {
         aq_shown_conduit_t *conduit = &seen->conduit[i];
         text_copy(conduit->name, head->conduit[i].name, sizeof conduit->name);
@@ -252,11 +252,12 @@ static bool slots_fit(int fd, const aq_seen_rank_t *seen)
     const uint64_t size = (uint64_t)st.st_size;
     const uint64_t least = aq_slot_used(seen->ranks);
     uint64_t all;
-    return seen->record_bytes == sizeof(aq_peer_record_t) && seen->first >= AQ_RANK_HEAD_BYTES &&
-           seen->first <= size && seen->slots <= SLOTS_MAX && seen->slot_bytes >= least &&
-           seen->slot_bytes <= size &&
-           !__builtin_mul_overflow(seen->slots, seen->slot_bytes, &all) &&
-           all <= size - seen->first;
+    return seen->record_bytes == sizeof(aq_peer_record_t) &&
+           seen->slots.first >= AQ_RANK_HEAD_BYTES && seen->slots.first <= size &&
+           seen->slots.used <= SLOTS_MAX && seen->slots.bytes >= least &&
+           seen->slots.bytes <= size &&
+           !__builtin_mul_overflow(seen->slots.used, seen->slots.bytes, &all) &&
+           all <= size - seen->slots.first;
 }
 
 static bool is_zero(const uint64_t sum[AQ_PEER_COUNTS])
@@ -267,14 +268,14 @@ static bool is_zero(const uint64_t sum[AQ_PEER_COUNTS])
 
 bool aq_rank_read_counts(int fd, const aq_seen_rank_t *seen, aq_counts_visit_t visit, void *context)
 {
-    if (seen->slots == 0)
+    if (seen->slots.used == 0)
         return true;
     if (!slots_fit(fd, seen))
         return false;
     sums_t sums = {.of = calloc(seen->ranks, sizeof *sums.of), .ranks = seen->ranks};
     bool fine = sums.of != NULL;
-    for (uint64_t i = 0; fine && i < seen->slots; i++)
-        fine = slot_add(fd, (off_t)(seen->first + i * seen->slot_bytes), &sums);
+    for (uint64_t i = 0; fine && i < seen->slots.used; i++)
+        fine = slot_add(fd, (off_t)(seen->slots.first + i * seen->slots.bytes), &sums);
     for (uint32_t r = 0; fine && r < seen->ranks; r++)
         if (!is_zero(sums.of[r]))
             visit(r, sums.of[r], context);
@@ -286,10 +287,10 @@ bool aq_rank_read_own(int fd, const aq_seen_rank_t *seen, uint64_t sum[AQ_OWN_CO
 {
     aq_own_record_t own;
     memset(sum, 0, AQ_OWN_COUNTS * sizeof *sum);
-    if (seen->slots > 0 && !slots_fit(fd, seen))
+    if (seen->slots.used > 0 && !slots_fit(fd, seen))
         return false;
-    for (uint64_t i = 0; i < seen->slots; i++) {
-        const uint64_t slot = seen->first + i * seen->slot_bytes;
+    for (uint64_t i = 0; i < seen->slots.used; i++) {
+        const uint64_t slot = seen->slots.first + i * seen->slots.bytes;
         if (!read_whole(fd, &own, sizeof own, (off_t)(slot + aq_slot_own(seen->ranks))))
             return false;
         for (unsigned c = 0; c < AQ_OWN_COUNTS; c++)

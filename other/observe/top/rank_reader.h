@@ -41,13 +41,13 @@ typedef struct aq_seen_rank {
     int signal;                 // 0: none
     aq_stage_t stage;
     char host_name[64], program[64];
-    pid_t launcher; // 0: none
-    char launcher_host[64], other_hosts[1020];
+    aq_shown_launcher_t launcher;
     aq_shown_conduit_t conduit[AQ_SHOWN_CONDUITS];
     unsigned teams, threads;
     aq_seen_team_t team[AQ_SHOWN_TEAMS];
-    aq_seen_thread_t thread[AQ_SHOWN_THREADS];       // those that are there
-    uint64_t record_bytes, first, slot_bytes, slots; // not checked
+    aq_seen_thread_t thread[AQ_SHOWN_THREADS]; // those that are there
+    uint32_t record_bytes;                     // not checked
+    aq_shown_slots_t slots;                    // not checked
 } aq_seen_rank_t;
 
 typedef enum aq_read_result {

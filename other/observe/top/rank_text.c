@@ -147,9 +147,9 @@ const aq_seen_thread_t *aq_seen_longest(const aq_seen_rank_t *rank, uint64_t now
 // "ssh -t n2 gasnet_top heat, ssh -t n3 gasnet_top heat": as far as there is room for it.
 static void list_commands(const aq_seen_rank_t *seen, char *text, size_t room)
 {
-    char names[sizeof seen->other_hosts], *rest = NULL;
+    char names[sizeof seen->launcher.other_hosts], *rest = NULL;
     size_t used = 0;
-    memcpy(names, seen->other_hosts, sizeof names);
+    memcpy(names, seen->launcher.other_hosts, sizeof names);
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
         if (strcmp(name, "...") == 0 || used + strlen(name) + strlen(seen->program) + 32 > room) {
             snprintf(text + used, room - used, ", ...");
@@ -166,15 +166,15 @@ const char *aq_text_elsewhere(const aq_watched_job_t *job, char text[AQ_ELSEWHER
     const uint32_t unseen = job->ranks > job->found ? job->ranks - job->found : 0;
     size_t used = 0;
     text[0] = '\0';
-    if (!unseen || job->remote || (!seen->launcher && !seen->other_hosts[0]))
+    if (!unseen || job->remote || (!seen->launcher.pid && !seen->launcher.other_hosts[0]))
         return text;
     used =
         (size_t)snprintf(text, AQ_ELSEWHERE_TEXT,
                          "%" PRIu32 " of %" PRIu32 " ranks are on other hosts", unseen, job->ranks);
-    if (seen->launcher)
+    if (seen->launcher.pid)
         snprintf(text + used, AQ_ELSEWHERE_TEXT - used,
                  "; all are shown on the host of the launcher, by ssh -t %s gasnet_top %d",
-                 seen->launcher_host, (int)seen->launcher);
+                 seen->launcher.host, (int)seen->launcher.pid);
     else {
         used += (size_t)snprintf(text + used, AQ_ELSEWHERE_TEXT - used,
                                  ", which nothing of this job reaches from here; look there: ");

@@ -44,9 +44,9 @@ static void head_fill(aq_rank_head_t *head)
     strcpy(head->program, "heat");
     head->stage = AQ_STAGE_RUNNING;
     head->record_bytes = sizeof(aq_peer_record_t);
-    head->first = AQ_RANK_HEAD_BYTES;
-    head->slot_bytes = SLOT;
-    head->slots = SLOTS;
+    head->slots.first = AQ_RANK_HEAD_BYTES;
+    head->slots.bytes = SLOT;
+    head->slots.used = SLOTS;
     head->team[2] = (aq_shown_team_t){.id = 9, .rank = 1, .size = 4, .used = 1, .calls = 6};
     head->team[2].last = AQ_SHOWN_BROADCAST << 8 | AQ_SHOWN_BARRIER;
     head->thread[0].tid = 78;
@@ -235,17 +235,17 @@ static void refuse_counts(const file_t *file)
 static void counters_outside_of_the_file_are_refused(void **state)
 {
     const file_t *file = *state;
-    file->head->slots = 3;
+    file->head->slots.used = 3;
     refuse_counts(file);
-    file->head->slots = UINT64_MAX / SLOT + 2;
+    file->head->slots.used = UINT64_MAX / SLOT + 2;
     refuse_counts(file);
-    file->head->slot_bytes = aq_slot_used(RANKS) - 1;
+    file->head->slots.bytes = aq_slot_used(RANKS) - 1;
     refuse_counts(file);
-    file->head->slot_bytes = UINT64_MAX;
+    file->head->slots.bytes = UINT64_MAX;
     refuse_counts(file);
-    file->head->first = 0;
+    file->head->slots.first = 0;
     refuse_counts(file);
-    file->head->first = UINT64_MAX - SLOT;
+    file->head->slots.first = UINT64_MAX - SLOT;
     refuse_counts(file);
     file->head->record_bytes = 128;
     refuse_counts(file);
@@ -258,8 +258,8 @@ static void slots_that_wrap_are_refused(void **state)
 {
     const file_t *file = *state;
     assert_int_equal(ftruncate(file->fd, (off_t)1 << 62), 0);
-    file->head->slot_bytes = (uint64_t)1 << 50;
-    file->head->slots = 1 << 14;
+    file->head->slots.bytes = (uint64_t)1 << 50;
+    file->head->slots.used = 1 << 14;
     refuse_counts(file);
 }
 
