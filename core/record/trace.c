@@ -103,7 +103,7 @@ static _Thread_local uint64_t synced_at __attribute__((tls_model("initial-exec")
 void aq_trace_operation(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                         const void *event, unsigned part)
 {
-    aq_trace_pieces(kind, begin, peer, bytes, 0, event, part);
+    aq_trace_pieces(&(aq_trace_pieces_t){kind, begin, peer, bytes, 0, event, part});
 }
 
 void aq_trace_two_sided(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
@@ -129,21 +129,20 @@ void aq_trace_on_stream(aq_traced_t kind, uint64_t begin, const aq_trace_stream_
                                          .id = (uint64_t)what->handler << 32 | what->number});
 }
 
-void aq_trace_pieces(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
-                     uint64_t pieces, const void *event, unsigned part)
+void aq_trace_pieces(const aq_trace_pieces_t *what)
 {
-    const bool to_itself = kind <= AQ_TRACED_VIS_GET && peer == own_rank;
-    if (!begin || (to_itself && !aq_trace_local))
+    const bool to_itself = what->kind <= AQ_TRACED_VIS_GET && what->peer == own_rank;
+    if (!what->begin || (to_itself && !aq_trace_local))
         return;
-    if (event)
-        unsynced |= 1u << part;
-    aq_trace_add(&(aq_trace_event_t){.kind = kind,
-                                     .begin = begin,
-                                     .peer = peer,
-                                     .bytes = bytes,
-                                     .id = (uintptr_t)event,
-                                     .team = pieces,
-                                     .detail = (uint8_t)part});
+    if (what->event)
+        unsynced |= 1u << what->part;
+    aq_trace_add(&(aq_trace_event_t){.kind = what->kind,
+                                     .begin = what->begin,
+                                     .peer = what->peer,
+                                     .bytes = what->bytes,
+                                     .id = (uintptr_t)what->event,
+                                     .team = what->pieces,
+                                     .detail = (uint8_t)what->part});
 }
 
 // event: the root part, whose address is that of its record.

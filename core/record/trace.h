@@ -124,8 +124,15 @@ void aq_trace_cancel(uint64_t opened) __attribute__((cold));
 void aq_trace_operation(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                         const void *event, unsigned part) __attribute__((cold));
 // As aq_trace_operation, for an operation of several pieces.
-void aq_trace_pieces(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
-                     uint64_t pieces, const void *event, unsigned part) __attribute__((cold));
+typedef struct aq_trace_pieces {
+    aq_traced_t kind;
+    uint64_t begin;
+    uint32_t peer;
+    uint64_t bytes, pieces;
+    const void *event;
+    unsigned part;
+} aq_trace_pieces_t;
+void aq_trace_pieces(const aq_trace_pieces_t *what) __attribute__((cold));
 
 // Adds the send, the receive, or the run of the handler, of a message with two sides or a large
 // one, which began at `begin` and ends now; begin 0: does nothing. tag: of a large message, its id.

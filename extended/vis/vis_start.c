@@ -100,9 +100,9 @@ static __attribute__((noinline, cold)) void vis_trace(const aq_vis_t *vis, const
                                                       const aq_event_t *event)
 {
     if (start->begin)
-        aq_trace_pieces(vis->is_get ? AQ_TRACED_VIS_GET : AQ_TRACED_VIS_PUT, start->begin,
-                        start->jobrank, aq_vis_side_bytes(short_side(vis)), pieces_of(&vis->remote),
-                        event, part_of(vis));
+        aq_trace_pieces(&(aq_trace_pieces_t){
+            vis->is_get ? AQ_TRACED_VIS_GET : AQ_TRACED_VIS_PUT, start->begin, start->jobrank,
+            aq_vis_side_bytes(short_side(vis)), pieces_of(&vis->remote), event, part_of(vis)});
 }
 
 // Copies if the memory of the peer is mapped.
