@@ -94,12 +94,13 @@ static void *array_copy(const void *array, size_t bytes)
     return copy;
 }
 
-aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t size,
-                       const gex_Rank_t *members, const gex_EP_Index_t *endpoints,
+aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, const aq_team_members_t *members,
                        gex_Flags_t flags)
 {
+    const gex_Rank_t size = members->size;
+    const gex_EP_Index_t *endpoints = members->endpoints;
     aq_team_t *team = calloc(1, sizeof *team);
-    gex_Rank_t *copy = array_copy(members, size * sizeof *copy);
+    gex_Rank_t *copy = array_copy(members->jobranks, size * sizeof *copy);
     gex_EP_Index_t *eps = endpoints ? array_copy(endpoints, size * sizeof *eps) : NULL;
     intptr_t *shifts = aq_shift_table_new(size);
     if (!team || !copy || (endpoints && !eps) || !shifts) {
@@ -110,7 +111,7 @@ aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t siz
         aq_shift_table_free(shifts);
         return NULL;
     }
-    *team = (aq_team_t){.head = {rank, size, shifts},
+    *team = (aq_team_t){.head = {members->rank, size, shifts},
                         .ep = ep,
                         .route.from = ep->index,
                         .flags = flags,

@@ -104,11 +104,16 @@ static inline bool aq_team_calls_always(void)
 // Makes the primordial team, at init.
 void aq_team_start(gex_EP_t ep);
 
-// Creates a team of size members, in which endpoint ep of this process has number rank. Copies
-// members (job ranks) and endpoints (their indices; NULL: all are 0). Returns NULL if memory is
-// exhausted (logged). Not collective.
-aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t size,
-                       const gex_Rank_t *members, const gex_EP_Index_t *endpoints,
+// The members of a team; this process has number `rank` among them.
+typedef struct aq_team_members {
+    gex_Rank_t rank, size;
+    const gex_Rank_t *jobranks;
+    const gex_EP_Index_t *endpoints; // NULL: all are 0
+} aq_team_members_t;
+
+// Creates a team that this process is in with endpoint ep. Copies the members. Returns NULL if
+// memory is exhausted (logged). Not collective.
+aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, const aq_team_members_t *members,
                        gex_Flags_t flags);
 // Whether an endpoint of this process is a member of a team other than the primordial one.
 bool aq_team_has_endpoint(gex_EP_Index_t ep);

@@ -247,7 +247,8 @@ static void part_member(part_t *part, uint32_t i, const aq_coll_t *coll, uint32_
 static aq_coll_t *part_open(part_t *part, const uint32_t *slots, bool is_local)
 {
     aq_team_t *team =
-        aq_team_new(&aq_endpoint, part->id, part->rank, part->count, part->members, NULL, 0);
+        aq_team_new(&aq_endpoint, part->id,
+                    &(aq_team_members_t){part->rank, part->count, part->members, NULL}, 0);
     if (!team)
         aq_fatal("no memory for the collectives of a team (%u members)", part->count);
     aq_coll_t *coll = open_coll(team, slots ? part->slots : NULL, is_local);

@@ -65,8 +65,8 @@ static aq_team_t *make_team(const member_t *all, uint32_t present)
         ranks[r] = r;
         slots[r] = all[r].slot;
     }
-    aq_team_t *team = aq_team_new(&aq_endpoint, aq_team_id(all[0].team_number, 0), aq_job.rank,
-                                  present, ranks, NULL, 0);
+    aq_team_t *team = aq_team_new(&aq_endpoint, aq_team_id(all[0].team_number, 0),
+                                  &(aq_team_members_t){aq_job.rank, present, ranks, NULL}, 0);
     if (!team)
         aq_fatal(CALL ": no memory for a team of %u ranks", present);
     aq_coll_team_start(team, slots);

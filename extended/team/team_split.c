@@ -90,7 +90,8 @@ gex_TM_t aq_split_make(const char *call, aq_team_t *parent, gex_EP_t ep, const a
             me = r;
     }
     const uint64_t id = aq_team_id(wishes[0].number, members[0]);
-    aq_team_t *team = aq_team_new(ep, id, me, count, members, endpoints, flags);
+    aq_team_t *team =
+        aq_team_new(ep, id, &(aq_team_members_t){me, count, members, endpoints}, flags);
     if (!team)
         aq_fatal("%s: no memory for a team of %u ranks", call, count);
     aq_coll_team_start(team, slots);

@@ -295,7 +295,7 @@ static void test_targets(void **state)
     (void)state;
     const gex_Rank_t members[] = {2, 0};
     gex_AD_t ad;
-    aq_team_t *team = aq_team_new(&aq_endpoint, 1, 1, 2, members, NULL, 0);
+    aq_team_t *team = aq_team_new(&aq_endpoint, 1, &(aq_team_members_t){1, 2, members, NULL}, 0);
     assert_non_null(team);
     gex_AD_Create(&ad, &team->head, GEX_DT_I64, GEX_OP_ADD, 0);
     assert_ptr_equal(gex_AD_QueryTM(ad), &team->head);
