@@ -16,20 +16,23 @@
 typedef bool (*file_read_t)(FILE *stream, const char *const *files, uint32_t index, void *to,
                             char *why, size_t room);
 
-// setting: the one that names such files.
+// setting: the one that names such files. Logs faults.
 static bool files_load(const char *setting, const char *const *files, int count, file_read_t take,
-                       void *to, char *why, size_t room)
+                       void *to)
 {
+    char why[1024];
     bool read = true;
     for (int i = 0; i < count && read; i++) {
         FILE *stream = fopen(files[i], "re");
-        read = stream && take(stream, files, (uint32_t)i, to, why, room);
+        read = stream && take(stream, files, (uint32_t)i, to, why, sizeof why);
         if (!stream)
-            snprintf(why, room, "%s: cannot be read: %s; name the file of %s", files[i],
+            snprintf(why, sizeof why, "%s: cannot be read: %s; name the file of %s", files[i],
                      strerror(errno), setting);
         else
             (void)fclose(stream);
     }
+    if (!read)
+        aq_log_error("%s", why);
     return read;
 }
 
@@ -45,8 +48,9 @@ bool aq_view_load_matrix(aq_view_matrix_t *matrix, const char *const *files, int
                          int64_t snapshot)
 {
     char why[1024];
-    if (files_load("GASNET_TRAFFIC", files, count, matrix_read, matrix, why, sizeof why) &&
-        aq_view_matrix_finish(matrix, snapshot, why, sizeof why))
+    if (!files_load("GASNET_TRAFFIC", files, count, matrix_read, matrix))
+        return false;
+    if (aq_view_matrix_finish(matrix, snapshot, why, sizeof why))
         return true;
     aq_log_error("%s", why);
     return false;
@@ -60,11 +64,11 @@ static bool trace_read(FILE *stream, const char *const *files, uint32_t index, v
 
 bool aq_view_load_trace(aq_view_trace_t *trace, const char *const *files, int count)
 {
-    char why[1024];
-    const bool read = files_load("GASNET_TRACE", files, count, trace_read, trace, why, sizeof why);
-    if (read && aq_view_trace_finish(trace))
+    if (!files_load("GASNET_TRACE", files, count, trace_read, trace))
+        return false;
+    if (aq_view_trace_finish(trace))
         return true;
-    aq_log_error("%s", read ? "out of memory for the events of the trace" : why);
+    aq_log_error("out of memory for the events of the trace");
     return false;
 }
 
