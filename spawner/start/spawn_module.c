@@ -199,9 +199,9 @@ int aq_spawn_run(const aq_spawn_module_t *module, const aq_start_t *start, bool 
             code = 1;
             if (module->prepare(start) == AQ_OK)
                 module->start(start, &code);
-            module->finalize();
+            module->finalize(start);
         }
     }
-    module->deallocate_hosts();
+    module->deallocate_hosts(start);
     return code;
 }

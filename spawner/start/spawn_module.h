@@ -21,7 +21,8 @@ typedef struct aq_start {
     uint32_t spare;        // --spare: hosts that are started beyond those of -N
     bool cyclic;           // place ranks round-robin over the hosts instead of block-wise
     bool verbose;
-    bool more_verbose; // also print which choices were not taken, and why
+    bool more_verbose;      // also print which choices were not taken, and why
+    struct aq_ssh_job *ssh; // start_ssh.h; empty at first, for modules that start helpers on hosts
 } aq_start_t;
 
 // The launcher, which has one thread, calls the operations in this order, each once. Only the
@@ -49,8 +50,8 @@ typedef struct aq_spawn_module {
     // nothing could be started.
     void (*start)(const aq_start_t *start, int *code);
     // Release what allocate_hosts and prepare have made.
-    void (*deallocate_hosts)(void);
-    void (*finalize)(void);
+    void (*deallocate_hosts)(const aq_start_t *start);
+    void (*finalize)(const aq_start_t *start);
 } aq_spawn_module_t;
 
 extern const aq_spawn_module_t aq_module_fork;       // start_fork.c

@@ -282,15 +282,17 @@ static void custom_start(const aq_start_t *start, int *code)
     *code = aq_launch(&plan);
 }
 
-static void custom_deallocate_hosts(void)
+static void custom_deallocate_hosts(const aq_start_t *start)
 {
+    (void)start;
     free(plan.spec.hosts);
     free(plan.spec.host_of_rank);
     free(plan.spec.machine_of_rank);
 }
 
-static void custom_finalize(void)
+static void custom_finalize(const aq_start_t *start)
 {
+    (void)start;
     free(plan.spec.command.environment);
     plan.spec.command.environment = NULL;
     explicit_bzero(plan.key, sizeof plan.key);

@@ -49,7 +49,10 @@ static void fork_start(const aq_start_t *start, int *code)
     (void)aq_supervise(&start->run, NULL, code);
 }
 
-static void fork_undo(void) {}
+static void fork_undo(const aq_start_t *start)
+{
+    (void)start;
+}
 
 const aq_spawn_module_t aq_module_fork = {
     .name = "fork",

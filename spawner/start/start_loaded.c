@@ -107,20 +107,21 @@ static const char *const *split_keys(const char *keys)
     return (const char *const *)words;
 }
 
-static bool fill_host(aqueduct_spawn_host_t *host, uint32_t number)
+static bool fill_host(const aq_ssh_job_t *ssh, aqueduct_spawn_host_t *host, uint32_t number)
 {
-    const aq_spec_host_t *from = &aq_ssh_plan()->spec.hosts[number];
+    const aq_spec_host_t *from = &ssh->plan.spec.hosts[number];
     *host = (aqueduct_spawn_host_t){.name = from->name, .user = from->user, .prefix = from->prefix};
-    host->keys = split_keys(aq_ssh_row(number)->keys);
+    host->keys = split_keys(aq_ssh_row(ssh, number)->keys);
     return host->keys != NULL;
 }
 
-static aq_status_t list_hosts(const aq_spec_t *spec, uint32_t ranks)
+static aq_status_t list_hosts(const aq_ssh_job_t *ssh, uint32_t ranks)
 {
+    const aq_spec_t *spec = &ssh->plan.spec;
     hosts = calloc(spec->host_count, sizeof *hosts);
     bool ok = hosts != NULL;
     for (uint32_t i = 0; ok && i < spec->host_count; i++)
-        ok = fill_host(&hosts[i], i);
+        ok = fill_host(ssh, &hosts[i], i);
     for (uint32_t r = 0; ok && r < ranks; r++)
         hosts[spec->host_of_rank[r]].ranks++;
     job.hosts = hosts;
@@ -142,7 +143,7 @@ static aq_status_t loaded_allocate_hosts(const aq_start_t *start)
         status = check_result(taken->table->allocate_hosts(&job, &schema, why, sizeof why), why);
     if (status == AQ_OK)
         status = aq_ssh_allocate(start, schema);
-    return status == AQ_OK ? list_hosts(&aq_ssh_plan()->spec, start->run.size) : status;
+    return status == AQ_OK ? list_hosts(start->ssh, start->run.size) : status;
 }
 
 static aq_status_t loaded_verify_hosts(const aq_start_t *start)
@@ -161,7 +162,7 @@ static void loaded_describe(const aq_start_t *start)
     (void)fflush(stdout);
 }
 
-static void loaded_deallocate_hosts(void)
+static void loaded_deallocate_hosts(const aq_start_t *start)
 {
     if (taken->table->deallocate_hosts != NULL)
         taken->table->deallocate_hosts();
@@ -172,7 +173,7 @@ static void loaded_deallocate_hosts(void)
     free(hosts);
     hosts = NULL;
     job.host_count = 0;
-    aq_module_ssh.deallocate_hosts();
+    aq_module_ssh.deallocate_hosts(start);
 }
 
 // ---- the start of the helpers ----
@@ -196,7 +197,7 @@ static bool begin_starter(const aq_node_t *node, uint16_t port, pid_t *out)
 
 static aq_status_t prepare_launch(const aq_start_t *start)
 {
-    aq_launch_plan_t *plan = aq_ssh_plan();
+    aq_launch_plan_t *plan = &start->ssh->plan;
     aq_status_t status = aq_module_ssh.prepare(start);
     plan->parts = 0; // only this host has the module
     plan->spec.workers = true;
@@ -228,15 +229,15 @@ static void loaded_start(const aq_start_t *start, int *code)
     if (aq_loaded_joins(taken))
         become_program(start);
     else
-        *code = aq_launch(aq_ssh_plan());
+        *code = aq_launch(&start->ssh->plan);
 }
 
-static void loaded_finalize(void)
+static void loaded_finalize(const aq_start_t *start)
 {
     if (taken->table->finalize != NULL)
         taken->table->finalize();
     if (!aq_loaded_joins(taken))
-        aq_module_ssh.finalize();
+        aq_module_ssh.finalize(start);
 }
 
 const aq_spawn_module_t *aq_loaded_take(const aq_loaded_t *loaded)

@@ -350,14 +350,18 @@ static void mpi_start(const aq_start_t *start, int *code)
         *code = aq_rank_watch_code(*code, stopped_by);
 }
 
-static void mpi_deallocate(void)
+static void mpi_deallocate(const aq_start_t *start)
 {
+    (void)start;
     if (words)
         aq_shell_free_words(words);
     words = NULL;
 }
 
-static void mpi_finalize(void) {}
+static void mpi_finalize(const aq_start_t *start)
+{
+    (void)start;
+}
 
 const aq_spawn_module_t aq_module_mpi = {
     .name = "mpi",

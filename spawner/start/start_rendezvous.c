@@ -192,7 +192,10 @@ static void rendezvous_start(const aq_start_t *start, int *code)
     *code = fflush(stdout) == 0 ? 0 : 1;
 }
 
-static void rendezvous_undo(void) {}
+static void rendezvous_undo(const aq_start_t *start)
+{
+    (void)start;
+}
 
 const aq_spawn_module_t aq_module_rendezvous = {
     .name = "rendezvous",

@@ -19,12 +19,6 @@
 #include "../supervise/supervisor_job.h"
 
 #define PRIORITY 20
-#define PATH_ROOM 4096
-
-// A launcher has one job.
-static aq_hosts_t hosts;
-static aq_launch_plan_t plan;
-static char program[PATH_ROOM], folder[PATH_ROOM];
 
 static bool is_one_host(const aq_start_t *start)
 {
@@ -79,40 +73,43 @@ static aq_spec_host_t spec_host(const aq_host_t *row)
 }
 
 // Rows that get ranks become the hosts of the job, numbered by their first rank.
-static bool number_hosts(const uint32_t *row_of_rank, uint32_t size)
+static bool number_hosts(aq_ssh_job_t *ssh, const uint32_t *row_of_rank, uint32_t size)
 {
+    aq_spec_t *spec = &ssh->plan.spec;
     // 1 + number of the host in that row; 0: none yet.
-    uint32_t *number = calloc(hosts.count, sizeof *number);
-    plan.spec.hosts = calloc(hosts.count, sizeof *plan.spec.hosts);
-    plan.spec.host_of_rank = calloc(size, sizeof *plan.spec.host_of_rank);
-    bool ok = number != NULL && plan.spec.hosts != NULL && plan.spec.host_of_rank != NULL;
+    uint32_t *number = calloc(ssh->hosts.count, sizeof *number);
+    spec->hosts = calloc(ssh->hosts.count, sizeof *spec->hosts);
+    spec->host_of_rank = calloc(size, sizeof *spec->host_of_rank);
+    bool ok = number != NULL && spec->hosts != NULL && spec->host_of_rank != NULL;
     for (uint32_t r = 0; ok && r < size; r++) {
-        const aq_host_t *row = &hosts.rows[row_of_rank[r]];
+        const aq_host_t *row = &ssh->hosts.rows[row_of_rank[r]];
         if (number[row_of_rank[r]] == 0) {
-            plan.spec.hosts[plan.spec.host_count] = spec_host(row);
-            number[row_of_rank[r]] = ++plan.spec.host_count;
+            spec->hosts[spec->host_count] = spec_host(row);
+            number[row_of_rank[r]] = ++spec->host_count;
         }
-        plan.spec.host_of_rank[r] = number[row_of_rank[r]] - 1;
+        spec->host_of_rank[r] = number[row_of_rank[r]] - 1;
     }
     free(number);
     return ok;
 }
 
 // Adds the hosts that follow in the list as spare ones.
-static bool add_spares(uint32_t spare, char *fault, size_t room)
+static bool add_spares(aq_ssh_job_t *ssh, uint32_t spare, char *fault, size_t room)
 {
-    uint32_t needed = plan.spec.host_count, seen = 0;
-    for (size_t i = 0; i < hosts.count && plan.spec.spare < spare; i++)
-        if (!hosts.rows[i].idle && ++seen > needed) {
-            plan.spec.hosts[plan.spec.host_count++] = spec_host(&hosts.rows[i]);
-            plan.spec.spare++;
+    aq_spec_t *spec = &ssh->plan.spec;
+    const aq_hosts_t *hosts = &ssh->hosts;
+    uint32_t needed = spec->host_count, seen = 0;
+    for (size_t i = 0; i < hosts->count && spec->spare < spare; i++)
+        if (!hosts->rows[i].idle && ++seen > needed) {
+            spec->hosts[spec->host_count++] = spec_host(&hosts->rows[i]);
+            spec->spare++;
         }
-    if (plan.spec.spare < spare)
+    if (spec->spare < spare)
         snprintf(fault, room,
                  "option --spare: %" PRIu32 " hosts are needed and %" PRIu32
                  " spare ones, but %" PRIu32 " are named that take ranks; name more",
-                 needed, spare, plan.spec.host_count);
-    return plan.spec.spare == spare;
+                 needed, spare, spec->host_count);
+    return spec->spare == spare;
 }
 
 static aq_status_t place_ranks(const aq_start_t *start)
@@ -125,11 +122,12 @@ static aq_status_t place_ranks(const aq_start_t *start)
                              .cyclic = start->cyclic};
     const uint32_t first = start->run.size, all = first + start->run.reserve;
     uint32_t *row_of_rank = calloc(all, sizeof *row_of_rank);
-    bool ok = row_of_rank != NULL &&
-              aq_hosts_place(&hosts, &wanted, row_of_rank, &overfull, fault, sizeof fault);
+    bool ok = row_of_rank != NULL && aq_hosts_place(&start->ssh->hosts, &wanted, row_of_rank,
+                                                    &overfull, fault, sizeof fault);
     for (uint32_t r = first; ok && r < all; r++) // the reserve goes to the same hosts in turn
         row_of_rank[r] = row_of_rank[r - first];
-    ok = ok && number_hosts(row_of_rank, all) && add_spares(start->spare, fault, sizeof fault);
+    ok = ok && number_hosts(start->ssh, row_of_rank, all) &&
+         add_spares(start->ssh, start->spare, fault, sizeof fault);
     free(row_of_rank);
     if (!ok) {
         aq_log_error("%s", fault);
@@ -142,12 +140,12 @@ static aq_status_t place_ranks(const aq_start_t *start)
     return AQ_OK;
 }
 
-static aq_status_t read_schema(const char *schema)
+static aq_status_t read_schema(aq_hosts_t *hosts, const char *schema)
 {
     char fault[512] = "the boot module names no host; name some with -H";
-    bool ok = aq_hosts_read_text(&hosts, "the boot module's list of hosts", schema, strlen(schema),
+    bool ok = aq_hosts_read_text(hosts, "the boot module's list of hosts", schema, strlen(schema),
                                  fault, sizeof fault);
-    if (ok && hosts.count > 0)
+    if (ok && hosts->count > 0)
         return AQ_OK;
     aq_log_error("%s", fault);
     return AQ_ERR_CONFIG;
@@ -155,10 +153,11 @@ static aq_status_t read_schema(const char *schema)
 
 aq_status_t aq_ssh_allocate(const aq_start_t *start, const char *schema)
 {
+    aq_hosts_t *hosts = &start->ssh->hosts;
     // A place in a job with spare hosts is a host, however often it is named.
-    hosts.keep_repeats = aq_settings_bool(AQ_SET_SSH_KEEPDUP) && start->spare == 0;
+    hosts->keep_repeats = aq_settings_bool(AQ_SET_SSH_KEEPDUP) && start->spare == 0;
     aq_status_t status =
-        schema != NULL ? read_schema(schema) : aq_hosts_find(&hosts, start->host_list);
+        schema != NULL ? read_schema(hosts, schema) : aq_hosts_find(hosts, start->host_list);
     return status == AQ_OK ? place_ranks(start) : status;
 }
 
@@ -167,15 +166,10 @@ static aq_status_t ssh_allocate_hosts(const aq_start_t *start)
     return aq_ssh_allocate(start, NULL);
 }
 
-aq_launch_plan_t *aq_ssh_plan(void)
+const aq_host_t *aq_ssh_row(const aq_ssh_job_t *ssh, uint32_t host)
 {
-    return &plan;
-}
-
-const aq_host_t *aq_ssh_row(uint32_t host)
-{
-    const aq_host_t *row = hosts.rows;
-    while (row->name != plan.spec.hosts[host].name)
+    const aq_host_t *row = ssh->hosts.rows;
+    while (row->name != ssh->plan.spec.hosts[host].name)
         row++;
     return row;
 }
@@ -183,10 +177,10 @@ const aq_host_t *aq_ssh_row(uint32_t host)
 static aq_status_t ssh_verify_hosts(const aq_start_t *start)
 {
     const char *shell = aq_settings_text(AQ_SET_SSH_CMD);
+    const aq_spec_t *spec = &start->ssh->plan.spec;
     bool needed = false;
-    (void)start;
-    for (uint32_t i = 0; i < plan.spec.host_count; i++)
-        needed = needed || !aq_remote_is_here(&plan.spec.hosts[i]);
+    for (uint32_t i = 0; i < spec->host_count; i++)
+        needed = needed || !aq_remote_is_here(&spec->hosts[i]);
     if (!needed || aq_spawner_has_shell())
         return AQ_OK;
     aq_log_error("GASNET_SSH_CMD: the remote shell '%s' is not installed; install it (package "
@@ -197,17 +191,18 @@ static aq_status_t ssh_verify_hosts(const aq_start_t *start)
 
 void aq_ssh_print_places(const aq_start_t *start)
 {
+    const aq_spec_t *spec = &start->ssh->plan.spec;
     uint32_t low = 0;
     for (uint32_t r = 1; r <= start->run.size; r++) {
-        uint32_t host = plan.spec.host_of_rank[low];
-        if (r < start->run.size && plan.spec.host_of_rank[r] == host)
+        uint32_t host = spec->host_of_rank[low];
+        if (r < start->run.size && spec->host_of_rank[r] == host)
             continue;
         printf("gasnetrun: ranks %" PRIu32 "-%" PRIu32 " on host %s\n", low, r - 1,
-               plan.spec.hosts[host].name);
+               spec->hosts[host].name);
         low = r;
     }
-    for (uint32_t i = plan.spec.host_count - plan.spec.spare; i < plan.spec.host_count; i++)
-        printf("gasnetrun: host %s is spare\n", plan.spec.hosts[i].name);
+    for (uint32_t i = spec->host_count - spec->spare; i < spec->host_count; i++)
+        printf("gasnetrun: host %s is spare\n", spec->hosts[i].name);
     (void)fflush(stdout);
 }
 
@@ -220,40 +215,43 @@ static void ssh_describe(const aq_start_t *start)
 
 // ---- the job for all processes ----
 
-static bool find_paths(void)
+static bool find_paths(aq_ssh_job_t *ssh)
 {
     const char *remote_path = aq_settings_text(AQ_SET_SSH_REMOTE_PATH);
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    ssize_t n = readlink("/proc/self/exe", ssh->program, sizeof ssh->program - 1);
     if (n <= 0)
         return false;
-    program[n] = '\0';
+    ssh->program[n] = '\0';
     if (*remote_path != '\0')
-        snprintf(folder, sizeof folder, "%s", remote_path);
-    else if (getcwd(folder, sizeof folder) == NULL)
-        snprintf(folder, sizeof folder, "/");
+        snprintf(ssh->folder, sizeof ssh->folder, "%s", remote_path);
+    else if (getcwd(ssh->folder, sizeof ssh->folder) == NULL)
+        snprintf(ssh->folder, sizeof ssh->folder, "/");
     return true;
 }
 
 // The tree starts its hosts at the same time with one thread, so threads would add nothing to it.
-static void choose_algorithm(void)
+static void choose_algorithm(aq_launch_plan_t *plan)
 {
     const char *algorithm = aq_settings_text(AQ_SET_SPAWN_ALGORITHM);
     bool window = strcmp(algorithm, "window") == 0, linear = strcmp(algorithm, "linear") == 0;
-    plan.spec.tree.radix = (uint32_t)aq_settings_int(AQ_SET_SSH_OUT_DEGREE);
-    plan.parts = window || linear ? 0 : plan.spec.tree.radix;
-    plan.window = linear ? 1 : window ? (uint32_t)aq_settings_int(AQ_SET_SPAWN_WINDOW) : UINT32_MAX;
+    plan->spec.tree.radix = (uint32_t)aq_settings_int(AQ_SET_SSH_OUT_DEGREE);
+    plan->parts = window || linear ? 0 : plan->spec.tree.radix;
+    plan->window = linear   ? 1
+                   : window ? (uint32_t)aq_settings_int(AQ_SET_SPAWN_WINDOW)
+                            : UINT32_MAX;
 }
 
 static aq_status_t ssh_prepare(const aq_start_t *start)
 {
-    aq_spec_t *spec = &plan.spec;
-    if (aq_auth_init() != AQ_OK || !aq_launch_find_address(&plan))
+    aq_launch_plan_t *plan = &start->ssh->plan;
+    aq_spec_t *spec = &plan->spec;
+    if (aq_auth_init() != AQ_OK || !aq_launch_find_address(plan))
         return AQ_ERR_CONFIG;
-    aq_auth_random(plan.key, sizeof plan.key);
-    choose_algorithm();
-    (void)aq_settings_read_ports(aq_settings_text(AQ_SET_SPAWN_PORTS), &plan.ports);
+    aq_auth_random(plan->key, sizeof plan->key);
+    choose_algorithm(plan);
+    (void)aq_settings_read_ports(aq_settings_text(AQ_SET_SPAWN_PORTS), &plan->ports);
     spec->command.environment = aq_launch_environment(start->run.environment);
-    if (!find_paths() || spec->command.environment == NULL) {
+    if (!find_paths(start->ssh) || spec->command.environment == NULL) {
         aq_log_error("no memory for the environment of the ranks, or /proc is missing");
         return AQ_ERR_RESOURCE;
     }
@@ -266,8 +264,8 @@ static aq_status_t ssh_prepare(const aq_start_t *start)
     spec->output.verbose = start->verbose;
     spec->output.quiet = aq_settings_bool(AQ_SET_QUIET);
     spec->promiscuous = aq_settings_bool(AQ_SET_SPAWN_PROMISCUOUS);
-    spec->remote.program = program;
-    spec->command.folder = folder;
+    spec->remote.program = start->ssh->program;
+    spec->command.folder = start->ssh->folder;
     spec->remote.shell = aq_settings_text(AQ_SET_SSH_CMD);
     spec->remote.options = aq_settings_text(AQ_SET_SSH_OPTIONS);
     spec->remote.ports = aq_settings_text(AQ_SET_SPAWN_PORTS);
@@ -277,24 +275,20 @@ static aq_status_t ssh_prepare(const aq_start_t *start)
 
 static void ssh_start(const aq_start_t *start, int *code)
 {
-    (void)start;
-    *code = aq_launch(&plan);
+    *code = aq_launch(&start->ssh->plan);
 }
 
-static void ssh_deallocate_hosts(void)
+static void ssh_deallocate_hosts(const aq_start_t *start)
 {
-    free(plan.spec.hosts);
-    free(plan.spec.host_of_rank);
-    plan.spec.hosts = NULL;
-    plan.spec.host_of_rank = NULL;
-    aq_hosts_free(&hosts);
+    free(start->ssh->plan.spec.hosts);
+    free(start->ssh->plan.spec.host_of_rank);
+    aq_hosts_free(&start->ssh->hosts);
 }
 
-static void ssh_finalize(void)
+static void ssh_finalize(const aq_start_t *start)
 {
-    free(plan.spec.command.environment);
-    plan.spec.command.environment = NULL;
-    explicit_bzero(plan.key, sizeof plan.key);
+    free(start->ssh->plan.spec.command.environment);
+    explicit_bzero(start->ssh->plan.key, sizeof start->ssh->plan.key);
 }
 
 const aq_spawn_module_t aq_module_ssh = {

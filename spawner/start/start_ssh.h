@@ -7,13 +7,20 @@
 #include "../launch/launcher.h"
 #include "spawn_module.h"
 
+#define AQ_PATH_ROOM 4096
+
+// The job as module ssh finds it.
+typedef struct aq_ssh_job {
+    aq_hosts_t hosts;
+    aq_launch_plan_t plan; // complete after prepare of module ssh; callers may change it then
+    char program[AQ_PATH_ROOM], folder[AQ_PATH_ROOM]; // of the plan
+} aq_ssh_job_t;
+
 // As allocate_hosts of module ssh, but schema, unless NULL, is the text of the host file to use.
 aq_status_t aq_ssh_allocate(const aq_start_t *start, const char *schema);
 // Prints on standard output which ranks run on which host.
 void aq_ssh_print_places(const aq_start_t *start);
-// The plan, complete after prepare of module ssh; callers may change it before the launch.
-aq_launch_plan_t *aq_ssh_plan(void);
 // The row of the list for host number `host` of the plan.
-const aq_host_t *aq_ssh_row(uint32_t host);
+const aq_host_t *aq_ssh_row(const aq_ssh_job_t *ssh, uint32_t host);
 
 #endif

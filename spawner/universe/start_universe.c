@@ -127,9 +127,8 @@ static aq_status_t refuse_memory(void)
     return AQ_ERR_RESOURCE;
 }
 
-static aq_status_t find_daemons(void)
+static aq_status_t find_daemons(aq_spec_t *spec)
 {
-    aq_spec_t *spec = &aq_ssh_plan()->spec;
     spec->daemons = calloc(spec->host_count, sizeof *spec->daemons);
     for (uint32_t i = 0; spec->daemons != NULL && i < spec->host_count; i++) {
         const aq_row_t *member =
@@ -153,7 +152,7 @@ static aq_status_t place_ranks(const aq_start_t *start)
     if (status == AQ_OK)
         status = aq_ssh_allocate(start, text);
     free(text);
-    return status == AQ_OK ? find_daemons() : status;
+    return status == AQ_OK ? find_daemons(&start->ssh->plan.spec) : status;
 }
 
 static aq_status_t universe_allocate_hosts(const aq_start_t *start)
@@ -182,7 +181,7 @@ static void universe_describe(const aq_start_t *start)
 static aq_status_t universe_prepare(const aq_start_t *start)
 {
     aq_status_t status = aq_module_ssh.prepare(start);
-    memcpy(aq_ssh_plan()->key, universe.key, AQ_KEY_BYTES);
+    memcpy(start->ssh->plan.key, universe.key, AQ_KEY_BYTES);
     aq_link_close(&universe.link);
     return status;
 }
@@ -192,17 +191,16 @@ static void universe_start(const aq_start_t *start, int *code)
     aq_module_ssh.start(start, code);
 }
 
-static void universe_deallocate_hosts(void)
+static void universe_deallocate_hosts(const aq_start_t *start)
 {
-    free(aq_ssh_plan()->spec.daemons);
-    aq_ssh_plan()->spec.daemons = NULL;
-    aq_module_ssh.deallocate_hosts();
+    free(start->ssh->plan.spec.daemons);
+    aq_module_ssh.deallocate_hosts(start);
     aq_universe_close(&universe);
 }
 
-static void universe_finalize(void)
+static void universe_finalize(const aq_start_t *start)
 {
-    aq_module_ssh.finalize();
+    aq_module_ssh.finalize(start);
 }
 
 const aq_spawn_module_t aq_module_universe = {

@@ -18,6 +18,7 @@
 #include "../../../spawner/join/launch_environment.h"
 #include "../../../spawner/shell/shell_words.h"
 #include "../../../spawner/start/spawn_module.h"
+#include "../../../spawner/start/start_ssh.h"
 #include "../../../spawner/join/spawner_list.h"
 #include "../../../spawner/start/host_probe.h"
 #include "../../../spawner/universe/universe_daemon.h"
@@ -475,6 +476,8 @@ static bool check_reserve(const run_options_t *run, const aq_spawn_module_t *mod
 
 static int run_job(run_options_t *run)
 {
+    aq_ssh_job_t ssh = {0};
+    run->start.ssh = &ssh;
     const aq_spawn_module_t *module = aq_spawn_choose(&run->start, run->spawner);
     if (module == NULL || !check_size(run, module) || !check_reserve(run, module))
         return EXIT_USAGE;
