@@ -70,9 +70,10 @@ void *aq_am_map_local(uint32_t jobrank, gex_EP_Index_t ep, void *dest);
 static inline void aq_am_bound(const char *call, const aq_am_t *am)
 {
     if (am->category == AQ_AM_MEDIUM)
-        aq_bounds_bytes(call, am->nbytes, aq_job.max_medium);
+        aq_bounds_bytes(call, am->nbytes, aq_job.limits.medium);
     else
-        aq_bounds_bytes(call, am->nbytes, am->reply ? aq_job.max_long : aq_job.max_long_request);
+        aq_bounds_bytes(call, am->nbytes,
+                        am->reply ? aq_job.limits.long_reply : aq_job.limits.long_request);
 }
 
 // Checks of a debug build, shared with the negotiated-payload calls.

@@ -8,7 +8,7 @@
 static size_t medium_limit(gex_Flags_t flags)
 {
     (void)flags;
-    return aq_job.max_medium;
+    return aq_job.limits.medium;
 }
 
 static size_t long_limit(size_t most, gex_Flags_t flags)
@@ -23,7 +23,7 @@ size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *l
 {
     aq_job_need("gex_AM_MaxRequestLong");
     (void)tm, (void)other, (void)lc_opt, (void)nargs;
-    return long_limit(aq_job.max_long_request, flags);
+    return long_limit(aq_job.limits.long_request, flags);
 }
 
 size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
@@ -31,7 +31,7 @@ size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_
 {
     aq_job_need("gex_AM_MaxReplyLong");
     (void)tm, (void)other, (void)lc_opt, (void)nargs;
-    return long_limit(aq_job.max_long, flags);
+    return long_limit(aq_job.limits.long_reply, flags);
 }
 
 size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
@@ -54,7 +54,7 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
                               unsigned int nargs)
 {
     (void)token, (void)lc_opt, (void)nargs;
-    return long_limit(aq_job.max_long, flags);
+    return long_limit(aq_job.limits.long_reply, flags);
 }
 
 size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
@@ -78,12 +78,12 @@ static size_t limit_of_all(const char *call, size_t limit)
 
 size_t gex_AM_LUBRequestLong(void)
 {
-    return limit_of_all("gex_AM_LUBRequestLong", long_limit(aq_job.max_long_request, 0));
+    return limit_of_all("gex_AM_LUBRequestLong", long_limit(aq_job.limits.long_request, 0));
 }
 
 size_t gex_AM_LUBReplyLong(void)
 {
-    return limit_of_all("gex_AM_LUBReplyLong", long_limit(aq_job.max_long, 0));
+    return limit_of_all("gex_AM_LUBReplyLong", long_limit(aq_job.limits.long_reply, 0));
 }
 
 size_t gex_AM_LUBRequestMedium(void)

@@ -98,14 +98,14 @@ static bool reserve_in_conduit(struct aq_srcdesc *sd, size_t least, size_t most,
 
 static size_t long_limit(const struct aq_srcdesc *sd)
 {
-    return sd->am.reply ? aq_job.max_long : aq_job.max_long_request;
+    return sd->am.reply ? aq_job.limits.long_reply : aq_job.limits.long_request;
 }
 
 // The largest size in bytes of a buffer of the library.
 static size_t own_room(const struct aq_srcdesc *sd)
 {
     return sd->am.category == AQ_AM_LONG ? aq_min(AQ_PREPARE_LONG_ROOM, long_limit(sd))
-                                         : aq_job.max_medium;
+                                         : aq_job.limits.medium;
 }
 
 // Finds the path of the message. Returns whether its conduit can reserve room for payloads.
@@ -133,7 +133,7 @@ static bool find_room(struct aq_srcdesc *sd, const prepare_t *call)
     if (call->client_buf) {
         sd->room = AQ_ROOM_CLIENT;
         sd->payload = call->client_buf;
-        sd->size = aq_min(call->most, is_long ? long_limit(sd) : aq_job.max_medium);
+        sd->size = aq_min(call->most, is_long ? long_limit(sd) : aq_job.limits.medium);
         return true;
     }
     size_t most_here = aq_min(call->most, own_room(sd));
@@ -145,7 +145,7 @@ static bool find_room(struct aq_srcdesc *sd, const prepare_t *call)
 
 static void check_least(const struct aq_srcdesc *sd, const prepare_t *call)
 {
-    const size_t limit = call->category == AQ_AM_MEDIUM ? aq_job.max_medium
+    const size_t limit = call->category == AQ_AM_MEDIUM ? aq_job.limits.medium
                          : call->client_buf             ? long_limit(sd)
                                                         : own_room(sd);
     const bool inverted = call->least > call->most;

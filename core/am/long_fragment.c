@@ -109,7 +109,7 @@ static bool send_tagged_piece(push_t *push, gex_Flags_t flags)
                   .category = AQ_AM_MEDIUM,
                   .handler = AQ_HANDLER_LONG_PIECE_TAGGED,
                   .payload = push->payload + push->sent,
-                  .nbytes = aq_min(rest, aq_job.max_medium)};
+                  .nbytes = aq_min(rest, aq_job.limits.medium)};
     return send_piece(push, &am, flags);
 }
 

@@ -432,7 +432,7 @@ int aq_segment_attach_reserved(gex_Segment_t *segment_p, gex_EP_t ep, void *addr
         aq_job.segment_size[r] = size;
     }
     aq_team_map(aq_job.rank, 0);
-    aq_job.max_long = aq_job.max_long_request = aq_job.max_long_unmapped;
+    aq_job.limits.long_reply = aq_job.limits.long_request = aq_job.limits.long_unmapped;
     segment.addr = addr;
     segment.reserved = true;
     aq_job.env.segment_sparse = true;

@@ -42,7 +42,7 @@ static void publish_primordial(uint32_t rank, uintptr_t addr, uintptr_t size)
     atomic_store_explicit(&any_published, true, memory_order_relaxed);
     aq_job.segment_addr[rank] = addr;
     aq_job.segment_size[rank] = size;
-    aq_job.max_long = aq_job.max_long_request = aq_job.max_long_unmapped;
+    aq_job.limits.long_reply = aq_job.limits.long_request = aq_job.limits.long_unmapped;
 }
 
 void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size,

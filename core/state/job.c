@@ -46,10 +46,10 @@ void aq_job_find_limits(void)
         lower_limit(&unmapped, conduit->max_long_unmapped);
         lower_limit(&request, aq_max(conduit->max_long_ahead, most));
     }
-    replace_limit(&job->max_medium, medium);
-    replace_limit(&job->max_long, reply);
-    replace_limit(&job->max_long_unmapped, unmapped);
-    replace_limit(&job->max_long_request, request);
+    replace_limit(&job->limits.medium, medium);
+    replace_limit(&job->limits.long_reply, reply);
+    replace_limit(&job->limits.long_unmapped, unmapped);
+    replace_limit(&job->limits.long_request, request);
 }
 
 void aq_job_let_first_speak(void)

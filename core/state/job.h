@@ -38,6 +38,11 @@ typedef struct aq_job_exit {
     void (*if_ended)(void);
 } aq_job_exit_t;
 
+// The smallest limits of the payloads of all open conduits, in bytes.
+typedef struct aq_job_limits {
+    size_t medium, long_reply, long_unmapped, long_request;
+} aq_job_limits_t;
+
 typedef struct aq_job {
     aq_boot_t *boot;
     // size: of all tables, with the ranks of the reserve, which may join later; 0 before init and
@@ -69,9 +74,7 @@ typedef struct aq_job {
     uintptr_t *segment_size;
     atomic_size_t bound_peers;
 
-    // The smallest limits of all open conduits, in bytes. max_long is for replies, max_long_request
-    // for requests.
-    size_t max_medium, max_long, max_long_unmapped, max_long_request;
+    aq_job_limits_t limits;
     aq_conduit_env_t env;
     const aq_job_exit_t *exit; // set at init, before the job starts
 } aq_job_t;

@@ -30,7 +30,7 @@ static aq_coll_mail_t *orphans;
 
 size_t aq_coll_part_limit(void)
 {
-    return aq_min(aq_job.max_medium, aq_coll_limits.part_bytes);
+    return aq_min(aq_job.limits.medium, aq_coll_limits.part_bytes);
 }
 
 void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t part,

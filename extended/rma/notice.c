@@ -276,7 +276,7 @@ static void put_trace(const put_t *put, uint64_t begin, const aq_event_t *event)
 
 static bool fits_into_message(size_t nbytes)
 {
-    return nbytes <= aq_min(aq_job.max_medium, aq_job.max_long_unmapped);
+    return nbytes <= aq_min(aq_job.limits.medium, aq_job.limits.long_unmapped);
 }
 
 // A put with an identity is never sent as one Long, whose payload would be written before the

@@ -133,5 +133,5 @@ void aq_pending_check_target(aq_pending_kind_t kind, gex_Token_t token, const vo
 void aq_pending_refuse_size(gex_Token_t token, size_t nbytes)
 {
     aq_fatal("a get of rank %u asks for %zu bytes, and a message holds %zu", token->arrival->source,
-             nbytes, aq_job.max_medium);
+             nbytes, aq_job.limits.medium);
 }

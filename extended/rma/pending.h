@@ -59,7 +59,7 @@ _Noreturn void aq_pending_refuse_size(gex_Token_t token, size_t nbytes) __attrib
 static inline size_t aq_pending_get_size(gex_Token_t token, int32_t size)
 {
     const size_t nbytes = (uint32_t)size;
-    if (__builtin_expect(nbytes > aq_job.max_medium, 0))
+    if (__builtin_expect(nbytes > aq_job.limits.medium, 0))
         aq_pending_refuse_size(token, nbytes);
     return nbytes;
 }

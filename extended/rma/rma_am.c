@@ -67,7 +67,7 @@ static size_t piece_at(const aq_rma_op_t *op, size_t offset, size_t limit)
 static int put_over_am(const aq_rma_op_t *op, gex_Event_t part)
 {
     for (size_t offset = 0, n; offset < op->access.nbytes; offset += n) {
-        n = piece_at(op, offset, aq_job.max_long_unmapped);
+        n = piece_at(op, offset, aq_job.limits.long_unmapped);
         const aq_cookie_t cookie = aq_pending_add(AQ_PENDING_PUT, op->rank, part, NULL, n);
         const int32_t args[] = {aq_high(cookie), aq_low(cookie)};
         aq_am_t am = {.args = args,
@@ -86,7 +86,7 @@ static int put_over_am(const aq_rma_op_t *op, gex_Event_t part)
 static int get_over_am(const aq_rma_op_t *op, gex_Event_t part)
 {
     for (size_t offset = 0, n; offset < op->access.nbytes; offset += n) {
-        n = piece_at(op, offset, aq_job.max_medium);
+        n = piece_at(op, offset, aq_job.limits.medium);
         const uintptr_t src = (uintptr_t)op->access.remote + offset;
         const aq_cookie_t cookie =
             aq_pending_add(AQ_PENDING_GET, op->rank, part, (char *)op->access.local + offset, n);

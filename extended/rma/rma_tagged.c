@@ -136,7 +136,7 @@ static int send_piece(const aq_rma_op_t *op, size_t offset, size_t n, gex_Event_
 int aq_rma_tagged(const aq_rma_op_t *op, gex_Event_t part)
 {
     for (size_t offset = 0, n; offset < op->access.nbytes; offset += n) {
-        n = aq_min(op->access.nbytes - offset, aq_job.max_medium);
+        n = aq_min(op->access.nbytes - offset, aq_job.limits.medium);
         if (send_piece(op, offset, n, part))
             return 1;
     }

@@ -48,7 +48,7 @@ typedef struct transfer {
     gex_Flags_t immediate; // until the first message was sent
     gex_Event_t part;
     bool is_get;
-    char *buffer; // of aq_job.max_medium bytes
+    char *buffer; // of aq_job.limits.medium bytes
     aq_vis_cursor_t remote, local;
 } transfer_t;
 
@@ -90,7 +90,7 @@ static size_t check_message(aq_pending_kind_t kind, gex_Token_t token,
     uintptr_t start = 0, memory = 0;
     size_t nbytes;
     aq_segment_open_bounds((gex_EP_Index_t)ep, &start, &memory);
-    const char *wrong = aq_vis_pack_check(message, start, memory, aq_job.max_medium, &nbytes);
+    const char *wrong = aq_vis_pack_check(message, start, memory, aq_job.limits.medium, &nbytes);
     if (wrong)
         aq_fatal("a message of a non-contiguous transfer from rank %u (%zu bytes, %u runs) to "
                  "endpoint %u is wrong: %s (%p to %p)",
@@ -185,7 +185,7 @@ static size_t common_bytes(const aq_vis_cursor_t *a, const aq_vis_cursor_t *b)
 // the pieces, packing is one copy, which costs less than a message that is half full.
 static size_t large_bytes(bool gathers)
 {
-    return gathers ? aq_job.max_medium : aq_job.max_medium / 2;
+    return gathers ? aq_job.limits.medium : aq_job.limits.medium / 2;
 }
 
 // Whether the next piece, of nbytes, travels alone. The last piece does from half a message on,
@@ -215,7 +215,7 @@ static bool pack_rows(aq_vis_pack_t *pack, aq_vis_cursor_t *remote, aq_vis_curso
 // Packs as many remote pieces as fit into the buffer.
 static aq_vis_pack_t pack_runs(transfer_t *t)
 {
-    aq_vis_pack_t pack = {.out = t->buffer, .limit = aq_job.max_medium, .together = !t->is_get};
+    aq_vis_pack_t pack = {.out = t->buffer, .limit = aq_job.limits.medium, .together = !t->is_get};
     aq_vis_cursor_t ahead;
     aq_vis_cursor_copy(&ahead, &t->local);
     while (t->remote.left && ahead.left && common_bytes(&t->remote, &ahead) < t->large) {
@@ -321,7 +321,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     t.stable = aq_vis_keeps_source(vis);
     t.part = part;
     t.is_get = vis->is_get;
-    t.buffer = allocate_buffer(aq_job.max_medium);
+    t.buffer = allocate_buffer(aq_job.limits.medium);
     aq_vis_cursor_start(&t.remote, &vis->remote);
     aq_vis_cursor_start(&t.local, &vis->local);
     int no_op = 0;

@@ -354,7 +354,7 @@ static struct aq_large_pieces *pieces_make(gasnetx_Large_t message)
     struct aq_large_pieces *pieces = calloc(1, sizeof *pieces);
     if (!pieces)
         return NULL;
-    pieces->bytes = aq_job.max_medium;
+    pieces->bytes = aq_job.limits.medium;
     pieces->count = (message->head.nbytes - 1) / pieces->bytes + 1;
     pieces->reads = true;
     if (message->stored == message->head.nbytes)
@@ -372,7 +372,7 @@ void aq_large_forward_begin(gasnetx_Large_t message)
     message->pieces = pieces_make(message);
     if (!message->pieces)
         aq_fatal("out of memory for a message that is forwarded (%d pieces of %zu bytes)",
-                 AQ_LARGE_PIECES, aq_job.max_medium);
+                 AQ_LARGE_PIECES, aq_job.limits.medium);
     message->receive = aq_large_receive(message, &hooks);
     message->receive->want = message->head.nbytes;
     message->receive->placed = 0;

@@ -62,7 +62,7 @@ _Static_assert(HEADER_MAX <= 512, "each conduit has Mediums of 512 bytes");
 // forwarded with other parameters.
 static size_t data_most(void)
 {
-    return aq_job.max_medium - HEADER_MAX;
+    return aq_job.limits.medium - HEADER_MAX;
 }
 
 bool aq_large_is_eager(uint32_t jobrank, size_t nbytes)

@@ -103,7 +103,7 @@ int gasnetx_Large_QueryCounts(gasnetx_large_counts_t *counts)
     aq_lock_take(&aq_large.lock);
     *counts = aq_large.counts;
     aq_lock_drop(&aq_large.lock);
-    counts->piece_bytes = aq_job.max_medium;
+    counts->piece_bytes = aq_job.limits.medium;
     return GASNET_OK;
 }
 

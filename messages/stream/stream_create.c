@@ -48,7 +48,7 @@ static plan_t plan_make(gex_TM_t tm, const gasnetx_stream_spec_t *spec)
         (void)aq_msg_refuse(CALL, why);
     return (plan_t){.id = gex_TM_QueryRank(tm) ? 0 : id_reserve(),
                     .keep_bytes = spec->keep_bytes ? spec->keep_bytes : KEEP_BYTES,
-                    .max_bytes = aq_job.max_medium,
+                    .max_bytes = aq_job.limits.medium,
                     .keep_messages = spec->keep_messages ? spec->keep_messages : KEEP_MESSAGES,
                     .parent = spec->parent,
                     .flags = spec->flags,

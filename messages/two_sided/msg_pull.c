@@ -129,7 +129,7 @@ static void bytes_count(gasnetx_Request_t receive, size_t *counter, size_t bytes
 // Asks for pieces. Returns whether all were asked for; then the receive may be complete and freed.
 static bool pieces_ask(gasnetx_Request_t receive)
 {
-    const size_t piece = aq_job.max_medium, want = receive->want;
+    const size_t piece = aq_job.limits.medium, want = receive->want;
     size_t asked = receive->asked;
     while (asked < want && bytes_under_way(receive) < PIECES * piece) {
         const size_t bytes = aq_min(want - asked, piece);

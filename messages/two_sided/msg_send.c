@@ -200,7 +200,7 @@ static void on_pull(gex_Token_t token)
     pull.dest = aq_args_64(&args);
     gasnetx_Request_t send = offered_find(source, cookie);
     if (pull.want > send->call.bytes || pull.offset > pull.want ||
-        pull.bytes > pull.want - pull.offset || pull.bytes > aq_job.max_medium)
+        pull.bytes > pull.want - pull.offset || pull.bytes > aq_job.limits.medium)
         aq_fatal("rank %u asks for bytes that a message to it does not have (%u at %llu of %zu)",
                  source, pull.bytes, (unsigned long long)pull.offset, send->call.bytes);
     if (send->hooks && send->hooks->pulled)
@@ -223,7 +223,7 @@ enum { EAGER_NEAR = 8192 };
 void aq_msg_send_register(void)
 {
     aq_msg.eager = aq_settings_bytes(AQ_SET_MSG_EAGER);
-    aq_msg.eager = aq_min(aq_msg.eager, aq_job.max_medium);
+    aq_msg.eager = aq_min(aq_msg.eager, aq_job.limits.medium);
     aq_msg.eager = aq_min(aq_msg.eager, aq_msg.share / 4 - AQ_MSG_COST);
     aq_msg.eager_near = aq_settings_given(AQ_SET_MSG_EAGER)
                             ? aq_msg.eager

@@ -124,7 +124,7 @@ static void run_operation(const operation_input_t *operation, const uint8_t *mes
     aq_team_t team = {.head = {.rank = operation->rank % ranks, .size = ranks}};
     aq_coll_t coll = {.team = &team};
     aq_coll_map_make(&coll.map, ranks, nbrhd, nbrhds);
-    aq_job.max_medium = 1 + read16(operation->medium) % MESSAGE_MAX;
+    aq_job.limits.medium = 1 + read16(operation->medium) % MESSAGE_MAX;
     aq_coll_call_t call = call_of(operation, ranks);
     call.dst = malloc(call.unit * call.count * (call.kind < AQ_COLL_SCATTER ? 1 : ranks) + 1);
     call.src = call.dst;

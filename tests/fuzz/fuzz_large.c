@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (size)
         memcpy(payload, data, size);
-    aq_job.max_medium = MEDIUM;
+    aq_job.limits.medium = MEDIUM;
     if (!aq_large_header_read(payload, size, &header))
         header_check(&header, payload, size);
     free(payload);

@@ -119,7 +119,7 @@ static int start_job(void **state)
     aq_job.segment_size = sizes;
     aq_job.conduits[0] = &conduit;
     aq_job.conduit_count = 1;
-    aq_job.max_medium = aq_job.max_long = aq_job.max_long_request = SEGMENT_BYTES;
+    aq_job.limits.medium = aq_job.limits.long_reply = aq_job.limits.long_request = SEGMENT_BYTES;
     aq_team.head = (struct gex_tm){.size = RANKS, .peer_shift = shifts};
     aq_team.ep = &aq_endpoint;
     return clear_records(state);
@@ -344,7 +344,7 @@ static void test_payload_ahead(void **state)
     assert_int_equal(put_ahead.calls, 4);
     assert_false(posted.am.payload_delivered);
     *conduit = before;
-    aq_job.max_medium = aq_job.max_long = aq_job.max_long_request = SEGMENT_BYTES;
+    aq_job.limits.medium = aq_job.limits.long_reply = aq_job.limits.long_request = SEGMENT_BYTES;
 }
 
 // ---- replies ----

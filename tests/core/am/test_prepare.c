@@ -52,7 +52,7 @@ static int start_job(void **state)
     aq_job.shift = shifts;
     aq_job.conduits[0] = &conduit;
     aq_job.conduit_count = 1;
-    aq_job.max_medium = aq_job.max_long = aq_job.max_long_request = sizeof sent;
+    aq_job.limits.medium = aq_job.limits.long_reply = aq_job.limits.long_request = sizeof sent;
     static struct gex_ep endpoint = {.handlers = &aq_handlers};
     aq_team.head = (struct gex_tm){.size = 1, .peer_shift = shifts};
     aq_team.ep = &endpoint;

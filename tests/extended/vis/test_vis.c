@@ -101,7 +101,7 @@ static int start_job(void **state)
     aq_job.segment_size = sizes;
     aq_job.conduits[0] = &conduit;
     aq_job.conduit_count = 1;
-    aq_job.max_medium = aq_job.max_long = aq_job.max_long_unmapped = MEDIUM;
+    aq_job.limits.medium = aq_job.limits.long_reply = aq_job.limits.long_unmapped = MEDIUM;
     aq_team.head = (struct gex_tm){.size = RANKS, .peer_shift = shifts};
     return clear_post(state);
 }
