@@ -80,7 +80,8 @@ def environment(build):
         if name not in STRANGE and not name.startswith(STRANGE_PREFIXES)
     }
     tests = os.path.join(SOURCE, "tests")
-    path = ":".join((build, tests, os.path.join(tests, "static"), kept.get("PATH", "/usr/bin:/bin")))
+    static = (os.path.join(tests, "static", room) for room in ("built", "text", "tree"))
+    path = ":".join((build, tests, *static, kept.get("PATH", "/usr/bin:/bin")))
     return {**kept, "LC_ALL": "C", "AQ_BUILD": build, "AQ_SRC": SOURCE, "PATH": path}
 
 

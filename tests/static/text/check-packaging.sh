@@ -14,7 +14,7 @@ fail()
 }
 
 command -v python3 >/dev/null || skip "python3 is not installed (package python3)"
-found=$(python3 -B tests/static/packaging-facts.py 2>&1) || fail "$found"
+found=$(python3 -B tests/static/text/packaging-facts.py 2>&1) || fail "$found"
 bash -n "$folder/conda/build.sh" || fail "conda/build.sh is no script."
 if command -v rpmspec >/dev/null; then
     for mpi in --with --without; do

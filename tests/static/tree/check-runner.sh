@@ -6,7 +6,7 @@ set -u
 . "$AQ_SRC/tests/run-functions.sh"
 build=$AQ_BUILD
 export AQ_BUILD=$TMPDIR
-list=$AQ_SRC/tests/static/check-runner.list
+list=$AQ_SRC/tests/static/tree/check-runner.list
 
 # Runs tests/run with a table; even on one processor tests run beside each other.
 run_table()

@@ -5,7 +5,7 @@
 # same as gasnet_info -e about each of them.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
-list=$AQ_SRC/tests/static/variables.list
+list=$AQ_SRC/tests/static/text/variables.list
 table=$AQ_SRC/docs/variables.md
 
 # "NAME|default" of each setting, "NAME|no effect|reason" of each variable without effect

@@ -23,7 +23,7 @@ expect()
     [ $? = "$expected" ] || fail "--missing $* should end with $expected, but says: $(cat out err)"
 }
 
-grep '^g\|^G' "$AQ_SRC/tests/static/api-names.txt" | grep -xE '(gasnet|gasnett|gex|GASNET|GASNETT|GEX)_.*[A-Z_].*' |
+grep '^g\|^G' "$AQ_SRC/tests/static/built/api-names.txt" | grep -xE '(gasnet|gasnett|gex|GASNET|GASNETT|GEX)_.*[A-Z_].*' |
     grep -vxE 'gex_(addr|cdata|device_list|entry|ep|ep_index|flags|fnptr|index|is_long|is_req|jobrank|len|name|nargs|rank|srcrank)' |
     LC_ALL=C sort | LC_ALL=C comm -23 - "$names" >lost
 [ ! -s lost ] || fail "the list of names lacks: $(head -5 lost)"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# build-values: the public constants and types are what tests/static/api-values.txt says, in C and
+# build-values: the public constants and types are what tests/static/built/api-values.txt says, in C and
 # in C++, and a client in C++ may cast each handle to void * and to an integer and back.
-#   check-values.sh [TABLE]    another table than tests/static/api-values.txt
+#   check-values.sh [TABLE]    another table than tests/static/built/api-values.txt
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
-table=${1-$AQ_SRC/tests/static/api-values.txt}
+table=${1-$AQ_SRC/tests/static/built/api-values.txt}
 command -v c++ >/dev/null || skip "there is no C++ compiler (package g++)"
 
 sed 's/ *#.*//; /^$/d' "$table" >lines
@@ -66,7 +66,7 @@ cc -std=gnu11 -Wall -Wextra -Werror -DGASNET_PAR "-I$prefix/include" "-I$prefix/
 }
 
 # Each constant and type of GASNet-EX that the specification names is in the table.
-grep -E '^GEX_|^gex_[A-Za-z]+(_[A-Za-z]+)?_t$' "$AQ_SRC/tests/static/api-names.txt" |
+grep -E '^GEX_|^gex_[A-Za-z]+(_[A-Za-z]+)?_t$' "$AQ_SRC/tests/static/built/api-names.txt" |
     grep -vxE 'GEX_(OP_TO_(NON)?FETCHING|HSL_INITIALIZER)|gex_HSL_t' | LC_ALL=C sort >named
 cut -d' ' -f1 lines | LC_ALL=C sort | LC_ALL=C comm -13 - named >missing
 [ ! -s missing ] || {

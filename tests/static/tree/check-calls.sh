@@ -4,7 +4,7 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 command -v python3 >/dev/null || skip "python3 is not installed (package python3)"
-circles="python3 -B $AQ_SRC/tests/static/call-circles.py"
+circles="python3 -B $AQ_SRC/tests/static/tree/call-circles.py"
 
 call_circles()
 {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# build-names: every public name of the specifications, one a line in tests/static/api-names.txt, is
+# build-names: every public name of the specifications, one a line in tests/static/built/api-names.txt, is
 # there for a client that includes the six headers: as a macro, or as a type, function, constant or
 # field.
 #   check-names.sh [HEADER ...]    other headers than the six
@@ -41,11 +41,11 @@ for mode in SEQ PAR; do
     SEQ) others='GASNET_PAR|GASNETT_THREAD_SAFE' ;;
     PAR) others='GASNET_SEQ|GASNETT_THREAD_SINGLE' ;;
     esac
-    grep -vxE "$others" "$AQ_SRC/tests/static/api-names.txt" >wanted
+    grep -vxE "$others" "$AQ_SRC/tests/static/built/api-names.txt" >wanted
     sort -u wanted | comm -23 - there | sed "s/\$/: not declared with GASNET_$mode./"
 done >missing
 [ "$(wc -l <wanted)" -gt 1000 ] || {
-    echo "check-names: tests/static/api-names.txt is not complete."
+    echo "check-names: tests/static/built/api-names.txt is not complete."
     exit 1
 }
 [ ! -s missing ] || {

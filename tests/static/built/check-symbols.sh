@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # build-symbols: the shared libraries export the public names and nothing else: those of
-# tests/static/symbols.list, which debian/libaqueduct0.symbols has, too.
+# tests/static/built/symbols.list, which debian/libaqueduct0.symbols has, too.
 #   check-symbols.sh --update    writes both anew, from the build in AQ_BUILD
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
-list=$AQ_SRC/tests/static/symbols.list
+list=$AQ_SRC/tests/static/built/symbols.list
 debian=$AQ_SRC/debian/libaqueduct0.symbols
 [ -e "$AQ_BUILD/.libs/libaqueduct.so" ] || skip "this build has no shared library"
 
@@ -18,7 +18,7 @@ exported()
 changed()
 {
     diff "$list" <(exported "$AQ_BUILD/.libs/libaqueduct.so" | LC_ALL=C sort -u) |
-        sed -n 's/^< /no longer exported: /p; s/^> /not in tests\/symbols.list: /p'
+        sed -n 's/^< /no longer exported: /p; s/^> /not in symbols.list: /p'
 }
 
 # The symbols of libaqueduct.so in the list of the Debian package.
@@ -71,7 +71,7 @@ exported "$AQ_BUILD/.libs/libaqueduct.so" | grep -q '^gex_' || {
     exit 1
 }
 fail_on_output "Public names begin with gex_, gasnet_, gasnett_, gasnetx_ or aq_api_." strangers
-fail_on_output "Wanted? Then run AQ_SRC=. AQ_BUILD=build tests/static/check-symbols.sh --update" changed
+fail_on_output "Wanted? Then run AQ_SRC=. AQ_BUILD=build tests/static/built/check-symbols.sh --update" changed
 fail_on_output "The same command mends the list of the Debian package." unpackaged
 for lib in "$AQ_BUILD"/.libs/libgasnet-*.so; do
     [ "$(exported "$lib")" = aq_api_link ] || {
