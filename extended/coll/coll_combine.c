@@ -80,7 +80,6 @@ bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call)
 
 static size_t plan_combine(aq_coll_op_t *op)
 {
-    op->bytes = op->call.unit * op->call.count;
     op->unasked = 0;
     op->post.is_short = aq_board_is_short(op, op->bytes);
     return op->post.is_short ? sizeof *op : aq_coll_by_tree.plan(op);

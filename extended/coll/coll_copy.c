@@ -33,7 +33,6 @@ static size_t block_offset(const aq_coll_op_t *op, uint32_t rank)
 static size_t plan_copy(aq_coll_op_t *op)
 {
     op->unasked = 0;
-    op->bytes = op->call.unit * op->call.count;
     op->copy.sent = block_offset(op, 1) ? op->bytes * op->coll->map.size : op->bytes;
     op->post.is_short = aq_board_is_short(op, op->copy.sent);
     if (op->post.is_short)

@@ -84,7 +84,6 @@ static void count_rounds(aq_coll_op_t *op)
 // After the record: a slot and a box for each row.
 static size_t plan_doubling(aq_coll_op_t *op)
 {
-    op->bytes = op->call.unit * op->call.count;
     op->pieces.part = aq_coll_part_limit();
     op->pieces.parts = (uint32_t)((op->bytes + op->pieces.part - 1) / op->pieces.part);
     op->rows.stride = aq_coll_round_up(op->bytes);

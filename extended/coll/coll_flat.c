@@ -32,7 +32,6 @@ char *aq_coll_block_place(const aq_coll_op_t *op, uint32_t rank)
 static size_t plan_blocks(aq_coll_op_t *op)
 {
     const size_t limit = aq_coll_part_limit();
-    op->bytes = op->call.unit * op->call.count;
     op->pieces.part = limit;
     op->pieces.count = op->bytes > 0;
     op->pieces.parts = (uint32_t)((op->bytes + limit - 1) / limit);

@@ -20,11 +20,6 @@
 #include "coll_mail.h"
 #include "../../other/base/minmax.h"
 
-static size_t bytes_of(const aq_coll_call_t *call)
-{
-    return call->unit * call->count;
-}
-
 static bool has_up(const aq_coll_op_t *op)
 {
     return op->call.kind != AQ_COLL_BROADCAST;
@@ -50,7 +45,6 @@ static const aq_coll_map_t *map_for(const aq_coll_t *coll, const aq_coll_call_t 
 static void find_pieces(aq_coll_op_t *op)
 {
     const size_t limit = aq_coll_part_limit(), unit = op->call.unit;
-    op->bytes = bytes_of(&op->call);
     // The usual case; a division would cost as much as the rest of this function.
     if (op->bytes <= limit) {
         op->pieces = (aq_coll_pieces_t){limit, limit, op->bytes > 0, 1};

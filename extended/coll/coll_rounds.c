@@ -79,7 +79,6 @@ static size_t plan_rounds(aq_coll_op_t *op)
     const uint32_t boxes = op->call.kind == AQ_COLL_GATHER_ALL ? 0
                            : op->call.kind == AQ_COLL_EXCHANGE ? rounds + 1
                                                                : rounds;
-    op->bytes = op->call.unit * op->call.count;
     op->rounds.count = rounds;
     op->pieces.part = aq_coll_part_limit();
     op->rows.stride =

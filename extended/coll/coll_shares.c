@@ -120,7 +120,6 @@ static size_t plan_shares(aq_coll_op_t *op)
 {
     const uint32_t size = team_size(op);
     const size_t largest = share_start(op, 1) * op->call.unit;
-    op->bytes = op->call.unit * op->call.count;
     find_pieces(op, largest);
     op->ready.needed = largest > aq_coll_limits.unasked_bytes;
     op->unasked = sizeof(aq_coll_mail_t) + (op->ready.needed ? 0 : largest);

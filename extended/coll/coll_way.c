@@ -78,9 +78,9 @@ const aq_coll_way_t *aq_coll_choose_way(const aq_coll_t *coll, const aq_coll_cal
 
 size_t aq_coll_op_plan(aq_coll_op_t *op)
 {
-    const size_t bytes = aq_coll_bytes(op->call.unit, op->call.count);
+    op->bytes = aq_coll_bytes(op->call.unit, op->call.count);
     op->way = aq_coll_choose_way(op->coll, &op->call);
-    op->ready.needed = bytes > aq_coll_limits.unasked_bytes;
-    op->unasked = sizeof(aq_coll_mail_t) + (op->ready.needed ? 0 : bytes);
+    op->ready.needed = op->bytes > aq_coll_limits.unasked_bytes;
+    op->unasked = sizeof(aq_coll_mail_t) + (op->ready.needed ? 0 : op->bytes);
     return op->way->plan(op);
 }
