@@ -134,7 +134,7 @@ static aq_coll_op_t *append_op(aq_coll_t *coll, const aq_coll_call_t *call)
         coll->numbers = 1;
     op->number = coll->numbers;
     op->fence = coll->fence;
-    aq_coll_op_prepare(op);
+    op->way->prepare(op);
     if (coll->last)
         coll->last->next = op;
     else
@@ -240,7 +240,7 @@ static bool advance_team(aq_coll_t *coll)
     aq_coll_op_t *op = if_started(coll->ops);
     while (op) {
         aq_lock_drop(&aq_coll_lock);
-        bool is_complete = !op->held && aq_coll_op_advance(op);
+        bool is_complete = !op->held && op->way->advance(op);
         aq_lock_take(&aq_coll_lock);
         aq_coll_op_t *next = op->next;
         if (is_complete)

@@ -101,10 +101,10 @@ static void note_ready(aq_coll_op_t *op, const aq_coll_mail_t *mail)
 const char *aq_coll_mail_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail,
                               aq_coll_part_t *part)
 {
-    const uint32_t sender = aq_coll_op_sender(op, mail->row);
+    const uint32_t sender = op->way->sender(op, mail->row);
     if (sender == GEX_RANK_INVALID || aq_team_jobrank(op->coll->team, sender) != mail->source)
         return "the operation awaits nothing from this rank there";
-    if (!aq_coll_op_part(op, mail->row, mail->part, part) || mail->nbytes != part->nbytes)
+    if (!op->way->part(op, mail->row, mail->part, part) || mail->nbytes != part->nbytes)
         return "the operation has no such part";
     if (!part->slot->unbegun)
         return "the operation has this part";

@@ -131,13 +131,19 @@ typedef struct aq_coll_part {
     size_t nbytes;
 } aq_coll_part_t;
 
-// The functions of a way; the aq_coll_op functions below describe them.
+// The functions of a way.
 struct aq_coll_way {
-    size_t (*plan)(aq_coll_op_t *op);
+    size_t (*plan)(aq_coll_op_t *op); // returns the size of the record
+    // Initializes a planned operation in a record of that size. Called in the order of the
+    // operations.
     void (*prepare)(aq_coll_op_t *op);
+    // Advances an operation as far as possible; returns true if the operation is complete.
     bool (*advance)(aq_coll_op_t *op);
+    // Returns the rank of the team that sends a row, or GEX_RANK_INVALID.
     uint32_t (*sender)(const aq_coll_op_t *op, uint32_t row);
+    // Whether a rank that reports "ready" is a receiver that this rank waits for.
     bool (*awaits_ready)(const aq_coll_op_t *op, uint32_t rank);
+    // Finds a part of a row that a rank sends. Returns false if the row has no such part.
     bool (*part)(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
 };
 extern const aq_coll_way_t aq_coll_by_tree, aq_coll_by_blocks, aq_coll_by_rounds, aq_coll_by_copy,
@@ -145,21 +151,6 @@ extern const aq_coll_way_t aq_coll_by_tree, aq_coll_by_blocks, aq_coll_by_rounds
 
 // Ranks of the largest group that exchanges in a round of aq_coll_by_doubling.
 #define AQ_COLL_RADIX_MAX 5
-// Initializes a planned operation in a record of that size. Called in the order of the operations.
-static inline void aq_coll_op_prepare(aq_coll_op_t *op)
-{
-    op->way->prepare(op);
-}
-// Advances an operation as far as possible; returns true if the operation is complete.
-static inline bool aq_coll_op_advance(aq_coll_op_t *op)
-{
-    return op->way->advance(op);
-}
-// Returns the rank of the team that sends a row, or GEX_RANK_INVALID.
-static inline uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row)
-{
-    return op->way->sender(op, row);
-}
 // Bytes in whole lines of the cache.
 static inline size_t aq_coll_round_up(size_t bytes)
 {
@@ -177,13 +168,6 @@ static inline bool aq_coll_can_send(const aq_coll_op_t *op)
     return !op->ready.needed ||
            atomic_load_explicit(&op->ready.count, memory_order_acquire) == op->ready.receivers;
 }
-// Finds a part of a row that a rank sends. Returns false if the row has no such part.
-static inline bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part,
-                                   aq_coll_part_t *found)
-{
-    return op->way->part(op, row, part, found);
-}
-
 // Bytes of a board, in the scratch of each process.
 #define AQ_BOARD_BYTES (35 << 10)
 

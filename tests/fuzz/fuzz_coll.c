@@ -92,7 +92,7 @@ static void deliver_message(aq_coll_op_t *op, const message_input_t *message)
         return;
     require(mail.row < rows_of(op));
     const range_t range = range_of(op, mail.row);
-    require(aq_coll_op_sender(op, mail.row) == mail.source);
+    require(op->way->sender(op, mail.row) == mail.source);
     require(part.to >= range.start && (size_t)(part.to - range.start) < range.nbytes);
     require(mail.nbytes == part.nbytes &&
             part.nbytes <= range.nbytes - (size_t)(part.to - range.start));
@@ -133,7 +133,7 @@ static void run_operation(const operation_input_t *operation, const uint8_t *mes
     aq_coll_op_t *op = aligned_alloc(64, plan.block);
     if (call.dst && op) {
         *op = plan;
-        aq_coll_op_prepare(op);
+        op->way->prepare(op);
         for (; size >= sizeof(message_input_t);
              messages += sizeof(message_input_t), size -= sizeof(message_input_t)) {
             message_input_t message;
