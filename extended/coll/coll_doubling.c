@@ -88,10 +88,8 @@ static size_t plan_doubling(aq_coll_op_t *op)
     op->pieces.parts = (uint32_t)((op->bytes + op->pieces.part - 1) / op->pieces.part);
     op->rows.stride = aq_coll_round_up(op->bytes);
     count_rounds(op);
-    op->rows.slots_at = aq_coll_round_up(sizeof *op);
-    op->rows.boxes_at =
-        op->rows.slots_at + aq_coll_round_up(op->doubling.rows * sizeof *op->rows.slots);
-    return op->rows.boxes_at + op->doubling.rows * op->rows.stride;
+    return aq_coll_rows_plan(op, aq_coll_round_up(sizeof *op), op->doubling.rows) +
+           op->doubling.rows * op->rows.stride;
 }
 
 static void prepare_round(aq_coll_op_t *op, round_t round)

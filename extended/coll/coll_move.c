@@ -78,11 +78,10 @@ static size_t plan_tree(aq_coll_op_t *op)
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
     const size_t children = aq_coll_tree_most(map, aq_coll_shape(op->bytes, !has_up(op)));
     op->rows.stride = aq_coll_round_up(op->bytes);
-    op->rows.slots_at =
+    const size_t at =
         aq_coll_round_up(sizeof *op) + aq_coll_round_up((children + 1) * sizeof *op->tree.child);
-    op->rows.boxes_at = op->rows.slots_at + aq_coll_round_up((children + 1) * op->pieces.count *
-                                                             sizeof *op->rows.slots);
-    return op->rows.boxes_at + (has_up(op) ? children * op->rows.stride : 0);
+    return aq_coll_rows_plan(op, at, (children + 1) * op->pieces.count) +
+           (has_up(op) ? children * op->rows.stride : 0);
 }
 
 // The directions in which this rank moves pieces.

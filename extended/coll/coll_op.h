@@ -156,6 +156,13 @@ static inline size_t aq_coll_round_up(size_t bytes)
 {
     return (bytes + 63) & ~(size_t)63;
 }
+// Plans slots at an offset of the record, and boxes behind them; returns the offset of the boxes.
+static inline size_t aq_coll_rows_plan(aq_coll_op_t *op, size_t at, size_t slots)
+{
+    op->rows.slots_at = at;
+    op->rows.boxes_at = at + aq_coll_round_up(slots * sizeof *op->rows.slots);
+    return op->rows.boxes_at;
+}
 // Sets the addresses of the planned slots and boxes of a record.
 static inline void aq_coll_rows_place(aq_coll_op_t *op)
 {

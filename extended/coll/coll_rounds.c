@@ -85,9 +85,8 @@ static size_t plan_rounds(aq_coll_op_t *op)
         aq_coll_round_up(is_scan(op) ? op->bytes : op->bytes * (op->coll->map.size / 2 + 1));
     if (!is_scan(op))
         op->unasked = sizeof(aq_coll_mail_t) + op->bytes * op->coll->map.size;
-    op->rows.slots_at = aq_coll_round_up(sizeof *op);
-    op->rows.boxes_at = op->rows.slots_at + aq_coll_round_up(rounds * sizeof *op->rows.slots);
-    return op->rows.boxes_at + boxes * op->rows.stride + work_bytes(op);
+    return aq_coll_rows_plan(op, aq_coll_round_up(sizeof *op), rounds) + boxes * op->rows.stride +
+           work_bytes(op);
 }
 
 static uint32_t parts_in(const aq_coll_op_t *op, uint32_t round)

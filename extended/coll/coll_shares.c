@@ -124,10 +124,9 @@ static size_t plan_shares(aq_coll_op_t *op)
     op->ready.needed = largest > aq_coll_limits.unasked_bytes;
     op->unasked = sizeof(aq_coll_mail_t) + (op->ready.needed ? 0 : largest);
     op->rows.stride = aq_coll_round_up(largest);
-    op->rows.slots_at = aq_coll_round_up(sizeof *op);
-    op->rows.boxes_at = op->rows.slots_at + aq_coll_round_up(((size_t)op->pieces.count + 1) * size *
-                                                             sizeof *op->rows.slots);
-    return op->rows.boxes_at + (is_broadcast(op) ? 0 : (size - 1) * op->rows.stride);
+    return aq_coll_rows_plan(op, aq_coll_round_up(sizeof *op),
+                             ((size_t)op->pieces.count + 1) * size) +
+           (is_broadcast(op) ? 0 : (size - 1) * op->rows.stride);
 }
 
 static aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t rank, uint32_t piece)
