@@ -33,6 +33,20 @@ size_t aq_coll_part_limit(void)
     return aq_min(aq_job.limits.medium, aq_coll_limits.part_bytes);
 }
 
+void aq_coll_divide(aq_coll_op_t *op, size_t bytes)
+{
+    const size_t limit = aq_coll_part_limit(), unit = op->call.unit;
+    // The usual case; a division would cost as much as the rest of this function.
+    if (bytes <= limit) {
+        op->pieces = (aq_coll_pieces_t){limit, limit, bytes > 0, 1};
+        return;
+    }
+    op->pieces.bytes = unit < limit ? limit / unit * unit : unit;
+    op->pieces.part = aq_min(op->pieces.bytes, limit);
+    op->pieces.parts = (uint32_t)((op->pieces.bytes + op->pieces.part - 1) / op->pieces.part);
+    op->pieces.count = (uint32_t)((bytes + op->pieces.bytes - 1) / op->pieces.bytes);
+}
+
 void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t part,
                        const void *payload, size_t nbytes)
 {

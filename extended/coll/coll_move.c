@@ -42,20 +42,6 @@ static const aq_coll_map_t *map_for(const aq_coll_t *coll, const aq_coll_call_t 
 
 // ---- layout ----
 
-static void find_pieces(aq_coll_op_t *op)
-{
-    const size_t limit = aq_coll_part_limit(), unit = op->call.unit;
-    // The usual case; a division would cost as much as the rest of this function.
-    if (op->bytes <= limit) {
-        op->pieces = (aq_coll_pieces_t){limit, limit, op->bytes > 0, 1};
-        return;
-    }
-    op->pieces.bytes = unit < limit ? limit / unit * unit : unit;
-    op->pieces.part = aq_min(op->pieces.bytes, limit);
-    op->pieces.parts = (uint32_t)((op->pieces.bytes + op->pieces.part - 1) / op->pieces.part);
-    op->pieces.count = (uint32_t)((op->bytes + op->pieces.bytes - 1) / op->pieces.bytes);
-}
-
 static size_t piece_bytes(const aq_coll_op_t *op, uint32_t piece)
 {
     size_t rest = op->bytes - piece * op->pieces.bytes;
@@ -74,7 +60,7 @@ static uint32_t parts_in(const aq_coll_op_t *op, uint32_t piece)
 static size_t plan_tree(aq_coll_op_t *op)
 {
     aq_coll_map_t plain;
-    find_pieces(op);
+    aq_coll_divide(op, op->bytes);
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
     const size_t children = aq_coll_tree_most(map, aq_coll_shape(op->bytes, !has_up(op)));
     op->rows.stride = aq_coll_round_up(op->bytes);

@@ -105,22 +105,13 @@ static bool goes_unasked(const aq_coll_op_t *op, uint32_t from, uint32_t to)
 
 // ---- layout ----
 
-static void find_pieces(aq_coll_op_t *op, size_t largest)
-{
-    const size_t limit = aq_coll_part_limit(), unit = op->call.unit;
-    op->pieces.bytes = unit < limit ? limit / unit * unit : unit;
-    op->pieces.part = aq_min(op->pieces.bytes, limit);
-    op->pieces.parts = (uint32_t)((op->pieces.bytes + op->pieces.part - 1) / op->pieces.part);
-    op->pieces.count = pieces_in(op, largest);
-}
-
 // After the record: slots, first for each rank and piece of this rank's share, then for the share
 // of each rank; and a box for what each other rank sends to be combined.
 static size_t plan_shares(aq_coll_op_t *op)
 {
     const uint32_t size = team_size(op);
     const size_t largest = share_start(op, 1) * op->call.unit;
-    find_pieces(op, largest);
+    aq_coll_divide(op, largest);
     op->ready.needed = largest > aq_coll_limits.unasked_bytes;
     op->unasked = sizeof(aq_coll_mail_t) + (op->ready.needed ? 0 : largest);
     op->rows.stride = aq_coll_round_up(largest);
