@@ -172,6 +172,9 @@ static void test_sleeper_has_no_rings(void **state)
     assert_false(aq_ibv_rings_quiet(receiver, true));
     fake_fabric_settle();
     assert_true(aq_ibv_rings_quiet(receiver, true));
+    const aq_ibv_rings_t *rings = &fake_nodes[0].ibv->rings;
+    assert_int_equal(rings->granted, 1);
+    assert_int_equal(rings->freed, 1);
     fake_fabric_clear_counts();
     fake_fabric_round(1, 0, true);
     assert_int_equal(counts_of(1)->sends, 1);
