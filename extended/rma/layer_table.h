@@ -41,7 +41,7 @@ enum {
     AQ_HANDLER_MEMSET_DONE,
     AQ_HANDLER_MSG_SHARE = 43, // messages/two_sided/msg_share.c
     AQ_HANDLER_MSG_EAGER,      // messages/two_sided/msg_recv.c
-    AQ_HANDLER_MSG_OFFER,
+    AQ_HANDLER_MSG_RTS,
     AQ_HANDLER_MSG_PULL, // messages/two_sided/msg_send.c
     AQ_HANDLER_MSG_DONE,
     AQ_HANDLER_MSG_PIECE,  // messages/two_sided/msg_pull.c

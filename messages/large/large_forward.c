@@ -250,7 +250,7 @@ static void child_serve(aq_large_child_t *child)
         child->message->pieces->steps++;
     }
     if (child_has_all(child))
-        aq_msg_offered_end(child->jobrank, child->send->cookie, child->send);
+        aq_msg_send_end(child->jobrank, child->send->cookie, child->send);
 }
 
 // Returns how many destinations are not complete; *base: the first piece that one of them needs.

@@ -29,7 +29,7 @@ gasnetx_Request_t aq_large_receive(gasnetx_Large_t message, const aq_request_hoo
 {
     const aq_msg_call_t call = {.memory = message->dest, .bytes = message->stored};
     gasnetx_Request_t receive = aq_request_new(&call);
-    receive->offer = message->head;
+    receive->rts = message->head;
     receive->status.received = message->stored;
     receive->hooks = hooks;
     receive->context = message;

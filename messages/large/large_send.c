@@ -77,8 +77,8 @@ static void eager_send(uint32_t jobrank, aq_msg_head_t *head, const void *src,
         aq_large_add(&sent->work);
 }
 
-// The request behind an offer. has_handle: the client waits for the request.
-static gasnetx_Request_t offer_make(const aq_msg_call_t *call, sent_t *sent, bool has_handle)
+// The request behind an RTS. has_handle: the client waits for the request.
+static gasnetx_Request_t send_make(const aq_msg_call_t *call, sent_t *sent, bool has_handle)
 {
     static const aq_request_hooks_t hooks = {.complete = send_complete},
                                     alone = {.complete = send_complete_alone};
@@ -91,12 +91,12 @@ static gasnetx_Request_t offer_make(const aq_msg_call_t *call, sent_t *sent, boo
     return send;
 }
 
-static void offer_send(uint32_t jobrank, aq_msg_head_t *head, gasnetx_Request_t send,
-                       const gasnetx_params_t *params)
+static void rts_send(uint32_t jobrank, aq_msg_head_t *head, gasnetx_Request_t send,
+                     const gasnetx_params_t *params)
 {
     head->address = (uintptr_t)send->call.memory;
     head->cookie = aq_request_cookie(send, jobrank);
-    aq_msg_read_offer(jobrank, head);
+    aq_msg_read_self(jobrank, head);
     aq_large_header_send(jobrank, head, params, NULL);
 }
 
@@ -129,10 +129,10 @@ static void message_send(const aq_msg_call_t *call, aq_leave_t leave,
         eager_send(jobrank, &head, call->memory, params, sent);
         return;
     }
-    gasnetx_Request_t send = offer_make(call, sent, request);
+    gasnetx_Request_t send = send_make(call, sent, request);
     if (request)
         *request = send;
-    offer_send(jobrank, &head, send, params);
+    rts_send(jobrank, &head, send, params);
 }
 
 int gasnetx_Large_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *src, size_t nbytes,

@@ -19,7 +19,7 @@
 //                              client receives it: piece: a request -> stored
 //
 // The data of a short message go with its header, which has no cookie then. The header of a longer
-// message is an offer, as of a message with two sides (msg_state.h), and the same pulls fetch the
+// message is an RTS, as of a message with two sides (msg_state.h), and the same pulls fetch the
 // data: a destination does not know whether the data come from the memory of a source or through a
 // forwarder.
 //

@@ -44,37 +44,33 @@ struct aq_msg_reads {
 
 bool aq_msg_device_begin(gasnetx_Request_t receive)
 {
-    const aq_msg_head_t *offer = &receive->offer;
-    if (!offer->address || receive->want < aq_msg.device || !aq_exposure_possible(offer->source))
+    const aq_msg_head_t *rts = &receive->rts;
+    if (!rts->address || receive->want < aq_msg.device || !aq_exposure_possible(rts->source))
         return false;
     receive->reads = calloc(1, sizeof *receive->reads);
     if (!receive->reads)
         return false;
-    receive->cookie = aq_request_cookie(receive, offer->source);
+    receive->cookie = aq_request_cookie(receive, rts->source);
     return true;
 }
 
 // Asks the sender to expose a part. False: there is no room for the message now.
 static bool part_ask(gasnetx_Request_t receive, part_t *part)
 {
-    const int32_t args[] = {aq_high(receive->offer.cookie),
-                            aq_low(receive->offer.cookie),
-                            aq_high(part->offset),
-                            aq_low(part->offset),
-                            (int32_t)part->left,
-                            (int32_t)(part - receive->reads->parts),
-                            aq_high(receive->cookie),
-                            aq_low(receive->cookie)};
+    const int32_t args[] = {aq_high(receive->rts.cookie), aq_low(receive->rts.cookie),
+                            aq_high(part->offset),        aq_low(part->offset),
+                            (int32_t)part->left,          (int32_t)(part - receive->reads->parts),
+                            aq_high(receive->cookie),     aq_low(receive->cookie)};
     aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_EXPOSE, .nargs = 8};
-    return aq_am_request(receive->offer.source, &am, GEX_FLAG_IMMEDIATE) == 0;
+    return aq_am_request(receive->rts.source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
 // Gives a part that has been read the next bytes of the message. False: none are left.
 static bool part_take(gasnetx_Request_t receive, part_t *part)
 {
     struct aq_msg_reads *reads = receive->reads;
-    const size_t block = BLOCK_BYTES - (receive->offer.address + reads->next) % BLOCK_BYTES;
+    const size_t block = BLOCK_BYTES - (receive->rts.address + reads->next) % BLOCK_BYTES;
     if (!part->left && !reads->refused) {
         part->offset = reads->next;
         part->left = aq_min(receive->want - reads->next, block);
@@ -96,7 +92,7 @@ static void part_begin(gasnetx_Request_t receive, part_t *part)
 static void part_answered(gasnetx_Request_t receive, part_t *part)
 {
     const size_t bytes = part->exposed.bytes;
-    part->get = (aq_rma_t){.remote = (void *)(uintptr_t)(receive->offer.address + part->offset),
+    part->get = (aq_rma_t){.remote = (void *)(uintptr_t)(receive->rts.address + part->offset),
                            .local = (char *)receive->call.memory + part->offset,
                            .nbytes = bytes,
                            .pending = &part->pending,
@@ -118,7 +114,7 @@ static void reads_count(size_t nbytes)
 static void part_read(gasnetx_Request_t receive, part_t *part)
 {
     if (part->get.nbytes)
-        aq_exposure_read(receive->offer.source, &part->get, part->exposed.key);
+        aq_exposure_read(receive->rts.source, &part->get, part->exposed.key);
     if (part->get.nbytes || atomic_load_explicit(&part->pending, memory_order_acquire))
         return;
     reads_count(part->exposed.bytes);
@@ -141,7 +137,7 @@ static bool part_go_on(gasnetx_Request_t receive, part_t *part)
 static aq_pull_way_t reads_end(gasnetx_Request_t receive)
 {
     const bool refused = receive->reads->refused;
-    (void)aq_request_cookie_take(receive->offer.source, receive->cookie);
+    (void)aq_request_cookie_take(receive->rts.source, receive->cookie);
     receive->cookie = 0;
     free(receive->reads);
     receive->reads = NULL;
@@ -209,7 +205,7 @@ typedef struct ask {
     uint64_t offset;
 } ask_t;
 
-// With the lock. NULL: no message with these bytes was offered to the rank.
+// With the lock. NULL: no message with these bytes was announced to the rank.
 static gasnetx_Request_t send_find(const ask_t *ask)
 {
     const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, ask->cookie, ask->source);
@@ -243,7 +239,7 @@ static void exposure_end(uint32_t jobrank, const aq_exposure_t *exposure)
 }
 
 // Replaces the exposure of a part, or ends it if memory is exhausted. Returns where the bytes are;
-// NULL: memory is out. Ends the job if these bytes were not offered to the rank.
+// NULL: memory is out. Ends the job if these bytes were not announced to the rank.
 static const char *part_replace(const ask_t *ask, aq_exposure_t exposure)
 {
     const char *memory = NULL;

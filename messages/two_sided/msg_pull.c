@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fetches the bytes of offered messages: reads them where the system allows that, and otherwise
+// Fetches the bytes of announced messages: reads them where the system allows that, and otherwise
 // asks for them in pieces, a few at a time. Handlers may not send requests, so a task does.
 #include <string.h>
 
@@ -46,12 +46,12 @@ void aq_msg_pull(gasnetx_Request_t receive)
 }
 
 // Pulls 0 bytes, by a receive without a handle, so that the sender completes.
-void aq_msg_offer_drop(const aq_msg_head_t *offer)
+void aq_msg_rts_drop(const aq_msg_head_t *rts)
 {
     static const aq_request_hooks_t hooks = {.complete = aq_request_free};
     static const aq_msg_call_t none = {.tm = GEX_TM_INVALID};
     gasnetx_Request_t receive = aq_request_new(&none);
-    receive->offer = *offer;
+    receive->rts = *rts;
     receive->hooks = &hooks;
     aq_msg_pull(receive);
 }
@@ -66,29 +66,29 @@ static gasnetx_Request_t pulls_take(void)
     return all;
 }
 
-bool aq_msg_pull_end(const aq_msg_head_t *offer)
+bool aq_msg_pull_end(const aq_msg_head_t *rts)
 {
-    const int32_t args[] = {aq_high(offer->cookie), aq_low(offer->cookie)};
+    const int32_t args[] = {aq_high(rts->cookie), aq_low(rts->cookie)};
     aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_DONE, .nargs = 2};
-    return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
+    return aq_am_request(rts->source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
 // The address of a piece of the receive, if the sender may have mapped that memory; 0: it cannot.
 static uint64_t dest_of(const struct gasnetx_request *receive, uint64_t offset, size_t bytes)
 {
     const char *dest = (const char *)receive->call.memory + offset;
-    if ((receive->hooks && receive->hooks->arrived) || aq_msg_is_far(receive->offer.source))
+    if ((receive->hooks && receive->hooks->arrived) || aq_msg_is_far(receive->rts.source))
         return 0;
     return aq_process_shows(dest, bytes) ? (uintptr_t)dest : 0;
 }
 
 bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes)
 {
-    const aq_msg_head_t *offer = &receive->offer;
+    const aq_msg_head_t *rts = &receive->rts;
     const uint64_t dest = dest_of(receive, offset, bytes);
-    const int32_t args[] = {aq_high(offer->cookie),
-                            aq_low(offer->cookie),
+    const int32_t args[] = {aq_high(rts->cookie),
+                            aq_low(rts->cookie),
                             aq_high(offset),
                             aq_low(offset),
                             (int32_t)bytes,
@@ -100,7 +100,7 @@ bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes)
                             aq_low(dest)};
     aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_PULL, .nargs = 11};
-    return aq_am_request(offer->source, &am, GEX_FLAG_IMMEDIATE) == 0;
+    return aq_am_request(rts->source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
 static size_t bytes_under_way(const struct gasnetx_request *receive)
@@ -120,7 +120,7 @@ static void bytes_count(gasnetx_Request_t receive, size_t *counter, size_t bytes
     aq_lock_take(&aq_msg.lock);
     *counter += bytes;
     const bool all = receive->asked == receive->want && receive->moved == receive->want &&
-                     aq_cookies_take(&aq_msg.cookies, receive->cookie, receive->offer.source, &op);
+                     aq_cookies_take(&aq_msg.cookies, receive->cookie, receive->rts.source, &op);
     aq_lock_drop(&aq_msg.lock);
     if (all)
         aq_request_complete(receive);
@@ -144,7 +144,7 @@ static bool pieces_ask(gasnetx_Request_t receive)
 // Tells the sender that all bytes have arrived, and completes the receive.
 static bool receive_end(gasnetx_Request_t receive)
 {
-    if (!aq_msg_pull_end(&receive->offer))
+    if (!aq_msg_pull_end(&receive->rts))
         return false;
     aq_request_complete(receive);
     return true;
@@ -157,7 +157,7 @@ static aq_pull_way_t way_choose(gasnetx_Request_t receive)
         return AQ_PULL_OVER;
     if (aq_msg_share_begin(receive))
         return AQ_PULL_SHARED;
-    if (aq_msg_read(&receive->offer, 0, receive->call.memory, receive->want))
+    if (aq_msg_read(&receive->rts, 0, receive->call.memory, receive->want))
         return AQ_PULL_OVER;
     return aq_msg_device_begin(receive) ? AQ_PULL_DEVICE : AQ_PULL_PIECES;
 }
@@ -176,7 +176,7 @@ static bool pull_go_on(gasnetx_Request_t receive)
     if (receive->way == AQ_PULL_SHARED || receive->way == AQ_PULL_DEVICE)
         return false;
     if (!receive->cookie)
-        receive->cookie = aq_request_cookie(receive, receive->offer.source);
+        receive->cookie = aq_request_cookie(receive, receive->rts.source);
     return pieces_ask(receive);
 }
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a receiver fetches the bytes of an offered message.
+// How a receiver fetches the bytes of an announced message.
 #ifndef AQ_MSG_PULL_H
 #define AQ_MSG_PULL_H
 
 #include "msg_state.h"
 
-// Tells the sender of an offer that no receive will take it; also in a handler.
-void aq_msg_offer_drop(const aq_msg_head_t *offer);
+// Tells the sender of an RTS that no receive will take it; also in a handler.
+void aq_msg_rts_drop(const aq_msg_head_t *rts);
 
-// Begins to fetch the bytes of the offer of a receive, as many as its memory holds; also in a
+// Begins to fetch the bytes of the RTS of a receive, as many as its memory holds; also in a
 // handler.
 void aq_msg_pull(gasnetx_Request_t receive);
 
-// The first asks for some bytes of the offer of a receive that has a cookie; the second tells the
+// The first asks for some bytes of the RTS of a receive that has a cookie; the second tells the
 // sender that no more will be asked for. False: there is no room now. Not in a handler.
 bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes);
-bool aq_msg_pull_end(const aq_msg_head_t *offer);
+bool aq_msg_pull_end(const aq_msg_head_t *rts);
 
 // Advances all pulls. Not in a handler.
 void aq_msg_pulls_turn(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides how this process reaches memory that an offer of another process of the host names, and
-// copies from or to it. The receiver (msg_pull.c, msg_share.c) and a sender that shares a copy call
-// it.
+// Decides how this process reaches memory that another process of the host has named in a message,
+// and copies from or to it. The receiver (msg_pull.c, msg_share.c) and a sender that shares a copy
+// call it.
 #include "msg_read.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "../../core/memory/cma_read.h"
 #include "msg_peers.h"
 
-void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head)
+void aq_msg_read_self(uint32_t jobrank, aq_msg_head_t *head)
 {
     if (aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX)
         return;
@@ -23,7 +23,7 @@ void aq_msg_read_offer(uint32_t jobrank, aq_msg_head_t *head)
 void aq_msg_read_args(uint32_t jobrank, const void *memory, int32_t args[AQ_MSG_MEMORY_ARGS])
 {
     aq_msg_head_t head = {.address = (uintptr_t)memory};
-    aq_msg_read_offer(jobrank, &head);
+    aq_msg_read_self(jobrank, &head);
     const int32_t all[AQ_MSG_MEMORY_ARGS] = {
         aq_high(head.address),       aq_low(head.address),       head.process,
         aq_high(head.proof_address), aq_low(head.proof_address), aq_high(head.proof),
@@ -32,7 +32,7 @@ void aq_msg_read_args(uint32_t jobrank, const void *memory, int32_t args[AQ_MSG_
 }
 
 // Where the number of a rank's process is kept once it was proved. Makes the table of peers, since
-// a large message may be the first to offer.
+// a large message may be the first one.
 static _Atomic int32_t *known_process(uint32_t jobrank)
 {
     aq_lock_take(&aq_msg.lock);
@@ -41,56 +41,56 @@ static _Atomic int32_t *known_process(uint32_t jobrank)
     return known;
 }
 
-// Whether the process number of an offer is that of its source. The process is read only once.
-static bool process_is_source(const aq_msg_head_t *offer)
+// Whether the process number of a message is that of its source. The process is read only once.
+static bool process_is_source(const aq_msg_head_t *head)
 {
-    const aq_process_t process = {offer->proof, offer->proof_address, offer->process};
-    _Atomic int32_t *known = known_process(offer->source);
-    if (!offer->process)
+    const aq_process_t process = {head->proof, head->proof_address, head->process};
+    _Atomic int32_t *known = known_process(head->source);
+    if (!head->process)
         return false;
-    if (atomic_load_explicit(known, memory_order_relaxed) == offer->process)
+    if (atomic_load_explicit(known, memory_order_relaxed) == head->process)
         return true;
     if (!aq_process_holds(&process))
         return false;
-    atomic_store_explicit(known, offer->process, memory_order_relaxed);
+    atomic_store_explicit(known, head->process, memory_order_relaxed);
     return true;
 }
 
-// Decides how this process reaches the memory of an offer; *mapped: where that is mapped.
-static aq_msg_reach_t memory_reach(const aq_msg_head_t *offer, char **mapped)
+// Decides how this process reaches the memory that a message names; *mapped: where that is mapped.
+static aq_msg_reach_t memory_reach(const aq_msg_head_t *head, char **mapped)
 {
-    if (!offer->address)
+    if (!head->address)
         return AQ_MSG_AWAY;
-    *mapped = aq_process_mapped(offer->source, offer->address, offer->nbytes);
+    *mapped = aq_process_mapped(head->source, head->address, head->nbytes);
     if (*mapped)
         return AQ_MSG_MAPPED;
-    return process_is_source(offer) ? AQ_MSG_BY_CALLS : AQ_MSG_AWAY;
+    return process_is_source(head) ? AQ_MSG_BY_CALLS : AQ_MSG_AWAY;
 }
 
-aq_msg_reach_t aq_msg_reach(const aq_msg_head_t *offer)
+aq_msg_reach_t aq_msg_reach(const aq_msg_head_t *head)
 {
     char *mapped;
-    return memory_reach(offer, &mapped);
+    return memory_reach(head, &mapped);
 }
 
-bool aq_msg_read(const aq_msg_head_t *offer, uint64_t offset, void *dest, size_t nbytes)
+bool aq_msg_read(const aq_msg_head_t *head, uint64_t offset, void *dest, size_t nbytes)
 {
     char *mapped;
-    const aq_msg_reach_t reach = memory_reach(offer, &mapped);
+    const aq_msg_reach_t reach = memory_reach(head, &mapped);
     if (reach == AQ_MSG_MAPPED)
         memcpy(dest, mapped + offset, nbytes);
     return reach == AQ_MSG_MAPPED ||
            (reach == AQ_MSG_BY_CALLS &&
-            aq_cma_read(offer->process, offer->address + offset, dest, nbytes));
+            aq_cma_read(head->process, head->address + offset, dest, nbytes));
 }
 
-bool aq_msg_write(const aq_msg_head_t *offer, uint64_t offset, const void *src, size_t nbytes)
+bool aq_msg_write(const aq_msg_head_t *head, uint64_t offset, const void *src, size_t nbytes)
 {
     char *mapped;
-    const aq_msg_reach_t reach = memory_reach(offer, &mapped);
+    const aq_msg_reach_t reach = memory_reach(head, &mapped);
     if (reach == AQ_MSG_MAPPED)
         memcpy(mapped + offset, src, nbytes);
     return reach == AQ_MSG_MAPPED ||
            (reach == AQ_MSG_BY_CALLS &&
-            aq_process_write(offer->process, offer->address + offset, src, nbytes));
+            aq_process_write(head->process, head->address + offset, src, nbytes));
 }

@@ -43,7 +43,7 @@ static void message_hand_over(gasnetx_Request_t receive, const aq_msg_head_t *he
 {
     status_fill(&receive->status, receive->call.tm, receive->call.rank, head, receive->call.bytes);
     if (head->cookie) {
-        receive->offer = *head;
+        receive->rts = *head;
         aq_msg_pull(receive);
         return;
     }
@@ -135,7 +135,7 @@ static bool arrival_end(const arrival_t *arrival, gasnetx_Request_t receive)
     if (receive)
         message_deliver(receive, arrival->head, arrival->bytes);
     else if (arrival->dropped && arrival->head->cookie)
-        aq_msg_offer_drop(arrival->head);
+        aq_msg_rts_drop(arrival->head);
     return receive || arrival->dropped;
 }
 
@@ -215,7 +215,7 @@ static void on_eager(gex_Token_t token)
     message_arrive(&head, arrival->payload);
 }
 
-static void on_offer(gex_Token_t token)
+static void on_rts(gex_Token_t token)
 {
     aq_args_t args = aq_args_of(token);
     aq_msg_head_t head = {.source = token->arrival->source};
@@ -240,8 +240,8 @@ void aq_msg_recv_register(void)
     aq_endpoint_internal_bare(AQ_HANDLER_MSG_EAGER_JOB, on_eager,
                               GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 2,
                               "message in the primordial team");
-    aq_endpoint_internal_bare(AQ_HANDLER_MSG_OFFER, on_offer,
-                              GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 15, "offer of a message");
+    aq_endpoint_internal_bare(AQ_HANDLER_MSG_RTS, on_rts, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
+                              15, "RTS of a message");
 }
 
 // ---- receives ----

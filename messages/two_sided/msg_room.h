@@ -20,7 +20,7 @@
 #define AQ_LARGE_COST ((size_t)1024)
 
 // How a message leaves: with its bytes, without, or not at all, because its receiver has no room.
-typedef enum aq_leave { AQ_LEAVE_REFUSED, AQ_LEAVE_OFFERED, AQ_LEAVE_EAGER } aq_leave_t;
+typedef enum aq_leave { AQ_LEAVE_REFUSED, AQ_LEAVE_RTS, AQ_LEAVE_EAGER } aq_leave_t;
 
 // ---- with the lock ----
 
@@ -41,8 +41,7 @@ static inline aq_leave_t aq_msg_room_take(aq_msg_room_t *room, size_t envelope, 
 {
     if (is_eager && aq_msg_room_take_below(room, envelope + nbytes, aq_msg.share_eager))
         return AQ_LEAVE_EAGER;
-    return aq_msg_room_take_below(room, envelope, aq_msg.share) ? AQ_LEAVE_OFFERED
-                                                                : AQ_LEAVE_REFUSED;
+    return aq_msg_room_take_below(room, envelope, aq_msg.share) ? AQ_LEAVE_RTS : AQ_LEAVE_REFUSED;
 }
 
 // Lists a peer for the task, which has to send to the peer or to notify the client.

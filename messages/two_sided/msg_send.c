@@ -77,7 +77,7 @@ static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
     send_trace(begin, call, leave);
 }
 
-static void offer_send(gasnetx_Request_t send, const leave_t *leave)
+static void rts_send(gasnetx_Request_t send, const leave_t *leave)
 {
     const uint32_t jobrank = leave->jobrank;
     const uint64_t team = aq_team_of(send->call.tm)->id;
@@ -88,7 +88,7 @@ static void offer_send(gasnetx_Request_t send, const leave_t *leave)
         aq_high(send->call.bytes), aq_low(send->call.bytes), aq_high(cookie), aq_low(cookie)};
     aq_msg_read_args(jobrank, send->call.memory, args + 8);
     aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_OFFER, .nargs = 15};
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_RTS, .nargs = 15};
     const aq_msg_call_t call = send->call; // the send may be complete, and gone, before this ends
     const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     send_count(jobrank, call.bytes);
@@ -104,8 +104,8 @@ int aq_msg_send(gasnetx_Request_t send)
         return aq_msg_room_refuse();
     send->begun = true;
     atomic_store_explicit(&send->complete, false, memory_order_relaxed);
-    if (leave.how == AQ_LEAVE_OFFERED) {
-        offer_send(send, &leave);
+    if (leave.how == AQ_LEAVE_RTS) {
+        rts_send(send, &leave);
         return GASNET_OK;
     }
     eager_send(&send->call, &leave);
@@ -113,10 +113,10 @@ int aq_msg_send(gasnetx_Request_t send)
     return GASNET_OK;
 }
 
-// ---- serving what was offered ----
+// ---- serving what was announced ----
 
-// The send that was offered to a peer with a cookie. Ends the job if there is none.
-static gasnetx_Request_t offered_find(uint32_t source, aq_cookie_t cookie)
+// The send that was announced to a peer with a cookie. Ends the job if there is none.
+static gasnetx_Request_t send_find(uint32_t source, aq_cookie_t cookie)
 {
     gasnetx_Request_t send = aq_request_of_cookie(source, cookie);
     if (!send || !send->call.is_send)
@@ -125,7 +125,7 @@ static gasnetx_Request_t offered_find(uint32_t source, aq_cookie_t cookie)
     return send;
 }
 
-void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send)
+void aq_msg_send_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send)
 {
     aq_pending_op_t op;
     aq_lock_take(&aq_msg.lock);
@@ -185,7 +185,7 @@ static void piece_serve(gex_Token_t token, aq_cookie_t cookie, gasnetx_Request_t
     const bool all = send->moved == pull->want;
     aq_lock_drop(&aq_msg.lock);
     if (all)
-        aq_msg_offered_end(token->arrival->source, cookie, send);
+        aq_msg_send_end(token->arrival->source, cookie, send);
 }
 
 static void on_pull(gex_Token_t token)
@@ -198,7 +198,7 @@ static void on_pull(gex_Token_t token)
     pull.want = aq_args_64(&args);
     pull.answer = aq_args_64(&args);
     pull.dest = aq_args_64(&args);
-    gasnetx_Request_t send = offered_find(source, cookie);
+    gasnetx_Request_t send = send_find(source, cookie);
     if (pull.want > send->call.bytes || pull.offset > pull.want ||
         pull.bytes > pull.want - pull.offset || pull.bytes > aq_job.limits.medium)
         aq_fatal("rank %u asks for bytes that a message to it does not have (%u at %llu of %zu)",
@@ -213,7 +213,7 @@ static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
 {
     const uint32_t source = token->arrival->source;
     const aq_cookie_t cookie = aq_join(cookie_high, cookie_low);
-    aq_msg_offered_end(source, cookie, offered_find(source, cookie));
+    aq_msg_send_end(source, cookie, send_find(source, cookie));
 }
 
 // The default limit of eager messages inside a host: for longer ones, one copy from memory to
@@ -248,8 +248,8 @@ static int send_check(const char *name, const aq_msg_call_t *call)
     return error ? error : aq_msg_check_bytes(name, call->bytes);
 }
 
-// Sends a message with its bytes, or offers it and returns the request. NULL: the message has left
-// with its bytes.
+// Sends a message with its bytes, or an RTS, and returns the request then. NULL: the message has
+// left with its bytes.
 static gasnetx_Request_t message_send(const aq_msg_call_t *call, const leave_t *leave)
 {
     if (leave->how == AQ_LEAVE_EAGER) {
@@ -258,7 +258,7 @@ static gasnetx_Request_t message_send(const aq_msg_call_t *call, const leave_t *
     }
     gasnetx_Request_t send = aq_request_new(call);
     send->begun = true;
-    offer_send(send, leave);
+    rts_send(send, leave);
     return send;
 }
 

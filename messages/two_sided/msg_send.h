@@ -8,9 +8,9 @@
 // Begins a persistent request. GASNET_ERR_RESOURCE: the receiver has no room, and nothing was done.
 int aq_msg_send(gasnetx_Request_t request);
 
-// Ends the offer of a send, with a cookie, when the peer has all bytes that it wants. In a handler,
-// too.
-void aq_msg_offered_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send);
+// Ends a send that was announced with a cookie, when the peer has all bytes that it wants. In a
+// handler, too.
+void aq_msg_send_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send);
 
 void aq_msg_send_register(void);
 

@@ -89,7 +89,7 @@ static size_t piece_bytes(const struct gasnetx_request *request, uint32_t piece,
 {
     if (piece >= pieces_of(request))
         aq_fatal("the claims of a message between this rank and rank %u are wrong (piece %u of %u)",
-                 request->offer.source, piece, pieces_of(request));
+                 request->rts.source, piece, pieces_of(request));
     *offset = piece * request->piece;
     return aq_min(request->want - *offset, request->piece);
 }
@@ -118,18 +118,18 @@ static void slot_drop(uint32_t slot)
 // Asks the sender to take part. False: there is no room for the message now.
 static bool share_ask(gasnetx_Request_t receive, uint32_t slot, uint32_t generation)
 {
-    int32_t args[8 + AQ_MSG_MEMORY_ARGS] = {aq_high(receive->offer.cookie),
-                                            aq_low(receive->offer.cookie),
+    int32_t args[8 + AQ_MSG_MEMORY_ARGS] = {aq_high(receive->rts.cookie),
+                                            aq_low(receive->rts.cookie),
                                             aq_high(receive->want),
                                             aq_low(receive->want),
                                             aq_high(receive->piece),
                                             aq_low(receive->piece),
                                             (int32_t)slot,
                                             (int32_t)generation};
-    aq_msg_read_args(receive->offer.source, receive->call.memory, args + 8);
+    aq_msg_read_args(receive->rts.source, receive->call.memory, args + 8);
     aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_SHARE, .nargs = 15};
-    return aq_am_request(receive->offer.source, &am, GEX_FLAG_IMMEDIATE) == 0;
+    return aq_am_request(receive->rts.source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
 // The bytes of a piece: half of the message, but at most PIECE_MAX, since each piece costs a call
@@ -152,11 +152,11 @@ static void claims_begin(gasnetx_Request_t receive, uint32_t generation)
 static bool is_worth_sharing(const struct gasnetx_request *receive)
 {
     const size_t want = receive->want;
-    const uint32_t source = receive->offer.source;
+    const uint32_t source = receive->rts.source;
     if (want < SHARE_BY_CALLS || source == aq_job.rank ||
         aq_msg_is_far(source)) // conduit mpi maps segments of others
         return false;
-    const aq_msg_reach_t reach = aq_msg_reach(&receive->offer);
+    const aq_msg_reach_t reach = aq_msg_reach(&receive->rts);
     if (reach != AQ_MSG_MAPPED)
         return reach == AQ_MSG_BY_CALLS;
     return want >= SHARE_HALF_MAPPED ||
@@ -190,8 +190,7 @@ static bool pieces_read(gasnetx_Request_t receive)
     bool ok = true;
     while (claims_front(receive->claims, &piece)) {
         const size_t bytes = piece_bytes(receive, piece, &offset);
-        ok = ok &&
-             aq_msg_read(&receive->offer, offset, (char *)receive->call.memory + offset, bytes);
+        ok = ok && aq_msg_read(&receive->rts, offset, (char *)receive->call.memory + offset, bytes);
     }
     return ok;
 }
@@ -240,10 +239,10 @@ static bool piece_write(gasnetx_Request_t send)
     uint32_t piece;
     size_t offset;
     struct aq_msg_claims *claims = send->claims;
-    if (aq_msg_reach(&send->offer) == AQ_MSG_AWAY || !claims_back(claims, send->generation, &piece))
+    if (aq_msg_reach(&send->rts) == AQ_MSG_AWAY || !claims_back(claims, send->generation, &piece))
         return false;
     const size_t bytes = piece_bytes(send, piece, &offset);
-    if (!aq_msg_write(&send->offer, offset, (char *)send->call.memory + offset, bytes))
+    if (!aq_msg_write(&send->rts, offset, (char *)send->call.memory + offset, bytes))
         atomic_store_explicit(&claims->failed, true, memory_order_relaxed);
     atomic_fetch_add_explicit(&claims->written, 1, memory_order_release);
     return true;
@@ -294,7 +293,7 @@ static bool help_begin(gasnetx_Request_t send, const aq_msg_head_t *receiver, ui
 {
     if (send->claims)
         return false;
-    send->offer = *receiver;
+    send->rts = *receiver;
     send->want = want;
     send->piece = piece;
     send->claims = claims_of(aq_index_in_nbrhd(&aq_job.env, receiver->source), slot);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two-sided messages inside the library. aqueduct_msg.h has the calls.
 //
-//      msg_send.c   the sender: eager messages and offers; serves pulls of what it has offered
+//      msg_send.c   the sender: eager messages and RTSs; serves pulls of announced messages
 //      msg_recv.c   the receiver: receives, probes; puts arrivals in order and matches them
-//      msg_pull.c   the receiver: fetches the bytes of an offered message
+//      msg_pull.c   the receiver: fetches the bytes of an announced message
 //      msg_read.c   memory of a process of this host that this process reads and writes
 //      msg_share.c  both sides copy a long message at the same time
 //      msg_device.c the network device reads a long message where it is
@@ -14,7 +14,7 @@
 //      msg_peers.c  what a rank keeps of each other rank
 //
 //      eager:  Medium with the bytes ---------------------------> matched: copied
-//      long:   offer: a Short with the envelope ----------------> matched: to be pulled
+//      long:   RTS ("ready to send"): a Short, the envelope ----> matched: to be pulled
 //              serves it  <----- pull: a Short, for each piece, a few at a time
 //              Medium reply with the piece ---------------------> copied; all there: complete
 //              or, into memory that the sender has mapped:
@@ -27,7 +27,7 @@
 //   pulls. No message is sent, and no byte of a client is copied, while it is held.
 // - The messages of a rank to another one are numbered, and those that arrive early wait, so that
 //   the engine gets them in the order in which they were sent.
-// - A pull names the cookie of its offer, an offset and a length, which the sender checks. An
+// - A pull names the cookie of its RTS, an offset and a length, which the sender checks. An
 //   address of a peer is used only by calls of the system that read or write the peer's memory, and
 //   where it was found in memory of the peer that is mapped here.
 #ifndef AQ_MSG_STATE_H
@@ -51,7 +51,7 @@ typedef struct aq_msg_head {
     uint32_t tag;
     uint32_t number; // among the messages of the source to this rank
     size_t nbytes;
-    // Of an offer; cookie 0: the bytes are with the envelope.
+    // Of an RTS; cookie 0: the bytes are with the envelope.
     aq_cookie_t cookie;
     uint64_t address;              // of the bytes, in the source; 0: they are not contiguous
     uint64_t proof_address, proof; // see msg_read.h; 0: none
@@ -76,7 +76,7 @@ typedef struct aq_msg_call {
     size_t bytes;
 } aq_msg_call_t;
 
-// How a receive gets the bytes of an offer: not known yet; both sides copy; the network device
+// How a receive gets the bytes of an RTS: not known yet; both sides copy; the network device
 // reads; all bytes have arrived; in pieces.
 typedef enum aq_pull_way {
     AQ_PULL_NEW,
@@ -112,10 +112,10 @@ struct gasnetx_request {
     atomic_uint pending; // of these
     aq_msg_call_t call;
     gasnetx_msg_status_t status;
-    aq_cookie_t cookie; // of a send that was offered, or of a receive that pulls; 0: none
-    // Of a receive that pulls `want` bytes of an offer.
+    aq_cookie_t cookie; // of a send that was announced, or of a receive that pulls; 0: none
+    // Of a receive that pulls `want` bytes of an RTS.
     aq_pull_way_t way;
-    aq_msg_head_t offer;       // of a send whose receiver shares the copy: the offer of its memory
+    aq_msg_head_t rts;         // of a send whose receiver shares the copy: names its memory
     size_t want, asked, moved; // of a send: asked for by its peer, and served
     size_t placed;             // of a receive: in pieces whose arrival was checked
     // Of a copy that both sides share; NULL: of none.

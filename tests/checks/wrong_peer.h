@@ -52,7 +52,7 @@ enum {
     H_MEMSET_DONE,
     H_MSG_SHARE = 43,
     H_MSG_EAGER,
-    H_MSG_OFFER,
+    H_MSG_RTS,
     H_MSG_PULL,
     H_MSG_DONE,
     H_MSG_PIECE,

@@ -7,7 +7,7 @@
 #include <aqueduct_msg.h>
 #include <unistd.h>
 
-enum { TAG = 7, OFFERED_TAG, OTHER_TAG, SHORT = 128, LONG_BYTES = 8 << 20 };
+enum { TAG = 7, RTS_TAG, OTHER_TAG, SHORT = 128, LONG_BYTES = 8 << 20 };
 
 // ---- arrivals ----
 
@@ -16,15 +16,15 @@ static void eager(int number, int tag)
     gex_AM_RequestMedium4(tm, 0, H_MSG_EAGER, bytes, 64, GEX_EVENT_NOW, 0, number, tag, BOTH(TEAM));
 }
 
-static void offer_at(int number, int tag, uint64_t nbytes, uint64_t cookie, uint64_t address)
+static void rts_at(int number, int tag, uint64_t nbytes, uint64_t cookie, uint64_t address)
 {
-    gex_AM_RequestShort15(tm, !me, H_MSG_OFFER, 0, number, tag, BOTH(TEAM), BOTH(nbytes),
+    gex_AM_RequestShort15(tm, !me, H_MSG_RTS, 0, number, tag, BOTH(TEAM), BOTH(nbytes),
                           BOTH(cookie), BOTH(address), 0, BOTH(0), BOTH(0));
 }
 
-static void offer(int number, int tag, uint64_t nbytes, uint64_t cookie)
+static void rts(int number, int tag, uint64_t nbytes, uint64_t cookie)
 {
-    offer_at(number, tag, nbytes, cookie, 0);
+    rts_at(number, tag, nbytes, cookie, 0);
 }
 
 static void msg_tag(void)
@@ -32,14 +32,14 @@ static void msg_tag(void)
     eager(0, -1);
 }
 
-static void msg_offer_tag(void)
+static void msg_rts_tag(void)
 {
-    offer(0, -1, sizeof bytes, FIRST);
+    rts(0, -1, sizeof bytes, FIRST);
 }
 
-static void msg_offer_none(void)
+static void msg_rts_none(void)
 {
-    offer(0, TAG, sizeof bytes, 0);
+    rts(0, TAG, sizeof bytes, 0);
 }
 
 static void msg_passed(void)
@@ -51,7 +51,7 @@ static void msg_passed(void)
 static void msg_early_twice(void)
 {
     eager(5, TAG);
-    offer(5, TAG, sizeof bytes, FIRST);
+    rts(5, TAG, sizeof bytes, FIRST);
 }
 
 static void msg_far_behind(void)
@@ -64,7 +64,7 @@ static void msg_far_ahead(void)
     eager(0x7fffffff, TAG);
 }
 
-// ---- pulls: rank 0 has offered a message, whose cookie is the first one ----
+// ---- pulls: rank 0 has announced a message, whose cookie is the first one ----
 
 static void msg_send(void)
 {
@@ -129,22 +129,22 @@ static void msg_done_twice(void)
     done(FIRST);
 }
 
-// Rank 1 has offered a message, too, so that the pieces for its pulls find a receive.
+// Rank 1 has announced a message, too, so that the pieces for its pulls find a receive.
 static void msg_exchange(void)
 {
     static gasnetx_Request_t receive;
     static char dest[GUARD_BYTES];
     msg_send();
-    gasnetx_Msg_RecvNB(tm, 1, OFFERED_TAG, dest, sizeof dest, &receive);
+    gasnetx_Msg_RecvNB(tm, 1, RTS_TAG, dest, sizeof dest, &receive);
 }
 
-// An offer whose bytes rank 0 can only pull. It has pulled when this rank goes on; no handler runs
+// An RTS whose bytes rank 0 can only pull. It has pulled when this rank goes on; no handler runs
 // here before.
-static void short_offer(void)
+static void short_rts(void)
 {
     static gasnetx_Request_t request;
     gasnetx_Msg_SendNB(tm, 0, TAG, bytes, sizeof bytes, &request);
-    offer(1, OFFERED_TAG, SHORT, FIRST);
+    rts(1, RTS_TAG, SHORT, FIRST);
     sleep(1);
 }
 
@@ -162,30 +162,30 @@ static void msg_piece_none(void)
 
 static void msg_piece_of_send(void)
 {
-    short_offer();
+    short_rts();
     piece(FIRST, 0);
 }
 
 static void msg_piece_beyond(void)
 {
-    short_offer();
+    short_rts();
     piece(FIRST + 1, SHORT - 63);
 }
 
 static void msg_piece_twice(void)
 {
-    short_offer();
+    short_rts();
     for (int i = 0; i < 3; i++)
         piece(FIRST + 1, 0);
 }
 
 static void msg_pull_of_receive(void)
 {
-    short_offer();
+    short_rts();
     pull(FIRST + 1, 0, 64, 64);
 }
 
-// Rank 0 offers one message as two, so that the library of rank 1 pulls it twice.
+// Rank 0 announces one message as two, so that the library of rank 1 pulls it twice.
 static char long_bytes[LONG_BYTES];
 
 static void msg_receive_two(void)
@@ -193,16 +193,16 @@ static void msg_receive_two(void)
     static gasnetx_Request_t receive, other;
     if (!me)
         return;
-    gasnetx_Msg_RecvNB(tm, 0, OFFERED_TAG, long_bytes, sizeof long_bytes, &receive);
+    gasnetx_Msg_RecvNB(tm, 0, RTS_TAG, long_bytes, sizeof long_bytes, &receive);
     gasnetx_Msg_RecvNB(tm, 0, OTHER_TAG, bytes, SHORT, &other);
 }
 
-static void msg_offer_as_two(void)
+static void msg_rts_as_two(void)
 {
     static gasnetx_Request_t request;
     gasnetx_Msg_SendNB(tm, 1, TAG, long_bytes, sizeof long_bytes, &request);
-    offer(1, OFFERED_TAG, sizeof long_bytes, FIRST);
-    offer(2, OTHER_TAG, SHORT, FIRST);
+    rts(1, RTS_TAG, sizeof long_bytes, FIRST);
+    rts(2, OTHER_TAG, SHORT, FIRST);
 }
 
 // ---- memory of gasnetx_Msg_Alloc ----
@@ -222,17 +222,17 @@ static uint64_t shared_end(void)
 static void alloc_receive(void)
 {
     static gasnetx_Request_t receive;
-    gasnetx_Msg_RecvNB(tm, 1, OFFERED_TAG, long_bytes, sizeof long_bytes, &receive);
+    gasnetx_Msg_RecvNB(tm, 1, RTS_TAG, long_bytes, sizeof long_bytes, &receive);
 }
 
-static void alloc_offer_across(void)
+static void alloc_rts_across(void)
 {
-    offer_at(0, OFFERED_TAG, sizeof long_bytes, FIRST, shared_end() - 64);
+    rts_at(0, RTS_TAG, sizeof long_bytes, FIRST, shared_end() - 64);
 }
 
-static void alloc_offer_huge(void)
+static void alloc_rts_huge(void)
 {
-    offer_at(0, OFFERED_TAG, UINT64_MAX, FIRST, shared_end() - 64);
+    rts_at(0, RTS_TAG, UINT64_MAX, FIRST, shared_end() - 64);
 }
 
 static void alloc_pull_across(void)
@@ -268,7 +268,7 @@ static void alloc_exchange(void)
         return;
     }
     gasnetx_Msg_SendNB(tm, 0, TAG, long_bytes, sizeof long_bytes, &request);
-    offer(1, OFFERED_TAG, sizeof long_bytes, FIRST);
+    rts(1, RTS_TAG, sizeof long_bytes, FIRST);
 }
 
 // ---- shared copies ----
@@ -309,7 +309,7 @@ static void msg_share_process(void)
     share(sizeof bytes, sizeof bytes, 0, getppid());
 }
 
-// ---- room: an offer has used 256 bytes (AQ_MSG_COST) ----
+// ---- room: an RTS has used 256 bytes (AQ_MSG_COST) ----
 
 static void room(uint64_t given, int changes)
 {
@@ -363,10 +363,8 @@ static void msg_room_beyond(void)
 
 const wrong_mode_t wrong_two_sided_modes[] = {
     {"msg-tag", "a message of rank 1 is wrong: its tag is 0xffffffff", .request = msg_tag},
-    {"msg-offer-tag", "a message of rank 1 is wrong: its tag is 0xffffffff",
-     .request = msg_offer_tag},
-    {"msg-offer-none", "a message of rank 1 is wrong: it offers nothing",
-     .request = msg_offer_none},
+    {"msg-rts-tag", "a message of rank 1 is wrong: its tag is 0xffffffff", .request = msg_rts_tag},
+    {"msg-rts-none", "a message of rank 1 is wrong: it offers nothing", .request = msg_rts_none},
     {"msg-passed", "a message of rank 1 is wrong: its number 0 was here before",
      .request = msg_passed},
     {"msg-early-twice", "a message of rank 1 is wrong: its number 5 was here before",
@@ -382,7 +380,7 @@ const wrong_mode_t wrong_two_sided_modes[] = {
     {"msg-pull-huge", NOT_THERE, .before = msg_send, .request = msg_pull_huge},
     {"msg-pull-negative", NOT_THERE, .before = msg_send, .request = msg_pull_negative},
     {"msg-pull-twice", "rank 1 asks for bytes of a message twice", .both = msg_receive_two,
-     .before = msg_offer_as_two},
+     .before = msg_rts_as_two},
     {"msg-done-none", NOT_OFFERED, .before = msg_send, .request = msg_done_none},
     {"msg-done-twice", NOT_OFFERED, .before = msg_send, .request = msg_done_twice},
     {"msg-piece-none", NO_RECEIVE, .request = msg_piece_none},
@@ -396,8 +394,8 @@ const wrong_mode_t wrong_two_sided_modes[] = {
     {"msg-share-beyond", NOT_SHARED, .before = msg_send, .request = msg_share_beyond},
     {"msg-share-process", HARMLESS "|" NOT_SHARED, .before = msg_send,
      .request = msg_share_process},
-    {"alloc-offer-across", NOT_SHOWN, .before = alloc_receive, .request = alloc_offer_across},
-    {"alloc-offer-huge", NOT_SHOWN, .before = alloc_receive, .request = alloc_offer_huge},
+    {"alloc-rts-across", NOT_SHOWN, .before = alloc_receive, .request = alloc_rts_across},
+    {"alloc-rts-huge", NOT_SHOWN, .before = alloc_receive, .request = alloc_rts_huge},
     {"alloc-pull-across", NOT_SHOWN, .before = msg_send, .request = alloc_pull_across},
     {"alloc-share-across", NOT_SHOWN, .before = msg_send, .request = alloc_share_across},
     {"alloc-placed-none", NO_RECEIVE, .reply = alloc_placed},
