@@ -17,7 +17,7 @@ enum {
     AQ_HANDLER_TAGGED_REFUSED,
     AQ_HANDLER_MSG_EXPOSE, // messages/two_sided/msg_device.c
     AQ_HANDLER_MSG_EXPOSED,
-    AQ_HANDLER_MSG_PLACED,         // messages/two_sided/msg_pull.c
+    AQ_HANDLER_MSG_PLACED,         // messages/two_sided/msg_rndv_get.c
     AQ_HANDLER_MSG_EAGER_JOB = 13, // messages/two_sided/msg_recv.c
     AQ_HANDLER_VIS_PUT = 16,       // vis_am.c
     AQ_HANDLER_VIS_GET,
@@ -42,9 +42,9 @@ enum {
     AQ_HANDLER_MSG_SHARE = 43, // messages/two_sided/msg_share.c
     AQ_HANDLER_MSG_EAGER,      // messages/two_sided/msg_recv.c
     AQ_HANDLER_MSG_RTS,
-    AQ_HANDLER_MSG_PULL, // messages/two_sided/msg_send.c
+    AQ_HANDLER_MSG_RNDV_GET, // messages/two_sided/msg_send.c
     AQ_HANDLER_MSG_DONE,
-    AQ_HANDLER_MSG_PIECE,  // messages/two_sided/msg_pull.c
+    AQ_HANDLER_MSG_PIECE,  // messages/two_sided/msg_rndv_get.c
     AQ_HANDLER_MSG_ROOM,   // messages/two_sided/msg_room.c
     AQ_HANDLER_PROBE = 52, // rma_probe.c
     AQ_HANDLER_PROBED,

@@ -24,7 +24,7 @@
 #include "large_message.h"
 #include "../two_sided/msg_read.h"
 #include "../two_sided/request.h"
-#include "../two_sided/msg_pull.h"
+#include "../two_sided/msg_rndv_get.h"
 #include "../two_sided/msg_send.h"
 
 typedef enum slot { FREE, ASKED, COPIED, HERE } slot_t;
@@ -34,7 +34,7 @@ struct aq_large_pieces {
     uint64_t count, base;
     uint64_t asked, fetched;      // written under aq_large.lock
     slot_t slot[AQ_LARGE_PIECES]; // of fetched to asked; under aq_large.lock
-    size_t pulled;                // bytes that were asked for, not read
+    size_t asked_bytes;           // bytes that were asked for, not read
     uint64_t held;                // in internal memory, as they were counted
     uint64_t steps;               // that were done
     bool reads;                   // the memory of the source
@@ -150,11 +150,11 @@ static bool piece_ask(gasnetx_Large_t message)
     if (!receive->cookie)
         receive->cookie = aq_request_cookie(receive, message->head.source);
     slot_set(pieces, i + 1, ASKED);
-    if (!aq_msg_pull_ask(receive, i * pieces->bytes, piece_bytes(message, i))) {
+    if (!aq_msg_rndv_get_ask(receive, i * pieces->bytes, piece_bytes(message, i))) {
         slot_set(pieces, i, FREE);
         return false;
     }
-    pieces->pulled += piece_bytes(message, i);
+    pieces->asked_bytes += piece_bytes(message, i);
     pieces->steps++;
     return true;
 }
@@ -170,19 +170,19 @@ static void child_complete(gasnetx_Request_t send)
     aq_lock_drop(&aq_large.lock);
 }
 
-// Notes a pull of a destination. Pulls arrive in any order, but a destination sends them in the
-// order of the bytes, so the furthest one says what it wants.
-static void child_pulled(gasnetx_Request_t send, const aq_msg_pull_t *pull)
+// Notes a rendezvous get of a destination. Gets arrive in any order, but a destination sends them
+// in the order of the bytes, so the furthest one says what it wants.
+static void child_asked(gasnetx_Request_t send, const aq_msg_rndv_get_t *get)
 {
     aq_large_child_t *child = send->context;
     aq_lock_take(&aq_large.lock);
-    const bool first = !child->pull.answer;
-    const bool same = child->pull.answer == pull->answer && child->pull.want == pull->want;
+    const bool first = !child->get.answer;
+    const bool same = child->get.answer == get->answer && child->get.want == get->want;
     if (first)
-        child->pull = (aq_msg_pull_t){.answer = pull->answer, .want = pull->want};
-    child->pull.offset = aq_max(child->pull.offset, pull->offset + pull->bytes);
-    child->pulled += pull->bytes;
-    const bool wrong = !pull->answer || !(first || same) || child->pulled > pull->want;
+        child->get = (aq_msg_rndv_get_t){.answer = get->answer, .want = get->want};
+    child->get.offset = aq_max(child->get.offset, get->offset + get->bytes);
+    child->asked_bytes += get->bytes;
+    const bool wrong = !get->answer || !(first || same) || child->asked_bytes > get->want;
     aq_lock_drop(&aq_large.lock);
     if (wrong)
         aq_fatal("rank %u asks for bytes of a large message twice, or for others than before",
@@ -191,7 +191,7 @@ static void child_pulled(gasnetx_Request_t send, const aq_msg_pull_t *pull)
 
 void aq_large_forward(aq_large_child_t *child, aq_msg_head_t *head, const gasnetx_params_t *params)
 {
-    static const aq_request_hooks_t hooks = {.complete = child_complete, .pulled = child_pulled};
+    static const aq_request_hooks_t hooks = {.complete = child_complete, .asked = child_asked};
     const aq_msg_call_t call = {.is_send = true, .bytes = head->nbytes};
     child->complete = !child->message->head.cookie;
     if (!child->complete) {
@@ -207,8 +207,8 @@ void aq_large_forward(aq_large_child_t *child, aq_msg_head_t *head, const gasnet
 static bool piece_send(const aq_large_child_t *child, uint64_t offset, size_t bytes)
 {
     const size_t piece = child->message->pieces->bytes;
-    const int32_t args[] = {aq_high(child->pull.answer), aq_low(child->pull.answer),
-                            aq_high(offset), aq_low(offset)};
+    const int32_t args[] = {aq_high(child->get.answer), aq_low(child->get.answer), aq_high(offset),
+                            aq_low(offset)};
     aq_am_t am = {.args = args,
                   .payload = piece_place(child->message, offset / piece) + offset % piece,
                   .nbytes = bytes,
@@ -223,17 +223,17 @@ static uint64_t child_limit(const aq_large_child_t *child)
 {
     const struct aq_large_pieces *pieces = child->message->pieces;
     aq_lock_take(&aq_large.lock);
-    const uint64_t asked = child->complete ? child->served : child->pull.offset;
+    const uint64_t asked = child->complete ? child->served : child->get.offset;
     aq_lock_drop(&aq_large.lock);
     return aq_min(asked, pieces->fetched * pieces->bytes);
 }
 
-// Whether a destination has all that it wants, and no pull of it is on the way.
+// Whether a destination has all that it wants, and no get of it is on the way.
 static bool child_has_all(const aq_large_child_t *child)
 {
     aq_lock_take(&aq_large.lock);
-    const bool all = !child->complete && child->pull.answer && child->served == child->pull.want &&
-                     child->pulled == child->pull.want;
+    const bool all = !child->complete && child->get.answer && child->served == child->get.want &&
+                     child->asked_bytes == child->get.want;
     aq_lock_drop(&aq_large.lock);
     return all;
 }
@@ -301,12 +301,13 @@ static void held_count(struct aq_large_pieces *pieces)
     pieces->held = held;
 }
 
-// Tells the source that no more will be asked for, unless it knows from the last pull.
+// Tells the source that no more will be asked for, unless it knows from the last get.
 static void source_end(gasnetx_Large_t message, uint64_t needed)
 {
     struct aq_large_pieces *pieces = message->pieces;
     if (!pieces->ended && pieces->asked >= needed && pieces->fetched == pieces->asked)
-        pieces->ended = pieces->pulled == message->head.nbytes || aq_msg_pull_end(&message->head);
+        pieces->ended =
+            pieces->asked_bytes == message->head.nbytes || aq_msg_rndv_get_end(&message->head);
 }
 
 static void under_way_count(int change)

@@ -14,7 +14,7 @@
 #include "large_table.h"
 #include "large_forward.h"
 #include "../two_sided/request.h"
-#include "../two_sided/msg_pull.h"
+#include "../two_sided/msg_rndv_get.h"
 #include "../two_sided/msg_check.h"
 
 // The message whose handler runs in this thread.
@@ -41,11 +41,11 @@ static void receive_complete(gasnetx_Request_t receive)
     aq_large_add(&message->work);
 }
 
-static void data_pull(gasnetx_Large_t message)
+static void data_get(gasnetx_Large_t message)
 {
     static const aq_request_hooks_t hooks = {.complete = receive_complete};
-    aq_msg_pull(aq_large_receive(message, &hooks));
-    aq_msg_pulls_turn();
+    aq_msg_rndv_get(aq_large_receive(message, &hooks));
+    aq_msg_rndv_gets_turn();
 }
 
 // ---- handlers ----
@@ -93,7 +93,7 @@ aq_large_turn_t aq_large_handle(aq_large_work_t *work)
     } else if (message->children)
         aq_large_forward_begin(message);
     else
-        data_pull(message);
+        data_get(message);
     return AQ_LARGE_OVER;
 }
 
@@ -104,7 +104,7 @@ aq_large_turn_t aq_large_drop(aq_large_work_t *work)
     aq_msg_room_drop(message->head.nbytes);
     aq_lock_drop(&aq_msg.lock);
     if (message->head.cookie)
-        data_pull(message);
+        data_get(message);
     else
         aq_large_end(message);
     return AQ_LARGE_OVER;

@@ -14,12 +14,12 @@
 //      source               a receiver, which forwards                 destination
 //        header: a Medium ---> queued; a poll runs its handler,
 //                              which forwards: header: a Medium -----> queued; a poll runs ...
-//        serves it <-- pull -- a piece, once                  <- pull - a piece
+//        serves it <-- get --- a piece, once                  <- get -- a piece
 //        piece: a reply -----> kept in internal memory, or where the
 //                              client receives it: piece: a request -> stored
 //
 // The data of a short message go with its header, which has no cookie then. The header of a longer
-// message is an RTS, as of a message with two sides (msg_state.h), and the same pulls fetch the
+// message is an RTS, as of a message with two sides (msg_state.h), and the same gets fetch the
 // data: a destination does not know whether the data come from the memory of a source or through a
 // forwarder.
 //
@@ -27,7 +27,7 @@
 // - Only the task of large_task.c runs functions of the client and advances forwarded messages: in
 //   one thread at a time, and never inside itself.
 // - aq_large.lock guards the order of headers, the work of the task, the table of functions, and
-//   what pulls and pieces that arrive change in a forwarded message. No message is sent, no byte is
+//   what gets and pieces that arrive change in a forwarded message. No message is sent, no byte is
 //   copied, and no function of the client runs while it is held, nor is another lock taken.
 // - A forwarder asks for a piece only when it has a place for it: one of AQ_LARGE_PIECES, which is
 //   free again when all destinations have the piece, or memory of the client.
@@ -114,9 +114,9 @@ typedef struct aq_large_child {
     struct aq_large_child *next;
     // Under aq_large.lock.
     bool complete;
-    aq_msg_pull_t pull; // answer 0: none yet; offset: the end of the bytes that were asked for
-    uint64_t pulled;    // bytes of all pulls
-    uint64_t served;    // bytes; of the task
+    aq_msg_rndv_get_t get; // answer 0: none yet; offset: the end of the bytes that were asked for
+    uint64_t asked_bytes;  // by all gets
+    uint64_t served;       // bytes; of the task
 } aq_large_child_t;
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Long messages that a network device reads: the receiver asks the sender to expose parts, and
-// reads each by the conduit (msg_pull.c calls it in turns); the sender exposes and conceals parts
-// in handlers.
+// reads each by the conduit (msg_rndv_get.c calls it in turns); the sender exposes and conceals
+// parts in handlers.
 #include "msg_device.h"
 
 #include <stdlib.h>
@@ -134,22 +134,22 @@ static bool part_go_on(gasnetx_Request_t receive, part_t *part)
     return is_new && (!part->left || receive->reads->refused);
 }
 
-static aq_pull_way_t reads_end(gasnetx_Request_t receive)
+static aq_rndv_way_t reads_end(gasnetx_Request_t receive)
 {
     const bool refused = receive->reads->refused;
     (void)aq_request_cookie_take(receive->rts.source, receive->cookie);
     receive->cookie = 0;
     free(receive->reads);
     receive->reads = NULL;
-    return refused ? AQ_PULL_PIECES : AQ_PULL_OVER;
+    return refused ? AQ_RNDV_PIECES : AQ_RNDV_OVER;
 }
 
-aq_pull_way_t aq_msg_device_turn(gasnetx_Request_t receive)
+aq_rndv_way_t aq_msg_device_turn(gasnetx_Request_t receive)
 {
     bool idle = true;
     for (unsigned i = 0; i < PARTS; i++)
         idle &= part_go_on(receive, &receive->reads->parts[i]);
-    return idle ? reads_end(receive) : AQ_PULL_DEVICE;
+    return idle ? reads_end(receive) : AQ_RNDV_DEVICE;
 }
 
 // With the lock. The part for which an answer waits; NULL: there is none.
@@ -210,7 +210,7 @@ static gasnetx_Request_t send_find(const ask_t *ask)
 {
     const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, ask->cookie, ask->source);
     gasnetx_Request_t send = op ? op->context : NULL;
-    if (!send || !send->call.is_send || (send->hooks && send->hooks->pulled))
+    if (!send || !send->call.is_send || (send->hooks && send->hooks->asked))
         return NULL;
     const size_t bytes = send->call.bytes;
     return ask->part < PARTS && ask->bytes && ask->offset <= bytes &&

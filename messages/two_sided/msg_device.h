@@ -24,7 +24,7 @@ bool aq_msg_device_begin(gasnetx_Request_t receive);
 
 // The receiver: advances. Returns how the receive continues: as before; complete; or in pieces,
 // from the begin of the message, if a part was refused. Not in a handler.
-aq_pull_way_t aq_msg_device_turn(gasnetx_Request_t receive);
+aq_rndv_way_t aq_msg_device_turn(gasnetx_Request_t receive);
 
 // The sender: ends what it has exposed of a message for a receiver, if anything, and frees the
 // list. Also in a handler.

@@ -18,7 +18,7 @@
 #include "msg_peers.h"
 #include "request.h"
 #include "msg_check.h"
-#include "msg_pull.h"
+#include "msg_rndv_get.h"
 #include "msg_room.h"
 
 // ---- delivery to a receive ----
@@ -44,7 +44,7 @@ static void message_hand_over(gasnetx_Request_t receive, const aq_msg_head_t *he
     status_fill(&receive->status, receive->call.tm, receive->call.rank, head, receive->call.bytes);
     if (head->cookie) {
         receive->rts = *head;
-        aq_msg_pull(receive);
+        aq_msg_rndv_get(receive);
         return;
     }
     if (receive->status.received)
@@ -278,7 +278,7 @@ void aq_msg_receive(gasnetx_Request_t receive)
         return;
     message_deliver(receive, &kept->head, kept->bytes);
     free(kept);
-    aq_msg_pulls_turn();
+    aq_msg_rndv_gets_turn();
 }
 
 static aq_msg_call_t receive_call(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,

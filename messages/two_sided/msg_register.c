@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Registers the handlers and tasks of messages with two sides; extended/rma/layer_table.c calls it
-// when the job starts. msg_device.c, and msg_pull.c for pieces in place, have entries of their own
-// there.
+// when the job starts. msg_device.c, and msg_rndv_get.c for pieces in place, have entries of their
+// own there.
 #include "../../extended/rma/layer_table.h"
 #include "msg_room.h"
 #include "msg_send.h"
 #include "msg_recv.h"
-#include "msg_pull.h"
+#include "msg_rndv_get.h"
 #include "msg_share.h"
 
 void aq_msg_register(void)
@@ -14,6 +14,6 @@ void aq_msg_register(void)
     aq_msg_room_register();
     aq_msg_send_register();
     aq_msg_recv_register();
-    aq_msg_pull_register();
+    aq_msg_rndv_get_register();
     aq_msg_share_register();
 }

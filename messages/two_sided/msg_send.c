@@ -143,70 +143,70 @@ void aq_msg_send_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t sen
         aq_request_complete(send);
 }
 
-// Counts a pull before it is served. Ends the job if the peer asks for bytes twice.
-static void pull_count(uint32_t source, gasnetx_Request_t send, const aq_msg_pull_t *pull)
+// Counts a get before it is served. Ends the job if the peer asks for bytes twice.
+static void get_count(uint32_t source, gasnetx_Request_t send, const aq_msg_rndv_get_t *get)
 {
     aq_lock_take(&aq_msg.lock);
-    send->asked += pull->bytes;
-    const bool wrong = send->asked > pull->want;
+    send->asked += get->bytes;
+    const bool wrong = send->asked > get->want;
     aq_lock_drop(&aq_msg.lock);
     if (wrong)
         aq_fatal("rank %u asks for bytes of a message twice, or for others than before (%u at %llu "
                  "of %llu)",
-                 source, pull->bytes, (unsigned long long)pull->offset,
-                 (unsigned long long)pull->want);
+                 source, get->bytes, (unsigned long long)get->offset,
+                 (unsigned long long)get->want);
 }
 
 // Copies a piece to its destination if that is mapped here, and sends the piece otherwise.
-static void piece_reply(gex_Token_t token, const char *piece, const aq_msg_pull_t *pull)
+static void piece_reply(gex_Token_t token, const char *piece, const aq_msg_rndv_get_t *get)
 {
     void *dest =
-        pull->dest ? aq_process_mapped(token->arrival->source, pull->dest, pull->bytes) : NULL;
+        get->dest ? aq_process_mapped(token->arrival->source, get->dest, get->bytes) : NULL;
     if (dest) {
-        memcpy(dest, piece, pull->bytes);
+        memcpy(dest, piece, get->bytes);
         aq_am_answer(token, AQ_HANDLER_MSG_PLACED, 5,
-                     (const int32_t[]){aq_high(pull->answer), aq_low(pull->answer),
-                                       aq_high(pull->offset), aq_low(pull->offset),
-                                       (int32_t)pull->bytes});
+                     (const int32_t[]){aq_high(get->answer), aq_low(get->answer),
+                                       aq_high(get->offset), aq_low(get->offset),
+                                       (int32_t)get->bytes});
     } else {
-        aq_am_answer_medium(token, AQ_HANDLER_MSG_PIECE, piece, pull->bytes, 4,
-                            (const int32_t[]){aq_high(pull->answer), aq_low(pull->answer),
-                                              aq_high(pull->offset), aq_low(pull->offset)});
+        aq_am_answer_medium(token, AQ_HANDLER_MSG_PIECE, piece, get->bytes, 4,
+                            (const int32_t[]){aq_high(get->answer), aq_low(get->answer),
+                                              aq_high(get->offset), aq_low(get->offset)});
     }
 }
 
 static void piece_serve(gex_Token_t token, aq_cookie_t cookie, gasnetx_Request_t send,
-                        const aq_msg_pull_t *pull)
+                        const aq_msg_rndv_get_t *get)
 {
-    pull_count(token->arrival->source, send, pull);
-    piece_reply(token, (const char *)send->call.memory + pull->offset, pull);
+    get_count(token->arrival->source, send, get);
+    piece_reply(token, (const char *)send->call.memory + get->offset, get);
     aq_lock_take(&aq_msg.lock);
-    send->moved += pull->bytes;
-    const bool all = send->moved == pull->want;
+    send->moved += get->bytes;
+    const bool all = send->moved == get->want;
     aq_lock_drop(&aq_msg.lock);
     if (all)
         aq_msg_send_end(token->arrival->source, cookie, send);
 }
 
-static void on_pull(gex_Token_t token)
+static void on_rndv_get(gex_Token_t token)
 {
     const uint32_t source = token->arrival->source;
     aq_args_t args = aq_args_of(token);
     const aq_cookie_t cookie = aq_args_64(&args);
-    aq_msg_pull_t pull = {.offset = aq_args_64(&args)};
-    pull.bytes = (uint32_t)aq_args_32(&args);
-    pull.want = aq_args_64(&args);
-    pull.answer = aq_args_64(&args);
-    pull.dest = aq_args_64(&args);
+    aq_msg_rndv_get_t get = {.offset = aq_args_64(&args)};
+    get.bytes = (uint32_t)aq_args_32(&args);
+    get.want = aq_args_64(&args);
+    get.answer = aq_args_64(&args);
+    get.dest = aq_args_64(&args);
     gasnetx_Request_t send = send_find(source, cookie);
-    if (pull.want > send->call.bytes || pull.offset > pull.want ||
-        pull.bytes > pull.want - pull.offset || pull.bytes > aq_job.limits.medium)
+    if (get.want > send->call.bytes || get.offset > get.want || get.bytes > get.want - get.offset ||
+        get.bytes > aq_job.limits.medium)
         aq_fatal("rank %u asks for bytes that a message to it does not have (%u at %llu of %zu)",
-                 source, pull.bytes, (unsigned long long)pull.offset, send->call.bytes);
-    if (send->hooks && send->hooks->pulled)
-        send->hooks->pulled(send, &pull);
+                 source, get.bytes, (unsigned long long)get.offset, send->call.bytes);
+    if (send->hooks && send->hooks->asked)
+        send->hooks->asked(send, &get);
     else
-        piece_serve(token, cookie, send, &pull);
+        piece_serve(token, cookie, send, &get);
 }
 
 static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
@@ -228,8 +228,9 @@ void aq_msg_send_register(void)
     aq_msg.eager_near = aq_settings_given(AQ_SET_MSG_EAGER)
                             ? aq_msg.eager
                             : aq_min(aq_msg.eager, (size_t)EAGER_NEAR);
-    aq_endpoint_internal_bare(AQ_HANDLER_MSG_PULL, on_pull, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
-                              11, "pull of a message");
+    aq_endpoint_internal_bare(AQ_HANDLER_MSG_RNDV_GET, on_rndv_get,
+                              GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 11,
+                              "rendezvous get of a message");
     aq_endpoint_internal(AQ_HANDLER_MSG_DONE, (gex_AM_Fn_t)on_done,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 2, "message received");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies a long message from both ends at the same time: the receiver in turns of its pull
-// (msg_pull.c), the sender in a task after a request of the receiver. Both claim pieces from one
-// word in shared memory.
+// Copies a long message from both ends at the same time: the receiver in turns of its get
+// (msg_rndv_get.c), the sender in a task after a request of the receiver. Both claim pieces from
+// one word in shared memory.
 #include "msg_share.h"
 
 #include "../../core/am/am_args.h"
@@ -195,19 +195,19 @@ static bool pieces_read(gasnetx_Request_t receive)
     return ok;
 }
 
-aq_pull_way_t aq_msg_share_turn(gasnetx_Request_t receive)
+aq_rndv_way_t aq_msg_share_turn(gasnetx_Request_t receive)
 {
     struct aq_msg_claims *claims = receive->claims;
     receive->unreadable |= !pieces_read(receive);
     const uint64_t left = atomic_load_explicit(&claims->left, memory_order_relaxed);
     if (atomic_load_explicit(&claims->written, memory_order_acquire) !=
         pieces_of(receive) - claims_end(left))
-        return AQ_PULL_SHARED;
+        return AQ_RNDV_SHARED;
     const bool failed =
         receive->unreadable || atomic_load_explicit(&claims->failed, memory_order_relaxed);
     receive->claims = NULL;
     slot_drop((uint32_t)(claims - claims_of(aq_job.nbrhd.my_index, 0)));
-    return failed ? AQ_PULL_PIECES : AQ_PULL_OVER;
+    return failed ? AQ_RNDV_PIECES : AQ_RNDV_OVER;
 }
 
 // ---- the sender ----
@@ -335,7 +335,7 @@ static void on_share(gex_Token_t token)
     aq_lock_take(&aq_msg.lock);
     const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, receiver.source);
     gasnetx_Request_t send = op ? op->context : NULL;
-    const bool found = send && send->call.is_send && !(send->hooks && send->hooks->pulled);
+    const bool found = send && send->call.is_send && !(send->hooks && send->hooks->asked);
     const bool fits = !found || want <= send->call.bytes;
     const bool begun = found && fits && help_begin(send, &receiver, want, piece, slot, generation);
     aq_lock_drop(&aq_msg.lock);

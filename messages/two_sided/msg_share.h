@@ -22,7 +22,7 @@ bool aq_msg_share_begin(gasnetx_Request_t receive);
 // The receiver: copies what is left. Returns how the receive continues: as before, while the sender
 // has not written all that it has claimed; complete; or in pieces, if the system does not allow
 // this copy.
-aq_pull_way_t aq_msg_share_turn(gasnetx_Request_t receive);
+aq_rndv_way_t aq_msg_share_turn(gasnetx_Request_t receive);
 
 void aq_msg_share_register(void);
 

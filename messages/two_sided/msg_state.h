@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two-sided messages inside the library. aqueduct_msg.h has the calls.
 //
-//      msg_send.c   the sender: eager messages and RTSs; serves pulls of announced messages
-//      msg_recv.c   the receiver: receives, probes; puts arrivals in order and matches them
-//      msg_pull.c   the receiver: fetches the bytes of an announced message
-//      msg_read.c   memory of a process of this host that this process reads and writes
-//      msg_share.c  both sides copy a long message at the same time
-//      msg_device.c the network device reads a long message where it is
-//      msg_alloc.c  the client's calls for memory that the processes of a host map
-//      msg_room.c   room: how much of a peer's messages a rank keeps
-//      flow.c       the client's calls for flow control
-//      request.c    requests and their completion; request_start.c: persistent ones
-//      msg_peers.c  what a rank keeps of each other rank
+//      msg_send.c      the sender: eager messages and RTSs; serves gets of announced messages
+//      msg_recv.c      the receiver: receives, probes; puts arrivals in order and matches them
+//      msg_rndv_get.c  the receiver: fetches the bytes of an announced message
+//      msg_read.c      memory of a process of this host that this process reads and writes
+//      msg_share.c     both sides copy a long message at the same time
+//      msg_device.c    the network device reads a long message where it is
+//      msg_alloc.c     the client's calls for memory that the processes of a host map
+//      msg_room.c      room: how much of a peer's messages a rank keeps
+//      flow.c          the client's calls for flow control
+//      request.c       requests and their completion; request_start.c: persistent ones
+//      msg_peers.c     what a rank keeps of each other rank
 //
 //      eager:  Medium with the bytes ---------------------------> matched: copied
-//      long:   RTS ("ready to send"): a Short, the envelope ----> matched: to be pulled
-//              serves it  <----- pull: a Short, for each piece, a few at a time
+//      long:   RTS ("ready to send"): a Short, the envelope ----> matched: to be fetched
+//              serves it  <----- get: a Short, for each piece, a few at a time
 //              Medium reply with the piece ---------------------> copied; all there: complete
 //              or, into memory that the sender has mapped:
 //              copies the piece, Short reply -------------------> all there: complete
@@ -24,10 +24,10 @@
 //
 // What is always true:
 // - aq_msg.lock guards the matching engine, the numbers of messages, the cookies and the list of
-//   pulls. No message is sent, and no byte of a client is copied, while it is held.
+//   gets. No message is sent, and no byte of a client is copied, while it is held.
 // - The messages of a rank to another one are numbered, and those that arrive early wait, so that
 //   the engine gets them in the order in which they were sent.
-// - A pull names the cookie of its RTS, an offset and a length, which the sender checks. An
+// - A get names the cookie of its RTS, an offset and a length, which the sender checks. An
 //   address of a peer is used only by calls of the system that read or write the peer's memory, and
 //   where it was found in memory of the peer that is mapped here.
 #ifndef AQ_MSG_STATE_H
@@ -78,28 +78,28 @@ typedef struct aq_msg_call {
 
 // How a receive gets the bytes of an RTS: not known yet; both sides copy; the network device
 // reads; all bytes have arrived; in pieces.
-typedef enum aq_pull_way {
-    AQ_PULL_NEW,
-    AQ_PULL_SHARED,
-    AQ_PULL_DEVICE,
-    AQ_PULL_OVER,
-    AQ_PULL_PIECES
-} aq_pull_way_t;
+typedef enum aq_rndv_way {
+    AQ_RNDV_NEW,
+    AQ_RNDV_SHARED,
+    AQ_RNDV_DEVICE,
+    AQ_RNDV_OVER,
+    AQ_RNDV_PIECES
+} aq_rndv_way_t;
 
 // What a receiver asks for: a piece of the `want` bytes that it asks for in all.
-typedef struct aq_msg_pull {
+typedef struct aq_msg_rndv_get {
     uint64_t offset, want;
     uint32_t bytes;
     aq_cookie_t answer; // of the receiver
     uint64_t dest;      // of the piece, if the sender may have that mapped; else 0
-} aq_msg_pull_t;
+} aq_msg_rndv_get_t;
 
 // What a large message (large_state.h) does in place of a message with two sides. Called with no
 // lock held, in a handler too.
 typedef struct aq_request_hooks {
     void (*complete)(gasnetx_Request_t request);
-    // Of a send whose bytes are not all there; NULL: they are in memory. The pull is within them.
-    void (*pulled)(gasnetx_Request_t send, const aq_msg_pull_t *pull);
+    // Of a send whose bytes are not all there; NULL: they are in memory. The get is within them.
+    void (*asked)(gasnetx_Request_t send, const aq_msg_rndv_get_t *get);
     // Of a receive that divides its bytes; NULL: they go to memory. The piece is within them.
     void (*arrived)(gasnetx_Request_t receive, uint64_t offset, const void *piece, size_t bytes);
 } aq_request_hooks_t;
@@ -112,9 +112,9 @@ struct gasnetx_request {
     atomic_uint pending; // of these
     aq_msg_call_t call;
     gasnetx_msg_status_t status;
-    aq_cookie_t cookie; // of a send that was announced, or of a receive that pulls; 0: none
-    // Of a receive that pulls `want` bytes of an RTS.
-    aq_pull_way_t way;
+    aq_cookie_t cookie; // of a send that was announced, or of a receive that gets; 0: none
+    // Of a receive that gets `want` bytes of an RTS.
+    aq_rndv_way_t way;
     aq_msg_head_t rts;         // of a send whose receiver shares the copy: names its memory
     size_t want, asked, moved; // of a send: asked for by its peer, and served
     size_t placed;             // of a receive: in pieces whose arrival was checked

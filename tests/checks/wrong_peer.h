@@ -53,7 +53,7 @@ enum {
     H_MSG_SHARE = 43,
     H_MSG_EAGER,
     H_MSG_RTS,
-    H_MSG_PULL,
+    H_MSG_RNDV_GET,
     H_MSG_DONE,
     H_MSG_PIECE,
     H_MSG_ROOM,

@@ -117,7 +117,7 @@ typedef struct header {
     char types[8];
 } header_t;
 
-enum { LARGE_PULLED = 1, LARGE_FORWARDED }; // ids, registered by both ranks
+enum { LARGE_RECEIVED = 1, LARGE_FORWARDED }; // ids, registered by both ranks
 
 static void send_header(header_t header, size_t nbytes)
 {
@@ -128,27 +128,27 @@ static void send_header(header_t header, size_t nbytes)
 
 static void large_cut_off(void)
 {
-    send_header((header_t){.id = LARGE_PULLED}, 8);
+    send_header((header_t){.id = LARGE_RECEIVED}, 8);
 }
 
 static void large_types_long(void)
 {
-    send_header((header_t){.id = LARGE_PULLED, .types_bytes = 1 << 20}, HEADER_BYTES);
+    send_header((header_t){.id = LARGE_RECEIVED, .types_bytes = 1 << 20}, HEADER_BYTES);
 }
 
 static void large_types_none(void)
 {
-    send_header((header_t){.id = LARGE_PULLED, .types_bytes = 1, .types = "z"}, HEADER_BYTES + 1);
+    send_header((header_t){.id = LARGE_RECEIVED, .types_bytes = 1, .types = "z"}, HEADER_BYTES + 1);
 }
 
 static void large_params(void)
 {
-    send_header((header_t){.id = LARGE_PULLED, .types_bytes = 1, .types = "d"}, HEADER_BYTES + 1);
+    send_header((header_t){.id = LARGE_RECEIVED, .types_bytes = 1, .types = "d"}, HEADER_BYTES + 1);
 }
 
 static void large_data(void)
 {
-    send_header((header_t){.id = LARGE_PULLED, .nbytes = 100}, HEADER_BYTES + 8);
+    send_header((header_t){.id = LARGE_RECEIVED, .nbytes = 100}, HEADER_BYTES + 8);
 }
 
 static void large_id(void)
@@ -174,22 +174,22 @@ static void large_piece(void)
 
 // Rank 1 does not poll, so it asks in a handler before the library does. The pieces are for the
 // first operation of rank 1.
-static void large_pull(uint64_t cookie, uint64_t offset, int32_t size, uint64_t want)
+static void large_get(uint64_t cookie, uint64_t offset, int32_t size, uint64_t want)
 {
-    gex_AM_RequestShort11(tm, 0, H_MSG_PULL, GEX_FLAG_IMMEDIATE, BOTH(cookie), BOTH(offset), size,
-                          BOTH(want), BOTH(FIRST), BOTH(0));
+    gex_AM_RequestShort11(tm, 0, H_MSG_RNDV_GET, GEX_FLAG_IMMEDIATE, BOTH(cookie), BOTH(offset),
+                          size, BOTH(want), BOTH(FIRST), BOTH(0));
 }
 
-static void large_pull_none(void)
+static void large_get_none(void)
 {
-    large_pull(FIRST, 0, 64, 64);
+    large_get(FIRST, 0, 64, 64);
 }
 
 // Rank 0 sends a message, whose handler at rank 1 acts and receives it.
 static void large_send(void)
 {
     static gasnetx_Request_t request;
-    gasnetx_Large_SendNB(tm, 1, LARGE_PULLED, bytes, sizeof bytes, NULL, NULL, NULL, &request);
+    gasnetx_Large_SendNB(tm, 1, LARGE_RECEIVED, bytes, sizeof bytes, NULL, NULL, NULL, &request);
 }
 
 // The same, through rank 0.
@@ -199,26 +199,26 @@ static void large_forward(void)
     gasnetx_Large_SendNB(tm, 0, LARGE_FORWARDED, bytes, sizeof bytes, NULL, NULL, NULL, &request);
 }
 
-static void large_pull_beyond(void)
+static void large_get_beyond(void)
 {
-    large_pull(FIRST, sizeof bytes, 64, sizeof bytes);
+    large_get(FIRST, sizeof bytes, 64, sizeof bytes);
 }
 
-static void large_pull_huge(void)
+static void large_get_huge(void)
 {
-    large_pull(FIRST, UINT64_MAX - 8, 64, UINT64_MAX);
+    large_get(FIRST, UINT64_MAX - 8, 64, UINT64_MAX);
 }
 
 // Rank 0 gives the first cookie to itself. The library asks for all bytes then, so 64 are asked for
 // twice.
-static void large_pull_twice(void)
+static void large_get_twice(void)
 {
-    large_pull(FIRST + 1, 0, 64, sizeof bytes);
+    large_get(FIRST + 1, 0, 64, sizeof bytes);
 }
 
-static void large_pull_other(void)
+static void large_get_other(void)
 {
-    large_pull(FIRST + 1, 0, 64, 200);
+    large_get(FIRST + 1, 0, 64, 200);
 }
 
 static void large_expose(uint64_t cookie, uint64_t offset, int32_t size, int32_t part)
@@ -246,7 +246,7 @@ static void large_exposed(gex_Token_t to)
     gex_AM_ReplyShort6(to, H_MSG_EXPOSED, 0, BOTH(FIRST), 0, 64, BOTH(1));
 }
 
-static void on_large_pulled(gasnetx_Large_t message, const gasnetx_large_info_t *info)
+static void on_large_received(gasnetx_Large_t message, const gasnetx_large_info_t *info)
 {
     (void)info;
     mode->handler();
@@ -256,7 +256,7 @@ static void on_large_pulled(gasnetx_Large_t message, const gasnetx_large_info_t 
 static void on_large_forwarded(gasnetx_Large_t message, const gasnetx_large_info_t *info)
 {
     (void)info;
-    gasnetx_Large_Forward(message, tm, 1, LARGE_PULLED, NULL);
+    gasnetx_Large_Forward(message, tm, 1, LARGE_RECEIVED, NULL);
 }
 
 #define STREAM "a message of rank 1 on a stream is wrong"
@@ -301,12 +301,12 @@ const wrong_mode_t wrong_message_modes[] = {
      .request = large_early_twice},
     {"large-piece", "rank 1 has sent a piece of a message for which no receive waits",
      .request = large_piece},
-    {"large-pull-none", "rank 1 asks for a message that it was not offered",
-     .request = large_pull_none},
-    {"large-pull-beyond", "rank 1 asks for bytes that a message to it does not have",
-     .before = large_send, .handler = large_pull_beyond},
-    {"large-pull-huge", "rank 1 asks for bytes that a message to it does not have",
-     .before = large_send, .handler = large_pull_huge},
+    {"large-get-none", "rank 1 asks for a message that it was not offered",
+     .request = large_get_none},
+    {"large-get-beyond", "rank 1 asks for bytes that a message to it does not have",
+     .before = large_send, .handler = large_get_beyond},
+    {"large-get-huge", "rank 1 asks for bytes that a message to it does not have",
+     .before = large_send, .handler = large_get_huge},
     {"large-expose-none", "rank 1 asks to read bytes that were not offered to it",
      .request = large_expose_none},
     {"large-expose-beyond", "rank 1 asks to read bytes that were not offered to it",
@@ -315,16 +315,16 @@ const wrong_mode_t wrong_message_modes[] = {
      .before = large_send, .handler = large_expose_part},
     {"large-exposed", "rank 1 exposes a part of a message for which no receive waits",
      .reply = large_exposed},
-    {"large-pull-twice", "rank 1 asks for bytes of a large message twice", .before = large_forward,
-     .handler = large_pull_twice},
-    {"large-pull-other", "rank 1 asks for bytes of a large message twice, or for others",
-     .before = large_forward, .handler = large_pull_other},
+    {"large-get-twice", "rank 1 asks for bytes of a large message twice", .before = large_forward,
+     .handler = large_get_twice},
+    {"large-get-other", "rank 1 asks for bytes of a large message twice, or for others",
+     .before = large_forward, .handler = large_get_other},
 };
 const size_t wrong_message_mode_count = sizeof wrong_message_modes / sizeof *wrong_message_modes;
 
 int wrong_message_register(void)
 {
-    static const gasnetx_large_entry_t large[] = {{LARGE_PULLED, on_large_pulled, NULL},
+    static const gasnetx_large_entry_t large[] = {{LARGE_RECEIVED, on_large_received, NULL},
                                                   {LARGE_FORWARDED, on_large_forwarded, NULL}};
     return gasnetx_Large_Register(large, sizeof large / sizeof large[0]) == GASNET_OK;
 }

@@ -64,7 +64,7 @@ static void msg_far_ahead(void)
     eager(0x7fffffff, TAG);
 }
 
-// ---- pulls: rank 0 has announced a message, whose cookie is the first one ----
+// ---- gets: rank 0 has announced a message, whose cookie is the first one ----
 
 static void msg_send(void)
 {
@@ -72,45 +72,45 @@ static void msg_send(void)
     gasnetx_Msg_SendNB(tm, 1, TAG, bytes, sizeof bytes, &request);
 }
 
-static void pull_to(uint64_t cookie, uint64_t offset, int size, uint64_t want, uint64_t dest)
+static void get_to(uint64_t cookie, uint64_t offset, int size, uint64_t want, uint64_t dest)
 {
-    gex_AM_RequestShort11(tm, 0, H_MSG_PULL, 0, BOTH(cookie), BOTH(offset), size, BOTH(want),
+    gex_AM_RequestShort11(tm, 0, H_MSG_RNDV_GET, 0, BOTH(cookie), BOTH(offset), size, BOTH(want),
                           BOTH(FIRST), BOTH(dest));
 }
 
-static void pull(uint64_t cookie, uint64_t offset, int size, uint64_t want)
+static void get(uint64_t cookie, uint64_t offset, int size, uint64_t want)
 {
-    pull_to(cookie, offset, size, want, 0);
+    get_to(cookie, offset, size, want, 0);
 }
 
-static void msg_pull_none(void)
+static void msg_get_none(void)
 {
-    pull(FIRST + 1, 0, 64, 64);
+    get(FIRST + 1, 0, 64, 64);
 }
 
-static void msg_pull_beyond(void)
+static void msg_get_beyond(void)
 {
-    pull(FIRST, sizeof bytes - 63, 64, sizeof bytes);
+    get(FIRST, sizeof bytes - 63, 64, sizeof bytes);
 }
 
-static void msg_pull_want(void)
+static void msg_get_want(void)
 {
-    pull(FIRST, sizeof bytes, 64, sizeof bytes + 64);
+    get(FIRST, sizeof bytes, 64, sizeof bytes + 64);
 }
 
-static void msg_pull_more(void)
+static void msg_get_more(void)
 {
-    pull(FIRST, 0, 64, 63);
+    get(FIRST, 0, 64, 63);
 }
 
-static void msg_pull_huge(void)
+static void msg_get_huge(void)
 {
-    pull(FIRST, UINT64_MAX - 8, 64, UINT64_MAX);
+    get(FIRST, UINT64_MAX - 8, 64, UINT64_MAX);
 }
 
-static void msg_pull_negative(void)
+static void msg_get_negative(void)
 {
-    pull(FIRST, 0, -1, sizeof bytes);
+    get(FIRST, 0, -1, sizeof bytes);
 }
 
 static void done(uint64_t cookie)
@@ -129,7 +129,7 @@ static void msg_done_twice(void)
     done(FIRST);
 }
 
-// Rank 1 has announced a message, too, so that the pieces for its pulls find a receive.
+// Rank 1 has announced a message, too, so that the pieces for its gets find a receive.
 static void msg_exchange(void)
 {
     static gasnetx_Request_t receive;
@@ -138,8 +138,8 @@ static void msg_exchange(void)
     gasnetx_Msg_RecvNB(tm, 1, RTS_TAG, dest, sizeof dest, &receive);
 }
 
-// An RTS whose bytes rank 0 can only pull. It has pulled when this rank goes on; no handler runs
-// here before.
+// An RTS whose bytes rank 0 can only get in pieces. It has asked when this rank goes on; no handler
+// runs here before.
 static void short_rts(void)
 {
     static gasnetx_Request_t request;
@@ -179,13 +179,13 @@ static void msg_piece_twice(void)
         piece(FIRST + 1, 0);
 }
 
-static void msg_pull_of_receive(void)
+static void msg_get_of_receive(void)
 {
     short_rts();
-    pull(FIRST + 1, 0, 64, 64);
+    get(FIRST + 1, 0, 64, 64);
 }
 
-// Rank 0 announces one message as two, so that the library of rank 1 pulls it twice.
+// Rank 0 announces one message as two, so that the library of rank 1 gets it twice.
 static char long_bytes[LONG_BYTES];
 
 static void msg_receive_two(void)
@@ -235,9 +235,9 @@ static void alloc_rts_huge(void)
     rts_at(0, RTS_TAG, UINT64_MAX, FIRST, shared_end() - 64);
 }
 
-static void alloc_pull_across(void)
+static void alloc_get_across(void)
 {
-    pull_to(FIRST, 0, 64, sizeof bytes, shared_end() - 63);
+    get_to(FIRST, 0, 64, sizeof bytes, shared_end() - 63);
 }
 
 static void alloc_share_across(void)
@@ -372,14 +372,14 @@ const wrong_mode_t wrong_two_sided_modes[] = {
     {"msg-far-behind", "a message of rank 1 is wrong: its number 2147483649 was here before",
      .request = msg_far_behind},
     {"msg-far-ahead", HARMLESS, .request = msg_far_ahead},
-    {"msg-pull-none", NOT_OFFERED, .before = msg_send, .request = msg_pull_none},
-    {"msg-pull-of-receive", NOT_OFFERED, .before = msg_exchange, .request = msg_pull_of_receive},
-    {"msg-pull-beyond", NOT_THERE, .before = msg_send, .request = msg_pull_beyond},
-    {"msg-pull-want", NOT_THERE, .before = msg_send, .request = msg_pull_want},
-    {"msg-pull-more", NOT_THERE, .before = msg_send, .request = msg_pull_more},
-    {"msg-pull-huge", NOT_THERE, .before = msg_send, .request = msg_pull_huge},
-    {"msg-pull-negative", NOT_THERE, .before = msg_send, .request = msg_pull_negative},
-    {"msg-pull-twice", "rank 1 asks for bytes of a message twice", .both = msg_receive_two,
+    {"msg-get-none", NOT_OFFERED, .before = msg_send, .request = msg_get_none},
+    {"msg-get-of-receive", NOT_OFFERED, .before = msg_exchange, .request = msg_get_of_receive},
+    {"msg-get-beyond", NOT_THERE, .before = msg_send, .request = msg_get_beyond},
+    {"msg-get-want", NOT_THERE, .before = msg_send, .request = msg_get_want},
+    {"msg-get-more", NOT_THERE, .before = msg_send, .request = msg_get_more},
+    {"msg-get-huge", NOT_THERE, .before = msg_send, .request = msg_get_huge},
+    {"msg-get-negative", NOT_THERE, .before = msg_send, .request = msg_get_negative},
+    {"msg-get-twice", "rank 1 asks for bytes of a message twice", .both = msg_receive_two,
      .before = msg_rts_as_two},
     {"msg-done-none", NOT_OFFERED, .before = msg_send, .request = msg_done_none},
     {"msg-done-twice", NOT_OFFERED, .before = msg_send, .request = msg_done_twice},
@@ -396,7 +396,7 @@ const wrong_mode_t wrong_two_sided_modes[] = {
      .request = msg_share_process},
     {"alloc-rts-across", NOT_SHOWN, .before = alloc_receive, .request = alloc_rts_across},
     {"alloc-rts-huge", NOT_SHOWN, .before = alloc_receive, .request = alloc_rts_huge},
-    {"alloc-pull-across", NOT_SHOWN, .before = msg_send, .request = alloc_pull_across},
+    {"alloc-get-across", NOT_SHOWN, .before = msg_send, .request = alloc_get_across},
     {"alloc-share-across", NOT_SHOWN, .before = msg_send, .request = alloc_share_across},
     {"alloc-placed-none", NO_RECEIVE, .reply = alloc_placed},
     {"alloc-placed-unasked", NO_RECEIVE, .both = alloc_exchange, .reply = alloc_placed_unasked},

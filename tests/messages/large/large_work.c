@@ -368,7 +368,7 @@ static void test_chains(size_t bytes)
     barrier();
 }
 
-/* What this rank forwards is over when the last pull of a destination has come. */
+/* What this rank forwards is over when the last get of a destination has come. */
 static void idle_await(gasnetx_large_counts_t *counts)
 {
     do {

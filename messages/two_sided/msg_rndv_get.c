@@ -24,9 +24,9 @@ static gasnetx_Request_t first, *last = &first; // under aq_msg.lock
 static atomic_bool turning;
 
 static bool task_turn(aq_task_t *task);
-static aq_task_t pull_task = {.turn = task_turn};
+static aq_task_t get_task = {.turn = task_turn};
 
-static void pulls_append(gasnetx_Request_t receive)
+static void gets_append(gasnetx_Request_t receive)
 {
     receive->next = NULL;
     aq_lock_take(&aq_msg.lock);
@@ -35,17 +35,17 @@ static void pulls_append(gasnetx_Request_t receive)
     aq_lock_drop(&aq_msg.lock);
 }
 
-void aq_msg_pull(gasnetx_Request_t receive)
+void aq_msg_rndv_get(gasnetx_Request_t receive)
 {
     receive->want = receive->status.received;
     receive->asked = receive->moved = receive->placed = 0;
     receive->cookie = 0;
-    receive->way = AQ_PULL_NEW;
-    pulls_append(receive);
-    aq_progress_busy(&pull_task, 1);
+    receive->way = AQ_RNDV_NEW;
+    gets_append(receive);
+    aq_progress_busy(&get_task, 1);
 }
 
-// Pulls 0 bytes, by a receive without a handle, so that the sender completes.
+// Gets 0 bytes, by a receive without a handle, so that the sender completes.
 void aq_msg_rts_drop(const aq_msg_head_t *rts)
 {
     static const aq_request_hooks_t hooks = {.complete = aq_request_free};
@@ -53,10 +53,10 @@ void aq_msg_rts_drop(const aq_msg_head_t *rts)
     gasnetx_Request_t receive = aq_request_new(&none);
     receive->rts = *rts;
     receive->hooks = &hooks;
-    aq_msg_pull(receive);
+    aq_msg_rndv_get(receive);
 }
 
-static gasnetx_Request_t pulls_take(void)
+static gasnetx_Request_t gets_take(void)
 {
     aq_lock_take(&aq_msg.lock);
     gasnetx_Request_t all = first;
@@ -66,7 +66,7 @@ static gasnetx_Request_t pulls_take(void)
     return all;
 }
 
-bool aq_msg_pull_end(const aq_msg_head_t *rts)
+bool aq_msg_rndv_get_end(const aq_msg_head_t *rts)
 {
     const int32_t args[] = {aq_high(rts->cookie), aq_low(rts->cookie)};
     aq_am_t am = {
@@ -83,7 +83,7 @@ static uint64_t dest_of(const struct gasnetx_request *receive, uint64_t offset, 
     return aq_process_shows(dest, bytes) ? (uintptr_t)dest : 0;
 }
 
-bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes)
+bool aq_msg_rndv_get_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes)
 {
     const aq_msg_head_t *rts = &receive->rts;
     const uint64_t dest = dest_of(receive, offset, bytes);
@@ -99,7 +99,7 @@ bool aq_msg_pull_ask(gasnetx_Request_t receive, uint64_t offset, size_t bytes)
                             aq_high(dest),
                             aq_low(dest)};
     aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_PULL, .nargs = 11};
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_RNDV_GET, .nargs = 11};
     return aq_am_request(rts->source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
@@ -113,7 +113,7 @@ static size_t bytes_under_way(const struct gasnetx_request *receive)
 
 // Adds bytes to one of the two counters of a receive: asked for, and in memory. The receive
 // completes when both have all bytes, in whatever order a peer sends pieces; until then it may be
-// in the list of pulls.
+// in the list of gets.
 static void bytes_count(gasnetx_Request_t receive, size_t *counter, size_t bytes)
 {
     aq_pending_op_t op;
@@ -133,7 +133,7 @@ static bool pieces_ask(gasnetx_Request_t receive)
     size_t asked = receive->asked;
     while (asked < want && bytes_under_way(receive) < PIECES * piece) {
         const size_t bytes = aq_min(want - asked, piece);
-        if (!aq_msg_pull_ask(receive, asked, bytes))
+        if (!aq_msg_rndv_get_ask(receive, asked, bytes))
             return false;
         asked += bytes;
         bytes_count(receive, &receive->asked, bytes);
@@ -144,53 +144,53 @@ static bool pieces_ask(gasnetx_Request_t receive)
 // Tells the sender that all bytes have arrived, and completes the receive.
 static bool receive_end(gasnetx_Request_t receive)
 {
-    if (!aq_msg_pull_end(&receive->rts))
+    if (!aq_msg_rndv_get_end(&receive->rts))
         return false;
     aq_request_complete(receive);
     return true;
 }
 
-// The ways of a pull, the best one first.
-static aq_pull_way_t way_choose(gasnetx_Request_t receive)
+// The ways of a get, the best one first.
+static aq_rndv_way_t way_choose(gasnetx_Request_t receive)
 {
     if (!receive->want)
-        return AQ_PULL_OVER;
+        return AQ_RNDV_OVER;
     if (aq_msg_share_begin(receive))
-        return AQ_PULL_SHARED;
+        return AQ_RNDV_SHARED;
     if (aq_msg_read(&receive->rts, 0, receive->call.memory, receive->want))
-        return AQ_PULL_OVER;
-    return aq_msg_device_begin(receive) ? AQ_PULL_DEVICE : AQ_PULL_PIECES;
+        return AQ_RNDV_OVER;
+    return aq_msg_device_begin(receive) ? AQ_RNDV_DEVICE : AQ_RNDV_PIECES;
 }
 
-// Advances a pull. Returns whether nothing is left to be sent for it.
-static bool pull_go_on(gasnetx_Request_t receive)
+// Advances a get. Returns whether nothing is left to be sent for it.
+static bool get_go_on(gasnetx_Request_t receive)
 {
-    if (receive->way == AQ_PULL_NEW)
+    if (receive->way == AQ_RNDV_NEW)
         receive->way = way_choose(receive);
-    if (receive->way == AQ_PULL_SHARED)
+    if (receive->way == AQ_RNDV_SHARED)
         receive->way = aq_msg_share_turn(receive);
-    if (receive->way == AQ_PULL_DEVICE)
+    if (receive->way == AQ_RNDV_DEVICE)
         receive->way = aq_msg_device_turn(receive);
-    if (receive->way == AQ_PULL_OVER)
+    if (receive->way == AQ_RNDV_OVER)
         return receive_end(receive);
-    if (receive->way == AQ_PULL_SHARED || receive->way == AQ_PULL_DEVICE)
+    if (receive->way == AQ_RNDV_SHARED || receive->way == AQ_RNDV_DEVICE)
         return false;
     if (!receive->cookie)
         receive->cookie = aq_request_cookie(receive, receive->rts.source);
     return pieces_ask(receive);
 }
 
-void aq_msg_pulls_turn(void)
+void aq_msg_rndv_gets_turn(void)
 {
     gasnetx_Request_t next;
     if (atomic_exchange_explicit(&turning, true, memory_order_acquire))
         return;
-    for (gasnetx_Request_t receive = pulls_take(); receive; receive = next) {
+    for (gasnetx_Request_t receive = gets_take(); receive; receive = next) {
         next = receive->next;
-        if (pull_go_on(receive))
-            aq_progress_busy(&pull_task, -1);
+        if (get_go_on(receive))
+            aq_progress_busy(&get_task, -1);
         else
-            pulls_append(receive);
+            gets_append(receive);
     }
     atomic_store_explicit(&turning, false, memory_order_release);
 }
@@ -198,7 +198,7 @@ void aq_msg_pulls_turn(void)
 static bool task_turn(aq_task_t *task)
 {
     (void)task;
-    aq_msg_pulls_turn();
+    aq_msg_rndv_gets_turn();
     return false;
 }
 
@@ -262,9 +262,9 @@ void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name)
     aq_endpoint_internal_bare(handler, on_piece, GEX_FLAG_AM_MEDIUM | kind, 4, name);
 }
 
-void aq_msg_pull_register(void)
+void aq_msg_rndv_get_register(void)
 {
-    aq_progress_add(&pull_task);
+    aq_progress_add(&get_task);
     aq_msg_piece_register(AQ_HANDLER_MSG_PIECE, GEX_FLAG_AM_REPLY, "piece of a message");
 }
 
