@@ -9,7 +9,7 @@
 #include "../state/job.h"
 
 // Bytes.
-#define AQ_SCRATCH_CLAIMS ((size_t)2 << 10)                    // messages/two_sided/msg_share.c
+#define AQ_SCRATCH_CLAIMS ((size_t)2 << 10)                    // messages/two_sided/msg_coop_copy.c
 #define AQ_SCRATCH_HEAP ((size_t)64)                           // core/memory/shared_heap.c
 #define AQ_SCRATCH_PROCESS ((size_t)64)                        // core/memory/cma_read.c
 #define AQ_SCRATCH_SEGMENTS (GASNET_MAXEPS * sizeof(uint32_t)) // core/memory/cma_copy.c

@@ -39,8 +39,8 @@ enum {
     AQ_HANDLER_COLL_CALL,   // coll_check.c, in debug builds only
     AQ_HANDLER_MEMSET = 40, // gasnet1.c
     AQ_HANDLER_MEMSET_DONE,
-    AQ_HANDLER_MSG_SHARE = 43, // messages/two_sided/msg_share.c
-    AQ_HANDLER_MSG_EAGER,      // messages/two_sided/msg_recv.c
+    AQ_HANDLER_MSG_COOP_COPY = 43, // messages/two_sided/msg_coop_copy.c
+    AQ_HANDLER_MSG_EAGER,          // messages/two_sided/msg_recv.c
     AQ_HANDLER_MSG_RTS,
     AQ_HANDLER_MSG_RNDV_GET, // messages/two_sided/msg_send.c
     AQ_HANDLER_MSG_DONE,

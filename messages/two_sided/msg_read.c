@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decides how this process reaches memory that another process of the host has named in a message,
-// and copies from or to it. The receiver (msg_rndv_get.c, msg_share.c) and a sender that shares a
-// copy call it.
+// and copies from or to it. The receiver (msg_rndv_get.c, msg_coop_copy.c) and the sender in a
+// cooperative copy call it.
 #include "msg_read.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "msg_send.h"
 #include "msg_recv.h"
 #include "msg_rndv_get.h"
-#include "msg_share.h"
+#include "msg_coop_copy.h"
 
 void aq_msg_register(void)
 {
@@ -15,5 +15,5 @@ void aq_msg_register(void)
     aq_msg_send_register();
     aq_msg_recv_register();
     aq_msg_rndv_get_register();
-    aq_msg_share_register();
+    aq_msg_coop_copy_register();
 }

@@ -14,7 +14,7 @@
 #include "../../other/base/minmax.h"
 #include "msg_device.h"
 #include "msg_read.h"
-#include "msg_share.h"
+#include "msg_coop_copy.h"
 #include "request.h"
 #include "msg_peers.h"
 
@@ -155,8 +155,8 @@ static aq_rndv_way_t way_choose(gasnetx_Request_t receive)
 {
     if (!receive->want)
         return AQ_RNDV_OVER;
-    if (aq_msg_share_begin(receive))
-        return AQ_RNDV_SHARED;
+    if (aq_msg_coop_copy_begin(receive))
+        return AQ_RNDV_COOP_COPY;
     if (aq_msg_read(&receive->rts, 0, receive->call.memory, receive->want))
         return AQ_RNDV_OVER;
     return aq_msg_device_begin(receive) ? AQ_RNDV_DEVICE : AQ_RNDV_PIECES;
@@ -167,13 +167,13 @@ static bool get_go_on(gasnetx_Request_t receive)
 {
     if (receive->way == AQ_RNDV_NEW)
         receive->way = way_choose(receive);
-    if (receive->way == AQ_RNDV_SHARED)
-        receive->way = aq_msg_share_turn(receive);
+    if (receive->way == AQ_RNDV_COOP_COPY)
+        receive->way = aq_msg_coop_copy_turn(receive);
     if (receive->way == AQ_RNDV_DEVICE)
         receive->way = aq_msg_device_turn(receive);
     if (receive->way == AQ_RNDV_OVER)
         return receive_end(receive);
-    if (receive->way == AQ_RNDV_SHARED || receive->way == AQ_RNDV_DEVICE)
+    if (receive->way == AQ_RNDV_COOP_COPY || receive->way == AQ_RNDV_DEVICE)
         return false;
     if (!receive->cookie)
         receive->cookie = aq_request_cookie(receive, receive->rts.source);

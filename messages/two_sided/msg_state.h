@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two-sided messages inside the library. aqueduct_msg.h has the calls.
 //
-//      msg_send.c      the sender: eager messages and RTSs; serves gets of announced messages
-//      msg_recv.c      the receiver: receives, probes; puts arrivals in order and matches them
-//      msg_rndv_get.c  the receiver: fetches the bytes of an announced message
-//      msg_read.c      memory of a process of this host that this process reads and writes
-//      msg_share.c     both sides copy a long message at the same time
-//      msg_device.c    the network device reads a long message where it is
-//      msg_alloc.c     the client's calls for memory that the processes of a host map
-//      msg_room.c      room: how much of a peer's messages a rank keeps
-//      flow.c          the client's calls for flow control
-//      request.c       requests and their completion; request_start.c: persistent ones
-//      msg_peers.c     what a rank keeps of each other rank
+//      msg_send.c       the sender: eager messages and RTSs; serves gets of announced messages
+//      msg_recv.c       the receiver: receives, probes; puts arrivals in order and matches them
+//      msg_rndv_get.c   the receiver: fetches the bytes of an announced message
+//      msg_read.c       memory of a process of this host that this process reads and writes
+//      msg_coop_copy.c  cooperative copy: both sides copy a long message at the same time
+//      msg_device.c     the network device reads a long message where it is
+//      msg_alloc.c      the client's calls for memory that the processes of a host map
+//      msg_room.c       room: how much of a peer's messages a rank keeps
+//      flow.c           the client's calls for flow control
+//      request.c        requests and their completion; request_start.c: persistent ones
+//      msg_peers.c      what a rank keeps of each other rank
 //
 //      eager:  Medium with the bytes ---------------------------> matched: copied
 //      long:   RTS ("ready to send"): a Short, the envelope ----> matched: to be fetched
@@ -80,7 +80,7 @@ typedef struct aq_msg_call {
 // reads; all bytes have arrived; in pieces.
 typedef enum aq_rndv_way {
     AQ_RNDV_NEW,
-    AQ_RNDV_SHARED,
+    AQ_RNDV_COOP_COPY,
     AQ_RNDV_DEVICE,
     AQ_RNDV_OVER,
     AQ_RNDV_PIECES
@@ -115,10 +115,10 @@ struct gasnetx_request {
     aq_cookie_t cookie; // of a send that was announced, or of a receive that gets; 0: none
     // Of a receive that gets `want` bytes of an RTS.
     aq_rndv_way_t way;
-    aq_msg_head_t rts;         // of a send whose receiver shares the copy: names its memory
+    aq_msg_head_t rts;         // of a send in a cooperative copy: names the memory of its receiver
     size_t want, asked, moved; // of a send: asked for by its peer, and served
     size_t placed;             // of a receive: in pieces whose arrival was checked
-    // Of a copy that both sides share; NULL: of none.
+    // Of a cooperative copy; NULL: of none.
     struct aq_msg_claims *claims;
     size_t piece; // bytes of a claim
     // Of a message that the network device reads, at its receiver and its sender; else NULL.

@@ -50,7 +50,7 @@ enum {
     H_COLL_READY,
     H_MEMSET = 40,
     H_MEMSET_DONE,
-    H_MSG_SHARE = 43,
+    H_MSG_COOP_COPY = 43,
     H_MSG_EAGER,
     H_MSG_RTS,
     H_MSG_RNDV_GET,

@@ -240,10 +240,10 @@ static void alloc_get_across(void)
     get_to(FIRST, 0, 64, sizeof bytes, shared_end() - 63);
 }
 
-static void alloc_share_across(void)
+static void alloc_coop_copy_across(void)
 {
     const uint64_t dest = shared_end() - 64;
-    gex_AM_RequestShort15(tm, 0, H_MSG_SHARE, 0, BOTH(FIRST), BOTH(sizeof bytes),
+    gex_AM_RequestShort15(tm, 0, H_MSG_COOP_COPY, 0, BOTH(FIRST), BOTH(sizeof bytes),
                           BOTH(sizeof bytes), 0, 1, BOTH(dest), 0, BOTH(0), BOTH(0));
 }
 
@@ -271,42 +271,42 @@ static void alloc_exchange(void)
     rts(1, RTS_TAG, sizeof long_bytes, FIRST);
 }
 
-// ---- shared copies ----
+// ---- cooperative copies ----
 
-static void share(uint64_t want, uint64_t piece_bytes, int slot, int process)
+static void coop_copy(uint64_t want, uint64_t piece_bytes, int slot, int process)
 {
-    gex_AM_RequestShort15(tm, 0, H_MSG_SHARE, 0, BOTH(FIRST), BOTH(want), BOTH(piece_bytes), slot,
-                          1, BOTH(bytes), process, BOTH(bytes), BOTH(1));
+    gex_AM_RequestShort15(tm, 0, H_MSG_COOP_COPY, 0, BOTH(FIRST), BOTH(want), BOTH(piece_bytes),
+                          slot, 1, BOTH(bytes), process, BOTH(bytes), BOTH(1));
 }
 
-static void msg_share_slot(void)
+static void msg_coop_copy_slot(void)
 {
-    share(sizeof bytes, sizeof bytes, 1 << 20, 0);
+    coop_copy(sizeof bytes, sizeof bytes, 1 << 20, 0);
 }
 
-static void msg_share_nothing(void)
+static void msg_coop_copy_nothing(void)
 {
-    share(sizeof bytes, 0, 0, 0);
+    coop_copy(sizeof bytes, 0, 0, 0);
 }
 
-static void msg_share_long_piece(void)
+static void msg_coop_copy_long_piece(void)
 {
-    share(sizeof bytes, UINT64_MAX, 0, 0);
+    coop_copy(sizeof bytes, UINT64_MAX, 0, 0);
 }
 
-static void msg_share_many(void)
+static void msg_coop_copy_many(void)
 {
-    share(sizeof bytes, 1, 0, 0);
+    coop_copy(sizeof bytes, 1, 0, 0);
 }
 
-static void msg_share_beyond(void)
+static void msg_coop_copy_beyond(void)
 {
-    share(sizeof bytes + 1, sizeof bytes, 0, 0);
+    coop_copy(sizeof bytes + 1, sizeof bytes, 0, 0);
 }
 
-static void msg_share_process(void)
+static void msg_coop_copy_process(void)
 {
-    share(sizeof bytes, sizeof bytes, 0, getppid());
+    coop_copy(sizeof bytes, sizeof bytes, 0, getppid());
 }
 
 // ---- room: an RTS has used 256 bytes (AQ_MSG_COST) ----
@@ -357,7 +357,7 @@ static void msg_room_beyond(void)
 #define NOT_OFFERED "rank 1 asks for a message that it was not offered"
 #define NOT_THERE "rank 1 asks for bytes that a message to it does not have"
 #define NO_RECEIVE "rank 1 has sent a piece of a message for which no receive waits"
-#define NOT_SHARED "rank 1 asks to share the copy of a message in a wrong way"
+#define WRONG_COOP_COPY "rank 1 asks to share the copy of a message in a wrong way"
 #define NOT_SHOWN "rank 1 names [0-9]+ bytes at 0x[0-9a-f]+, of which only 6[34] are in the memory"
 #define NOT_USED "rank 1 gives back more room for messages than this rank has used"
 
@@ -387,17 +387,19 @@ const wrong_mode_t wrong_two_sided_modes[] = {
     {"msg-piece-of-send", NO_RECEIVE, .before = msg_exchange, .request = msg_piece_of_send},
     {"msg-piece-beyond", NO_RECEIVE, .before = msg_exchange, .request = msg_piece_beyond},
     {"msg-piece-twice", NO_RECEIVE, .before = msg_exchange, .request = msg_piece_twice},
-    {"msg-share-slot", NOT_SHARED, .before = msg_send, .request = msg_share_slot},
-    {"msg-share-nothing", NOT_SHARED, .before = msg_send, .request = msg_share_nothing},
-    {"msg-share-long-piece", NOT_SHARED, .before = msg_send, .request = msg_share_long_piece},
-    {"msg-share-many", NOT_SHARED, .before = msg_send, .request = msg_share_many},
-    {"msg-share-beyond", NOT_SHARED, .before = msg_send, .request = msg_share_beyond},
-    {"msg-share-process", HARMLESS "|" NOT_SHARED, .before = msg_send,
-     .request = msg_share_process},
+    {"msg-coop-copy-slot", WRONG_COOP_COPY, .before = msg_send, .request = msg_coop_copy_slot},
+    {"msg-coop-copy-nothing", WRONG_COOP_COPY, .before = msg_send,
+     .request = msg_coop_copy_nothing},
+    {"msg-coop-copy-long-piece", WRONG_COOP_COPY, .before = msg_send,
+     .request = msg_coop_copy_long_piece},
+    {"msg-coop-copy-many", WRONG_COOP_COPY, .before = msg_send, .request = msg_coop_copy_many},
+    {"msg-coop-copy-beyond", WRONG_COOP_COPY, .before = msg_send, .request = msg_coop_copy_beyond},
+    {"msg-coop-copy-process", HARMLESS "|" WRONG_COOP_COPY, .before = msg_send,
+     .request = msg_coop_copy_process},
     {"alloc-rts-across", NOT_SHOWN, .before = alloc_receive, .request = alloc_rts_across},
     {"alloc-rts-huge", NOT_SHOWN, .before = alloc_receive, .request = alloc_rts_huge},
     {"alloc-get-across", NOT_SHOWN, .before = msg_send, .request = alloc_get_across},
-    {"alloc-share-across", NOT_SHOWN, .before = msg_send, .request = alloc_share_across},
+    {"alloc-coop-copy-across", NOT_SHOWN, .before = msg_send, .request = alloc_coop_copy_across},
     {"alloc-placed-none", NO_RECEIVE, .reply = alloc_placed},
     {"alloc-placed-unasked", NO_RECEIVE, .both = alloc_exchange, .reply = alloc_placed_unasked},
     {"msg-room-unused", NOT_USED, .request = msg_room_unused},

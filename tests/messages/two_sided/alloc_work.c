@@ -156,8 +156,8 @@ typedef struct kind {
     where_t source, dest;
 } kind_t;
 
-/* The library copies messages of these sizes in different ways, see messages/two_sided/msg_share.c.
- */
+/* The library copies messages of these sizes in different ways, see
+ * messages/two_sided/msg_coop_copy.c. */
 static const size_t sizes[] = {40001, 65536, 131073, 400000, 1000001, LONGEST};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 

@@ -3,7 +3,7 @@
  * receives: order, wildcards, sizes, teams, probes, cancellation, persistent requests.
  *
  *     gasnetrun_smp -n 4 messages_work [ROUNDS]
- *     gasnetrun_smp -n 2 messages_work share [TIMES]      long messages that both sides copy
+ *     gasnetrun_smp -n 2 messages_work coop_copy [TIMES]  long messages that both sides copy
  */
 #include <gasnetex.h>
 
@@ -514,62 +514,65 @@ static void test_refusals(void)
     check(gasnetx_Request_Wait(&request, NULL) == GASNET_OK, "null is complete");
 }
 
-/* ---- copies that both sides share, for two ranks of a host ---- */
+/* ---- cooperative copies, for two ranks of a host ---- */
 
-enum { SHARED = 40, SHARED_MIN = 32 << 10 }; /* messages, more than may be shared at a time */
+enum {
+    COOP_COPIES = 40, /* messages, more than both sides may copy at a time */
+    COOP_COPY_MIN = 32 << 10,
+};
 
-static size_t shared_bytes(int i)
+static size_t coop_copy_bytes(int i)
 {
-    static const size_t sizes[] = {SHARED_MIN - 1, SHARED_MIN, SHARED_MIN + 1, 262145,
-                                   1u << 20,       1048579,    3000001,        9u << 19};
+    static const size_t sizes[] = {COOP_COPY_MIN - 1, COOP_COPY_MIN, COOP_COPY_MIN + 1, 262145,
+                                   1u << 20,          1048579,       3000001,           9u << 19};
     return sizes[(size_t)i % (sizeof sizes / sizeof *sizes)];
 }
 
 /* All are under way at the same time. */
-static void shared_send(void)
+static void coop_copy_send(void)
 {
-    gasnetx_Request_t sends[SHARED];
-    unsigned char *out[SHARED];
-    for (int i = 0; i < SHARED; i++) {
+    gasnetx_Request_t sends[COOP_COPIES];
+    unsigned char *out[COOP_COPIES];
+    for (int i = 0; i < COOP_COPIES; i++) {
         const head_t head = {0, 1, (uint32_t)i, 1};
-        message_fill(out[i] = malloc(shared_bytes(i)), &head, shared_bytes(i));
-        gasnetx_Msg_SendNB(team, 1, 1, out[i], shared_bytes(i), &sends[i]);
+        message_fill(out[i] = malloc(coop_copy_bytes(i)), &head, coop_copy_bytes(i));
+        gasnetx_Msg_SendNB(team, 1, 1, out[i], coop_copy_bytes(i), &sends[i]);
     }
-    gasnetx_Request_WaitAll(sends, SHARED, NULL);
-    for (int i = 0; i < SHARED; i++)
+    gasnetx_Request_WaitAll(sends, COOP_COPIES, NULL);
+    for (int i = 0; i < COOP_COPIES; i++)
         free(out[i]);
 }
 
-static void shared_receive(void)
+static void coop_copy_receive(void)
 {
-    gasnetx_Request_t receives[SHARED];
-    unsigned char *in[SHARED];
-    for (int i = 0; i < SHARED; i++) {
-        in[i] = malloc(shared_bytes(i));
-        gasnetx_Msg_RecvNB(team, 0, 1, in[i], shared_bytes(i), &receives[i]);
+    gasnetx_Request_t receives[COOP_COPIES];
+    unsigned char *in[COOP_COPIES];
+    for (int i = 0; i < COOP_COPIES; i++) {
+        in[i] = malloc(coop_copy_bytes(i));
+        gasnetx_Msg_RecvNB(team, 0, 1, in[i], coop_copy_bytes(i), &receives[i]);
     }
-    gasnetx_Request_WaitAll(receives, SHARED, NULL);
-    for (int i = 0; i < SHARED; i++) {
-        const head_t head = message_check(in[i], shared_bytes(i), shared_bytes(i));
+    gasnetx_Request_WaitAll(receives, COOP_COPIES, NULL);
+    for (int i = 0; i < COOP_COPIES; i++) {
+        const head_t head = message_check(in[i], coop_copy_bytes(i), coop_copy_bytes(i));
         check(head.number == (uint32_t)i, "a message is another one");
         free(in[i]);
     }
 }
 
-/* Each long message that is shared costs its sender one message more than its end. */
-static void test_shared(gex_EP_t ep)
+/* Each cooperative copy costs its sender one message more than its end. */
+static void test_coop_copy(gex_EP_t ep)
 {
     const volatile gasnetx_counters_t *counters = gasnetx_Counters(ep);
     barrier();
     gasnetx_Counters_Update();
     const uint64_t before = counters->frames_received;
     if (me == 0)
-        shared_send();
+        coop_copy_send();
     else
-        shared_receive();
+        coop_copy_receive();
     gasnetx_Counters_Update();
     if (me == 0)
-        check(counters->frames_received - before > SHARED, "no receiver has asked for help");
+        check(counters->frames_received - before > COOP_COPIES, "no receiver has asked for help");
     barrier();
 }
 
@@ -597,13 +600,13 @@ static void test_sender_away(_Atomic uint32_t *mine)
     barrier();
 }
 
-static void share_work(gex_EP_t ep, gex_Segment_t segment, int times)
+static void coop_copy_work(gex_EP_t ep, gex_Segment_t segment, int times)
 {
     for (int i = 0; i < times; i++)
-        test_shared(ep);
+        test_coop_copy(ep);
     test_sender_away(gex_Segment_QueryAddr(segment));
     if (me == 0)
-        printf("messages_work: all shared messages are right\n");
+        printf("messages_work: all messages that both sides copy are right\n");
     gasnet_exit(0);
 }
 
@@ -619,8 +622,8 @@ int main(int argc, char **argv)
     me = gex_TM_QueryRank(team);
     size = gex_TM_QuerySize(team);
     gex_System_SetVerboseErrors(0); /* what is refused is refused on purpose */
-    if (argc > 1 && !strcmp(argv[1], "share"))
-        share_work(ep, segment, argc > 2 ? atoi(argv[2]) : 10);
+    if (argc > 1 && !strcmp(argv[1], "coop_copy"))
+        coop_copy_work(ep, segment, argc > 2 ? atoi(argv[2]) : 10);
     const int rounds = argc > 1 ? atoi(argv[1]) : 3;
     for (int i = 0; i < rounds; i++) {
         random_state = (uint64_t)i * 1000 + me + 1;

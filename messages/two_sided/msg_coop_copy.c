@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies a long message from both ends at the same time: the receiver in turns of its get
-// (msg_rndv_get.c), the sender in a task after a request of the receiver. Both claim pieces from
-// one word in shared memory.
-#include "msg_share.h"
+// Cooperative copy: copies a long message from both ends at the same time, the receiver in turns of
+// its get (msg_rndv_get.c), the sender in a task after a request of the receiver. Both claim pieces
+// from one word in shared memory.
+#include "msg_coop_copy.h"
 
 #include "../../core/am/am_args.h"
 #include "../../core/am/am_send.h"
@@ -18,12 +18,12 @@
 #include "msg_peers.h"
 #include "request.h"
 
-// The least bytes of a message that is shared: if the copy is by calls of the system; if each side
-// has mapped the memory of the other; and if only the receiver has. docs/performance/messages.md
-// has the measurements.
-#define SHARE_BY_CALLS ((size_t)32 << 10)
-#define SHARE_MAPPED ((size_t)128 << 10)
-#define SHARE_HALF_MAPPED ((size_t)4 << 20)
+// The least bytes of a message that both sides copy: if the copy is by calls of the system; if each
+// side has mapped the memory of the other; and if only the receiver has.
+// docs/performance/messages.md has the measurements.
+#define COOP_COPY_BY_CALLS ((size_t)32 << 10)
+#define COOP_COPY_MAPPED ((size_t)128 << 10)
+#define COOP_COPY_HALF_MAPPED ((size_t)4 << 20)
 #define PIECE_MAX ((size_t)512 << 10) // of a piece, unless there would be too many
 enum { PIECES_MAX = 1 << 15 };
 
@@ -116,7 +116,7 @@ static void slot_drop(uint32_t slot)
 }
 
 // Asks the sender to take part. False: there is no room for the message now.
-static bool share_ask(gasnetx_Request_t receive, uint32_t slot, uint32_t generation)
+static bool coop_copy_ask(gasnetx_Request_t receive, uint32_t slot, uint32_t generation)
 {
     int32_t args[8 + AQ_MSG_MEMORY_ARGS] = {aq_high(receive->rts.cookie),
                                             aq_low(receive->rts.cookie),
@@ -128,7 +128,7 @@ static bool share_ask(gasnetx_Request_t receive, uint32_t slot, uint32_t generat
                                             (int32_t)generation};
     aq_msg_read_args(receive->rts.source, receive->call.memory, args + 8);
     aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_SHARE, .nargs = 15};
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_COOP_COPY, .nargs = 15};
     return aq_am_request(receive->rts.source, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
@@ -149,23 +149,23 @@ static void claims_begin(gasnetx_Request_t receive, uint32_t generation)
                           memory_order_release);
 }
 
-static bool is_worth_sharing(const struct gasnetx_request *receive)
+static bool coop_copy_pays(const struct gasnetx_request *receive)
 {
     const size_t want = receive->want;
     const uint32_t source = receive->rts.source;
-    if (want < SHARE_BY_CALLS || source == aq_job.rank ||
+    if (want < COOP_COPY_BY_CALLS || source == aq_job.rank ||
         aq_msg_is_far(source)) // conduit mpi maps segments of others
         return false;
     const aq_msg_reach_t reach = aq_msg_reach(&receive->rts);
     if (reach != AQ_MSG_MAPPED)
         return reach == AQ_MSG_BY_CALLS;
-    return want >= SHARE_HALF_MAPPED ||
-           (want >= SHARE_MAPPED && aq_process_shows(receive->call.memory, want));
+    return want >= COOP_COPY_HALF_MAPPED ||
+           (want >= COOP_COPY_MAPPED && aq_process_shows(receive->call.memory, want));
 }
 
-bool aq_msg_share_begin(gasnetx_Request_t receive)
+bool aq_msg_coop_copy_begin(gasnetx_Request_t receive)
 {
-    if (!is_worth_sharing(receive))
+    if (!coop_copy_pays(receive))
         return false;
     const uint32_t slot = slot_take();
     if (slot == CLAIMS)
@@ -175,7 +175,7 @@ bool aq_msg_share_begin(gasnetx_Request_t receive)
     const uint32_t generation =
         (uint32_t)(atomic_load_explicit(&receive->claims->left, memory_order_relaxed) >> 32) + 1;
     claims_begin(receive, generation);
-    if (share_ask(receive, slot, generation))
+    if (coop_copy_ask(receive, slot, generation))
         return true;
     receive->claims = NULL;
     slot_drop(slot);
@@ -195,14 +195,14 @@ static bool pieces_read(gasnetx_Request_t receive)
     return ok;
 }
 
-aq_rndv_way_t aq_msg_share_turn(gasnetx_Request_t receive)
+aq_rndv_way_t aq_msg_coop_copy_turn(gasnetx_Request_t receive)
 {
     struct aq_msg_claims *claims = receive->claims;
     receive->unreadable |= !pieces_read(receive);
     const uint64_t left = atomic_load_explicit(&claims->left, memory_order_relaxed);
     if (atomic_load_explicit(&claims->written, memory_order_acquire) !=
         pieces_of(receive) - claims_end(left))
-        return AQ_RNDV_SHARED;
+        return AQ_RNDV_COOP_COPY;
     const bool failed =
         receive->unreadable || atomic_load_explicit(&claims->failed, memory_order_relaxed);
     receive->claims = NULL;
@@ -303,23 +303,24 @@ static bool help_begin(gasnetx_Request_t send, const aq_msg_head_t *receiver, ui
     return true;
 }
 
-static void share_refuse(const aq_msg_head_t *receiver, uint64_t want, uint64_t piece,
-                         uint32_t slot)
+static void coop_copy_refuse(const aq_msg_head_t *receiver, uint64_t want, uint64_t piece,
+                             uint32_t slot)
 {
     aq_fatal("rank %u asks to share the copy of a message in a wrong way (%llu bytes, pieces of "
              "%llu, claims %u)",
              receiver->source, (unsigned long long)want, (unsigned long long)piece, slot);
 }
 
-static void share_check(const aq_msg_head_t *receiver, uint64_t want, uint64_t piece, uint32_t slot)
+static void coop_copy_check(const aq_msg_head_t *receiver, uint64_t want, uint64_t piece,
+                            uint32_t slot)
 {
     if (slot >= CLAIMS || !piece || piece > want || (want - 1) / piece > PIECES_MAX ||
         aq_msg_is_far(receiver->source))
-        share_refuse(receiver, want, piece, slot);
+        coop_copy_refuse(receiver, want, piece, slot);
 }
 
 // Begins to help, unless the message is complete already: its receiver does not wait for an answer.
-static void on_share(gex_Token_t token)
+static void on_coop_copy(gex_Token_t token)
 {
     aq_args_t args = aq_args_of(token);
     aq_msg_head_t receiver = {.source = token->arrival->source};
@@ -331,7 +332,7 @@ static void on_share(gex_Token_t token)
     receiver.process = aq_args_32(&args);
     receiver.proof_address = aq_args_64(&args);
     receiver.proof = aq_args_64(&args);
-    share_check(&receiver, want, piece, slot);
+    coop_copy_check(&receiver, want, piece, slot);
     aq_lock_take(&aq_msg.lock);
     const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, receiver.source);
     gasnetx_Request_t send = op ? op->context : NULL;
@@ -340,15 +341,15 @@ static void on_share(gex_Token_t token)
     const bool begun = found && fits && help_begin(send, &receiver, want, piece, slot, generation);
     aq_lock_drop(&aq_msg.lock);
     if (!fits)
-        share_refuse(&receiver, want, piece, slot);
+        coop_copy_refuse(&receiver, want, piece, slot);
     if (begun)
         aq_progress_busy(&help_task, 1);
 }
 
-void aq_msg_share_register(void)
+void aq_msg_coop_copy_register(void)
 {
     aq_progress_add(&help_task);
-    aq_endpoint_internal_bare(AQ_HANDLER_MSG_SHARE, on_share,
+    aq_endpoint_internal_bare(AQ_HANDLER_MSG_COOP_COPY, on_coop_copy,
                               GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 15,
-                              "shared copy of a message");
+                              "cooperative copy of a message");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shares a long copy between the two processes of a host, so that both processors work.
+// Cooperative copy: the two processes of a host copy a long message together, so that both
+// processors work.
 //
 //                 front                                back
 //     message     [ receiver reads -->  | left | <-- sender writes ]
@@ -9,21 +10,21 @@
 // - A piece that the sender has claimed is a piece of a message that is not complete, so the memory
 //   at both sides stays valid until it is written.
 // - Claims have a generation, so that a late sender does not take pieces of a later message.
-#ifndef AQ_MSG_SHARE_H
-#define AQ_MSG_SHARE_H
+#ifndef AQ_MSG_COOP_COPY_H
+#define AQ_MSG_COOP_COPY_H
 
 #include "msg_state.h"
 
-// The receiver: asks the sender of a long message to share the copy. False: another way has to be
-// used, because the message is short, claims or room are used up, or the system does not allow the
-// copy.
-bool aq_msg_share_begin(gasnetx_Request_t receive);
+// The receiver: asks the sender of a long message to take part in the copy. False: another way has
+// to be used, because the message is short, claims or room are used up, or the system does not
+// allow the copy.
+bool aq_msg_coop_copy_begin(gasnetx_Request_t receive);
 
 // The receiver: copies what is left. Returns how the receive continues: as before, while the sender
 // has not written all that it has claimed; complete; or in pieces, if the system does not allow
 // this copy.
-aq_rndv_way_t aq_msg_share_turn(gasnetx_Request_t receive);
+aq_rndv_way_t aq_msg_coop_copy_turn(gasnetx_Request_t receive);
 
-void aq_msg_share_register(void);
+void aq_msg_coop_copy_register(void);
 
 #endif
