@@ -25,7 +25,7 @@ const aq_layer_t aq_layer_table[] = {
     {"segments after growth", aq_grow_segment_register, AQ_HANDLER_SEGMENT_TELL,
      AQ_HANDLER_SEGMENT_TOLD},
     {"GASNet-1", aq_gasnet1_start, AQ_HANDLER_MEMSET, AQ_HANDLER_MEMSET_DONE},
-    {"messages", aq_msg_register, AQ_HANDLER_MSG_COOP_COPY, AQ_HANDLER_MSG_ROOM},
+    {"messages", aq_msg_register, AQ_HANDLER_MSG_COOP_COPY, AQ_HANDLER_MSG_CREDITS},
     {"messages by device", aq_msg_device_register, AQ_HANDLER_MSG_EXPOSE, AQ_HANDLER_MSG_EXPOSED},
     {"messages in place", aq_msg_placed_register, AQ_HANDLER_MSG_PLACED, AQ_HANDLER_MSG_PLACED},
     {"large messages", aq_large_register, AQ_HANDLER_LARGE_PIECE, AQ_HANDLER_LARGE_HEADER},

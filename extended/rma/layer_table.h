@@ -44,9 +44,9 @@ enum {
     AQ_HANDLER_MSG_RTS,
     AQ_HANDLER_MSG_RNDV_GET, // messages/two_sided/msg_send.c
     AQ_HANDLER_MSG_DONE,
-    AQ_HANDLER_MSG_PIECE,  // messages/two_sided/msg_rndv_get.c
-    AQ_HANDLER_MSG_ROOM,   // messages/two_sided/msg_room.c
-    AQ_HANDLER_PROBE = 52, // rma_probe.c
+    AQ_HANDLER_MSG_PIECE,   // messages/two_sided/msg_rndv_get.c
+    AQ_HANDLER_MSG_CREDITS, // messages/two_sided/msg_credits.c
+    AQ_HANDLER_PROBE = 52,  // rma_probe.c
     AQ_HANDLER_PROBED,
     AQ_HANDLER_SEGMENT_TELL = 55, // grow_segment.c
     AQ_HANDLER_SEGMENT_TOLD,

@@ -2,7 +2,7 @@
 // The client's calls for flow control: modes, and what this rank has counted.
 #include "../../core/ground/fatal.h"
 #include "large_arrive.h"
-#include "../two_sided/msg_room.h"
+#include "../two_sided/msg_credits.h"
 #include "../two_sided/msg_check.h"
 #include "../two_sided/msg_recv.h"
 
@@ -17,7 +17,7 @@ int gasnetx_Msg_Mode(unsigned mode)
     atomic_store_explicit(&aq_msg.mode, mode, memory_order_relaxed);
     if (changes) {
         aq_msg.changes++;
-        aq_msg_room_change();
+        aq_msg_credits_change();
     }
     aq_lock_drop(&aq_msg.lock);
     aq_msg_arrivals_go_on();

@@ -81,7 +81,7 @@ static void on_header(gex_Token_t token, void *payload, size_t nbytes)
     const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     gasnetx_Large_t message = message_read(source, payload, nbytes);
     const aq_msg_head_t head = message->head; // another thread may handle, and free, the message
-    aq_msg_room_arrive(source, aq_large_cost(&head));
+    aq_msg_credits_arrive(source, aq_large_cost(&head));
     aq_traffic_received(source, AQ_ARRIVED_SENDS, head.nbytes);
     aq_lock_take(&aq_large.lock);
     aq_order_t *order = aq_large_order(source, true);

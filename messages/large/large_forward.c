@@ -200,7 +200,7 @@ void aq_large_forward(aq_large_child_t *child, aq_msg_head_t *head, const gasnet
         child->send->context = child;
         head->cookie = child->send->cookie = aq_request_cookie(child->send, child->jobrank);
     }
-    aq_msg_room_force(child->jobrank, aq_large_cost(head));
+    aq_msg_credits_force(child->jobrank, aq_large_cost(head));
     aq_large_header_send(child->jobrank, head, params, child->message->bytes);
 }
 

@@ -101,7 +101,7 @@ aq_large_turn_t aq_large_drop(aq_large_work_t *work)
 {
     gasnetx_Large_t message = message_of(work);
     aq_lock_take(&aq_msg.lock);
-    aq_msg_room_drop(message->head.nbytes);
+    aq_msg_credits_drop(message->head.nbytes);
     aq_lock_drop(&aq_msg.lock);
     if (message->head.cookie)
         data_get(message);

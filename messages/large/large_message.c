@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The request that fetches the data of a large message, for large_handle.c and large_forward.c, and
-// the end of the message: the client's completion function, the room and the memory.
+// the end of the message: the client's completion function, the credits and the memory.
 #include <stdlib.h>
 
 #include "../../core/record/trace.h"
@@ -15,7 +15,7 @@ void aq_large_end(gasnetx_Large_t message)
         message->received(message->arg, head->nbytes, message->stored);
     aq_trace_two_sided(AQ_TRACED_LARGE_END, begin, head->source, head->nbytes, head->tag,
                        head->number);
-    aq_msg_room_leave(head->source, aq_large_cost(head));
+    aq_msg_credits_leave(head->source, aq_large_cost(head));
     for (aq_large_child_t *child = message->children, *next; child; child = next) {
         next = child->next;
         if (child->send)

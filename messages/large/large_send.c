@@ -113,8 +113,8 @@ static int send_check(const char *name, const aq_msg_call_t *call, const gasnetx
 static aq_leave_t leave_decide(const aq_msg_call_t *call)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
-    return aq_msg_room_ask(jobrank, AQ_LARGE_COST, call->bytes,
-                           aq_large_is_eager(jobrank, call->bytes));
+    return aq_msg_credits_ask(jobrank, AQ_LARGE_COST, call->bytes,
+                              aq_large_is_eager(jobrank, call->bytes));
 }
 
 static void message_send(const aq_msg_call_t *call, aq_leave_t leave,
@@ -147,7 +147,7 @@ int gasnetx_Large_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *
         return aq_msg_refuse("gasnetx_Large_SendNB", "a function or a request has to tell the end");
     const aq_leave_t leave = leave_decide(&call);
     if (leave == AQ_LEAVE_REFUSED)
-        return aq_msg_room_refuse();
+        return aq_msg_credits_refuse();
     message_send(&call, leave, params, sent_make(fn, arg), request);
     return GASNET_OK;
 }
@@ -165,7 +165,7 @@ int gasnetx_Large_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *sr
     if (error)
         return error;
     while ((leave = leave_decide(&call)) == AQ_LEAVE_REFUSED)
-        aq_msg_room_await(aq_tm_jobrank(tm, rank), AQ_LARGE_COST);
+        aq_msg_credits_await(aq_tm_jobrank(tm, rank), AQ_LARGE_COST);
     message_send(&call, leave, params, NULL, &request);
     return gasnetx_Request_Wait(&request, NULL);
 }

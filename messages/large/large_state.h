@@ -35,7 +35,7 @@
 #ifndef AQ_LARGE_STATE_H
 #define AQ_LARGE_STATE_H
 
-#include "../two_sided/msg_room.h"
+#include "../two_sided/msg_credits.h"
 
 enum { AQ_LARGE_PIECES = GASNETX_LARGE_PIECES };
 
@@ -96,7 +96,7 @@ typedef struct aq_large_header {
     size_t params_bytes, data_bytes;
 } aq_large_header_t;
 
-// What a message takes at its receiver (msg_room.h).
+// What a message takes at its receiver (msg_credits.h).
 static inline size_t aq_large_cost(const aq_msg_head_t *head)
 {
     return AQ_LARGE_COST + (head->cookie ? 0 : head->nbytes);

@@ -19,7 +19,7 @@
 #include "request.h"
 #include "msg_check.h"
 #include "msg_rndv_get.h"
-#include "msg_room.h"
+#include "msg_credits.h"
 
 // ---- delivery to a receive ----
 
@@ -94,7 +94,7 @@ static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
     kept->order.number = kept->head.number;
     if (bytes)
         memcpy(kept->bytes, arrival->bytes, bytes);
-    aq_msg_room_keep(&aq_msg_peer(kept->head.source)->room, cost_of(&kept->head));
+    aq_msg_credits_keep(&aq_msg_peer(kept->head.source)->credits, cost_of(&kept->head));
     return kept;
 }
 
@@ -122,9 +122,9 @@ arrival_match(aq_msg_peer_t *peer, arrival_t *arrival, unsigned mode)
         receive = aq_match_arrive(&aq_msg.match, &peer->source, &key, unexpected_make, arrival);
     if (!receive && !arrival->dropped)
         return NULL;
-    aq_msg_room_give(&peer->room, cost_of(head));
+    aq_msg_credits_give(&peer->credits, cost_of(head));
     if (!receive)
-        aq_msg_room_drop(head->nbytes);
+        aq_msg_credits_drop(head->nbytes);
     return (gasnetx_Request_t)(void *)receive;
 }
 
@@ -162,7 +162,7 @@ static bool early_match(aq_msg_peer_t *peer)
     if (kept)
         receive = arrival_match(peer, &arrival, mode);
     if (receive || arrival.dropped)
-        aq_msg_room_unkeep(&peer->room, cost_of(&kept->head));
+        aq_msg_credits_unkeep(&peer->credits, cost_of(&kept->head));
     aq_lock_drop(&aq_msg.lock);
     const bool found = kept;
     if (found && arrival_end(&arrival, receive))
@@ -188,7 +188,7 @@ static void message_arrive(const aq_msg_head_t *head, const void *bytes)
     aq_lock_take(&aq_msg.lock);
     const unsigned mode = mode_now();
     aq_msg_peer_t *peer = aq_msg_peer(head->source);
-    aq_msg_room_hear(&peer->room, mode);
+    aq_msg_credits_hear(&peer->credits, mode);
     const bool is_next = aq_order_is_next(&peer->order, head->number) && !arrivals_wait(mode);
     if (is_next)
         receive = arrival_match(peer, &arrival, mode);
@@ -269,9 +269,9 @@ void aq_msg_receive(gasnetx_Request_t receive)
     aq_msg_kept_t *kept = (aq_msg_kept_t *)(void *)aq_match_receive(&aq_msg.match, source_of(&key),
                                                                     &key, &receive->entry);
     if (kept) {
-        aq_msg_room_t *room = &aq_msg_peer(kept->head.source)->room;
-        aq_msg_room_unkeep(room, cost_of(&kept->head));
-        aq_msg_room_give(room, cost_of(&kept->head));
+        aq_msg_credits_t *credits = &aq_msg_peer(kept->head.source)->credits;
+        aq_msg_credits_unkeep(credits, cost_of(&kept->head));
+        aq_msg_credits_give(credits, cost_of(&kept->head));
     }
     aq_lock_drop(&aq_msg.lock);
     if (!kept)

@@ -3,7 +3,7 @@
 // when the job starts. msg_device.c, and msg_rndv_get.c for pieces in place, have entries of their
 // own there.
 #include "../../extended/rma/layer_table.h"
-#include "msg_room.h"
+#include "msg_credits.h"
 #include "msg_send.h"
 #include "msg_recv.h"
 #include "msg_rndv_get.h"
@@ -11,7 +11,7 @@
 
 void aq_msg_register(void)
 {
-    aq_msg_room_register();
+    aq_msg_credits_register();
     aq_msg_send_register();
     aq_msg_recv_register();
     aq_msg_rndv_get_register();

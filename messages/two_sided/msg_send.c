@@ -16,7 +16,7 @@
 #include "../../other/base/settings/settings.h"
 #include "msg_device.h"
 #include "msg_read.h"
-#include "msg_room.h"
+#include "msg_credits.h"
 #include "../../core/am/am_answer.h"
 #include "msg_peers.h"
 #include "request.h"
@@ -38,8 +38,8 @@ static void leave_decide(const aq_msg_call_t *call, leave_t *leave)
     leave->jobrank = jobrank;
     aq_lock_take(&aq_msg.lock);
     aq_msg_peer_t *peer = aq_msg_peer(jobrank);
-    leave->how = aq_msg_room_take(&peer->room, AQ_MSG_COST, call->bytes,
-                                  aq_msg_is_eager(jobrank, call->bytes));
+    leave->how = aq_msg_credits_take(&peer->credits, AQ_MSG_COST, call->bytes,
+                                     aq_msg_is_eager(jobrank, call->bytes));
     if (leave->how != AQ_LEAVE_REFUSED)
         leave->number = peer->sent++;
     aq_lock_drop(&aq_msg.lock);
@@ -101,7 +101,7 @@ int aq_msg_send(gasnetx_Request_t send)
     leave_t leave;
     leave_decide(&send->call, &leave);
     if (leave.how == AQ_LEAVE_REFUSED)
-        return aq_msg_room_refuse();
+        return aq_msg_credits_refuse();
     send->begun = true;
     atomic_store_explicit(&send->complete, false, memory_order_relaxed);
     if (leave.how == AQ_LEAVE_RTS) {
@@ -224,7 +224,7 @@ void aq_msg_send_register(void)
 {
     aq_msg.eager = aq_settings_bytes(AQ_SET_MSG_EAGER);
     aq_msg.eager = aq_min(aq_msg.eager, aq_job.limits.medium);
-    aq_msg.eager = aq_min(aq_msg.eager, aq_msg.share / 4 - AQ_MSG_COST);
+    aq_msg.eager = aq_min(aq_msg.eager, aq_msg.credits / 4 - AQ_MSG_COST);
     aq_msg.eager_near = aq_settings_given(AQ_SET_MSG_EAGER)
                             ? aq_msg.eager
                             : aq_min(aq_msg.eager, (size_t)EAGER_NEAR);
@@ -273,7 +273,7 @@ int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *s
     leave_t leave;
     leave_decide(&call, &leave);
     if (leave.how == AQ_LEAVE_REFUSED)
-        return aq_msg_room_refuse();
+        return aq_msg_credits_refuse();
     *request = message_send(&call, &leave);
     return GASNET_OK;
 }
@@ -286,7 +286,7 @@ int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src
         return error;
     leave_t leave;
     while (leave_decide(&call, &leave), leave.how == AQ_LEAVE_REFUSED)
-        aq_msg_room_await(leave.jobrank, AQ_MSG_COST);
+        aq_msg_credits_await(leave.jobrank, AQ_MSG_COST);
     gasnetx_Request_t request = message_send(&call, &leave);
     return gasnetx_Request_Wait(&request, NULL);
 }

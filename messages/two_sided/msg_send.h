@@ -5,7 +5,7 @@
 
 #include "msg_state.h"
 
-// Begins a persistent request. GASNET_ERR_RESOURCE: the receiver has no room, and nothing was done.
+// Begins a persistent request. GASNET_ERR_RESOURCE: credits are used up, and nothing was done.
 int aq_msg_send(gasnetx_Request_t request);
 
 // Ends a send that was announced with a cookie, when the peer has all bytes that it wants. In a

@@ -8,7 +8,7 @@
 //      msg_coop_copy.c  cooperative copy: both sides copy a long message at the same time
 //      msg_device.c     the network device reads a long message where it is
 //      msg_alloc.c      the client's calls for memory that the processes of a host map
-//      msg_room.c       room: how much of a peer's messages a rank keeps
+//      msg_credits.c    flow control: credits limit how much of a peer's messages a rank keeps
 //      flow.c           the client's calls for flow control
 //      request.c        requests and their completion; request_start.c: persistent ones
 //      msg_peers.c      what a rank keeps of each other rank
@@ -42,7 +42,7 @@
 #include "../aqueduct_msg.h"
 #include "match.h"
 #include "order.h"
-#include "room.h"
+#include "peer_credits.h"
 
 // The envelope of a message.
 typedef struct aq_msg_head {
@@ -137,7 +137,7 @@ typedef struct aq_msg_peer {
     aq_order_t order;        // of its messages
     uint32_t sent;           // the number of the next message to it
     _Atomic int32_t process; // whose memory this process can read; 0: not known yet
-    aq_msg_room_t room;
+    aq_msg_credits_t credits;
 } aq_msg_peer_t;
 
 typedef struct aq_msg {
@@ -148,10 +148,10 @@ typedef struct aq_msg {
     gasnetx_Request_t free_requests;
     // Bytes of the longest message that is sent at once: to ranks that share memory, and to others.
     size_t eager_near, eager;
-    size_t device;                  // bytes of the shortest one that a network device reads
-    size_t share;                   // bytes of the messages of one rank that another rank keeps
-    size_t share_eager, share_half; // three quarters and half of that
-    atomic_uint mode;               // gasnetx_Msg_Mode; written with the lock
+    size_t device;                      // bytes of the shortest one that a network device reads
+    size_t credits;                     // of one rank at another one, which keeps as many bytes
+    size_t credits_eager, credits_half; // three quarters and half of that
+    atomic_uint mode;                   // gasnetx_Msg_Mode; written with the lock
     uint32_t changes; // how often this rank has stopped or started; odd: it has stopped
     gasnetx_msg_counts_t counts;
 } aq_msg_t;

@@ -56,7 +56,7 @@ enum {
     H_MSG_RNDV_GET,
     H_MSG_DONE,
     H_MSG_PIECE,
-    H_MSG_ROOM,
+    H_MSG_CREDITS,
     H_WINDOW = 57, // core/am/window_ask.h
     H_LONG_PIECE,  // core/am/long_fragment.h
     H_LONG_PIECE_DONE,

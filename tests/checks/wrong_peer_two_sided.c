@@ -309,43 +309,43 @@ static void msg_coop_copy_process(void)
     coop_copy(sizeof bytes, sizeof bytes, 0, getppid());
 }
 
-// ---- room: an RTS has used 256 bytes (AQ_MSG_COST) ----
+// ---- credits: an RTS has used 256 bytes (AQ_MSG_COST) ----
 
-static void room(uint64_t given, int changes)
+static void credits(uint64_t given, int changes)
 {
-    gex_AM_RequestShort3(tm, 0, H_MSG_ROOM, 0, BOTH(given), changes);
+    gex_AM_RequestShort3(tm, 0, H_MSG_CREDITS, 0, BOTH(given), changes);
 }
 
-static void msg_room_unused(void)
+static void msg_credits_unused(void)
 {
-    room(1, 0);
+    credits(1, 0);
 }
 
-static void msg_room_more(void)
+static void msg_credits_more(void)
 {
-    room(257, 0);
+    credits(257, 0);
 }
 
-static void msg_room_twice(void)
+static void msg_credits_twice(void)
 {
-    room(256, 0);
-    room(256, 0);
+    credits(256, 0);
+    credits(256, 0);
 }
 
-static void msg_room_huge(void)
+static void msg_credits_huge(void)
 {
-    room(UINT64_MAX, 0);
+    credits(UINT64_MAX, 0);
 }
 
-static void msg_room_changes(void)
+static void msg_credits_changes(void)
 {
-    room(256, INT32_MAX);
-    room(0, INT32_MIN);
-    room(0, 0);
+    credits(256, INT32_MAX);
+    credits(0, INT32_MIN);
+    credits(0, 0);
 }
 
-// More than half of the 64 MB of which two ranks have equal shares.
-static void msg_room_beyond(void)
+// More than half of the 64 MB of which two ranks have credits for equal parts.
+static void msg_credits_beyond(void)
 {
     const size_t most = gex_AM_LUBRequestMedium();
     const size_t nbytes = most < sizeof long_bytes ? most : sizeof long_bytes;
@@ -402,13 +402,13 @@ const wrong_mode_t wrong_two_sided_modes[] = {
     {"alloc-coop-copy-across", NOT_SHOWN, .before = msg_send, .request = alloc_coop_copy_across},
     {"alloc-placed-none", NO_RECEIVE, .reply = alloc_placed},
     {"alloc-placed-unasked", NO_RECEIVE, .both = alloc_exchange, .reply = alloc_placed_unasked},
-    {"msg-room-unused", NOT_USED, .request = msg_room_unused},
-    {"msg-room-more", NOT_USED, .before = msg_send, .request = msg_room_more},
-    {"msg-room-twice", NOT_USED, .before = msg_send, .request = msg_room_twice},
-    {"msg-room-huge", NOT_USED, .before = msg_send, .request = msg_room_huge},
-    {"msg-room-beyond", "rank 1 has sent more messages than there is room for",
-     .request = msg_room_beyond},
-    {"msg-room-changes", HARMLESS, .before = msg_send, .request = msg_room_changes},
+    {"msg-credits-unused", NOT_USED, .request = msg_credits_unused},
+    {"msg-credits-more", NOT_USED, .before = msg_send, .request = msg_credits_more},
+    {"msg-credits-twice", NOT_USED, .before = msg_send, .request = msg_credits_twice},
+    {"msg-credits-huge", NOT_USED, .before = msg_send, .request = msg_credits_huge},
+    {"msg-credits-beyond", "rank 1 has sent more messages than there is room for",
+     .request = msg_credits_beyond},
+    {"msg-credits-changes", HARMLESS, .before = msg_send, .request = msg_credits_changes},
 };
 const size_t wrong_two_sided_mode_count =
     sizeof wrong_two_sided_modes / sizeof *wrong_two_sided_modes;

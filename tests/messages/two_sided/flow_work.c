@@ -2,7 +2,7 @@
 /* Flow control of messages with two sides and large messages: limits, stop, start and drop. Every
  * rank sends to the next one.
  *
- *     GASNET_MSG_MEMORY=1 gasnetrun_smp -n 4 flow_work     shares of 64 KiB, the least there is
+ *     GASNET_MSG_MEMORY=1 gasnetrun_smp -n 4 flow_work     64 KiB of credits, the least there is
  */
 #include <gasnetex.h>
 
@@ -17,11 +17,11 @@
 #include <string.h>
 
 enum {
-    SHARE = 64 << 10,
+    CREDITS = 64 << 10,
     ENVELOPE = 256, /* what GASNET_MSG_MEMORY counts for a message beside its bytes */
     LARGE_ENVELOPE = 1024,
-    FLOOD = 3000, /* messages, more than have room */
-    SHORT = 8000, /* bytes that are sent at once if there is room */
+    FLOOD = 3000, /* messages, more than there are credits for */
+    SHORT = 8000, /* bytes that are sent at once if there are credits */
     SHORTS = 60,
     LONG = 50000,
     WAITING = 9, /* messages while the receiver has stopped, of each kind */
@@ -98,8 +98,8 @@ static uint32_t value_of_source(uint32_t mine)
     return values[from];
 }
 
-/* Sends until the receiver has no room; those at the end keep their bytes, and have requests. Up to
- * half a share of room may be given back meanwhile. */
+/* Sends until credits are used up; those at the end keep their bytes, and have requests. Up to
+ * half of the credits may be given back meanwhile. */
 typedef struct flood {
     uint32_t sent, stay, arrive; /* arrive: of this rank's source */
     gasnetx_Request_t requests[FLOOD];
@@ -124,8 +124,8 @@ static void flood_send(void)
             flood.requests[flood.stay++] = request;
     }
     check(error == GASNET_ERR_RESOURCE, "the receiver has more room than its limit");
-    check(flood.sent <= SHARE / ENVELOPE * 3 / 2, "the limit is another");
-    check(floods++ > 0 || flood.sent > SHARE / (ENVELOPE + 4),
+    check(flood.sent <= CREDITS / ENVELOPE * 3 / 2, "the limit is another");
+    check(floods++ > 0 || flood.sent > CREDITS / (ENVELOPE + 4),
           "the first messages have less room than the limit");
     check(counts_now().refused == refused + 1, "a refused send is not counted");
     flood.arrive = value_of_source(flood.sent);
@@ -133,7 +133,7 @@ static void flood_send(void)
     check(counts_now().kept_memory ==
               flood.arrive * ENVELOPE + (flood.arrive - value_of_source(flood.stay)) * 4,
           "other memory is counted");
-    check(counts_now().most_memory <= SHARE, "more was kept than the limit");
+    check(counts_now().most_memory <= CREDITS, "more was kept than the limit");
     barrier();
 }
 
@@ -151,7 +151,7 @@ static void test_refused(void)
     end_check();
 }
 
-/* Of short messages beyond the room the bytes stay here: each send has a request then. */
+/* Of short messages beyond the credits the bytes stay here: each send has a request then. */
 static void test_bytes_stay(void)
 {
     static gasnetx_Request_t sends[SHORTS];
@@ -163,10 +163,10 @@ static void test_bytes_stay(void)
         check(gasnetx_Msg_SendNB(team, to, 1, out[i], SHORT, &sends[i]) == GASNET_OK, "a send");
         stayed += sends[i] != GASNETX_REQUEST_NULL;
     }
-    check(stayed >= SHORTS - SHARE / 4 * 3 / SHORT, "a receiver keeps more than its limit");
+    check(stayed >= SHORTS - CREDITS / 4 * 3 / SHORT, "a receiver keeps more than its limit");
     barrier();
     kept_await(SHORTS);
-    check(counts_now().most_memory <= SHARE, "more was kept than the limit");
+    check(counts_now().most_memory <= CREDITS, "more was kept than the limit");
     for (uint32_t i = 0; i < SHORTS; i++) {
         receive_check(i, in, SHORT);
         check(in[SHORT - 1] == (unsigned char)i, "the bytes are wrong");
@@ -175,7 +175,7 @@ static void test_bytes_stay(void)
     end_check();
 }
 
-/* A blocking send waits for room. Rank 0 is slower than its sender. */
+/* A blocking send waits for credits. Rank 0 is slower than its sender. */
 static void test_blocking(void)
 {
     if (me == size - 1 && size > 1)
@@ -186,12 +186,12 @@ static void test_blocking(void)
             gasnet_AMPoll();
             receive_check(i, (unsigned char[4]){0}, 4);
         }
-    check(counts_now().most_memory <= SHARE, "more was kept than the limit");
+    check(counts_now().most_memory <= CREDITS, "more was kept than the limit");
     end_check();
 }
 
-/* Persistent sends are refused, too, and can be started later. Room that the receiver has given
- * back may be told late, so that some have room. */
+/* Persistent sends are refused, too, and can be started later. Credits that the receiver has
+ * given back may be told late, so that some are sent. */
 static void test_persistent(void)
 {
     static gasnetx_Request_t sends[FLOOD];
@@ -349,22 +349,22 @@ static void test_stop_drop(void)
 static void test_large_refused(void)
 {
     static unsigned char out[LONG];
-    gasnetx_Request_t sends[SHARE / LARGE_ENVELOPE + 1];
+    gasnetx_Request_t sends[CREDITS / LARGE_ENVELOPE + 1];
     uint32_t sent = 0;
     int error = GASNET_OK;
     larges = 0;
     gasnetx_Msg_Mode(GASNETX_MSG_STOPPED);
     barrier();
-    while (sent <= SHARE / LARGE_ENVELOPE && error == GASNET_OK) {
+    while (sent <= CREDITS / LARGE_ENVELOPE && error == GASNET_OK) {
         error =
             gasnetx_Large_SendNB(team, to, LARGE_ID + 1, out, 10, NULL, NULL, NULL, &sends[sent]);
         sent += error == GASNET_OK;
     }
     check(error == GASNET_ERR_RESOURCE, "the receiver has room for more headers than its limit");
-    check(sent >= SHARE / LARGE_ENVELOPE / 2, "there is less room than the limit");
+    check(sent >= CREDITS / LARGE_ENVELOPE / 2, "there is less room than the limit");
     const uint32_t arrive = value_of_source(sent);
     kept_await(arrive);
-    check(counts_now().most_memory <= SHARE, "more was kept than the limit");
+    check(counts_now().most_memory <= CREDITS, "more was kept than the limit");
     barrier();
     gasnetx_Msg_Mode(0);
     gasnetx_Request_WaitAll(sends, sent, NULL);

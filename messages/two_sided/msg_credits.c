@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Room for messages: takes it for sends, counts what arrives and is taken, and in a task returns
-// room to peers and notifies peers and the client of stops and starts. msg_send.c, msg_recv.c and
-// the files of large messages call it.
-#include "msg_room.h"
+// Credits for messages: takes them for sends, counts what arrives and is taken, and in a task
+// returns credits to peers and notifies peers and the client of stops and starts. msg_send.c,
+// msg_recv.c and the files of large messages call it.
+#include "msg_credits.h"
 
 #include "../../core/am/am_send.h"
 #include "../../core/ground/arg64.h"
@@ -14,9 +14,9 @@
 #include "../../other/base/settings/settings.h"
 #include "msg_peers.h"
 
-#define SHARE_MIN ((size_t)64 << 10)
+#define CREDITS_MIN ((size_t)64 << 10)
 
-static aq_msg_room_t *due; // list of peers that the task has to serve; under aq_msg.lock
+static aq_msg_credits_t *due; // list of peers that the task has to serve; under aq_msg.lock
 static atomic_bool turning;
 
 // The client's, for peers that have stopped or started; under aq_msg.lock.
@@ -24,47 +24,47 @@ static gasnetx_Msg_StopFn_t stop_fn;
 static void *stop_context;
 
 static bool task_turn(aq_task_t *task);
-static aq_task_t room_task = {.turn = task_turn};
+static aq_task_t credits_task = {.turn = task_turn};
 
-void aq_msg_room_list(aq_msg_room_t *room)
+void aq_msg_credits_list(aq_msg_credits_t *credits)
 {
-    if (room->listed)
+    if (credits->listed)
         return;
-    room->listed = true;
-    room->next = due;
-    due = room;
-    aq_progress_busy(&room_task, 1);
+    credits->listed = true;
+    credits->next = due;
+    due = credits;
+    aq_progress_busy(&credits_task, 1);
 }
 
-static const aq_msg_peer_t *room_peer(const aq_msg_room_t *room)
+static const aq_msg_peer_t *credits_peer(const aq_msg_credits_t *credits)
 {
-    return (const void *)((const char *)room - offsetof(aq_msg_peer_t, room));
+    return (const void *)((const char *)credits - offsetof(aq_msg_peer_t, credits));
 }
 
-static uint32_t room_jobrank(const aq_msg_room_t *room)
+static uint32_t credits_jobrank(const aq_msg_credits_t *credits)
 {
-    return (uint32_t)(room_peer(room) - aq_msg.peers);
+    return (uint32_t)(credits_peer(credits) - aq_msg.peers);
 }
 
 // ---- the sender ----
 
-aq_leave_t aq_msg_room_ask(uint32_t jobrank, size_t envelope, size_t nbytes, bool is_eager)
+aq_leave_t aq_msg_credits_ask(uint32_t jobrank, size_t envelope, size_t nbytes, bool is_eager)
 {
     aq_lock_take(&aq_msg.lock);
     const aq_leave_t leave =
-        aq_msg_room_take(&aq_msg_peer(jobrank)->room, envelope, nbytes, is_eager);
+        aq_msg_credits_take(&aq_msg_peer(jobrank)->credits, envelope, nbytes, is_eager);
     aq_lock_drop(&aq_msg.lock);
     return leave;
 }
 
-void aq_msg_room_force(uint32_t jobrank, size_t cost)
+void aq_msg_credits_force(uint32_t jobrank, size_t cost)
 {
     aq_lock_take(&aq_msg.lock);
-    aq_msg_peer(jobrank)->room.used += cost;
+    aq_msg_peer(jobrank)->credits.used += cost;
     aq_lock_drop(&aq_msg.lock);
 }
 
-int aq_msg_room_refuse(void)
+int aq_msg_credits_refuse(void)
 {
     aq_lock_take(&aq_msg.lock);
     aq_msg.counts.refused++;
@@ -72,38 +72,38 @@ int aq_msg_room_refuse(void)
     return GASNET_ERR_RESOURCE;
 }
 
-typedef struct wish {
+typedef struct need {
     uint32_t jobrank;
     size_t cost;
-} wish_t;
+} need_t;
 
-static bool is_room(void *context)
+static bool has_credits(void *context)
 {
-    const wish_t *wish = context;
+    const need_t *need = context;
     aq_lock_take(&aq_msg.lock);
-    const bool is = aq_msg_peer(wish->jobrank)->room.used + wish->cost <= aq_msg.share;
+    const bool is = aq_msg_peer(need->jobrank)->credits.used + need->cost <= aq_msg.credits;
     aq_lock_drop(&aq_msg.lock);
     return is;
 }
 
-void aq_msg_room_await(uint32_t jobrank, size_t cost)
+void aq_msg_credits_await(uint32_t jobrank, size_t cost)
 {
-    wish_t wish = {jobrank, cost};
-    aq_progress_wait_until(is_room, &wish, aq_wait_word(AQ_WAIT_ROOM, jobrank), NULL);
+    need_t need = {jobrank, cost};
+    aq_progress_wait_until(has_credits, &need, aq_wait_word(AQ_WAIT_ROOM, jobrank), NULL);
 }
 
-static void on_room(gex_Token_t token, int32_t given_high, int32_t given_low, int32_t changes)
+static void on_credits(gex_Token_t token, int32_t given_high, int32_t given_low, int32_t changes)
 {
     const uint32_t source = token->arrival->source;
     const uint64_t given = aq_join(given_high, given_low);
     aq_lock_take(&aq_msg.lock);
-    aq_msg_room_t *room = &aq_msg_peer(source)->room;
-    const bool valid = given <= room->used;
-    room->used -= valid ? given : 0;
-    if ((int32_t)((uint32_t)changes - room->changes) > 0) {
-        room->changes = (uint32_t)changes;
-        room->changed = true;
-        aq_msg_room_list(room);
+    aq_msg_credits_t *credits = &aq_msg_peer(source)->credits;
+    const bool valid = given <= credits->used;
+    credits->used -= valid ? given : 0;
+    if ((int32_t)((uint32_t)changes - credits->changes) > 0) {
+        credits->changes = (uint32_t)changes;
+        credits->changed = true;
+        aq_msg_credits_list(credits);
     }
     aq_lock_drop(&aq_msg.lock);
     if (!valid)
@@ -117,15 +117,15 @@ static void on_room(gex_Token_t token, int32_t given_high, int32_t given_low, in
 
 static bool peer_has_sent(const aq_msg_peer_t *peer)
 {
-    return peer->room.has_sent || peer->order.expected || peer->order.early;
+    return peer->credits.has_sent || peer->order.expected || peer->order.early;
 }
 
-void aq_msg_room_change(void)
+void aq_msg_credits_change(void)
 {
     (void)aq_msg_peer(0);
     for (uint32_t i = 0; i < aq_job.size; i++)
         if (peer_has_sent(&aq_msg.peers[i]))
-            aq_msg_room_list(&aq_msg.peers[i].room);
+            aq_msg_credits_list(&aq_msg.peers[i].credits);
 }
 
 static void kept_add(size_t cost)
@@ -142,43 +142,43 @@ static void kept_remove(size_t cost)
     aq_msg.counts.kept_memory -= cost;
 }
 
-void aq_msg_room_keep(aq_msg_room_t *room, size_t cost)
+void aq_msg_credits_keep(aq_msg_credits_t *credits, size_t cost)
 {
     kept_add(cost);
-    room->kept += cost;
-    if (room->kept > aq_msg.share)
+    credits->kept += cost;
+    if (credits->kept > aq_msg.credits)
         aq_fatal("rank %u has sent more messages than there is room for (%zu bytes); all ranks "
                  "need the same GASNET_MSG_MEMORY",
-                 room_jobrank(room), aq_msg.share);
+                 credits_jobrank(credits), aq_msg.credits);
 }
 
-void aq_msg_room_unkeep(aq_msg_room_t *room, size_t cost)
+void aq_msg_credits_unkeep(aq_msg_credits_t *credits, size_t cost)
 {
-    room->kept -= cost;
+    credits->kept -= cost;
     kept_remove(cost);
 }
 
-void aq_msg_room_drop(size_t nbytes)
+void aq_msg_credits_drop(size_t nbytes)
 {
     aq_msg.counts.dropped_messages++;
     aq_msg.counts.dropped_bytes += nbytes;
 }
 
-void aq_msg_room_arrive(uint32_t jobrank, size_t cost)
+void aq_msg_credits_arrive(uint32_t jobrank, size_t cost)
 {
     aq_lock_take(&aq_msg.lock);
-    aq_msg_room_t *room = &aq_msg_peer(jobrank)->room;
-    room->has_sent = true;
-    aq_msg_room_hear(room, atomic_load_explicit(&aq_msg.mode, memory_order_relaxed));
+    aq_msg_credits_t *credits = &aq_msg_peer(jobrank)->credits;
+    credits->has_sent = true;
+    aq_msg_credits_hear(credits, atomic_load_explicit(&aq_msg.mode, memory_order_relaxed));
     kept_add(cost);
     aq_lock_drop(&aq_msg.lock);
 }
 
-void aq_msg_room_leave(uint32_t jobrank, size_t cost)
+void aq_msg_credits_leave(uint32_t jobrank, size_t cost)
 {
     aq_lock_take(&aq_msg.lock);
     kept_remove(cost);
-    aq_msg_room_give(&aq_msg_peer(jobrank)->room, cost);
+    aq_msg_credits_give(&aq_msg_peer(jobrank)->credits, cost);
     aq_lock_drop(&aq_msg.lock);
 }
 
@@ -193,20 +193,20 @@ typedef struct duty {
     bool tells_peer;
 } duty_t;
 
-static duty_t duty_of(aq_msg_room_t *room)
+static duty_t duty_of(aq_msg_credits_t *credits)
 {
-    const duty_t duty = {.jobrank = room_jobrank(room),
-                         .tells_client = room->changed,
-                         .stopped = room->changes % 2,
-                         .given = room->given,
-                         .changes = aq_msg.changes,
-                         .tells_peer =
-                             (peer_has_sent(room_peer(room)) && room->told != aq_msg.changes) ||
-                             room->given >= aq_msg.share_half};
-    room->listed = room->changed = false;
+    const duty_t duty = {
+        .jobrank = credits_jobrank(credits),
+        .tells_client = credits->changed,
+        .stopped = credits->changes % 2,
+        .given = credits->given,
+        .changes = aq_msg.changes,
+        .tells_peer = (peer_has_sent(credits_peer(credits)) && credits->told != aq_msg.changes) ||
+                      credits->given >= aq_msg.credits_half};
+    credits->listed = credits->changed = false;
     if (duty.tells_peer) {
-        room->given = 0;
-        room->told = aq_msg.changes;
+        credits->given = 0;
+        credits->told = aq_msg.changes;
     }
     return duty;
 }
@@ -215,20 +215,20 @@ static duty_t duty_of(aq_msg_room_t *room)
 static bool duty_take(duty_t *duty)
 {
     aq_lock_take(&aq_msg.lock);
-    aq_msg_room_t *room = due;
-    if (room) {
-        due = room->next;
-        *duty = duty_of(room);
+    aq_msg_credits_t *credits = due;
+    if (credits) {
+        due = credits->next;
+        *duty = duty_of(credits);
     }
     aq_lock_drop(&aq_msg.lock);
-    return room;
+    return credits;
 }
 
 static bool peer_tell(const duty_t *duty)
 {
     const int32_t args[] = {aq_high(duty->given), aq_low(duty->given), (int32_t)duty->changes};
     aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_ROOM, .nargs = 3};
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_CREDITS, .nargs = 3};
     return aq_am_request(duty->jobrank, &am, GEX_FLAG_IMMEDIATE) == 0;
 }
 
@@ -236,10 +236,10 @@ static bool peer_tell(const duty_t *duty)
 static void duty_return(const duty_t *duty)
 {
     aq_lock_take(&aq_msg.lock);
-    aq_msg_room_t *room = &aq_msg.peers[duty->jobrank].room;
-    room->given += duty->given;
-    room->told = duty->changes - 1;
-    aq_msg_room_list(room);
+    aq_msg_credits_t *credits = &aq_msg.peers[duty->jobrank].credits;
+    credits->given += duty->given;
+    credits->told = duty->changes - 1;
+    aq_msg_credits_list(credits);
     aq_lock_drop(&aq_msg.lock);
 }
 
@@ -261,7 +261,7 @@ static bool duty_do(const duty_t *duty)
     const bool ok = !duty->tells_peer || peer_tell(duty);
     if (!ok)
         duty_return(duty);
-    aq_progress_busy(&room_task, -1);
+    aq_progress_busy(&credits_task, -1);
     return ok;
 }
 
@@ -283,10 +283,10 @@ static void stops_repeat(void)
 {
     (void)aq_msg_peer(0);
     for (uint32_t i = 0; i < aq_job.size; i++) {
-        aq_msg_room_t *room = &aq_msg.peers[i].room;
-        room->changed |= room->changes % 2;
-        if (room->changed)
-            aq_msg_room_list(room);
+        aq_msg_credits_t *credits = &aq_msg.peers[i].credits;
+        credits->changed |= credits->changes % 2;
+        if (credits->changed)
+            aq_msg_credits_list(credits);
     }
 }
 
@@ -301,12 +301,12 @@ int gasnetx_Msg_OnStop(gasnetx_Msg_StopFn_t fn, void *context)
     return GASNET_OK;
 }
 
-void aq_msg_room_register(void)
+void aq_msg_credits_register(void)
 {
-    aq_msg.share = aq_max(aq_settings_bytes(AQ_SET_MSG_MEMORY) / aq_job.size, SHARE_MIN);
-    aq_msg.share_eager = aq_msg.share / 4 * 3;
-    aq_msg.share_half = aq_msg.share / 2;
-    aq_progress_add(&room_task);
-    aq_endpoint_internal(AQ_HANDLER_MSG_ROOM, (gex_AM_Fn_t)on_room,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 3, "room for messages");
+    aq_msg.credits = aq_max(aq_settings_bytes(AQ_SET_MSG_MEMORY) / aq_job.size, CREDITS_MIN);
+    aq_msg.credits_eager = aq_msg.credits / 4 * 3;
+    aq_msg.credits_half = aq_msg.credits / 2;
+    aq_progress_add(&credits_task);
+    aq_endpoint_internal(AQ_HANDLER_MSG_CREDITS, (gex_AM_Fn_t)on_credits,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 3, "credits for messages");
 }

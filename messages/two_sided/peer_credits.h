@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The room for messages that this rank has used at a peer, and the peer's room here. msg_room.h
+// The credits that this rank has used at a peer, and the peer's credits here. msg_credits.h
 // describes how both use it.
-#ifndef AQ_ROOM_H
-#define AQ_ROOM_H
+#ifndef AQ_PEER_CREDITS_H
+#define AQ_PEER_CREDITS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 // Of a peer; all zero at first. Under aq_msg.lock.
-typedef struct aq_msg_room {
+typedef struct aq_msg_credits {
     size_t used;      // at the peer
     size_t given;     // here, but not yet reported to the peer
     size_t kept;      // here, of its messages with two sides that no receive has taken
@@ -18,7 +18,7 @@ typedef struct aq_msg_room {
     bool has_sent;    // large messages of it have arrived
     bool listed;      // the task has something to do for the peer
     bool changed;     // and for the peer it has to call the client
-    struct aq_msg_room *next;
-} aq_msg_room_t;
+    struct aq_msg_credits *next;
+} aq_msg_credits_t;
 
 #endif
