@@ -110,14 +110,14 @@ static int send_check(const char *name, const aq_msg_call_t *call, const gasnetx
     return aq_msg_check_bytes(name, call->bytes);
 }
 
-static aq_leave_t leave_decide(const aq_msg_call_t *call)
+static aq_msg_protocol_t protocol_choose(const aq_msg_call_t *call)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
     return aq_msg_credits_ask(jobrank, AQ_LARGE_COST, call->bytes,
                               aq_large_is_eager(jobrank, call->bytes));
 }
 
-static void message_send(const aq_msg_call_t *call, aq_leave_t leave,
+static void message_send(const aq_msg_call_t *call, aq_msg_protocol_t protocol,
                          const gasnetx_params_t *params, sent_t *sent, gasnetx_Request_t *request)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
@@ -125,7 +125,7 @@ static void message_send(const aq_msg_call_t *call, aq_leave_t leave,
         .team = aq_team_of(call->tm)->id, .tag = call->tag, .nbytes = call->bytes};
     if (request)
         *request = GASNETX_REQUEST_NULL;
-    if (leave == AQ_LEAVE_EAGER) {
+    if (protocol == AQ_PROTOCOL_EAGER) {
         eager_send(jobrank, &head, call->memory, params, sent);
         return;
     }
@@ -145,10 +145,10 @@ int gasnetx_Large_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *
         return error;
     if (!fn && !request)
         return aq_msg_refuse("gasnetx_Large_SendNB", "a function or a request has to tell the end");
-    const aq_leave_t leave = leave_decide(&call);
-    if (leave == AQ_LEAVE_REFUSED)
+    const aq_msg_protocol_t protocol = protocol_choose(&call);
+    if (protocol == AQ_PROTOCOL_REFUSED)
         return aq_msg_credits_refuse();
-    message_send(&call, leave, params, sent_make(fn, arg), request);
+    message_send(&call, protocol, params, sent_make(fn, arg), request);
     return GASNET_OK;
 }
 
@@ -157,15 +157,15 @@ int gasnetx_Large_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t id, const void *sr
 {
     const aq_msg_call_t call = {tm, rank, id, true, false, (void *)(uintptr_t)src, nbytes};
     gasnetx_Request_t request;
-    aq_leave_t leave;
+    aq_msg_protocol_t protocol;
     if (aq_large_inside())
         return aq_msg_refuse("gasnetx_Large_Send", "functions of large messages must not wait; use "
                                                    "gasnetx_Large_SendNB there");
     const int error = send_check("gasnetx_Large_Send", &call, &params);
     if (error)
         return error;
-    while ((leave = leave_decide(&call)) == AQ_LEAVE_REFUSED)
+    while ((protocol = protocol_choose(&call)) == AQ_PROTOCOL_REFUSED)
         aq_msg_credits_await(aq_tm_jobrank(tm, rank), AQ_LARGE_COST);
-    message_send(&call, leave, params, NULL, &request);
+    message_send(&call, protocol, params, NULL, &request);
     return gasnetx_Request_Wait(&request, NULL);
 }

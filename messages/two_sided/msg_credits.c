@@ -48,13 +48,14 @@ static uint32_t credits_jobrank(const aq_msg_credits_t *credits)
 
 // ---- the sender ----
 
-aq_leave_t aq_msg_credits_ask(uint32_t jobrank, size_t envelope, size_t nbytes, bool is_eager)
+aq_msg_protocol_t aq_msg_credits_ask(uint32_t jobrank, size_t envelope, size_t nbytes,
+                                     bool is_eager)
 {
     aq_lock_take(&aq_msg.lock);
-    const aq_leave_t leave =
+    const aq_msg_protocol_t protocol =
         aq_msg_credits_take(&aq_msg_peer(jobrank)->credits, envelope, nbytes, is_eager);
     aq_lock_drop(&aq_msg.lock);
-    return leave;
+    return protocol;
 }
 
 void aq_msg_credits_force(uint32_t jobrank, size_t cost)

@@ -20,8 +20,13 @@
 #define AQ_MSG_COST ((size_t)256)
 #define AQ_LARGE_COST ((size_t)1024)
 
-// How a message leaves: with its bytes, without, or not at all, because credits are used up.
-typedef enum aq_leave { AQ_LEAVE_REFUSED, AQ_LEAVE_RTS, AQ_LEAVE_EAGER } aq_leave_t;
+// The protocol of a message: eager, with its bytes; rendezvous, without; or none, because credits
+// are used up.
+typedef enum aq_msg_protocol {
+    AQ_PROTOCOL_REFUSED,
+    AQ_PROTOCOL_RNDV,
+    AQ_PROTOCOL_EAGER
+} aq_msg_protocol_t;
 
 // ---- with the lock ----
 
@@ -37,13 +42,13 @@ static inline bool aq_msg_credits_take_below(aq_msg_credits_t *credits, size_t c
 // Takes credits at a peer for a message: for its bytes, too, if it may be sent at once. The last
 // quarter of the credits is for messages without their bytes, so that bytes never keep an envelope
 // from being sent.
-static inline aq_leave_t aq_msg_credits_take(aq_msg_credits_t *credits, size_t envelope,
-                                             size_t nbytes, bool is_eager)
+static inline aq_msg_protocol_t aq_msg_credits_take(aq_msg_credits_t *credits, size_t envelope,
+                                                    size_t nbytes, bool is_eager)
 {
     if (is_eager && aq_msg_credits_take_below(credits, envelope + nbytes, aq_msg.credits_eager))
-        return AQ_LEAVE_EAGER;
-    return aq_msg_credits_take_below(credits, envelope, aq_msg.credits) ? AQ_LEAVE_RTS
-                                                                        : AQ_LEAVE_REFUSED;
+        return AQ_PROTOCOL_EAGER;
+    return aq_msg_credits_take_below(credits, envelope, aq_msg.credits) ? AQ_PROTOCOL_RNDV
+                                                                        : AQ_PROTOCOL_REFUSED;
 }
 
 // Lists a peer for the task, which has to send to the peer or to notify the client.
@@ -79,7 +84,8 @@ void aq_msg_credits_change(void);
 // ---- without the lock ----
 
 // As aq_msg_credits_take, at a rank.
-aq_leave_t aq_msg_credits_ask(uint32_t jobrank, size_t envelope, size_t nbytes, bool is_eager);
+aq_msg_protocol_t aq_msg_credits_ask(uint32_t jobrank, size_t envelope, size_t nbytes,
+                                     bool is_eager);
 
 // Takes credits for a message that is forwarded, even beyond the limit: the credits that the
 // message takes at this rank limit what is forwarded.

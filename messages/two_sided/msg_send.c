@@ -24,24 +24,24 @@
 
 // ---- messages ----
 
-typedef struct leave {
-    aq_leave_t how;
+typedef struct choice {
+    aq_msg_protocol_t protocol;
     uint32_t jobrank; // of the receiver
     uint32_t number;  // of a message that is not refused
-} leave_t;
+} choice_t;
 
-// Decides how a message leaves. Fills in the members one by one, since a returned structure would
-// be loaded before its stores have completed.
-static void leave_decide(const aq_msg_call_t *call, leave_t *leave)
+// Chooses the protocol of a message. Fills in the members one by one, since a returned structure
+// would be loaded before its stores have completed.
+static void protocol_choose(const aq_msg_call_t *call, choice_t *choice)
 {
     const uint32_t jobrank = aq_tm_jobrank(call->tm, call->rank);
-    leave->jobrank = jobrank;
+    choice->jobrank = jobrank;
     aq_lock_take(&aq_msg.lock);
     aq_msg_peer_t *peer = aq_msg_peer(jobrank);
-    leave->how = aq_msg_credits_take(&peer->credits, AQ_MSG_COST, call->bytes,
-                                     aq_msg_is_eager(jobrank, call->bytes));
-    if (leave->how != AQ_LEAVE_REFUSED)
-        leave->number = peer->sent++;
+    choice->protocol = aq_msg_credits_take(&peer->credits, AQ_MSG_COST, call->bytes,
+                                           aq_msg_is_eager(jobrank, call->bytes));
+    if (choice->protocol != AQ_PROTOCOL_REFUSED)
+        choice->number = peer->sent++;
     aq_lock_drop(&aq_msg.lock);
 }
 
@@ -51,19 +51,19 @@ static void send_count(uint32_t jobrank, size_t nbytes)
 }
 
 // Traces a message that has left. begin: from aq_trace_begin.
-static inline void send_trace(uint64_t begin, const aq_msg_call_t *call, const leave_t *leave)
+static inline void send_trace(uint64_t begin, const aq_msg_call_t *call, const choice_t *choice)
 {
     if (__builtin_expect(begin != 0, 0))
-        aq_trace_two_sided(AQ_TRACED_SEND, begin, leave->jobrank, call->bytes, call->tag,
-                           leave->number);
+        aq_trace_two_sided(AQ_TRACED_SEND, begin, choice->jobrank, call->bytes, call->tag,
+                           choice->number);
 }
 
 // Sends a message with its bytes. In the primordial team the message does not have the id of the
 // team, so that a short one fits into half a cache line.
-static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
+static void eager_send(const aq_msg_call_t *call, const choice_t *choice)
 {
     const uint64_t team = aq_team_of(call->tm)->id;
-    const int32_t args[] = {(int32_t)leave->number, (int32_t)call->tag, aq_high(team),
+    const int32_t args[] = {(int32_t)choice->number, (int32_t)call->tag, aq_high(team),
                             aq_low(team)};
     aq_am_t am = {.args = args,
                   .payload = call->memory,
@@ -72,19 +72,19 @@ static void eager_send(const aq_msg_call_t *call, const leave_t *leave)
                   .handler = team ? AQ_HANDLER_MSG_EAGER : AQ_HANDLER_MSG_EAGER_JOB,
                   .nargs = team ? 4 : 2};
     const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
-    send_count(leave->jobrank, call->bytes);
-    aq_am_request(leave->jobrank, &am, 0);
-    send_trace(begin, call, leave);
+    send_count(choice->jobrank, call->bytes);
+    aq_am_request(choice->jobrank, &am, 0);
+    send_trace(begin, call, choice);
 }
 
-static void rts_send(gasnetx_Request_t send, const leave_t *leave)
+static void rts_send(gasnetx_Request_t send, const choice_t *choice)
 {
-    const uint32_t jobrank = leave->jobrank;
+    const uint32_t jobrank = choice->jobrank;
     const uint64_t team = aq_team_of(send->call.tm)->id;
     send->asked = send->moved = 0;
     const aq_cookie_t cookie = aq_request_cookie(send, jobrank);
     int32_t args[8 + AQ_MSG_MEMORY_ARGS] = {
-        (int32_t)leave->number,    (int32_t)send->call.tag,  aq_high(team),   aq_low(team),
+        (int32_t)choice->number,   (int32_t)send->call.tag,  aq_high(team),   aq_low(team),
         aq_high(send->call.bytes), aq_low(send->call.bytes), aq_high(cookie), aq_low(cookie)};
     aq_msg_read_args(jobrank, send->call.memory, args + 8);
     aq_am_t am = {
@@ -93,22 +93,22 @@ static void rts_send(gasnetx_Request_t send, const leave_t *leave)
     const uint64_t begin = aq_trace_begin(AQ_TRACE_AM);
     send_count(jobrank, call.bytes);
     aq_am_request(jobrank, &am, 0);
-    send_trace(begin, &call, leave);
+    send_trace(begin, &call, choice);
 }
 
 int aq_msg_send(gasnetx_Request_t send)
 {
-    leave_t leave;
-    leave_decide(&send->call, &leave);
-    if (leave.how == AQ_LEAVE_REFUSED)
+    choice_t choice;
+    protocol_choose(&send->call, &choice);
+    if (choice.protocol == AQ_PROTOCOL_REFUSED)
         return aq_msg_credits_refuse();
     send->begun = true;
     atomic_store_explicit(&send->complete, false, memory_order_relaxed);
-    if (leave.how == AQ_LEAVE_RTS) {
-        rts_send(send, &leave);
+    if (choice.protocol == AQ_PROTOCOL_RNDV) {
+        rts_send(send, &choice);
         return GASNET_OK;
     }
-    eager_send(&send->call, &leave);
+    eager_send(&send->call, &choice);
     aq_request_complete(send);
     return GASNET_OK;
 }
@@ -251,15 +251,15 @@ static int send_check(const char *name, const aq_msg_call_t *call)
 
 // Sends a message with its bytes, or an RTS, and returns the request then. NULL: the message has
 // left with its bytes.
-static gasnetx_Request_t message_send(const aq_msg_call_t *call, const leave_t *leave)
+static gasnetx_Request_t message_send(const aq_msg_call_t *call, const choice_t *choice)
 {
-    if (leave->how == AQ_LEAVE_EAGER) {
-        eager_send(call, leave);
+    if (choice->protocol == AQ_PROTOCOL_EAGER) {
+        eager_send(call, choice);
         return GASNETX_REQUEST_NULL;
     }
     gasnetx_Request_t send = aq_request_new(call);
     send->begun = true;
-    rts_send(send, leave);
+    rts_send(send, choice);
     return send;
 }
 
@@ -270,11 +270,11 @@ int gasnetx_Msg_SendNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *s
     const int error = send_check("gasnetx_Msg_SendNB", &call);
     if (error)
         return error;
-    leave_t leave;
-    leave_decide(&call, &leave);
-    if (leave.how == AQ_LEAVE_REFUSED)
+    choice_t choice;
+    protocol_choose(&call, &choice);
+    if (choice.protocol == AQ_PROTOCOL_REFUSED)
         return aq_msg_credits_refuse();
-    *request = message_send(&call, &leave);
+    *request = message_send(&call, &choice);
     return GASNET_OK;
 }
 
@@ -284,10 +284,10 @@ int gasnetx_Msg_Send(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, const void *src
     const int error = send_check("gasnetx_Msg_Send", &call);
     if (error)
         return error;
-    leave_t leave;
-    while (leave_decide(&call, &leave), leave.how == AQ_LEAVE_REFUSED)
-        aq_msg_credits_await(leave.jobrank, AQ_MSG_COST);
-    gasnetx_Request_t request = message_send(&call, &leave);
+    choice_t choice;
+    while (protocol_choose(&call, &choice), choice.protocol == AQ_PROTOCOL_REFUSED)
+        aq_msg_credits_await(choice.jobrank, AQ_MSG_COST);
+    gasnetx_Request_t request = message_send(&call, &choice);
     return gasnetx_Request_Wait(&request, NULL);
 }
 
