@@ -18,10 +18,10 @@
 #include "msg_peers.h"
 #include "request.h"
 
-// The least bytes of a message that both sides copy: if the copy is by calls of the system; if each
+// The least bytes of a message that both sides copy: if the copy is by CMA (msg_read.h); if each
 // side has mapped the memory of the other; and if only the receiver has.
 // docs/performance/messages.md has the measurements.
-#define COOP_COPY_BY_CALLS ((size_t)32 << 10)
+#define COOP_COPY_CMA ((size_t)32 << 10)
 #define COOP_COPY_MAPPED ((size_t)128 << 10)
 #define COOP_COPY_HALF_MAPPED ((size_t)4 << 20)
 #define PIECE_MAX ((size_t)512 << 10) // of a piece, unless there would be too many
@@ -153,12 +153,12 @@ static bool coop_copy_pays(const struct gasnetx_request *receive)
 {
     const size_t want = receive->want;
     const uint32_t source = receive->rts.source;
-    if (want < COOP_COPY_BY_CALLS || source == aq_job.rank ||
+    if (want < COOP_COPY_CMA || source == aq_job.rank ||
         aq_msg_is_far(source)) // conduit mpi maps segments of others
         return false;
     const aq_msg_reach_t reach = aq_msg_reach(&receive->rts);
     if (reach != AQ_MSG_MAPPED)
-        return reach == AQ_MSG_BY_CALLS;
+        return reach == AQ_MSG_CMA;
     return want >= COOP_COPY_HALF_MAPPED ||
            (want >= COOP_COPY_MAPPED && aq_process_shows(receive->call.memory, want));
 }
@@ -239,7 +239,8 @@ static bool piece_write(gasnetx_Request_t send)
     uint32_t piece;
     size_t offset;
     struct aq_msg_claims *claims = send->claims;
-    if (aq_msg_reach(&send->rts) == AQ_MSG_AWAY || !claims_back(claims, send->generation, &piece))
+    if (aq_msg_reach(&send->rts) == AQ_MSG_UNREACHABLE ||
+        !claims_back(claims, send->generation, &piece))
         return false;
     const size_t bytes = piece_bytes(send, piece, &offset);
     if (!aq_msg_write(&send->rts, offset, (char *)send->call.memory + offset, bytes))

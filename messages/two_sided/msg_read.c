@@ -60,11 +60,11 @@ static bool process_is_source(const aq_msg_head_t *head)
 static aq_msg_reach_t memory_reach(const aq_msg_head_t *head, char **mapped)
 {
     if (!head->address)
-        return AQ_MSG_AWAY;
+        return AQ_MSG_UNREACHABLE;
     *mapped = aq_process_mapped(head->source, head->address, head->nbytes);
     if (*mapped)
         return AQ_MSG_MAPPED;
-    return process_is_source(head) ? AQ_MSG_BY_CALLS : AQ_MSG_AWAY;
+    return process_is_source(head) ? AQ_MSG_CMA : AQ_MSG_UNREACHABLE;
 }
 
 aq_msg_reach_t aq_msg_reach(const aq_msg_head_t *head)
@@ -80,7 +80,7 @@ bool aq_msg_read(const aq_msg_head_t *head, uint64_t offset, void *dest, size_t 
     if (reach == AQ_MSG_MAPPED)
         memcpy(dest, mapped + offset, nbytes);
     return reach == AQ_MSG_MAPPED ||
-           (reach == AQ_MSG_BY_CALLS &&
+           (reach == AQ_MSG_CMA &&
             aq_cma_read(head->process, head->address + offset, dest, nbytes));
 }
 
@@ -91,6 +91,6 @@ bool aq_msg_write(const aq_msg_head_t *head, uint64_t offset, const void *src, s
     if (reach == AQ_MSG_MAPPED)
         memcpy(mapped + offset, src, nbytes);
     return reach == AQ_MSG_MAPPED ||
-           (reach == AQ_MSG_BY_CALLS &&
+           (reach == AQ_MSG_CMA &&
             aq_process_write(head->process, head->address + offset, src, nbytes));
 }

@@ -20,8 +20,8 @@ enum { AQ_MSG_MEMORY_ARGS = 7 };
 void aq_msg_read_args(uint32_t jobrank, const void *memory, int32_t args[AQ_MSG_MEMORY_ARGS]);
 
 // How this process reaches the memory that a message names: not at all; in its own mapping; by
-// calls of the system.
-typedef enum aq_msg_reach { AQ_MSG_AWAY, AQ_MSG_MAPPED, AQ_MSG_BY_CALLS } aq_msg_reach_t;
+// cross-memory attach (CMA), calls of the system that copy from or to another process.
+typedef enum aq_msg_reach { AQ_MSG_UNREACHABLE, AQ_MSG_MAPPED, AQ_MSG_CMA } aq_msg_reach_t;
 aq_msg_reach_t aq_msg_reach(const aq_msg_head_t *head);
 
 // Copies nbytes from that memory, or into it, from an offset on. False: that is not possible, and

@@ -28,8 +28,8 @@
 // - The messages of a rank to another one are numbered, and those that arrive early wait, so that
 //   the engine gets them in the order in which they were sent.
 // - A get names the cookie of its RTS, an offset and a length, which the sender checks. An
-//   address of a peer is used only by calls of the system that read or write the peer's memory, and
-//   where it was found in memory of the peer that is mapped here.
+//   address of a peer is used only by CMA (msg_read.h), which reads or writes the peer's memory,
+//   and where it was found in memory of the peer that is mapped here.
 #ifndef AQ_MSG_STATE_H
 #define AQ_MSG_STATE_H
 
