@@ -154,7 +154,7 @@ static bool coop_copy_pays(const struct gasnetx_request *receive)
     const size_t want = receive->want;
     const uint32_t source = receive->rts.source;
     if (want < COOP_COPY_CMA || source == aq_job.rank ||
-        aq_msg_is_far(source)) // conduit mpi maps segments of others
+        !aq_msg_is_neighbour(source)) // conduit mpi maps segments of others
         return false;
     const aq_msg_reach_t reach = aq_msg_reach(&receive->rts);
     if (reach != AQ_MSG_MAPPED)
@@ -316,7 +316,7 @@ static void coop_copy_check(const aq_msg_head_t *receiver, uint64_t want, uint64
                             uint32_t slot)
 {
     if (slot >= CLAIMS || !piece || piece > want || (want - 1) / piece > PIECES_MAX ||
-        aq_msg_is_far(receiver->source))
+        !aq_msg_is_neighbour(receiver->source))
         coop_copy_refuse(receiver, want, piece, slot);
 }
 

@@ -15,7 +15,7 @@ void aq_msg_peers_make(void)
         aq_fatal("out of memory for the messages of %u ranks", aq_job.size);
 }
 
-bool aq_msg_is_far(uint32_t jobrank)
+bool aq_msg_is_neighbour(uint32_t jobrank)
 {
-    return aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX;
+    return aq_index_in_nbrhd(&aq_job.env, jobrank) != UINT32_MAX;
 }

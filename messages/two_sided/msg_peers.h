@@ -14,13 +14,14 @@ static inline aq_msg_peer_t *aq_msg_peer(uint32_t jobrank)
     return &aq_msg.peers[jobrank];
 }
 
-// Whether this process shares no memory with a rank.
-bool aq_msg_is_far(uint32_t jobrank);
+// Whether this process shares memory with a rank.
+bool aq_msg_is_neighbour(uint32_t jobrank);
 
 // Whether a message of so many bytes is sent to a rank at once if there are credits.
 static inline bool aq_msg_is_eager(uint32_t jobrank, size_t nbytes)
 {
-    return nbytes <= aq_msg.eager_near || (nbytes <= aq_msg.eager && aq_msg_is_far(jobrank));
+    return nbytes <= aq_msg.eager_nbrhd ||
+           (nbytes <= aq_msg.eager && !aq_msg_is_neighbour(jobrank));
 }
 
 #endif

@@ -12,7 +12,7 @@
 
 void aq_msg_read_self(uint32_t jobrank, aq_msg_head_t *head)
 {
-    if (aq_index_in_nbrhd(&aq_job.env, jobrank) == UINT32_MAX)
+    if (!aq_msg_is_neighbour(jobrank))
         return;
     const aq_process_t self = aq_process_self();
     head->process = self.number;

@@ -78,7 +78,7 @@ bool aq_msg_rndv_get_end(const aq_msg_head_t *rts)
 static uint64_t dest_of(const struct gasnetx_request *receive, uint64_t offset, size_t bytes)
 {
     const char *dest = (const char *)receive->call.memory + offset;
-    if ((receive->hooks && receive->hooks->arrived) || aq_msg_is_far(receive->rts.source))
+    if ((receive->hooks && receive->hooks->arrived) || !aq_msg_is_neighbour(receive->rts.source))
         return 0;
     return aq_process_shows(dest, bytes) ? (uintptr_t)dest : 0;
 }

@@ -218,16 +218,16 @@ static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
 
 // The default limit of eager messages inside a host: for longer ones, one copy from memory to
 // memory is faster than two through a ring.
-enum { EAGER_NEAR = 8192 };
+enum { EAGER_NBRHD = 8192 };
 
 void aq_msg_send_register(void)
 {
     aq_msg.eager = aq_settings_bytes(AQ_SET_MSG_EAGER);
     aq_msg.eager = aq_min(aq_msg.eager, aq_job.limits.medium);
     aq_msg.eager = aq_min(aq_msg.eager, aq_msg.credits / 4 - AQ_MSG_COST);
-    aq_msg.eager_near = aq_settings_given(AQ_SET_MSG_EAGER)
-                            ? aq_msg.eager
-                            : aq_min(aq_msg.eager, (size_t)EAGER_NEAR);
+    aq_msg.eager_nbrhd = aq_settings_given(AQ_SET_MSG_EAGER)
+                             ? aq_msg.eager
+                             : aq_min(aq_msg.eager, (size_t)EAGER_NBRHD);
     aq_endpoint_internal_bare(AQ_HANDLER_MSG_RNDV_GET, on_rndv_get,
                               GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 11,
                               "rendezvous get of a message");

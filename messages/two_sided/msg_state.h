@@ -147,7 +147,7 @@ typedef struct aq_msg {
     aq_cookies_t cookies;
     gasnetx_Request_t free_requests;
     // Bytes of the longest message that is sent at once: to ranks that share memory, and to others.
-    size_t eager_near, eager;
+    size_t eager_nbrhd, eager;
     size_t device;                      // bytes of the shortest one that a network device reads
     size_t credits;                     // of one rank at another one, which keeps as many bytes
     size_t credits_eager, credits_half; // three quarters and half of that
