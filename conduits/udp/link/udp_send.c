@@ -26,8 +26,16 @@ static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *heade
     link->owed.wanted = false;
 }
 
-// The pieces of memory behind the header: frames, tail, padding. The space for the header begins at
-// pieces[0].
+// An outgoing datagram.
+typedef struct datagram {
+    udp_header_t *header;
+    uint8_t *bytes;         // the encoded header, directly in front of pieces[0]
+    struct iovec pieces[3]; // of memory behind the header: frames, tail, padding
+    size_t length;          // of all pieces
+    unsigned count;         // of pieces
+    unsigned covered;       // pieces that its proof covers: all or none
+} datagram_t;
+
 static unsigned pieces_of(struct iovec frames, const struct iovec *tail, struct iovec pieces[3])
 {
     static uint8_t zeros[8];
@@ -95,13 +103,14 @@ static uint8_t *batch_room(udp_conduit_t *udp, udp_send_batch_t *batch, size_t b
 // Encrypts a datagram into `out` and sends it, or adds it to a batch. Without memory for a key the
 // datagram is lost, as in the network: the flow retransmits it.
 static aq_status_t sealed_send(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
-                               const udp_header_t *header, const uint8_t *encoded,
-                               const struct iovec *frames, unsigned count, uint8_t *out)
+                               const datagram_t *datagram, uint8_t *out)
 {
+    const udp_header_t *header = datagram->header;
     const size_t head = udp_header_bytes(header);
     const struct iovec whole = {out, header->bytes};
-    memcpy(out, encoded, head);
-    if (!udp_seal_close(&link->sealing, header->packet, out, head, frames, count, out + head))
+    memcpy(out, datagram->bytes, head);
+    if (!udp_seal_close(&link->sealing, header->packet, out, head, datagram->pieces,
+                        datagram->covered))
         return AQ_OK;
     if (!batch)
         return link_send(udp, link, &(udp_outgoing_t){&link->to, &whole, 1});
@@ -110,66 +119,70 @@ static aq_status_t sealed_send(udp_conduit_t *udp, udp_link_t *link, udp_send_ba
 }
 
 static aq_status_t transmit_sealed(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
-                                   const udp_header_t *header, const uint8_t *encoded,
-                                   const struct iovec *frames, unsigned count)
+                                   const datagram_t *datagram)
 {
     uint8_t small[SMALL_DATAGRAM];
+    const size_t bytes = datagram->header->bytes;
     if (batch)
-        return sealed_send(udp, link, batch, header, encoded, frames, count,
-                           batch_room(udp, batch, header->bytes));
-    if (header->bytes <= sizeof small)
-        return sealed_send(udp, link, NULL, header, encoded, frames, count, small);
+        return sealed_send(udp, link, batch, datagram, batch_room(udp, batch, bytes));
+    if (bytes <= sizeof small)
+        return sealed_send(udp, link, NULL, datagram, small);
     udp_buffer_t *buffer = udp_buffer_take(udp);
-    aq_status_t status =
-        sealed_send(udp, link, NULL, header, encoded, frames, count, buffer->bytes);
+    aq_status_t status = sealed_send(udp, link, NULL, datagram, buffer->bytes);
     udp_buffer_put(udp, buffer);
     return status;
 }
 
 // ---- headers ----
 
-// Writes the header directly in front of the frames, behind which there is room for the longest
-// header.
-static aq_status_t datagram_transmit(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
-                                     uint8_t *room, uint32_t used, const struct iovec *tail,
-                                     udp_header_t *header, uint64_t now)
+// Completes the header and writes it in front of the frames, where there is room for the longest
+// one.
+static void datagram_encode(udp_conduit_t *udp, udp_link_t *link, datagram_t *datagram,
+                            uint64_t now)
 {
-    struct iovec pieces[3];
-    const struct iovec frames = {room + UDP_HEADER_MAX, used - UDP_HEADER_MAX};
-    const unsigned count = pieces_of(frames, tail, pieces);
-    const unsigned covered = header->kind == UDP_DATA ? count : 0;
+    udp_header_t *header = datagram->header;
+    const struct iovec *frames = &datagram->pieces[0];
     write_acks(udp, link, header, now);
     const size_t head = udp_header_bytes(header);
-    uint8_t *datagram = room + UDP_HEADER_MAX - head;
-    header->bytes = (uint16_t)(head + frames.iov_len + udp_round_up(tail->iov_len));
+    datagram->bytes = (uint8_t *)frames->iov_base - head;
+    header->bytes = (uint16_t)(head + datagram->length);
     header->job = udp->auth.job_tag;
     header->source = udp->ep_id;
     header->dest = link->ep_id;
     header->packet = link->packets++;
     header->checksum = 0;
-    udp_header_encode(datagram, header);
+    udp_header_encode(datagram->bytes, header);
     if (udp->faults)
-        udp_faults_forge(udp->faults, datagram + UDP_PROOF_BYTES,
-                         head - UDP_PROOF_BYTES + frames.iov_len);
+        udp_faults_forge(udp->faults, datagram->bytes + UDP_PROOF_BYTES,
+                         head - UDP_PROOF_BYTES + frames->iov_len);
     link->stats.bytes_out += header->bytes;
+}
+
+static aq_status_t datagram_transmit(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
+                                     datagram_t *datagram)
+{
+    struct iovec *pieces = datagram->pieces;
     if (udp->auth.mode == UDP_AUTH_ENCRYPT)
-        return transmit_sealed(udp, link, batch, header, datagram, pieces, covered);
-    udp_auth_sign(&udp->auth, datagram, header, pieces, covered, link->token_out);
-    pieces[0] = (struct iovec){datagram, head + frames.iov_len};
+        return transmit_sealed(udp, link, batch, datagram);
+    udp_auth_sign(&udp->auth, datagram->bytes, datagram->header, pieces, datagram->covered,
+                  link->token_out);
+    pieces[0].iov_len += (size_t)((uint8_t *)pieces[0].iov_base - datagram->bytes);
+    pieces[0].iov_base = datagram->bytes;
     if (batch) {
-        batch_add(udp, link, batch, pieces, count);
+        batch_add(udp, link, batch, pieces, datagram->count);
         return AQ_OK;
     }
-    return link_send(udp, link, &(udp_outgoing_t){&link->to, pieces, count});
+    return link_send(udp, link, &(udp_outgoing_t){&link->to, pieces, datagram->count});
 }
 
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
                     uint32_t epoch, uint64_t now)
 {
-    _Alignas(8) uint8_t datagram[UDP_HEADER_MAX];
+    _Alignas(8) uint8_t bytes[UDP_HEADER_MAX];
     udp_header_t header = {.kind = (uint8_t)kind, .class = (uint8_t) class, .epoch = epoch};
-    (void)datagram_transmit(udp, link, NULL, datagram, sizeof datagram, &(struct iovec){0}, &header,
-                            now);
+    datagram_t datagram = {.header = &header, .pieces = {{bytes + sizeof bytes, 0}}, .count = 1};
+    datagram_encode(udp, link, &datagram, now);
+    (void)datagram_transmit(udp, link, NULL, &datagram);
     link->stats.acks_out++;
 }
 
@@ -180,29 +193,37 @@ void udp_send_epoch(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsig
         udp_send_plain(udp, link, kind, class, epoch, now);
 }
 
-static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
-                                 udp_buffer_t *buffer, uint32_t epoch, uint64_t sequence,
-                                 uint64_t now)
+static udp_header_t data_header(const udp_buffer_t *buffer, uint32_t epoch, uint64_t sequence)
 {
-    udp_header_t header = {.kind = UDP_DATA,
-                           .class = buffer->class,
-                           .wants_ack = buffer->wants_ack,
-                           .epoch = epoch,
-                           .sequence = sequence};
+    return (udp_header_t){.kind = UDP_DATA,
+                          .class = buffer->class,
+                          .wants_ack = buffer->wants_ack,
+                          .epoch = epoch,
+                          .sequence = sequence};
+}
+
+static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
+                                 udp_buffer_t *buffer, udp_header_t *header, uint64_t now)
+{
+    const struct iovec frames = {buffer->bytes + UDP_HEADER_MAX, buffer->used - UDP_HEADER_MAX};
+    datagram_t datagram;
+    datagram.header = header;
+    datagram.length = frames.iov_len + udp_round_up(buffer->tail.iov_len);
+    datagram.count = datagram.covered = pieces_of(frames, &buffer->tail, datagram.pieces);
     link->stats.datagrams_out++;
     link->cuts = udp_path_cuts(&link->path, udp_buffer_bytes(buffer), buffer->sends);
     buffer->sends += buffer->sends < UINT8_MAX;
-    const aq_status_t status =
-        datagram_transmit(udp, link, link->cuts ? NULL : batch, buffer->bytes, buffer->used,
-                          &buffer->tail, &header, now);
+    datagram_encode(udp, link, &datagram, now);
+    const aq_status_t status = datagram_transmit(udp, link, link->cuts ? NULL : batch, &datagram);
     link->cuts = false;
     return status;
 }
 
 void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *action, uint64_t now)
 {
-    (void)transmit_data(udp, link, NULL, action->datagram, action->epoch, action->sequence, now);
-    const udp_buffer_t *buffer = action->datagram;
+    udp_buffer_t *buffer = action->datagram;
+    udp_header_t header = data_header(buffer, action->epoch, action->sequence);
+    (void)transmit_data(udp, link, NULL, buffer, &header, now);
     if (udp_path_is_blocked(&link->path, udp_buffer_bytes(buffer), buffer->sends))
         udp_watch_warn_of_block(udp, link, udp_buffer_bytes(buffer));
     link->stats.resent++;
@@ -228,8 +249,9 @@ static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_send_bat
 {
     udp_sender_t *sender = &link->sender[buffer->class];
     const uint32_t bytes = (uint32_t)udp_buffer_bytes(buffer);
-    aq_status_t status = transmit_data(udp, link, batch, buffer, udp_sender_epoch(sender),
-                                       udp_sender_sequence(sender), now);
+    udp_header_t header =
+        data_header(buffer, udp_sender_epoch(sender), udp_sender_sequence(sender));
+    aq_status_t status = transmit_data(udp, link, batch, buffer, &header, now);
     udp_sender_add(sender, buffer, bytes, now);
     udp_links_due(udp, udp_sender_deadline(sender));
     link->stats.frames_out += buffer->frames;

@@ -197,8 +197,9 @@ static struct iovec fields_of(uint8_t *datagram, size_t header)
 // ---- datagrams ----
 
 bool udp_seal_close(udp_seal_t *seal, uint64_t packet, uint8_t *datagram, size_t header,
-                    const struct iovec *frames, unsigned count, uint8_t *out)
+                    const struct iovec *frames, unsigned count)
 {
+    uint8_t *out = datagram + header;
     const uint64_t generation = packet / UDP_SEAL_PACKETS;
     const nonce_t nonce = nonce_of(packet);
     udp_seal_key_t *key = key_find(seal, generation);
@@ -211,8 +212,9 @@ bool udp_seal_close(udp_seal_t *seal, uint64_t packet, uint8_t *datagram, size_t
     }
     void *bulk = key_bulk(key, pieces_length(frames, count));
     if (bulk)
-        return udp_bulk_encrypt(bulk, nonce.bytes, fields_of(datagram, header), frames, count, out,
-                                datagram);
+        return udp_bulk_encrypt(bulk, nonce.bytes, fields_of(datagram, header), frames, count,
+                                out) &&
+               udp_bulk_tag(bulk, datagram);
     text_encrypt(key, &nonce, fields_of(datagram, header),
                  (struct iovec){out, pieces_gather(frames, count, out)}, datagram);
     return true;

@@ -62,11 +62,11 @@ static inline void udp_seal_start(udp_seal_t *seal, const udp_auth_t *auth, udp_
 // Frees the keys.
 void udp_seal_stop(udp_seal_t *seal);
 
-// Encrypts the frames, `count` pieces (possibly none), into out, and writes the tag into the
-// datagram's encoded header of the given size. out has room for all pieces; it does not overlap
+// Encrypts the frames, `count` pieces (possibly none), to behind the datagram's encoded header of
+// the given size, and writes the tag into that. There is room for all pieces; it does not overlap
 // them, or is equal to the only piece. False: no memory for a key.
 bool udp_seal_close(udp_seal_t *seal, uint64_t packet, uint8_t *datagram, size_t header,
-                    const struct iovec *frames, unsigned count, uint8_t *out);
+                    const struct iovec *frames, unsigned count);
 
 // Verifies a complete datagram and decrypts its frames in place. False: it is forged, or (rarely)
 // there is no memory for a key; then the bytes of the frames are undefined.

@@ -97,8 +97,7 @@ static bool text_begin(void *context, const uint8_t *nonce, struct iovec fields)
 }
 
 bool udp_bulk_encrypt(void *context, const uint8_t nonce[UDP_BULK_NONCE_BYTES], struct iovec fields,
-                      const struct iovec *pieces, unsigned count, uint8_t *out,
-                      uint8_t tag[UDP_BULK_TAG_BYTES])
+                      const struct iovec *pieces, unsigned count, uint8_t *out)
 {
     int length;
     if (!text_begin(context, nonce, fields))
@@ -108,8 +107,12 @@ bool udp_bulk_encrypt(void *context, const uint8_t nonce[UDP_BULK_NONCE_BYTES], 
             return false;
         out += length;
     }
-    return crypto.final(context, out, &length) == 1 &&
-           crypto.control(context, EVP_CTRL_AEAD_GET_TAG, UDP_BULK_TAG_BYTES, tag) == 1;
+    return crypto.final(context, out, &length) == 1;
+}
+
+bool udp_bulk_tag(void *context, uint8_t tag[UDP_BULK_TAG_BYTES])
+{
+    return crypto.control(context, EVP_CTRL_AEAD_GET_TAG, UDP_BULK_TAG_BYTES, tag) == 1;
 }
 
 bool udp_bulk_decrypt(void *context, const uint8_t nonce[UDP_BULK_NONCE_BYTES], struct iovec fields,
@@ -147,10 +150,15 @@ void udp_bulk_free(void *context)
 }
 
 bool udp_bulk_encrypt(void *context, const uint8_t nonce[UDP_BULK_NONCE_BYTES], struct iovec fields,
-                      const struct iovec *pieces, unsigned count, uint8_t *out,
-                      uint8_t tag[UDP_BULK_TAG_BYTES])
+                      const struct iovec *pieces, unsigned count, uint8_t *out)
 {
-    (void)context, (void)nonce, (void)fields, (void)pieces, (void)count, (void)out, (void)tag;
+    (void)context, (void)nonce, (void)fields, (void)pieces, (void)count, (void)out;
+    return false;
+}
+
+bool udp_bulk_tag(void *context, uint8_t tag[UDP_BULK_TAG_BYTES])
+{
+    (void)context, (void)tag;
     return false;
 }
 

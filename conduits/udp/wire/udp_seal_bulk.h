@@ -20,10 +20,11 @@ const char *udp_bulk_name(void);
 void *udp_bulk_new(bool aes, const uint8_t key[32], bool encrypt);
 void udp_bulk_free(void *context);
 
-// As udp_seal_close and udp_seal_open, with the parts of a datagram as separate arguments.
+// As udp_seal_close and udp_seal_open, with the parts of a datagram as separate arguments. The tag
+// of what was encrypted last is taken after that.
 bool udp_bulk_encrypt(void *context, const uint8_t nonce[UDP_BULK_NONCE_BYTES], struct iovec fields,
-                      const struct iovec *pieces, unsigned count, uint8_t *out,
-                      uint8_t tag[UDP_BULK_TAG_BYTES]);
+                      const struct iovec *pieces, unsigned count, uint8_t *out);
+bool udp_bulk_tag(void *context, uint8_t tag[UDP_BULK_TAG_BYTES]);
 bool udp_bulk_decrypt(void *context, const uint8_t nonce[UDP_BULK_NONCE_BYTES], struct iovec fields,
                       struct iovec text, const uint8_t tag[UDP_BULK_TAG_BYTES]);
 
