@@ -169,11 +169,18 @@ typedef enum aq_firehose_reached {
     AQ_FIREHOSE_FULL,  // all firehoses into the peer are in use: use messages, or poll and retry
 } aq_firehose_reached_t;
 
-// Requests a firehose on memory of a peer (at least one byte) that begins at `address` there. data:
-// the data of a put of at most put_in_move bytes, otherwise NULL; a miss sends it with the request.
-// Sends requests.
-aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, uint32_t peer, uintptr_t address,
-                                        size_t bytes, bool write, const void *data,
+// Memory of a peer, and what it is for.
+typedef struct aq_firehose_target {
+    uint32_t peer;
+    bool write;
+    uintptr_t address; // there
+    size_t bytes;      // at least one
+    const void *data;  // what a put writes; NULL: nothing goes with a request
+} aq_firehose_target_t;
+
+// Requests a firehose on memory of a peer. A miss sends the data with the request if it is at most
+// put_in_move bytes long. Sends requests.
+aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, const aq_firehose_target_t *target,
                                         aq_firehose_wait_t *wait, aq_firehose_region_t **region);
 
 // Serves a request of a peer, and sets the answer that the caller sends back. The caller has

@@ -151,32 +151,31 @@ aq_firehose_region_t *aq_firehose_look(const aq_firehose_t *firehose, uint32_t r
     return peer ? aq_firehose_map_find(&peer->map, address, write) : NULL;
 }
 
-aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, uint32_t rank, uintptr_t address,
-                                        size_t bytes, bool write, const void *data,
+aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, const aq_firehose_target_t *target,
                                         aq_firehose_wait_t *wait, aq_firehose_region_t **out)
 {
-    aq_firehose_peer_t *peer = aq_firehose_peer_get(firehose, rank);
+    aq_firehose_peer_t *peer = aq_firehose_peer_get(firehose, target->peer);
     if (!peer)
         return AQ_FIREHOSE_FULL;
-    *out = aq_firehose_map_find(&peer->map, address, write);
+    *out = aq_firehose_map_find(&peer->map, target->address, target->write);
     if (*out)
         return AQ_FIREHOSE_HIT;
     uint64_t longest = firehose->params.region_bytes;
-    bool carries = data && bytes <= firehose->params.put_in_move;
+    bool carries = target->data && target->bytes <= firehose->params.put_in_move;
     bool send = false;
     aq_firehose_message_t move = {.kind = AQ_FIREHOSE_MOVE,
-                                  .write = write,
-                                  .address = address,
-                                  .bytes = aq_min(bytes, longest)};
-    wait->address = address;
+                                  .write = target->write,
+                                  .address = target->address,
+                                  .bytes = aq_min(target->bytes, longest)};
+    wait->address = target->address;
     pthread_mutex_lock(&peer->lock);
     aq_firehose_reached_t reached = firehose_request(peer, &move, carries, wait, out, &send);
     pthread_mutex_unlock(&peer->lock);
     if (!send || reached != AQ_FIREHOSE_ASKED)
         return reached;
     atomic_fetch_add_explicit(&firehose->moves_asked, 1, memory_order_relaxed);
-    firehose->ops.request(firehose->context, rank, &move, carries ? data : NULL,
-                          carries ? (uint32_t)bytes : 0);
+    firehose->ops.request(firehose->context, target->peer, &move, carries ? target->data : NULL,
+                          carries ? (uint32_t)target->bytes : 0);
     return reached;
 }
 

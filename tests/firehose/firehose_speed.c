@@ -63,8 +63,8 @@ static uintptr_t use_peer(uintptr_t address, size_t bytes)
 {
     aq_firehose_region_t *region;
     aq_firehose_wait_t wait = {.done = release_region};
-    if (aq_firehose_reach(firehose, 0, address, bytes, true, NULL, &wait, &region) !=
-        AQ_FIREHOSE_HIT)
+    const aq_firehose_target_t target = {.write = true, .address = address, .bytes = bytes};
+    if (aq_firehose_reach(firehose, &target, &wait, &region) != AQ_FIREHOSE_HIT)
         return 0;
     uintptr_t end = region->end;
     aq_firehose_release(region);

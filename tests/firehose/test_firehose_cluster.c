@@ -160,11 +160,14 @@ static void send_by_message(operation_t *operation)
 static void advance_operation(operation_t *operation)
 {
     aq_firehose_region_t *region;
-    const void *data = operation->put ? operation->data : NULL;
-    switch (aq_firehose_reach(nodes[operation->node].firehose, operation->peer,
-                              address_of(operation), operation->left, operation->put,
-                              operation->left == operation->bytes ? data : NULL, &operation->wait,
-                              &region)) {
+    const bool whole = operation->put && operation->left == operation->bytes;
+    const aq_firehose_target_t target = {.peer = operation->peer,
+                                         .write = operation->put,
+                                         .address = address_of(operation),
+                                         .bytes = operation->left,
+                                         .data = whole ? operation->data : NULL};
+    switch (
+        aq_firehose_reach(nodes[operation->node].firehose, &target, &operation->wait, &region)) {
     case AQ_FIREHOSE_HIT:
         add_transfer(operation, region);
         return;
@@ -437,8 +440,9 @@ static aq_firehose_region_t *reach_region(const node_t *node, uint32_t peer, uin
 {
     thread_wait_t waiting = {.wait.done = complete_thread_wait};
     aq_firehose_region_t *region;
-    switch (aq_firehose_reach(node->firehose, peer, address, bytes, true, NULL, &waiting.wait,
-                              &region)) {
+    const aq_firehose_target_t target = {
+        .peer = peer, .write = true, .address = address, .bytes = bytes};
+    switch (aq_firehose_reach(node->firehose, &target, &waiting.wait, &region)) {
     case AQ_FIREHOSE_HIT:
         return region;
     case AQ_FIREHOSE_FULL:

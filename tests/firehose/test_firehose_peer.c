@@ -116,9 +116,10 @@ static uintptr_t at(uint32_t page)
 
 static aq_firehose_reached_t reach(uint32_t page, uint32_t pages, bool write, waiting_t *waiting)
 {
+    const aq_firehose_target_t target = {
+        .peer = 1, .write = write, .address = at(page), .bytes = (size_t)pages * FAKE_PAGE};
     *waiting = (waiting_t){.wait.done = complete_wait};
-    return aq_firehose_reach(asker, 1, at(page), (size_t)pages * FAKE_PAGE, write, NULL,
-                             &waiting->wait, &waiting->region);
+    return aq_firehose_reach(asker, &target, &waiting->wait, &waiting->region);
 }
 
 // Moves a firehose onto some pages, and returns its region, which is in use.
@@ -267,15 +268,17 @@ static void test_put_in_move(void **state)
     (void)state;
     waiting_t put = {.wait.done = complete_wait}, get;
     char data[IN_MOVE];
+    const aq_firehose_target_t to = {.peer = 1,
+                                     .write = true,
+                                     .address = at(2) + 10,
+                                     .bytes = sizeof data,
+                                     .data = data},
+                               from = {.peer = 1, .address = at(2) + 20, .bytes = 100};
     memset(data, 'x', sizeof data);
-    assert_int_equal(
-        aq_firehose_reach(asker, 1, at(2) + 10, sizeof data, true, data, &put.wait, &put.region),
-        AQ_FIREHOSE_ASKED);
+    assert_int_equal(aq_firehose_reach(asker, &to, &put.wait, &put.region), AQ_FIREHOSE_ASKED);
     memset(data, 'y', sizeof data); // the caller may reuse the buffer
     get = (waiting_t){.wait.done = complete_wait};
-    assert_int_equal(
-        aq_firehose_reach(asker, 1, at(2) + 20, 100, false, NULL, &get.wait, &get.region),
-        AQ_FIREHOSE_ASKED);
+    assert_int_equal(aq_firehose_reach(asker, &from, &get.wait, &get.region), AQ_FIREHOSE_ASKED);
     assert_int_equal(sent_count, 1);
     answer_asker(serve_request(0));
     assert_int_equal(bytes[2 * FAKE_PAGE + 10], 'x');
@@ -291,9 +294,10 @@ static void test_put_in_refused_move(void **state)
 {
     (void)state;
     waiting_t put = {.wait.done = complete_wait};
+    const aq_firehose_target_t target = {
+        .peer = 1, .write = true, .address = at(2), .bytes = 3, .data = "abc"};
     memories[1].access[2] = FAKE_NONE;
-    assert_int_equal(aq_firehose_reach(asker, 1, at(2), 3, true, "abc", &put.wait, &put.region),
-                     AQ_FIREHOSE_ASKED);
+    assert_int_equal(aq_firehose_reach(asker, &target, &put.wait, &put.region), AQ_FIREHOSE_ASKED);
     answer_asker(serve_request(0));
     assert_memory_equal(bytes + 2 * FAKE_PAGE, "abc", 3);
     assert_true(put.completed && put.status == AQ_OK && !put.region);

@@ -387,18 +387,19 @@ aq_ibv_reached_t aq_ibv_keys_look_further(const aq_ibv_keys_t *keys, uint32_t pe
     return AQ_IBV_REACHED;
 }
 
-aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
-                                    size_t bytes, bool write, const void *data, aq_ibv_wait_t *wait,
-                                    aq_ibv_hold_t *hold)
+aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, const aq_firehose_target_t *target,
+                                    aq_ibv_wait_t *wait, aq_ibv_hold_t *hold)
 {
+    const uintptr_t address = target->address;
+    const size_t bytes = target->bytes;
     aq_firehose_region_t *region;
-    aq_ibv_reached_t reached = aq_ibv_keys_look(keys, peer, address, bytes, write, hold);
+    aq_ibv_reached_t reached =
+        aq_ibv_keys_look(keys, target->peer, address, bytes, target->write, hold);
     if (reached != AQ_IBV_MISSED)
         return reached;
     wait->bytes = bytes;
     wait->inner.done = hold_arrived;
-    switch (aq_firehose_reach(keys->firehose, peer, address, bytes, write, data, &wait->inner,
-                              &region)) {
+    switch (aq_firehose_reach(keys->firehose, target, &wait->inner, &region)) {
     case AQ_FIREHOSE_HIT:
         *hold = hold_of(region, address, bytes, remote_key(region));
         return AQ_IBV_REACHED;

@@ -178,12 +178,10 @@ static inline aq_ibv_reached_t aq_ibv_keys_look(const aq_ibv_keys_t *keys, uint3
                : aq_ibv_keys_look_further(keys, peer, address, bytes, write, hold);
 }
 
-// The same, and asks the peer for a key that is not known: never returns MISSED. data: what a put
-// writes; if it is small, it travels with the request. The caller sets wait->done. May send a
-// request.
-aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
-                                    size_t bytes, bool write, const void *data, aq_ibv_wait_t *wait,
-                                    aq_ibv_hold_t *hold);
+// The same, and asks the peer for a key that is not known: never returns MISSED. Small data of a
+// put travels with the request. The caller sets wait->done. May send a request.
+aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, const aq_firehose_target_t *target,
+                                    aq_ibv_wait_t *wait, aq_ibv_hold_t *hold);
 
 // Whether a peer may ask to read and write this memory of this process. False: it may not (logged).
 bool aq_ibv_keys_legal(const aq_ibv_keys_t *keys, uint32_t peer, uint64_t address, uint64_t bytes);

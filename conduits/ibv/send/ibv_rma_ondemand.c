@@ -152,9 +152,12 @@ static aq_ibv_reached_t transfer_ask(aq_ibv_transfer_t *transfer)
 {
     const aq_rma_t *rma = &transfer->rma;
     const bool is_get = rma->kind == AQ_RMA_GET;
-    return aq_ibv_keys_remote(transfer->owner->keys, transfer->link->rank, (uintptr_t)rma->remote,
-                              rma->nbytes, !is_get, is_get ? NULL : rma->local, &transfer->wait,
-                              &transfer->hold);
+    const aq_firehose_target_t target = {.peer = transfer->link->rank,
+                                         .write = !is_get,
+                                         .address = (uintptr_t)rma->remote,
+                                         .bytes = rma->nbytes,
+                                         .data = is_get ? NULL : rma->local};
+    return aq_ibv_keys_remote(transfer->owner->keys, &target, &transfer->wait, &transfer->hold);
 }
 
 // The cookie that names a transfer in its COPY of so many bytes.

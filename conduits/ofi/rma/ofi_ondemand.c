@@ -100,13 +100,16 @@ static aq_firehose_reached_t transfer_ask(ofi_transfer_t *transfer)
 {
     aq_credit_t *credit = &transfer->link->credit;
     const aq_rma_t *rma = &transfer->rma;
+    const aq_firehose_target_t target = {.peer = transfer->link->rank,
+                                         .write = rma->kind == AQ_RMA_PUT,
+                                         .address = (uintptr_t)rma->remote,
+                                         .bytes = rma->nbytes,
+                                         .data = transfer_data(transfer)};
     if (!aq_credit_take(credit))
         return AQ_FIREHOSE_FULL;
     credit_is_lent = true;
-    const aq_firehose_reached_t reached =
-        aq_firehose_reach(transfer->ofi->rma->pins.firehose, transfer->link->rank,
-                          (uintptr_t)rma->remote, rma->nbytes, rma->kind == AQ_RMA_PUT,
-                          transfer_data(transfer), &transfer->wait, &transfer->hold);
+    const aq_firehose_reached_t reached = aq_firehose_reach(
+        transfer->ofi->rma->pins.firehose, &target, &transfer->wait, &transfer->hold);
     if (credit_is_lent)
         aq_credit_untake(credit);
     credit_is_lent = false;

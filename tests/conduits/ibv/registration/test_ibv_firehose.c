@@ -161,9 +161,18 @@ static void complete_wait(aq_ibv_wait_t *wait, aq_status_t status, const aq_ibv_
 static aq_ibv_reached_t reach(size_t offset, size_t length, bool write, const void *data,
                               waiter_t *waiter)
 {
+    const aq_firehose_target_t target = {
+        .peer = 1, .write = write, .address = address_of(1, offset), .bytes = length, .data = data};
     *waiter = (waiter_t){.wait.done = complete_wait};
-    return aq_ibv_keys_remote(&keys[0], 1, address_of(1, offset), length, write, data,
-                              &waiter->wait, &waiter->hold);
+    return aq_ibv_keys_remote(&keys[0], &target, &waiter->wait, &waiter->hold);
+}
+
+// The reverse: process 1 asks for the first bytes of process 0, to write.
+static aq_ibv_reached_t reach_back(size_t length, waiter_t *waiter)
+{
+    const aq_firehose_target_t target = {
+        .write = true, .address = address_of(0, FROM), .bytes = length};
+    return aq_ibv_keys_remote(&keys[1], &target, &waiter->wait, &waiter->hold);
 }
 
 // ---- start and end ----
@@ -278,9 +287,7 @@ static void test_fast_uneven(void **state)
     assert_int_equal(reach(FROM + 2 * PAGE, PAGE, true, NULL, &waiter), AQ_IBV_REACHED);
     fake_verbs_use(waiter.hold.key, address_of(1, FROM + 2 * PAGE), PAGE, true, false);
     assert_int_equal(reach(FROM + 3 * PAGE, 1, true, NULL, &waiter), AQ_IBV_MESSAGES);
-    assert_int_equal(aq_ibv_keys_remote(&keys[1], 0, address_of(0, FROM), 1, true, NULL,
-                                        &waiter.wait, &waiter.hold),
-                     AQ_IBV_MESSAGES);
+    assert_int_equal(reach_back(1, &waiter), AQ_IBV_MESSAGES);
     tear_down();
 }
 
@@ -688,9 +695,7 @@ static void test_whole_mixed(void **state)
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_OK);
     assert_non_null(hold.region);
     aq_ibv_keys_release(&hold);
-    assert_int_equal(aq_ibv_keys_remote(&keys[1], 0, address_of(0, FROM), 8, true, NULL,
-                                        &waiter.wait, &waiter.hold),
-                     AQ_IBV_ASKED);
+    assert_int_equal(reach_back(8, &waiter), AQ_IBV_ASKED);
     deliver(0);
     assert_int_equal(waiter.status, AQ_OK);
     fake_verbs_use(waiter.hold.key, address_of(0, FROM), 8, true, false);
