@@ -48,7 +48,8 @@ static void check_accept(uint8_t *bytes, size_t size, bool insider)
 {
     aq_ibv_conn_private_data_t theirs = {.rank = RANKS};
     bool has_proof = insider && write_proof(true, bytes, size);
-    bool accepted = aq_ibv_accept_genuine(key, OWN, CALLED, nonce, bytes, size, &theirs);
+    const aq_ibv_call_t call = {.from = OWN, .to = CALLED, .nonce = nonce};
+    bool accepted = aq_ibv_accept_genuine(key, &call, bytes, size, &theirs);
     require(accepted == (has_proof && theirs.rank == CALLED));
     require(!accepted || memcmp(&theirs, bytes, sizeof theirs) == 0);
 }

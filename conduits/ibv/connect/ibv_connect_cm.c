@@ -307,10 +307,10 @@ static void on_established(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
                            const struct rdma_cm_event *event)
 {
     const aq_conduit_env_t *env = connector->env;
+    const aq_ibv_call_t call = {.from = env->rank, .to = link->rank, .nonce = link->conn.nonce};
     aq_ibv_conn_private_data_t theirs;
     if (link->conn.state == AQ_IBV_CALLING) {
-        if (!aq_ibv_accept_genuine(env->boot->key, env->rank, link->rank, link->conn.nonce,
-                                   event->param.conn.private_data,
+        if (!aq_ibv_accept_genuine(env->boot->key, &call, event->param.conn.private_data,
                                    event->param.conn.private_data_len, &theirs) ||
             !aq_ibv_private_data_between(&theirs, link->endpoint, link->here)) {
             aq_log_error("the process that answers for rank %u does not know the key of the job: "

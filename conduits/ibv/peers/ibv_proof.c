@@ -115,10 +115,9 @@ bool aq_ibv_request_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint
            aq_ibv_call_holds(key, rank, theirs);
 }
 
-bool aq_ibv_accept_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t peer,
-                           const uint8_t called[AQ_IBV_NONCE_BYTES], const void *data, size_t bytes,
-                           aq_ibv_conn_private_data_t *theirs)
+bool aq_ibv_accept_genuine(const uint8_t key[AQ_KEY_BYTES], const aq_ibv_call_t *call,
+                           const void *data, size_t bytes, aq_ibv_conn_private_data_t *theirs)
 {
-    return private_data_read(data, bytes, theirs) && theirs->rank == peer &&
-           aq_ibv_accept_holds(key, rank, called, theirs);
+    return private_data_read(data, bytes, theirs) && theirs->rank == call->to &&
+           aq_ibv_accept_holds(key, call->from, call->nonce, theirs);
 }

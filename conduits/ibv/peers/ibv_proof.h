@@ -89,13 +89,18 @@ typedef struct aq_ibv_heard {
 // Records a request. False: it is a replay, or exceeds the number of calls that a peer makes.
 bool aq_ibv_heard_note(aq_ibv_heard_t *heard, const uint8_t nonce[AQ_IBV_NONCE_BYTES]);
 
-// Whether what came with a request to this rank, or with an accept of its call to `peer`, is from a
-// process of the job, by the proof in it. Does not check whether the request is a repetition.
+// A call of one rank to another.
+typedef struct aq_ibv_call {
+    uint32_t from, to;
+    const uint8_t *nonce; // AQ_IBV_NONCE_BYTES of its request
+} aq_ibv_call_t;
+
+// Whether what came with a request to this rank, or with an accept of its call, is from a process
+// of the job, by the proof in it. Does not check whether the request is a repetition.
 bool aq_ibv_request_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t size,
                             const void *data, size_t bytes, aq_ibv_conn_private_data_t *theirs);
-bool aq_ibv_accept_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t peer,
-                           const uint8_t called[AQ_IBV_NONCE_BYTES], const void *data, size_t bytes,
-                           aq_ibv_conn_private_data_t *theirs);
+bool aq_ibv_accept_genuine(const uint8_t key[AQ_KEY_BYTES], const aq_ibv_call_t *call,
+                           const void *data, size_t bytes, aq_ibv_conn_private_data_t *theirs);
 
 // Whether a peer's private data belong to a connection from its endpoint `from` to endpoint `to` of
 // this process.
