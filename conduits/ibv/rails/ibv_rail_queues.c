@@ -50,9 +50,9 @@ static bool queue_open(aq_ibv_rails_t *rails, unsigned port)
         return queue->cq;
     if (rails->calls.stand_by && !standby_queues_open(rails, port))
         return false;
-    if (aq_ibv_memory_register(at->memory, "the buffers", rails->buffers->slab,
-                               rails->buffers->slab_bytes, AQ_IBV_BUFFER, &queue->slab, why,
-                               sizeof why) == AQ_OK)
+    const aq_ibv_area_t slab = {"the buffers", rails->buffers->slab, rails->buffers->slab_bytes,
+                                AQ_IBV_BUFFER};
+    if (aq_ibv_memory_register(at->memory, &slab, &queue->slab, why, sizeof why) == AQ_OK)
         return true;
     aq_log_warn("%s", why);
     return false;

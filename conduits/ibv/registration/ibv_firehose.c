@@ -224,15 +224,21 @@ static aq_status_t fall_back(aq_ibv_keys_t *keys, aq_boot_t *boot, const char *w
     return status == AQ_OK ? attach_parts(keys, boot) : status;
 }
 
+static aq_ibv_segment_t segment_cut(const aq_ibv_keys_t *keys, aq_ibv_cut_t cut)
+{
+    return (aq_ibv_segment_t){.start = keys->start, .bytes = keys->bytes, .cut = cut};
+}
+
 // Registers the segment at the further ports. A port that refuses it carries no puts and gets.
 static void segment_register_more(aq_ibv_keys_t *keys, aq_ibv_cut_t cut)
 {
     char why[512] = "";
-    for (unsigned i = 1; keys->bytes && i < ports_of(keys); i++)
-        if (aq_ibv_segment_register(keys->setup.rails->list[i].memory, (void *)keys->start,
-                                    keys->bytes, cut, &keys->more_segments[i], why,
+    for (unsigned i = 1; keys->bytes && i < ports_of(keys); i++) {
+        keys->more_segments[i] = segment_cut(keys, cut);
+        if (aq_ibv_segment_register(keys->setup.rails->list[i].memory, &keys->more_segments[i], why,
                                     sizeof why) != AQ_OK)
             aq_log_warn("%s. Puts and gets go without this port", why);
+    }
 }
 
 static aq_status_t keys_exchange(aq_ibv_keys_t *keys, aq_boot_t *boot, aq_ibv_cut_t cut,
@@ -241,8 +247,9 @@ static aq_status_t keys_exchange(aq_ibv_keys_t *keys, aq_boot_t *boot, aq_ibv_cu
     const aq_ibv_keys_setup_t *setup = &keys->setup;
     segment_register_more(keys, cut);
     keys->more_segments[0] = keys->segment;
-    return aq_ibv_segments_exchange(boot, keys->more_segments, ports_of(keys), most_ports, cut,
-                                    setup->starts, setup->lengths, &keys->segments);
+    keys->segments = (aq_ibv_segments_t){
+        .starts = setup->starts, .lengths = setup->lengths, .ports = most_ports, .cut = cut};
+    return aq_ibv_segments_exchange(boot, keys->more_segments, ports_of(keys), &keys->segments);
 }
 
 // FAST: registers the segment, and exchanges keys with all ranks.
@@ -256,9 +263,10 @@ static aq_status_t attach_whole(aq_ibv_keys_t *keys, aq_boot_t *boot)
     aq_status_t status = aq_ibv_segments_agree(boot, &cut, &ports);
     if (status != AQ_OK)
         return status;
-    if (keys->bytes > 0)
-        status = aq_ibv_segment_register(setup->memory, (void *)keys->start, keys->bytes, cut,
-                                         &keys->segment, why, sizeof why);
+    if (keys->bytes > 0) {
+        keys->segment = segment_cut(keys, cut);
+        status = aq_ibv_segment_register(setup->memory, &keys->segment, why, sizeof why);
+    }
     status = aq_boot_agree_quietly(boot, status, &first);
     if (status == AQ_ERR_RESOURCE)
         return fall_back(keys, boot, first ? why : "");

@@ -31,11 +31,11 @@ static unsigned ports_of(const aq_ibv_rail_ports_t *rails)
 
 static struct ibv_mr *all_register(aq_ibv_memory_t *memory, aq_ibv_access_t access)
 {
+    const aq_ibv_area_t all = {"all memory of this process", NULL, SIZE_MAX, access};
     struct ibv_mr *region = NULL;
     char why[512] = "";
     if (memory->paged != AQ_IBV_PAGED_WHOLE ||
-        aq_ibv_memory_register(memory, "all memory of this process", NULL, SIZE_MAX, access,
-                               &region, why, sizeof why) == AQ_OK)
+        aq_ibv_memory_register(memory, &all, &region, why, sizeof why) == AQ_OK)
         return region;
     if (aq_setting_int(aq_ibv_setting(IBV_SET_ODP_VERBOSE)))
         aq_log_warn("%s. The job continues: memory is registered in parts, when it is used", why);

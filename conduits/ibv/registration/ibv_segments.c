@@ -66,30 +66,25 @@ static uint32_t *tables_make(aq_ibv_segments_t *out)
 }
 
 aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mine, uint32_t count,
-                                     uint32_t ports, aq_ibv_cut_t cut, const uintptr_t *starts,
-                                     const uintptr_t *lengths, aq_ibv_segments_t *out)
+                                     aq_ibv_segments_t *segments)
 {
-    const uint32_t stride = most_pieces(boot->size, cut, lengths);
-    *out = (aq_ibv_segments_t){.starts = starts,
-                               .lengths = lengths,
-                               .ranks = boot->size,
-                               .ports = ports,
-                               .stride = stride,
-                               .cut = cut};
-    uint32_t *buffer = tables_make(out);
+    const uint32_t stride = most_pieces(boot->size, segments->cut, segments->lengths);
+    segments->ranks = boot->size;
+    segments->stride = stride;
+    uint32_t *buffer = tables_make(segments);
     aq_status_t status = buffer != NULL ? AQ_OK : AQ_ERR_RESOURCE;
     if (status != AQ_OK)
         aq_log_error("there is no memory for the keys of %u segments of up to %u pieces; raise "
                      "GASNET_PIN_MAXSZ",
                      boot->size, stride);
     else
-        status = keys_exchange(boot, mine, stride, buffer, out->keys);
-    for (uint32_t i = 1; status == AQ_OK && i < ports; i++)
+        status = keys_exchange(boot, mine, stride, buffer, segments->keys);
+    for (uint32_t i = 1; status == AQ_OK && i < segments->ports; i++)
         status = keys_exchange(boot, i < count ? &mine[i] : NULL, stride, buffer,
-                               out->more_keys + (size_t)(i - 1) * stride * boot->size);
+                               segments->more_keys + (size_t)(i - 1) * stride * boot->size);
     free(buffer);
     if (status != AQ_OK)
-        aq_ibv_segments_free(out);
+        aq_ibv_segments_free(segments);
     return status;
 }
 

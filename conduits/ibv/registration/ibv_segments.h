@@ -32,11 +32,10 @@ typedef struct aq_ibv_segments {
 aq_status_t aq_ibv_segments_agree(aq_boot_t *boot, aq_ibv_cut_t *cut, uint32_t *ports);
 
 // Collective over the job: exchanges keys. mine: the segment of this rank as each of its ports has
-// it (count of them, at most `ports`), of length 0 if it has none; starts, lengths: those of all
-// ranks. Logs faults.
+// it (count of them, at most segments->ports), of length 0 if it has none. The caller has set what
+// all know: starts, lengths, ports and cut. Logs faults.
 aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mine, uint32_t count,
-                                     uint32_t ports, aq_ibv_cut_t cut, const uintptr_t *starts,
-                                     const uintptr_t *lengths, aq_ibv_segments_t *out);
+                                     aq_ibv_segments_t *segments);
 void aq_ibv_segments_free(aq_ibv_segments_t *segments);
 
 // Bytes of the keys of the segments of so many ranks.

@@ -96,12 +96,14 @@ static aq_status_t slab_register(aq_ibv_buffers_t *buffers, aq_ibv_limits_t *lim
                                  aq_ibv_memory_t *memory, aq_boot_t *boot)
 {
     char why[768] = "";
-    const size_t least = least_bytes(limits) / AQ_IBV_BUFFER_BYTES;
-    const size_t most = buffers->slab_bytes / AQ_IBV_BUFFER_BYTES;
-    size_t count = aq_ibv_memory_register_pool(
-        memory, "the buffers (GASNET_BBUF_COUNT, GASNET_AM_CREDITS_TOTAL)", buffers->slab,
-        AQ_IBV_BUFFER_BYTES, most, least, &buffers->slab_mr, why, sizeof why);
-    if (count && count < most) {
+    const aq_ibv_pool_area_t pool = {.what =
+                                         "the buffers (GASNET_BBUF_COUNT, GASNET_AM_CREDITS_TOTAL)",
+                                     .start = buffers->slab,
+                                     .unit = AQ_IBV_BUFFER_BYTES,
+                                     .most = buffers->slab_bytes / AQ_IBV_BUFFER_BYTES,
+                                     .least = least_bytes(limits) / AQ_IBV_BUFFER_BYTES};
+    size_t count = aq_ibv_memory_register_pool(memory, &pool, &buffers->slab_mr, why, sizeof why);
+    if (count && count < pool.most) {
         limits_fit(limits, count * AQ_IBV_BUFFER_BYTES);
         if (aq_log_is_first())
             aq_log_warn("%s", why);

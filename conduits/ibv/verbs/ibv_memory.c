@@ -152,16 +152,16 @@ static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t b
     return false;
 }
 
-aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const char *what, const void *start,
-                                   size_t bytes, aq_ibv_access_t access, struct ibv_mr **region,
-                                   char *errbuf, size_t errbuf_size)
+aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const aq_ibv_area_t *area,
+                                   struct ibv_mr **region, char *errbuf, size_t errbuf_size)
 {
-    if (!has_room(memory, what, bytes, access, errbuf, errbuf_size))
+    if (!has_room(memory, area->what, area->bytes, area->access, errbuf, errbuf_size))
         return AQ_ERR_RESOURCE;
-    aq_firehose_pinned_t outcome = aq_ibv_memory_try(memory, start, bytes, access, region);
+    aq_firehose_pinned_t outcome =
+        aq_ibv_memory_try(memory, area->start, area->bytes, area->access, region);
     if (outcome == AQ_FIREHOSE_PINNED)
         return AQ_OK;
-    refusal_explain(memory, what, bytes, outcome, errbuf, errbuf_size);
+    refusal_explain(memory, area->what, area->bytes, outcome, errbuf, errbuf_size);
     return outcome == AQ_FIREHOSE_NO_ACCESS ? AQ_ERR_ARG : AQ_ERR_RESOURCE;
 }
 
@@ -175,17 +175,17 @@ void aq_ibv_memory_release(aq_ibv_memory_t *memory, struct ibv_mr *region, aq_ib
 
 // ---- as much as there can be ----
 
-size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const char *what, void *start,
-                                   size_t unit, size_t most, size_t least, struct ibv_mr **region,
-                                   char *errbuf, size_t errbuf_size)
+size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const aq_ibv_pool_area_t *pool,
+                                   struct ibv_mr **region, char *errbuf, size_t errbuf_size)
 {
+    const size_t most = pool->most, least = pool->least;
     size_t count = most;
     char first[512] = ""; // the message about the full size
     while (count >= least) {
+        const aq_ibv_area_t area = {pool->what, pool->start, count * pool->unit, AQ_IBV_BUFFER};
         char *sentence = count == most ? first : errbuf;
         size_t room = count == most ? sizeof first : errbuf_size;
-        if (aq_ibv_memory_register(memory, what, start, count * unit, AQ_IBV_BUFFER, region,
-                                   sentence, room) == AQ_OK) {
+        if (aq_ibv_memory_register(memory, &area, region, sentence, room) == AQ_OK) {
             if (count < most)
                 snprintf(errbuf, errbuf_size, "%s; continuing with %zu of %zu", first, count, most);
             return count;
@@ -264,12 +264,12 @@ aq_ibv_cut_t aq_ibv_segment_cut(const aq_ibv_memory_t *memory, size_t bytes)
     return cut;
 }
 
-aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t bytes,
-                                    aq_ibv_cut_t cut, aq_ibv_segment_t *segment, char *errbuf,
-                                    size_t errbuf_size)
+aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment,
+                                    char *errbuf, size_t errbuf_size)
 {
+    const aq_ibv_cut_t cut = segment->cut;
+    const size_t bytes = segment->bytes;
     const uint32_t count = aq_ibv_segment_pieces(cut, bytes);
-    *segment = (aq_ibv_segment_t){.start = (uintptr_t)start, .bytes = bytes, .cut = cut};
     if (!has_room(memory, "the segment", bytes, AQ_IBV_WRITE, errbuf, errbuf_size))
         return AQ_ERR_RESOURCE;
     segment->pieces = calloc(count, sizeof(struct ibv_mr *));
@@ -280,8 +280,9 @@ aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t
     for (; segment->count < count; segment->count++) {
         size_t left, at = (size_t)segment->count << cut.shift;
         aq_ibv_segment_piece(bytes, cut, at, SIZE_MAX, &left);
-        aq_firehose_pinned_t outcome = aq_ibv_memory_try(
-            memory, (char *)start + at, left, AQ_IBV_WRITE, &segment->pieces[segment->count]);
+        aq_firehose_pinned_t outcome =
+            aq_ibv_memory_try(memory, (char *)segment->start + at, left, AQ_IBV_WRITE,
+                              &segment->pieces[segment->count]);
         if (outcome == AQ_FIREHOSE_PINNED)
             continue;
         refusal_explain(memory, "the segment", bytes, outcome, errbuf, errbuf_size);

@@ -89,24 +89,36 @@ aq_ibv_paging_t aq_ibv_memory_pages(struct ibv_context *verbs, bool atomics);
 aq_firehose_pinned_t aq_ibv_memory_try(aq_ibv_memory_t *memory, const void *start, size_t bytes,
                                        aq_ibv_access_t access, struct ibv_mr **region);
 
+// Memory that is to be registered.
+typedef struct aq_ibv_area {
+    const char *what; // in messages: "the buffers"
+    const void *start;
+    size_t bytes;
+    aq_ibv_access_t access;
+} aq_ibv_area_t;
+
 // Registers memory without which the job cannot go on. AQ_ERR_RESOURCE: a limit refused it;
-// AQ_ERR_ARG: there is no such memory. Then errbuf has a message that begins with `what` ("the
-// message buffers").
-aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const char *what, const void *start,
-                                   size_t bytes, aq_ibv_access_t access, struct ibv_mr **region,
-                                   char *errbuf, size_t errbuf_size);
+// AQ_ERR_ARG: there is no such memory. Then errbuf has a message that begins with area->what.
+aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const aq_ibv_area_t *area,
+                                   struct ibv_mr **region, char *errbuf, size_t errbuf_size);
 
 // access: whether it was AQ_IBV_BUFFER when the region was registered.
 void aq_ibv_memory_release(aq_ibv_memory_t *memory, struct ibv_mr *region, aq_ibv_access_t access);
 
 // ---- as much as possible ----
 
-// Registers, for writing, the first of `most` units of some bytes each, as many as the limits
-// allow and at least `least` (1 or more): a pool of buffers that may be smaller. Returns how many.
-// Fewer than `most`: errbuf has the message. 0: not even `least`; nothing is registered.
-size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const char *what, void *start,
-                                   size_t unit, size_t most, size_t least, struct ibv_mr **region,
-                                   char *errbuf, size_t errbuf_size);
+// Memory of a pool of buffers, which may have fewer of them.
+typedef struct aq_ibv_pool_area {
+    const char *what; // in messages
+    void *start;
+    size_t unit;        // bytes of a buffer
+    size_t most, least; // buffers; least is 1 or more
+} aq_ibv_pool_area_t;
+
+// Registers, for writing, the first buffers of a pool, as many as the limits allow. Returns how
+// many. Fewer than the most: errbuf has the message. 0: not even the least; nothing is registered.
+size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const aq_ibv_pool_area_t *pool,
+                                   struct ibv_mr **region, char *errbuf, size_t errbuf_size);
 
 // Finds out by trial how much more can be registered, up to memory->most. That may take seconds,
 // and needs the memory meanwhile. GASNET_PHYSMEM_PROBE=1 asks for it.
@@ -139,10 +151,10 @@ typedef struct aq_ibv_segment {
     struct ibv_mr **pieces;
 } aq_ibv_segment_t;
 
-// Registers the whole segment for writing, or nothing; see aq_ibv_memory_register.
-aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t bytes,
-                                    aq_ibv_cut_t cut, aq_ibv_segment_t *segment, char *errbuf,
-                                    size_t errbuf_size);
+// Registers the whole segment for writing, or nothing; see aq_ibv_memory_register. The caller has
+// set where it is and how it is cut.
+aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment,
+                                    char *errbuf, size_t errbuf_size);
 void aq_ibv_segment_release(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment);
 
 // The number of the piece that has the first of `bytes` at an offset in a segment of `length`

@@ -44,8 +44,8 @@ static void try_region(aq_ibv_memory_t *memory, const char *what, const void *st
 {
     char why[512] = "";
     struct ibv_mr *region;
-    aq_status_t status =
-        aq_ibv_memory_register(memory, what, start, MIB, access, &region, why, sizeof why);
+    const aq_ibv_area_t area = {what, start, MIB, access};
+    aq_status_t status = aq_ibv_memory_register(memory, &area, &region, why, sizeof why);
     printf("%s: %s %s\n", what, aq_status_name(status), why);
     if (status == AQ_OK)
         aq_ibv_memory_release(memory, region, access);
@@ -54,9 +54,9 @@ static void try_region(aq_ibv_memory_t *memory, const char *what, const void *st
 static void try_segment(aq_ibv_memory_t *memory, void *start)
 {
     char why[512] = "";
-    aq_ibv_segment_t segment;
-    aq_status_t status = aq_ibv_segment_register(
-        memory, start, MIB, aq_ibv_segment_cut(memory, MIB), &segment, why, sizeof why);
+    aq_ibv_segment_t segment = {
+        .start = (uintptr_t)start, .bytes = MIB, .cut = aq_ibv_segment_cut(memory, MIB)};
+    aq_status_t status = aq_ibv_segment_register(memory, &segment, why, sizeof why);
     printf("segment: %s, %u pieces %s\n", aq_status_name(status), segment.count, why);
     if (status == AQ_OK)
         aq_ibv_segment_release(memory, &segment);
@@ -66,8 +66,8 @@ static void try_pool(aq_ibv_memory_t *memory, void *start)
 {
     char why[512] = "";
     struct ibv_mr *region;
-    size_t count = aq_ibv_memory_register_pool(memory, "pool", start, 4096, MIB / 4096, 1, &region,
-                                               why, sizeof why);
+    const aq_ibv_pool_area_t pool = {"pool", start, 4096, MIB / 4096, 1};
+    size_t count = aq_ibv_memory_register_pool(memory, &pool, &region, why, sizeof why);
     printf("pool: %zu buffers %s\n", count, why);
     if (count > 0)
         aq_ibv_memory_release(memory, region, AQ_IBV_BUFFER);

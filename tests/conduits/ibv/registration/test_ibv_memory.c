@@ -58,6 +58,13 @@ static void assert_contains(const char *why, const char *words)
     assert_null(strchr(why, '\n'));
 }
 
+static size_t register_pool(size_t unit, size_t most, size_t least, struct ibv_mr **region,
+                            char why[512])
+{
+    const aq_ibv_pool_area_t pool = {"the buffers", at(PAGE), unit, most, least};
+    return aq_ibv_memory_register_pool(&memory, &pool, region, why, 512);
+}
+
 // ---- tests ----
 
 // A device that pages on demand pins buffers only, and only these are limited.
@@ -69,19 +76,16 @@ static void test_paged(void **state)
     char why[512];
     memory.paged = memory.limited = true;
     memory.most = 4 * PAGE;
-    assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), PAGE, 8, 1,
-                                                 &buffers, why, sizeof why),
-                     4);
+    assert_int_equal(register_pool(PAGE, 8, 1, &buffers, why), 4);
     assert_int_equal(fake_verbs.access, WRITE);
     assert_int_equal(aq_ibv_memory_try(&memory, at(99 * PAGE), 1 << 20, AQ_IBV_READ, &region),
                      AQ_FIREHOSE_PINNED);
     assert_int_equal(fake_verbs.access, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND);
     aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
-    aq_ibv_segment_t segment;
-    const aq_ibv_cut_t cut = aq_ibv_segment_cut(&memory, 1 << 20);
-    assert_int_equal(
-        aq_ibv_segment_register(&memory, at(99 * PAGE), 1 << 20, cut, &segment, why, sizeof why),
-        AQ_OK);
+    aq_ibv_segment_t segment = {.start = (uintptr_t)at(99 * PAGE),
+                                .bytes = 1 << 20,
+                                .cut = aq_ibv_segment_cut(&memory, 1 << 20)};
+    assert_int_equal(aq_ibv_segment_register(&memory, &segment, why, sizeof why), AQ_OK);
     assert_int_equal(fake_verbs.access, WRITE | IBV_ACCESS_ON_DEMAND);
     assert_int_equal(memory.bytes, 4 * PAGE);
     assert_int_equal(memory.regions, 2);
@@ -161,9 +165,8 @@ static void test_access(void **state)
     fake_verbs.read_only = PAGE;
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_WRITE, &region),
                      AQ_FIREHOSE_NO_ACCESS);
-    assert_int_equal(
-        aq_ibv_memory_register(&memory, "it", at(PAGE), 10, AQ_IBV_WRITE, &region, why, sizeof why),
-        AQ_ERR_ARG);
+    const aq_ibv_area_t area = {"it", at(PAGE), 10, AQ_IBV_WRITE};
+    assert_int_equal(aq_ibv_memory_register(&memory, &area, &region, why, sizeof why), AQ_ERR_ARG);
     assert_contains(why, "it (10 bytes) cannot be registered with device fake0");
     assert_contains(why, "read-only");
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_READ, &region),
@@ -177,8 +180,8 @@ static void assert_register_refused(size_t bytes, const char *const *words)
 {
     struct ibv_mr *region;
     char why[512] = "";
-    assert_int_equal(aq_ibv_memory_register(&memory, "the buffers", at(PAGE), bytes, AQ_IBV_WRITE,
-                                            &region, why, sizeof why),
+    const aq_ibv_area_t area = {"the buffers", at(PAGE), bytes, AQ_IBV_WRITE};
+    assert_int_equal(aq_ibv_memory_register(&memory, &area, &region, why, sizeof why),
                      AQ_ERR_RESOURCE);
     assert_memory_equal(why, "the buffers (", 13);
     for (; *words != NULL; words++)
@@ -239,28 +242,20 @@ static void test_pool(void **state)
     (void)state;
     struct ibv_mr *region;
     char why[512] = "";
-    assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 8,
-                                                 &region, why, sizeof why),
-                     64);
+    assert_int_equal(register_pool(100, 64, 8, &region, why), 64);
     assert_string_equal(why, "");
     aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
     fake_verbs.most_bytes = 2000;
-    assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 8,
-                                                 &region, why, sizeof why),
-                     16);
+    assert_int_equal(register_pool(100, 64, 8, &region, why), 16);
     assert_int_equal(region->length, 1600);
     assert_contains(why, "the buffers (6400 bytes)");
     assert_contains(why, "continuing with 16 of 64");
     aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
     fake_verbs.most_bytes = 900;
-    assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,
-                                                 &region, why, sizeof why),
-                     9);
+    assert_int_equal(register_pool(100, 64, 9, &region, why), 9);
     aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
     fake_verbs.most_bytes = 899;
-    assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,
-                                                 &region, why, sizeof why),
-                     0);
+    assert_int_equal(register_pool(100, 64, 9, &region, why), 0);
     assert_contains(why, "the buffers (6400 bytes)");
     assert_null(strstr(why, "going on"));
 }
@@ -285,8 +280,10 @@ static void check_segment(const aq_ibv_segment_t *segment)
 
 static aq_status_t register_segment(size_t bytes, aq_ibv_segment_t *segment, char why[512])
 {
-    return aq_ibv_segment_register(&memory, at(PAGE + 64), bytes,
-                                   aq_ibv_segment_cut(&memory, bytes), segment, why, 512);
+    *segment = (aq_ibv_segment_t){.start = (uintptr_t)at(PAGE + 64),
+                                  .bytes = bytes,
+                                  .cut = aq_ibv_segment_cut(&memory, bytes)};
+    return aq_ibv_segment_register(&memory, segment, why, 512);
 }
 
 static void test_segment(void **state)
