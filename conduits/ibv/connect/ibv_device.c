@@ -47,15 +47,13 @@ static chosen_t chosen_of(const aq_ibv_port_t *port)
     return chosen;
 }
 
-static aq_status_t chosen_find(const aq_ibv_ports_t *ports, aq_ibv_use_t *uses, const char *filter,
-                               aq_ibv_rail_ports_t *rails, chosen_t *chosen, char *errbuf,
-                               size_t errbuf_size)
+static aq_status_t chosen_find(const aq_ibv_choice_t *choice, aq_ibv_rail_ports_t *rails,
+                               chosen_t *chosen, char *errbuf, size_t errbuf_size)
 {
-    for (size_t i = 0; i < ports->count && !chosen->port; i++)
-        if (uses[i] == AQ_IBV_USED)
-            *chosen = chosen_of(&ports->list[i]);
-    return aq_ibv_rail_ports_choose(rails, ports, uses, filter, chosen->device, chosen->port,
-                                    errbuf, errbuf_size);
+    for (size_t i = 0; i < choice->ports->count && !chosen->port; i++)
+        if (choice->uses[i] == AQ_IBV_USED)
+            *chosen = chosen_of(&choice->ports->list[i]);
+    return aq_ibv_rail_ports_choose(rails, choice, errbuf, errbuf_size);
 }
 
 // Reads the ports of this host, and makes room for the choice.
@@ -77,15 +75,14 @@ static aq_status_t port_choose(const aq_conduit_env_t *env, aq_ibv_rail_ports_t 
                                chosen_t *chosen, char *errbuf, size_t errbuf_size)
 {
     aq_ibv_ports_t ports;
-    aq_ibv_use_t *uses;
-    const char *filter = NULL;
+    aq_ibv_choice_t choice = {.rails = aq_ibv_ports_wanted()};
     *chosen = (chosen_t){0};
-    const bool read = ports_read(&ports, &uses, errbuf, errbuf_size) == AQ_OK;
-    aq_status_t status = aq_ibv_choose_here(env, read ? &ports : NULL, aq_ibv_ports_wanted(), uses,
-                                            &filter, errbuf, errbuf_size);
+    if (ports_read(&ports, &choice.uses, errbuf, errbuf_size) == AQ_OK)
+        choice.ports = &ports;
+    aq_status_t status = aq_ibv_choose_here(env, &choice, errbuf, errbuf_size);
     if (status == AQ_OK)
-        status = chosen_find(&ports, uses, filter, rails, chosen, errbuf, errbuf_size);
-    free(uses);
+        status = chosen_find(&choice, rails, chosen, errbuf, errbuf_size);
+    free(choice.uses);
     aq_ibv_ports_free(&ports);
     return status;
 }

@@ -101,13 +101,14 @@ static const char *seat_filter(const chooser_t *chooser, const seat_t *seat, cha
 // ---- type Auto ----
 
 static aq_ibv_place_row_t seat_distances(const chooser_t *chooser, const seat_t *seat,
-                                         const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses)
+                                         const aq_ibv_choice_t *choice)
 {
+    const aq_ibv_ports_t *ports = choice->ports;
     aq_ibv_place_row_t row;
     memset(&row, AQ_IBV_PLACE_FAR, sizeof row);
     for (size_t i = 0; i < ports->count && i < AQ_IBV_PLACE_PORTS; i++) {
         char beside[512] = "";
-        if (uses[i] != AQ_IBV_USED)
+        if (choice->uses[i] != AQ_IBV_USED)
             continue;
         row.distance[i] = 0;
         if (chooser->near && aq_ibv_near_device(ports->list[i].device, beside, sizeof beside))
@@ -118,11 +119,11 @@ static aq_ibv_place_row_t seat_distances(const chooser_t *chooser, const seat_t 
 }
 
 // Leaves the process the one port that it was given.
-static void uses_keep(aq_ibv_use_t *uses, size_t count, uint8_t taken)
+static void uses_keep(aq_ibv_choice_t *choice, uint8_t taken)
 {
-    for (size_t i = 0; i < count; i++)
-        if (uses[i] == AQ_IBV_USED && i != taken)
-            uses[i] = AQ_IBV_FARTHER;
+    for (size_t i = 0; i < choice->ports->count; i++)
+        if (choice->uses[i] == AQ_IBV_USED && i != taken)
+            choice->uses[i] = AQ_IBV_FARTHER;
 }
 
 // The port of this process, from the distances of all processes of its host.
@@ -170,50 +171,49 @@ static seat_t seat_of(const aq_conduit_env_t *env, const chooser_t *chooser)
 
 // The choice of this process, without the other ones of its host.
 static aq_status_t choose_alone(const chooser_t *chooser, const aq_conduit_env_t *env,
-                                const aq_ibv_ports_t *ports, size_t rails, aq_ibv_use_t *uses,
-                                const char **filter, char *errbuf, size_t errbuf_size)
+                                aq_ibv_choice_t *choice, char *errbuf, size_t errbuf_size)
 {
     const bool automatic = chooser->type.kind == AQ_IBV_PLACE_AUTO;
     const seat_t seat = seat_of(env, chooser);
     char suffix[SUFFIX_BYTES];
-    *filter = seat_filter(chooser, &seat, suffix, errbuf, errbuf_size);
-    if (!*filter)
+    choice->filter = seat_filter(chooser, &seat, suffix, errbuf, errbuf_size);
+    if (!choice->filter)
         return AQ_ERR_CONFIG;
-    aq_ibv_choose(ports, *filter, automatic ? SIZE_MAX : rails, uses);
+    aq_ibv_choose(choice->ports, choice->filter, automatic ? SIZE_MAX : choice->rails,
+                  choice->uses);
     return AQ_OK;
 }
 
 // Type Auto: one of the ports that are used. status: of the choice so far; a process that failed
 // takes part without a port, since the others wait for it.
 static aq_status_t choose_together(const chooser_t *chooser, const aq_conduit_env_t *env,
-                                   const aq_ibv_ports_t *ports, aq_ibv_use_t *uses,
-                                   aq_status_t status, char *errbuf, size_t errbuf_size)
+                                   aq_ibv_choice_t *choice, aq_status_t status, char *errbuf,
+                                   size_t errbuf_size)
 {
     aq_ibv_place_row_t row;
     uint8_t port = AQ_IBV_PLACE_FAR;
     memset(&row, AQ_IBV_PLACE_FAR, sizeof row);
     if (status == AQ_OK) {
         const seat_t seat = seat_of(env, chooser);
-        row = seat_distances(chooser, &seat, ports, uses);
+        row = seat_distances(chooser, &seat, choice);
     }
     const aq_status_t shared = port_share(env, &row, &port, errbuf, errbuf_size);
     if (status == AQ_OK && shared == AQ_OK)
-        uses_keep(uses, ports->count, port);
+        uses_keep(choice, port);
     return status != AQ_OK ? status : shared;
 }
 
-aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, const aq_ibv_ports_t *ports,
-                               size_t rails, aq_ibv_use_t *uses, const char **filter, char *errbuf,
+aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, aq_ibv_choice_t *choice, char *errbuf,
                                size_t errbuf_size)
 {
     chooser_t chooser;
     aq_status_t status = chooser_open(&chooser, errbuf, errbuf_size);
-    if (status == AQ_OK && ports)
-        status = choose_alone(&chooser, env, ports, rails, uses, filter, errbuf, errbuf_size);
+    if (status == AQ_OK && choice->ports)
+        status = choose_alone(&chooser, env, choice, errbuf, errbuf_size);
     else if (status == AQ_OK)
         status = AQ_ERR_RESOURCE;
     if (chooser.type.kind == AQ_IBV_PLACE_AUTO)
-        status = choose_together(&chooser, env, ports, uses, status, errbuf, errbuf_size);
+        status = choose_together(&chooser, env, choice, status, errbuf, errbuf_size);
     aq_ibv_near_close(chooser.near);
     return status;
 }
@@ -222,13 +222,13 @@ aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, const aq_ibv_ports_t
 
 typedef void print_line_t(void *arg, const char *label, const char *text);
 
-static void port_name(const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses, char *text,
-                      size_t size)
+static void port_name(const aq_ibv_choice_t *choice, char *text, size_t size)
 {
+    const aq_ibv_ports_t *ports = choice->ports;
     size_t at = 0;
     *text = '\0';
     for (size_t i = 0; i < ports->count && at < size; i++)
-        if (uses[i] == AQ_IBV_USED)
+        if (choice->uses[i] == AQ_IBV_USED)
             at += (size_t)snprintf(text + at, size - at, "%sport %u of %s", at > 0 ? ", " : "",
                                    ports->list[i].number, ports->list[i].device);
     if (at == 0)
@@ -264,30 +264,28 @@ static void rank_print(size_t rank, const seat_t *seat, const char *port, const 
 }
 
 // Ranks of type Auto: the distances of all of them decide.
-static void shares_print(const chooser_t *chooser, const seat_t *seats, size_t count,
-                         const aq_ibv_ports_t *ports, const aq_ibv_use_t *usable,
-                         print_line_t *print, void *arg)
+static void shares_print(const chooser_t *chooser, const aq_ibv_choice_t *choice,
+                         const seat_t *seats, size_t count, print_line_t *print, void *arg)
 {
     aq_ibv_place_row_t rows[RANKS_SHOWN];
     uint8_t taken[RANKS_SHOWN];
     for (size_t i = 0; i < count; i++)
-        rows[i] = seat_distances(chooser, &seats[i], ports, usable);
+        rows[i] = seat_distances(chooser, &seats[i], choice);
     aq_ibv_place_share(rows, count, AQ_IBV_PLACE_PORTS, taken);
     for (size_t i = 0; i < count; i++) {
         char port[AQ_IBV_NAME_BYTES + 32] = "no port", reason[128];
         const size_t near = aq_ibv_place_nearest(&rows[i], AQ_IBV_PLACE_PORTS);
         if (taken[i] != AQ_IBV_PLACE_FAR)
-            snprintf(port, sizeof port, "port %u of %s", ports->list[taken[i]].number,
-                     ports->list[taken[i]].device);
+            snprintf(port, sizeof port, "port %u of %s", choice->ports->list[taken[i]].number,
+                     choice->ports->list[taken[i]].device);
         snprintf(reason, sizeof reason,
                  near > 1 ? "one of %zu that are equally near, in turn" : "the nearest", near);
         rank_print(i, &seats[i], port, near ? reason : "none is usable", print, arg);
     }
 }
 
-static void members_print(const chooser_t *chooser, const seat_t *seats, size_t count,
-                          const aq_ibv_ports_t *ports, size_t rails, aq_ibv_use_t *uses,
-                          print_line_t *print, void *arg)
+static void members_print(const chooser_t *chooser, const aq_ibv_choice_t *choice,
+                          const seat_t *seats, size_t count, print_line_t *print, void *arg)
 {
     for (size_t i = 0; i < count; i++) {
         char suffix[SUFFIX_BYTES], why[512], port[256], reason[SUFFIX_BYTES + 128];
@@ -296,8 +294,8 @@ static void members_print(const chooser_t *chooser, const seat_t *seats, size_t 
             print(arg, "ranks", why);
             return;
         }
-        aq_ibv_choose(ports, filter, rails, uses);
-        port_name(ports, uses, port, sizeof port);
+        aq_ibv_choose(choice->ports, filter, choice->rails, choice->uses);
+        port_name(choice, port, sizeof port);
         snprintf(reason, sizeof reason, "GASNET_IBV_PORTS_%s is %s", suffix,
                  aq_setting_member(aq_ibv_setting(IBV_SET_PORTS)->name, suffix)
                      ? "set"
@@ -322,9 +320,12 @@ void aq_ibv_report_ranks(const aq_ibv_ports_t *ports, size_t rails, print_line_t
     chooser_t chooser;
     seat_t seats[RANKS_SHOWN];
     char why[512] = "";
-    aq_ibv_use_t *uses = calloc(ports->count + 1, sizeof *uses);
-    if (!uses || ports->count == 0) {
-        free(uses);
+    const aq_ibv_choice_t choice = {.ports = ports,
+                                    .uses = calloc(ports->count + 1, sizeof *choice.uses),
+                                    .filter = aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)),
+                                    .rails = rails};
+    if (!choice.uses || ports->count == 0) {
+        free(choice.uses);
         return;
     }
     if (chooser_open(&chooser, why, sizeof why) != AQ_OK) {
@@ -333,17 +334,17 @@ void aq_ibv_report_ranks(const aq_ibv_ports_t *ports, size_t rails, print_line_t
         print(arg, "ranks",
               *why ? why : "each takes one port, the nearest (GASNET_IBV_PORTS_TYPE)");
         places_print(ports, print, arg);
-        aq_ibv_choose(ports, aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), SIZE_MAX, uses);
-        shares_print(&chooser, seats, seats_fill(&chooser, seats), ports, uses, print, arg);
+        aq_ibv_choose(ports, choice.filter, SIZE_MAX, choice.uses);
+        shares_print(&chooser, &choice, seats, seats_fill(&chooser, seats), print, arg);
     } else if (has_members(&chooser.type)) {
-        members_print(&chooser, seats, seats_fill(&chooser, seats), ports, rails, uses, print, arg);
+        members_print(&chooser, &choice, seats, seats_fill(&chooser, seats), print, arg);
     } else {
         print(arg, "ranks",
               "all take what is used above, wherever they run; GASNET_IBV_PORTS_TYPE=auto gives "
               "each the nearest port");
     }
     aq_ibv_near_close(chooser.near);
-    free(uses);
+    free(choice.uses);
 }
 
 // ---- a common network ----

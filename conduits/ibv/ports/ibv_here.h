@@ -6,14 +6,13 @@
 #include "../../../core/conduit.h"
 #include "ibv_ports.h"
 
-// As aq_ibv_choose, with the filter that GASNET_IBV_PORTS_TYPE gives to this process, which *filter
-// is then (owned by the environment); with type Auto, one port. Collective with type Auto, which is
-// therefore the same at all ranks: a process that could not read its ports calls with NULL. Blocks.
+// As aq_ibv_choose, with the filter that GASNET_IBV_PORTS_TYPE gives to this process, which
+// choice->filter is then; with type Auto, one port. Collective with type Auto, which is therefore
+// the same at all ranks: a process that could not read its ports calls without ports. Blocks.
 // AQ_ERR_CONFIG: the type or a filter is wrong. AQ_ERR_RESOURCE: no memory, or no ports. errbuf has
 // the message (none if there are no ports), and nothing is logged. Other errors: those of the
 // exchange, logged.
-aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, const aq_ibv_ports_t *ports,
-                               size_t rails, aq_ibv_use_t *uses, const char **filter, char *errbuf,
+aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, aq_ibv_choice_t *choice, char *errbuf,
                                size_t errbuf_size);
 
 // Prints which rank of a host would take which port, and why, for as many ranks as this host has

@@ -124,6 +124,14 @@ typedef enum aq_ibv_use {
     AQ_IBV_NO_RAILS,  // not the first port, and of a network without rails (iWARP)
 } aq_ibv_use_t;
 
+// A choice of ports of a host.
+typedef struct aq_ibv_choice {
+    const aq_ibv_ports_t *ports;
+    aq_ibv_use_t *uses; // one for each port
+    const char *filter; // owned by the environment
+    size_t rails;       // ports to use, at most
+} aq_ibv_choice_t;
+
 // Decides for each port of the list; uses[i] belongs to list[i]. Uses the first usable ports of the
 // list, at most `rails`. Further RoCE ports than the first need an address that is valid beyond
 // their own network, unless the filter names ports. Returns how many are used. aq_ibv_filter_check

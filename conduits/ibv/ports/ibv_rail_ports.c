@@ -38,11 +38,6 @@ static aq_ibv_rail_port_t rail_port_of(const aq_ibv_port_t *port)
     return rail;
 }
 
-static bool is_first(const aq_ibv_port_t *port, const char *device, unsigned number)
-{
-    return port->number == number && strcmp(port->device, device) == 0;
-}
-
 // Whether a port can be used together with the first one.
 static bool is_alike(const aq_ibv_rail_port_t *first, const aq_ibv_rail_port_t *other)
 {
@@ -60,14 +55,6 @@ static aq_status_t difference_explain(const aq_ibv_rail_port_t *first,
              aq_ibv_mtu_bytes(first->mtu), other->number, other->device,
              aq_ibv_link_name(other->link), aq_ibv_mtu_bytes(other->mtu));
     return AQ_ERR_CONFIG;
-}
-
-static void first_find(aq_ibv_rail_ports_t *rails, const aq_ibv_ports_t *ports, const char *device,
-                       unsigned number)
-{
-    for (size_t i = 0; i < ports->count && !rails->count; i++)
-        if (is_first(&ports->list[i], device, number))
-            rails->list[rails->count++] = rail_port_of(&ports->list[i]);
 }
 
 // Takes a further port if it can be used beside the first one. AQ_ERR_CONFIG: the user named it,
@@ -89,17 +76,21 @@ static aq_status_t further_take(aq_ibv_rail_ports_t *rails, const aq_ibv_port_t 
     return AQ_OK;
 }
 
-aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_ports_t *ports,
-                                     aq_ibv_use_t *uses, const char *filter, const char *device,
-                                     unsigned number, char *errbuf, size_t errbuf_size)
+aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_choice_t *choice,
+                                     char *errbuf, size_t errbuf_size)
 {
+    const aq_ibv_ports_t *ports = choice->ports;
     aq_status_t status = AQ_OK;
     *rails = (aq_ibv_rail_ports_t){.queue_pairs = 1};
-    first_find(rails, ports, device, number);
-    for (size_t i = 0; i < ports->count && rails->count && status == AQ_OK; i++)
-        if (uses[i] == AQ_IBV_USED && !is_first(&ports->list[i], device, number) &&
-            rails->count < AQ_IBV_RAIL_PORTS_MAX)
-            status = further_take(rails, &ports->list[i], &uses[i], filter, errbuf, errbuf_size);
+    for (size_t i = 0; i < ports->count && status == AQ_OK; i++) {
+        if (choice->uses[i] != AQ_IBV_USED || rails->count == AQ_IBV_RAIL_PORTS_MAX)
+            continue;
+        if (rails->count)
+            status = further_take(rails, &ports->list[i], &choice->uses[i], choice->filter, errbuf,
+                                  errbuf_size);
+        else
+            rails->list[rails->count++] = rail_port_of(&ports->list[i]);
+    }
     if (rails->count && rails->list[0].link != AQ_IBV_LINK_IWARP)
         rails->queue_pairs = aq_ibv_queue_pairs_wanted(rails->count);
     return status;

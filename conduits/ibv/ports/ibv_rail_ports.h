@@ -48,13 +48,11 @@ typedef struct aq_ibv_rail_ports {
     aq_ibv_rail_port_t list[AQ_IBV_RAIL_PORTS_MAX];
 } aq_ibv_rail_ports_t;
 
-// Chooses ports from a list, given which of them are to be used (aq_ibv_choose); the first one is
-// `device`, port `number`. uses then says why the others are not used beside it. AQ_ERR_CONFIG: the
-// filter, if not empty, names ports that are not alike; errbuf has the message, and nothing is
-// logged.
-aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_ports_t *ports,
-                                     aq_ibv_use_t *uses, const char *filter, const char *device,
-                                     unsigned number, char *errbuf, size_t errbuf_size);
+// Takes the ports that a choice uses (aq_ibv_choose). choice->uses then says why others are not
+// used beside the first. AQ_ERR_CONFIG: the filter, if not empty, names ports that are not alike;
+// errbuf has the message, and nothing is logged.
+aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_choice_t *choice,
+                                     char *errbuf, size_t errbuf_size);
 
 // Where the paths from a port of this process begin.
 aq_ibv_path_source_t aq_ibv_rail_source(const aq_ibv_rail_port_t *port);

@@ -33,17 +33,13 @@ static void survey_rails(survey_t *survey, const char *filter)
     aq_ibv_rail_ports_t rails;
     aq_ibv_place_type_t type;
     char why[512];
-    size_t first = 0;
-    while (first < survey->ports.count && survey->uses[first] != AQ_IBV_USED)
-        first++;
-    if (first == survey->ports.count ||
-        !aq_ibv_place_type_read(aq_setting_text(aq_ibv_setting(IBV_SET_PORTS_TYPE)), &type, why,
+    const aq_ibv_choice_t choice = {
+        .ports = &survey->ports, .uses = survey->uses, .filter = filter};
+    if (!aq_ibv_place_type_read(aq_setting_text(aq_ibv_setting(IBV_SET_PORTS_TYPE)), &type, why,
                                 sizeof why) ||
         type.kind == AQ_IBV_PLACE_AUTO)
         return;
-    const aq_ibv_port_t *port = &survey->ports.list[first];
-    (void)aq_ibv_rail_ports_choose(&rails, &survey->ports, survey->uses, filter, port->device,
-                                   port->number, why, sizeof why);
+    (void)aq_ibv_rail_ports_choose(&rails, &choice, why, sizeof why);
 }
 
 // False: errbuf says what is wrong with the filter, or that memory ran out.

@@ -183,8 +183,8 @@ static void set(const char *name, const char *value)
 static aq_status_t choose(const aq_ibv_ports_t *ports, char *errbuf, size_t errbuf_size)
 {
     aq_ibv_use_t uses[2];
-    const char *filter;
-    return aq_ibv_choose_here(&env, ports, 1, uses, &filter, errbuf, errbuf_size);
+    aq_ibv_choice_t choice = {.ports = ports, .uses = uses, .rails = 1};
+    return aq_ibv_choose_here(&env, &choice, errbuf, errbuf_size);
 }
 
 // With type Auto the processes exchange what is near to them: one that cannot read its ports, or

@@ -46,9 +46,10 @@ static void set(const char *name, const char *value)
 
 static aq_status_t choose(const char *filter)
 {
+    const aq_ibv_choice_t choice = {.ports = &ports, .uses = uses, .filter = filter};
     *why = '\0';
     aq_ibv_choose(&ports, filter, aq_ibv_ports_wanted(), uses);
-    return aq_ibv_rail_ports_choose(&rails, &ports, uses, filter, "d0", 1, why, sizeof why);
+    return aq_ibv_rail_ports_choose(&rails, &choice, why, sizeof why);
 }
 
 static void assert_rails(unsigned count, unsigned queue_pairs)
