@@ -14,7 +14,7 @@
 #include "../../../other/base/settings/settings_family.h"
 #include "ibv_filter.h"
 #include "ibv_near.h"
-#include "ibv_place.h"
+#include "ibv_select.h"
 #include "../verbs/ibv_profile.h"
 
 enum { NUMBERS_MAX = 256, SUFFIX_BYTES = 512, RANKS_SHOWN = 8 };
@@ -27,14 +27,14 @@ typedef struct seat {
 
 // What GASNET_IBV_PORTS_TYPE says, and the layout of the host if it matters.
 typedef struct chooser {
-    aq_ibv_place_type_t type;
+    aq_ibv_select_type_t type;
     aq_ibv_near_t *near; // NULL: unknown, or without meaning
 } chooser_t;
 
 // Whether the type gives names to variables, and at least one such variable is set.
-static bool has_members(const aq_ibv_place_type_t *type)
+static bool has_members(const aq_ibv_select_type_t *type)
 {
-    return type->kind != AQ_IBV_PLACE_NONE && type->kind != AQ_IBV_PLACE_AUTO &&
+    return type->kind != AQ_IBV_SELECT_NONE && type->kind != AQ_IBV_SELECT_AUTO &&
            aq_setting_has_members(aq_ibv_setting(IBV_SET_PORTS)->name);
 }
 
@@ -42,13 +42,13 @@ static aq_status_t chooser_open(chooser_t *chooser, char *errbuf, size_t errbuf_
 {
     const char *text = aq_setting_text(aq_ibv_setting(IBV_SET_PORTS_TYPE));
     *chooser = (chooser_t){0};
-    if (!aq_ibv_place_type_read(text, &chooser->type, errbuf, errbuf_size))
+    if (!aq_ibv_select_type_read(text, &chooser->type, errbuf, errbuf_size))
         return AQ_ERR_CONFIG;
-    if (chooser->type.kind == AQ_IBV_PLACE_AUTO) {
+    if (chooser->type.kind == AQ_IBV_SELECT_AUTO) {
         chooser->near = aq_ibv_near_open(NULL, errbuf, errbuf_size); // without it, ports go in turn
         return AQ_OK;
     }
-    if (chooser->type.kind != AQ_IBV_PLACE_OBJECT || !has_members(&chooser->type))
+    if (chooser->type.kind != AQ_IBV_SELECT_OBJECT || !has_members(&chooser->type))
         return AQ_OK;
     chooser->near = aq_ibv_near_open(NULL, errbuf, errbuf_size);
     return chooser->near ? AQ_OK : AQ_ERR_CONFIG;
@@ -57,13 +57,13 @@ static aq_status_t chooser_open(chooser_t *chooser, char *errbuf, size_t errbuf_
 static size_t seat_numbers(const chooser_t *chooser, const seat_t *seat, uint32_t *numbers)
 {
     switch (chooser->type.kind) {
-    case AQ_IBV_PLACE_JRANK:
+    case AQ_IBV_SELECT_JRANK:
         numbers[0] = seat->job_rank;
         return 1;
-    case AQ_IBV_PLACE_HRANK:
+    case AQ_IBV_SELECT_HRANK:
         numbers[0] = seat->host_rank;
         return 1;
-    case AQ_IBV_PLACE_NRANK:
+    case AQ_IBV_SELECT_NRANK:
         numbers[0] = seat->nbrhd_rank;
         return 1;
     default:
@@ -90,7 +90,7 @@ static const char *seat_filter(const chooser_t *chooser, const seat_t *seat, cha
                      chooser->type.object);
             return NULL;
         }
-        if (aq_ibv_place_suffix(&chooser->type, numbers, count, suffix, SUFFIX_BYTES)) {
+        if (aq_ibv_select_suffix(&chooser->type, numbers, count, suffix, SUFFIX_BYTES)) {
             const char *member = aq_setting_member(row->name, suffix);
             filter = member ? member : filter;
         }
@@ -100,20 +100,20 @@ static const char *seat_filter(const chooser_t *chooser, const seat_t *seat, cha
 
 // ---- type Auto ----
 
-static aq_ibv_place_row_t seat_distances(const chooser_t *chooser, const seat_t *seat,
-                                         const aq_ibv_choice_t *choice)
+static aq_ibv_select_row_t seat_distances(const chooser_t *chooser, const seat_t *seat,
+                                          const aq_ibv_choice_t *choice)
 {
     const aq_ibv_ports_t *ports = choice->ports;
-    aq_ibv_place_row_t row;
-    memset(&row, AQ_IBV_PLACE_FAR, sizeof row);
-    for (size_t i = 0; i < ports->count && i < AQ_IBV_PLACE_PORTS; i++) {
+    aq_ibv_select_row_t row;
+    memset(&row, AQ_IBV_SELECT_FAR, sizeof row);
+    for (size_t i = 0; i < ports->count && i < AQ_IBV_SELECT_PORTS; i++) {
         char beside[512] = "";
         if (choice->uses[i] != AQ_IBV_USED)
             continue;
         row.distance[i] = 0;
         if (chooser->near && aq_ibv_near_device(ports->list[i].device, beside, sizeof beside))
             row.distance[i] = (uint8_t)aq_min(
-                aq_ibv_near_distance(chooser->near, beside, &seat->place), AQ_IBV_PLACE_FAR - 1);
+                aq_ibv_near_distance(chooser->near, beside, &seat->place), AQ_IBV_SELECT_FAR - 1);
     }
     return row;
 }
@@ -127,11 +127,11 @@ static void uses_keep(aq_ibv_choice_t *choice, uint8_t taken)
 }
 
 // The port of this process, from the distances of all processes of its host.
-static aq_status_t port_share(const aq_conduit_env_t *env, const aq_ibv_place_row_t *mine,
+static aq_status_t port_share(const aq_conduit_env_t *env, const aq_ibv_select_row_t *mine,
                               uint8_t *port, char *errbuf, size_t errbuf_size)
 {
     aq_boot_t *boot = env->boot;
-    aq_ibv_place_row_t *rows = calloc(boot->size, sizeof *rows);
+    aq_ibv_select_row_t *rows = calloc(boot->size, sizeof *rows);
     uint8_t *taken = calloc(boot->size, 1);
     aq_status_t status = AQ_ERR_RESOURCE;
     if (rows && taken)
@@ -147,7 +147,7 @@ static aq_status_t port_share(const aq_conduit_env_t *env, const aq_ibv_place_ro
         rows[here++] = rows[r];
     }
     if (status == AQ_OK) {
-        aq_ibv_place_share(rows, here, AQ_IBV_PLACE_PORTS, taken);
+        aq_ibv_select_ports(rows, here, AQ_IBV_SELECT_PORTS, taken);
         *port = taken[me];
     }
     free(rows);
@@ -173,7 +173,7 @@ static seat_t seat_of(const aq_conduit_env_t *env, const chooser_t *chooser)
 static aq_status_t choose_alone(const chooser_t *chooser, const aq_conduit_env_t *env,
                                 aq_ibv_choice_t *choice, char *errbuf, size_t errbuf_size)
 {
-    const bool automatic = chooser->type.kind == AQ_IBV_PLACE_AUTO;
+    const bool automatic = chooser->type.kind == AQ_IBV_SELECT_AUTO;
     const seat_t seat = seat_of(env, chooser);
     char suffix[SUFFIX_BYTES];
     choice->filter = seat_filter(chooser, &seat, suffix, errbuf, errbuf_size);
@@ -190,9 +190,9 @@ static aq_status_t choose_together(const chooser_t *chooser, const aq_conduit_en
                                    aq_ibv_choice_t *choice, aq_status_t status, char *errbuf,
                                    size_t errbuf_size)
 {
-    aq_ibv_place_row_t row;
-    uint8_t port = AQ_IBV_PLACE_FAR;
-    memset(&row, AQ_IBV_PLACE_FAR, sizeof row);
+    aq_ibv_select_row_t row;
+    uint8_t port = AQ_IBV_SELECT_FAR;
+    memset(&row, AQ_IBV_SELECT_FAR, sizeof row);
     if (status == AQ_OK) {
         const seat_t seat = seat_of(env, chooser);
         row = seat_distances(chooser, &seat, choice);
@@ -212,7 +212,7 @@ aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, aq_ibv_choice_t *cho
         status = choose_alone(&chooser, env, choice, errbuf, errbuf_size);
     else if (status == AQ_OK)
         status = AQ_ERR_RESOURCE;
-    if (chooser.type.kind == AQ_IBV_PLACE_AUTO)
+    if (chooser.type.kind == AQ_IBV_SELECT_AUTO)
         status = choose_together(&chooser, env, choice, status, errbuf, errbuf_size);
     aq_ibv_near_close(chooser.near);
     return status;
@@ -267,15 +267,15 @@ static void rank_print(size_t rank, const seat_t *seat, const char *port, const 
 static void shares_print(const chooser_t *chooser, const aq_ibv_choice_t *choice,
                          const seat_t *seats, size_t count, print_line_t *print, void *arg)
 {
-    aq_ibv_place_row_t rows[RANKS_SHOWN];
+    aq_ibv_select_row_t rows[RANKS_SHOWN];
     uint8_t taken[RANKS_SHOWN];
     for (size_t i = 0; i < count; i++)
         rows[i] = seat_distances(chooser, &seats[i], choice);
-    aq_ibv_place_share(rows, count, AQ_IBV_PLACE_PORTS, taken);
+    aq_ibv_select_ports(rows, count, AQ_IBV_SELECT_PORTS, taken);
     for (size_t i = 0; i < count; i++) {
         char port[AQ_IBV_NAME_BYTES + 32] = "no port", reason[128];
-        const size_t near = aq_ibv_place_nearest(&rows[i], AQ_IBV_PLACE_PORTS);
-        if (taken[i] != AQ_IBV_PLACE_FAR)
+        const size_t near = aq_ibv_select_nearest(&rows[i], AQ_IBV_SELECT_PORTS);
+        if (taken[i] != AQ_IBV_SELECT_FAR)
             snprintf(port, sizeof port, "port %u of %s", choice->ports->list[taken[i]].number,
                      choice->ports->list[taken[i]].device);
         snprintf(reason, sizeof reason,
@@ -330,7 +330,7 @@ void aq_ibv_report_ranks(const aq_ibv_ports_t *ports, size_t rails, print_line_t
     }
     if (chooser_open(&chooser, why, sizeof why) != AQ_OK) {
         print(arg, "ranks", why);
-    } else if (chooser.type.kind == AQ_IBV_PLACE_AUTO) {
+    } else if (chooser.type.kind == AQ_IBV_SELECT_AUTO) {
         print(arg, "ranks",
               *why ? why : "each takes one port, the nearest (GASNET_IBV_PORTS_TYPE)");
         places_print(ports, print, arg);

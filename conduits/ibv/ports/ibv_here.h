@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which ports a process uses, by its place in the job and in its host (ibv_place.h, ibv_near.h).
+// Which ports a process uses, by its place in the job and in its host (ibv_select.h, ibv_near.h).
 #ifndef AQ_IBV_HERE_H
 #define AQ_IBV_HERE_H
 

@@ -3,7 +3,7 @@
 #include "ibv_here.h"
 #include "ibv_ports.h"
 #include "ibv_filter.h"
-#include "ibv_place.h"
+#include "ibv_select.h"
 #include "ibv_rail_ports.h"
 #include "../verbs/ibv_profile.h"
 #include "../verbs/ibv_settings.h"
@@ -31,13 +31,13 @@ static void survey_end(survey_t *survey)
 static void survey_rails(survey_t *survey, const char *filter)
 {
     aq_ibv_rail_ports_t rails;
-    aq_ibv_place_type_t type;
+    aq_ibv_select_type_t type;
     char why[512];
     const aq_ibv_choice_t choice = {
         .ports = &survey->ports, .uses = survey->uses, .filter = filter};
-    if (!aq_ibv_place_type_read(aq_setting_text(aq_ibv_setting(IBV_SET_PORTS_TYPE)), &type, why,
-                                sizeof why) ||
-        type.kind == AQ_IBV_PLACE_AUTO)
+    if (!aq_ibv_select_type_read(aq_setting_text(aq_ibv_setting(IBV_SET_PORTS_TYPE)), &type, why,
+                                 sizeof why) ||
+        type.kind == AQ_IBV_SELECT_AUTO)
         return;
     (void)aq_ibv_rail_ports_choose(&rails, &choice, why, sizeof why);
 }

@@ -10,53 +10,53 @@
 //
 // The functions of this header look neither at the environment nor at the host, so they can be
 // tested without either; ibv_near.h measures how far a port is.
-#ifndef AQ_IBV_PLACE_H
-#define AQ_IBV_PLACE_H
+#ifndef AQ_IBV_SELECT_H
+#define AQ_IBV_SELECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum aq_ibv_place_kind {
-    AQ_IBV_PLACE_NONE,
-    AQ_IBV_PLACE_AUTO,
-    AQ_IBV_PLACE_JRANK,
-    AQ_IBV_PLACE_HRANK,
-    AQ_IBV_PLACE_NRANK,
-    AQ_IBV_PLACE_OBJECT, // a kind of object of hwloc
-} aq_ibv_place_kind_t;
+typedef enum aq_ibv_select_kind {
+    AQ_IBV_SELECT_NONE,
+    AQ_IBV_SELECT_AUTO,
+    AQ_IBV_SELECT_JRANK,
+    AQ_IBV_SELECT_HRANK,
+    AQ_IBV_SELECT_NRANK,
+    AQ_IBV_SELECT_OBJECT, // a kind of object of hwloc
+} aq_ibv_select_kind_t;
 
-typedef struct aq_ibv_place_type {
-    aq_ibv_place_kind_t kind;
-    char object[32]; // AQ_IBV_PLACE_OBJECT: its name, as the user wrote it
+typedef struct aq_ibv_select_type {
+    aq_ibv_select_kind_t kind;
+    char object[32]; // AQ_IBV_SELECT_OBJECT: its name, as the user wrote it
     char operation;  // '/', '%'; 0: none
     uint32_t operand;
-} aq_ibv_place_type_t;
+} aq_ibv_select_type_t;
 
 // Reads the value of GASNET_IBV_PORTS_TYPE. False: err has a sentence with the remedy. Whether
 // hwloc knows an object shows only when it is looked up.
-bool aq_ibv_place_type_read(const char *text, aq_ibv_place_type_t *type, char *err,
-                            size_t err_size);
+bool aq_ibv_select_type_read(const char *text, aq_ibv_select_type_t *type, char *err,
+                             size_t err_size);
 
 // Writes the numbers, after the operation, in ascending order, each once, with '_' between:
 // "0_2". Sorts `numbers`. False: they do not fit, or there are none.
-bool aq_ibv_place_suffix(const aq_ibv_place_type_t *type, uint32_t *numbers, size_t count,
-                         char *text, size_t size);
+bool aq_ibv_select_suffix(const aq_ibv_select_type_t *type, uint32_t *numbers, size_t count,
+                          char *text, size_t size);
 
-enum { AQ_IBV_PLACE_PORTS = 32, AQ_IBV_PLACE_FAR = 255 };
+enum { AQ_IBV_SELECT_PORTS = 32, AQ_IBV_SELECT_FAR = 255 };
 
-// How far each port is from a process; 0 is nearest; AQ_IBV_PLACE_FAR: the process may not use it.
-typedef struct aq_ibv_place_row {
-    uint8_t distance[AQ_IBV_PLACE_PORTS];
-} aq_ibv_place_row_t;
+// How far each port is from a process; 0 is nearest; AQ_IBV_SELECT_FAR: the process may not use it.
+typedef struct aq_ibv_select_row {
+    uint8_t distance[AQ_IBV_SELECT_PORTS];
+} aq_ibv_select_row_t;
 
 // Gives each process of a host one of its nearest ports, and as few processes as possible the same
 // one: processes with the fewest nearest ports choose first, then those of lower rank. taken[i]:
-// the port of process i; AQ_IBV_PLACE_FAR: there is none.
-void aq_ibv_place_share(const aq_ibv_place_row_t *rows, size_t processes, size_t ports,
-                        uint8_t *taken);
+// the port of process i; AQ_IBV_SELECT_FAR: there is none.
+void aq_ibv_select_ports(const aq_ibv_select_row_t *rows, size_t processes, size_t ports,
+                         uint8_t *taken);
 
 // How many ports are as near to a process as its nearest.
-size_t aq_ibv_place_nearest(const aq_ibv_place_row_t *row, size_t ports);
+size_t aq_ibv_select_nearest(const aq_ibv_select_row_t *row, size_t ports);
 
 #endif

@@ -8,18 +8,18 @@
 
 #include "../../../../conduits/ibv/ports/ibv_here.h"
 #include "../../../../conduits/ibv/ports/ibv_near.h"
-#include "../../../../conduits/ibv/ports/ibv_place.h"
+#include "../../../../conduits/ibv/ports/ibv_select.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
-static void assert_type(const char *text, aq_ibv_place_kind_t kind, char operation,
+static void assert_type(const char *text, aq_ibv_select_kind_t kind, char operation,
                         uint32_t operand)
 {
-    aq_ibv_place_type_t type;
+    aq_ibv_select_type_t type;
     char err[512] = "";
-    if (!aq_ibv_place_type_read(text, &type, err, sizeof err))
+    if (!aq_ibv_select_type_read(text, &type, err, sizeof err))
         fail_msg("'%s' is refused: %s", text, err);
     assert_int_equal(type.kind, kind);
     assert_int_equal(type.operation, operation);
@@ -32,18 +32,18 @@ static void test_types(void **state)
     static const char *const wrong[] = {"",          "%4",      "HRank %",           "HRank % 0",
                                         "Core/8/2",  "HRank+1", "HRank % x",         "None / 2",
                                         "Core / -1", "Core 8",  "Core / 99999999999"};
-    assert_type("None", AQ_IBV_PLACE_NONE, 0, 0);
-    assert_type("auto", AQ_IBV_PLACE_AUTO, 0, 0);
-    assert_type("Auto2,reserved", AQ_IBV_PLACE_AUTO, 0, 0);
-    assert_type("jrank", AQ_IBV_PLACE_JRANK, 0, 0);
-    assert_type("HRank % 4", AQ_IBV_PLACE_HRANK, '%', 4);
-    assert_type(" NRank/010 ", AQ_IBV_PLACE_NRANK, '/', 8);
-    assert_type("Core/0x10", AQ_IBV_PLACE_OBJECT, '/', 16);
-    assert_type("NUMANode", AQ_IBV_PLACE_OBJECT, 0, 0);
+    assert_type("None", AQ_IBV_SELECT_NONE, 0, 0);
+    assert_type("auto", AQ_IBV_SELECT_AUTO, 0, 0);
+    assert_type("Auto2,reserved", AQ_IBV_SELECT_AUTO, 0, 0);
+    assert_type("jrank", AQ_IBV_SELECT_JRANK, 0, 0);
+    assert_type("HRank % 4", AQ_IBV_SELECT_HRANK, '%', 4);
+    assert_type(" NRank/010 ", AQ_IBV_SELECT_NRANK, '/', 8);
+    assert_type("Core/0x10", AQ_IBV_SELECT_OBJECT, '/', 16);
+    assert_type("NUMANode", AQ_IBV_SELECT_OBJECT, 0, 0);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        aq_ibv_place_type_t type;
+        aq_ibv_select_type_t type;
         char err[512] = "";
-        assert_false(aq_ibv_place_type_read(wrong[i], &type, err, sizeof err));
+        assert_false(aq_ibv_select_type_read(wrong[i], &type, err, sizeof err));
         assert_non_null(strstr(err, "GASNET_IBV_PORTS_TYPE: '"));
         assert_non_null(strstr(err, "unset it"));
     }
@@ -54,33 +54,35 @@ static void test_suffixes(void **state)
     (void)state;
     char text[16];
     uint32_t numbers[] = {9, 0, 17, 8};
-    assert_true(aq_ibv_place_suffix(&(aq_ibv_place_type_t){.operation = 0}, numbers, 4, text, 16));
+    assert_true(
+        aq_ibv_select_suffix(&(aq_ibv_select_type_t){.operation = 0}, numbers, 4, text, 16));
     assert_string_equal(text, "0_8_9_17");
-    assert_true(aq_ibv_place_suffix(&(aq_ibv_place_type_t){.operation = '/', .operand = 8}, numbers,
-                                    4, text, 16));
+    assert_true(aq_ibv_select_suffix(&(aq_ibv_select_type_t){.operation = '/', .operand = 8},
+                                     numbers, 4, text, 16));
     assert_string_equal(text, "0_1_2");
-    assert_true(aq_ibv_place_suffix(&(aq_ibv_place_type_t){.operation = '%', .operand = 2}, numbers,
-                                    4, text, 16));
+    assert_true(aq_ibv_select_suffix(&(aq_ibv_select_type_t){.operation = '%', .operand = 2},
+                                     numbers, 4, text, 16));
     assert_string_equal(text, "0_1");
-    assert_false(aq_ibv_place_suffix(&(aq_ibv_place_type_t){.operation = 0}, numbers, 0, text, 16));
+    assert_false(
+        aq_ibv_select_suffix(&(aq_ibv_select_type_t){.operation = 0}, numbers, 0, text, 16));
     uint32_t many[] = {100, 101, 102, 103};
-    assert_false(aq_ibv_place_suffix(&(aq_ibv_place_type_t){.operation = 0}, many, 4, text, 15));
+    assert_false(aq_ibv_select_suffix(&(aq_ibv_select_type_t){.operation = 0}, many, 4, text, 15));
 }
 
 // Distances as digits, one row for each process, rows separated by blanks; - is a port that the
 // process may not use. wanted: the port of each process as a digit.
 static void assert_shared(const char *text, const char *wanted)
 {
-    aq_ibv_place_row_t rows[16] = {0};
+    aq_ibv_select_row_t rows[16] = {0};
     uint8_t taken[16];
     size_t processes = 0;
     const size_t ports = strcspn(text, " ");
     for (const char *at = text; *at; at += ports + (at[ports] == ' '), processes++)
         for (size_t p = 0; p < ports; p++)
-            rows[processes].distance[p] = at[p] == '-' ? AQ_IBV_PLACE_FAR : (uint8_t)(at[p] - '0');
-    aq_ibv_place_share(rows, processes, ports, taken);
+            rows[processes].distance[p] = at[p] == '-' ? AQ_IBV_SELECT_FAR : (uint8_t)(at[p] - '0');
+    aq_ibv_select_ports(rows, processes, ports, taken);
     for (size_t i = 0; i < processes; i++) {
-        const uint8_t port = wanted[i] == '-' ? AQ_IBV_PLACE_FAR : (uint8_t)(wanted[i] - '0');
+        const uint8_t port = wanted[i] == '-' ? AQ_IBV_SELECT_FAR : (uint8_t)(wanted[i] - '0');
         if (taken[i] != port)
             fail_msg("'%s': process %zu has port %u, not %u", text, i, taken[i], port);
     }
@@ -151,7 +153,7 @@ static void test_blocks(void **state)
     (void)state;
     static const char *const beside[] = {"0-15", "16-31"};
     aq_ibv_near_t *near = near_open(two_sockets);
-    aq_ibv_place_row_t rows[4];
+    aq_ibv_select_row_t rows[4];
     uint8_t taken[4];
     for (size_t i = 0; i < 4; i++) {
         aq_ibv_near_place_t place;
@@ -159,7 +161,7 @@ static void test_blocks(void **state)
         for (size_t p = 0; p < 2; p++)
             rows[i].distance[p] = (uint8_t)aq_ibv_near_distance(near, beside[p], &place);
     }
-    aq_ibv_place_share(rows, 4, 2, taken);
+    aq_ibv_select_ports(rows, 4, 2, taken);
     assert_int_equal(taken[0], 0);
     assert_int_equal(taken[1], 0);
     assert_int_equal(taken[2], 1);
