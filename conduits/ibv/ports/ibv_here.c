@@ -13,7 +13,7 @@
 #include "../../../other/base/settings/settings.h"
 #include "../../../other/base/settings/settings_family.h"
 #include "ibv_filter.h"
-#include "ibv_near.h"
+#include "ibv_distance.h"
 #include "ibv_select.h"
 #include "../verbs/ibv_profile.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which ports a process uses, by its place in the job and in its host (ibv_select.h, ibv_near.h).
+// Which ports a process uses, by its place in the job and in its host (ibv_select.h,
+// ibv_distance.h).
 #ifndef AQ_IBV_HERE_H
 #define AQ_IBV_HERE_H
 

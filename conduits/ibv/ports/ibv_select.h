@@ -9,7 +9,7 @@
 //      HRank % 4, Core / 8           the same, with the numbers divided, or their remainders
 //
 // The functions of this header look neither at the environment nor at the host, so they can be
-// tested without either; ibv_near.h measures how far a port is.
+// tested without either; ibv_distance.h measures how far a port is.
 #ifndef AQ_IBV_SELECT_H
 #define AQ_IBV_SELECT_H
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../../../conduits/ibv/ports/ibv_here.h"
-#include "../../../../conduits/ibv/ports/ibv_near.h"
+#include "../../../../conduits/ibv/ports/ibv_distance.h"
 #include "../../../../conduits/ibv/ports/ibv_select.h"
 
 #ifdef HAVE_CONFIG_H

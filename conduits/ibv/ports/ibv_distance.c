@@ -4,7 +4,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "ibv_near.h"
+#include "ibv_distance.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"

@@ -5,8 +5,8 @@
 // package, host) from the processors beside the device up to the first object that also has all
 // processors of the process, and the same for the memory that the process is bound to. It is 0
 // for all devices of which the system does not know the place: those in software, for example.
-#ifndef AQ_IBV_NEAR_H
-#define AQ_IBV_NEAR_H
+#ifndef AQ_IBV_DISTANCE_H
+#define AQ_IBV_DISTANCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
