@@ -22,13 +22,13 @@ enum { NUMBERS_MAX = 256, SUFFIX_BYTES = 512, RANKS_SHOWN = 8 };
 // Where a process is.
 typedef struct seat {
     uint32_t job_rank, host_rank, nbrhd_rank;
-    aq_ibv_near_place_t place;
+    aq_ibv_binding_t binding;
 } seat_t;
 
 // What GASNET_IBV_PORTS_TYPE says, and the layout of the host if it matters.
 typedef struct chooser {
     aq_ibv_select_type_t type;
-    aq_ibv_near_t *near; // NULL: unknown, or without meaning
+    aq_ibv_distances_t *distances; // NULL: unknown, or without meaning
 } chooser_t;
 
 // Whether the type gives names to variables, and at least one such variable is set.
@@ -45,13 +45,14 @@ static aq_status_t chooser_open(chooser_t *chooser, char *errbuf, size_t errbuf_
     if (!aq_ibv_select_type_read(text, &chooser->type, errbuf, errbuf_size))
         return AQ_ERR_CONFIG;
     if (chooser->type.kind == AQ_IBV_SELECT_AUTO) {
-        chooser->near = aq_ibv_near_open(NULL, errbuf, errbuf_size); // without it, ports go in turn
+        chooser->distances =
+            aq_ibv_distances_open(NULL, errbuf, errbuf_size); // without it, ports go in turn
         return AQ_OK;
     }
     if (chooser->type.kind != AQ_IBV_SELECT_OBJECT || !has_members(&chooser->type))
         return AQ_OK;
-    chooser->near = aq_ibv_near_open(NULL, errbuf, errbuf_size);
-    return chooser->near ? AQ_OK : AQ_ERR_CONFIG;
+    chooser->distances = aq_ibv_distances_open(NULL, errbuf, errbuf_size);
+    return chooser->distances ? AQ_OK : AQ_ERR_CONFIG;
 }
 
 static size_t seat_numbers(const chooser_t *chooser, const seat_t *seat, uint32_t *numbers)
@@ -67,8 +68,8 @@ static size_t seat_numbers(const chooser_t *chooser, const seat_t *seat, uint32_
         numbers[0] = seat->nbrhd_rank;
         return 1;
     default:
-        return aq_ibv_near_numbers(chooser->near, chooser->type.object, &seat->place, numbers,
-                                   NUMBERS_MAX);
+        return aq_ibv_distances_numbers(chooser->distances, chooser->type.object, &seat->binding,
+                                        numbers, NUMBERS_MAX);
     }
 }
 
@@ -111,9 +112,11 @@ static aq_ibv_select_row_t seat_distances(const chooser_t *chooser, const seat_t
         if (choice->uses[i] != AQ_IBV_USED)
             continue;
         row.distance[i] = 0;
-        if (chooser->near && aq_ibv_near_device(ports->list[i].device, beside, sizeof beside))
-            row.distance[i] = (uint8_t)aq_min(
-                aq_ibv_near_distance(chooser->near, beside, &seat->place), AQ_IBV_SELECT_FAR - 1);
+        if (chooser->distances &&
+            aq_ibv_distances_device(ports->list[i].device, beside, sizeof beside))
+            row.distance[i] =
+                (uint8_t)aq_min(aq_ibv_distances_of(chooser->distances, beside, &seat->binding),
+                                AQ_IBV_SELECT_FAR - 1);
     }
     return row;
 }
@@ -164,8 +167,8 @@ static seat_t seat_of(const aq_conduit_env_t *env, const chooser_t *chooser)
     const char *query = aq_setting_text(aq_ibv_setting(IBV_SET_HWLOC_QUERY));
     for (uint32_t r = 0; r < boot->rank; r++)
         seat.host_rank += boot->host_of_rank[r] == boot->host_of_rank[boot->rank];
-    if (chooser->near)
-        aq_ibv_near_here(chooser->near, strcmp(query, "process") == 0, &seat.place);
+    if (chooser->distances)
+        aq_ibv_distances_binding(chooser->distances, strcmp(query, "process") == 0, &seat.binding);
     return seat;
 }
 
@@ -214,7 +217,7 @@ aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, aq_ibv_choice_t *cho
         status = AQ_ERR_RESOURCE;
     if (chooser.type.kind == AQ_IBV_SELECT_AUTO)
         status = choose_together(&chooser, env, choice, status, errbuf, errbuf_size);
-    aq_ibv_near_close(chooser.near);
+    aq_ibv_distances_close(chooser.distances);
     return status;
 }
 
@@ -241,7 +244,7 @@ static void places_print(const aq_ibv_ports_t *ports, print_line_t *print, void 
         char beside[256], text[512];
         if (ports->list[i].number > 1)
             continue;
-        if (aq_ibv_near_device(ports->list[i].device, beside, sizeof beside))
+        if (aq_ibv_distances_device(ports->list[i].device, beside, sizeof beside))
             snprintf(text, sizeof text, "%s is beside processors %s", ports->list[i].device,
                      beside);
         else
@@ -259,7 +262,7 @@ static void rank_print(size_t rank, const seat_t *seat, const char *port, const 
     char label[40], text[1024];
     snprintf(label, sizeof label, "rank %zu of a host", rank);
     snprintf(text, sizeof text, "%s%s%s: %s", port,
-             *seat->place.processors ? ", on processors " : "", seat->place.processors, reason);
+             *seat->binding.processors ? ", on processors " : "", seat->binding.processors, reason);
     print(arg, label, text);
 }
 
@@ -274,13 +277,14 @@ static void shares_print(const chooser_t *chooser, const aq_ibv_choice_t *choice
     aq_ibv_select_ports(rows, count, AQ_IBV_SELECT_PORTS, taken);
     for (size_t i = 0; i < count; i++) {
         char port[AQ_IBV_NAME_BYTES + 32] = "no port", reason[128];
-        const size_t near = aq_ibv_select_nearest(&rows[i], AQ_IBV_SELECT_PORTS);
+        const size_t nearest = aq_ibv_select_nearest(&rows[i], AQ_IBV_SELECT_PORTS);
         if (taken[i] != AQ_IBV_SELECT_FAR)
             snprintf(port, sizeof port, "port %u of %s", choice->ports->list[taken[i]].number,
                      choice->ports->list[taken[i]].device);
         snprintf(reason, sizeof reason,
-                 near > 1 ? "one of %zu that are equally near, in turn" : "the nearest", near);
-        rank_print(i, &seats[i], port, near ? reason : "none is usable", print, arg);
+                 nearest > 1 ? "one of %zu that are equally near, in turn" : "the nearest",
+                 nearest);
+        rank_print(i, &seats[i], port, nearest ? reason : "none is usable", print, arg);
     }
 }
 
@@ -309,8 +313,8 @@ static size_t seats_fill(const chooser_t *chooser, seat_t *seats)
     const size_t count = aq_min(aq_size_processors(), RANKS_SHOWN);
     for (size_t i = 0; i < count; i++) {
         seats[i] = (seat_t){(uint32_t)i, (uint32_t)i, (uint32_t)i, {{0}, {0}}};
-        if (chooser->near)
-            aq_ibv_near_block(chooser->near, i, count, &seats[i].place);
+        if (chooser->distances)
+            aq_ibv_distances_block(chooser->distances, i, count, &seats[i].binding);
     }
     return count;
 }
@@ -343,7 +347,7 @@ void aq_ibv_report_ranks(const aq_ibv_ports_t *ports, size_t rails, print_line_t
               "all take what is used above, wherever they run; GASNET_IBV_PORTS_TYPE=auto gives "
               "each the nearest port");
     }
-    aq_ibv_near_close(chooser.near);
+    aq_ibv_distances_close(chooser.distances);
     free(choice.uses);
 }
 

@@ -106,45 +106,45 @@ static void test_sharing(void **state)
 #ifdef AQ_HAVE_HWLOC
 static const char two_sockets[] = "package:2 numanode:2 core:4 pu:2"; // 32 processors
 
-static aq_ibv_near_t *near_open(const char *synthetic)
+static aq_ibv_distances_t *distances_open(const char *synthetic)
 {
     char why[256] = "";
-    aq_ibv_near_t *near = aq_ibv_near_open(synthetic, why, sizeof why);
-    if (!near)
+    aq_ibv_distances_t *distances = aq_ibv_distances_open(synthetic, why, sizeof why);
+    if (!distances)
         fail_msg("%s: %s", synthetic, why);
-    return near;
+    return distances;
 }
 
-static unsigned distance(const aq_ibv_near_t *near, const char *beside, const char *processors,
-                         const char *memory)
+static unsigned distance(const aq_ibv_distances_t *distances, const char *beside,
+                         const char *processors, const char *memory)
 {
-    aq_ibv_near_place_t place = {0};
-    strcpy(place.processors, processors);
-    strcpy(place.memory, memory);
-    return aq_ibv_near_distance(near, beside, &place);
+    aq_ibv_binding_t binding = {0};
+    strcpy(binding.processors, processors);
+    strcpy(binding.memory, memory);
+    return aq_ibv_distances_of(distances, beside, &binding);
 }
 
 static void test_distances(void **state)
 {
     (void)state;
-    aq_ibv_near_t *near = near_open(two_sockets);
+    aq_ibv_distances_t *distances = distances_open(two_sockets);
     const char *first = "0-7", *last = "24-31"; // devices beside NUMA nodes 0 and 3
-    assert_int_equal(distance(near, first, "0-3", ""), 0);
-    assert_int_equal(distance(near, first, "0-7", ""), 0);
+    assert_int_equal(distance(distances, first, "0-3", ""), 0);
+    assert_int_equal(distance(distances, first, "0-7", ""), 0);
     // The other NUMA node of the socket is nearer than the other socket.
-    assert_true(distance(near, first, "8-9", "") > distance(near, first, "0-1", ""));
-    assert_true(distance(near, first, "16-17", "") > distance(near, first, "8-9", ""));
-    assert_true(distance(near, last, "0", "") > distance(near, first, "0", ""));
+    assert_true(distance(distances, first, "8-9", "") > distance(distances, first, "0-1", ""));
+    assert_true(distance(distances, first, "16-17", "") > distance(distances, first, "8-9", ""));
+    assert_true(distance(distances, last, "0", "") > distance(distances, first, "0", ""));
     // A process on all processors is as far from the one as from the other.
-    assert_int_equal(distance(near, first, "0-31", ""), distance(near, last, "0-31", ""));
+    assert_int_equal(distance(distances, first, "0-31", ""), distance(distances, last, "0-31", ""));
     // Memory decides then.
-    assert_true(distance(near, first, "0-31", "0") < distance(near, last, "0-31", "0"));
-    assert_true(distance(near, first, "0-31", "3") > distance(near, last, "0-31", "3"));
+    assert_true(distance(distances, first, "0-31", "0") < distance(distances, last, "0-31", "0"));
+    assert_true(distance(distances, first, "0-31", "3") > distance(distances, last, "0-31", "3"));
     // Unknown places, and processors that are not of this host.
-    assert_int_equal(distance(near, "", "0", ""), 0);
-    assert_int_equal(distance(near, "100-101", "0", ""), 0);
-    assert_int_equal(distance(near, first, "nonsense", ""), 0);
-    aq_ibv_near_close(near);
+    assert_int_equal(distance(distances, "", "0", ""), 0);
+    assert_int_equal(distance(distances, "100-101", "0", ""), 0);
+    assert_int_equal(distance(distances, first, "nonsense", ""), 0);
+    aq_ibv_distances_close(distances);
 }
 
 // Ranks of a host with a device at each socket, bound in blocks as the launcher does it.
@@ -152,50 +152,51 @@ static void test_blocks(void **state)
 {
     (void)state;
     static const char *const beside[] = {"0-15", "16-31"};
-    aq_ibv_near_t *near = near_open(two_sockets);
+    aq_ibv_distances_t *distances = distances_open(two_sockets);
     aq_ibv_select_row_t rows[4];
     uint8_t taken[4];
     for (size_t i = 0; i < 4; i++) {
-        aq_ibv_near_place_t place;
-        aq_ibv_near_block(near, i, 4, &place);
+        aq_ibv_binding_t binding;
+        aq_ibv_distances_block(distances, i, 4, &binding);
         for (size_t p = 0; p < 2; p++)
-            rows[i].distance[p] = (uint8_t)aq_ibv_near_distance(near, beside[p], &place);
+            rows[i].distance[p] = (uint8_t)aq_ibv_distances_of(distances, beside[p], &binding);
     }
     aq_ibv_select_ports(rows, 4, 2, taken);
     assert_int_equal(taken[0], 0);
     assert_int_equal(taken[1], 0);
     assert_int_equal(taken[2], 1);
     assert_int_equal(taken[3], 1);
-    aq_ibv_near_close(near);
+    aq_ibv_distances_close(distances);
 }
 
-static size_t numbers_of(const aq_ibv_near_t *near, const char *kind, const char *processors,
-                         uint32_t *numbers)
+static size_t numbers_of(const aq_ibv_distances_t *distances, const char *kind,
+                         const char *processors, uint32_t *numbers)
 {
-    aq_ibv_near_place_t place = {0};
-    strcpy(place.processors, processors);
-    return aq_ibv_near_numbers(near, kind, &place, numbers, 8);
+    aq_ibv_binding_t binding = {0};
+    strcpy(binding.processors, processors);
+    return aq_ibv_distances_numbers(distances, kind, &binding, numbers, 8);
 }
 
 static void test_numbers(void **state)
 {
     (void)state;
     uint32_t numbers[8];
-    aq_ibv_near_t *near = near_open(two_sockets);
-    assert_int_equal(numbers_of(near, "Socket", "0-15", numbers), 1);
+    aq_ibv_distances_t *distances = distances_open(two_sockets);
+    assert_int_equal(numbers_of(distances, "Socket", "0-15", numbers), 1);
     assert_int_equal(numbers[0], 0);
-    assert_int_equal(numbers_of(near, "Package", "15-16", numbers), 2);
+    assert_int_equal(numbers_of(distances, "Package", "15-16", numbers), 2);
     assert_int_equal(numbers[1], 1);
-    assert_int_equal(numbers_of(near, "NUMANode", "0,16", numbers), 2);
+    assert_int_equal(numbers_of(distances, "NUMANode", "0,16", numbers), 2);
     assert_int_equal(numbers[1], 2);
-    assert_int_equal(numbers_of(near, "Node", "31", numbers), 1);
+    assert_int_equal(numbers_of(distances, "Node", "31", numbers), 1);
     assert_int_equal(numbers[0], 3);
-    assert_int_equal(numbers_of(near, "core", "2,3,6", numbers), 2);
+    assert_int_equal(numbers_of(distances, "core", "2,3,6", numbers), 2);
     assert_int_equal(numbers[0], 1);
     assert_int_equal(numbers[1], 3);
-    assert_int_equal(numbers_of(near, "core", "0-31", numbers), 8); // as many as there is room for
-    assert_int_equal(numbers_of(near, "Pigeon", "0", numbers), 0);
-    aq_ibv_near_close(near);
+    assert_int_equal(numbers_of(distances, "core", "0-31", numbers),
+                     8); // as many as there is room for
+    assert_int_equal(numbers_of(distances, "Pigeon", "0", numbers), 0);
+    aq_ibv_distances_close(distances);
 }
 #endif
 
@@ -204,18 +205,19 @@ static void test_here(void **state)
 {
     (void)state;
     char why[256] = "";
-    aq_ibv_near_place_t place;
-    aq_ibv_near_t *near = aq_ibv_near_open(NULL, why, sizeof why);
-    if (!near) {
+    aq_ibv_binding_t binding;
+    aq_ibv_distances_t *distances = aq_ibv_distances_open(NULL, why, sizeof why);
+    if (!distances) {
         assert_true(*why);
         return;
     }
-    aq_ibv_near_here(near, false, &place);
-    assert_true(*place.processors);
-    aq_ibv_near_here(near, true, &place);
-    assert_true(*place.processors);
-    aq_ibv_near_close(near);
-    assert_false(aq_ibv_near_device("no-such-device", place.processors, sizeof place.processors));
+    aq_ibv_distances_binding(distances, false, &binding);
+    assert_true(*binding.processors);
+    aq_ibv_distances_binding(distances, true, &binding);
+    assert_true(*binding.processors);
+    aq_ibv_distances_close(distances);
+    assert_false(
+        aq_ibv_distances_device("no-such-device", binding.processors, sizeof binding.processors));
 }
 
 static aq_ibv_network_t network_make(const char *device, const char *host, uint32_t port,
