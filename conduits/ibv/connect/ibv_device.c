@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The first step of ibv_conduit.c: chooses the ports (ports/ibv_here.c), listens or opens the
+// The first step of ibv_conduit.c: chooses the ports (ports/ibv_affinity.c), listens or opens the
 // device, and lets all ranks agree on network and XRC.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@
 #include "../../../firehose/firehose.h"
 #include "../../../other/base/log/log.h"
 #include "../../../other/base/settings/settings.h"
-#include "../ports/ibv_here.h"
+#include "../ports/ibv_affinity.h"
 #include "../ports/ibv_ports.h"
 #include "../verbs/ibv_settings.h"
 #include "../verbs/ibv_profile.h"
@@ -79,7 +79,7 @@ static aq_status_t port_choose(const aq_conduit_env_t *env, aq_ibv_rail_ports_t 
     *chosen = (chosen_t){0};
     if (ports_read(&ports, &choice.uses, errbuf, errbuf_size) == AQ_OK)
         choice.ports = &ports;
-    aq_status_t status = aq_ibv_choose_here(env, &choice, errbuf, errbuf_size);
+    aq_status_t status = aq_ibv_affinity_choose(env, &choice, errbuf, errbuf_size);
     if (status == AQ_OK)
         status = chosen_find(&choice, rails, chosen, errbuf, errbuf_size);
     free(choice.uses);

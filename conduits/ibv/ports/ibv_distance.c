@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The only calls of hwloc; in a build without it, stubs that report nothing. ibv_here.c asks for
-// places and distances.
+// The only calls of hwloc; in a build without it, stubs that report nothing. ibv_affinity.c asks
+// for bindings and distances.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

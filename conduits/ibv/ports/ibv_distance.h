@@ -31,7 +31,7 @@ void aq_ibv_distances_close(aq_ibv_distances_t *distances); // NULL: nothing hap
 void aq_ibv_distances_binding(const aq_ibv_distances_t *distances, bool whole_process,
                               aq_ibv_binding_t *binding);
 
-// The place of process `index` of `count`, which the launcher binds to processors in blocks.
+// The binding of process `index` of `count`, which the launcher binds to processors in blocks.
 void aq_ibv_distances_block(const aq_ibv_distances_t *distances, size_t index, size_t count,
                             aq_ibv_binding_t *binding);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parser and matcher of the text, for ibv_choice.c, which asks about each port; ibv_here.c and
+// Parser and matcher of the text, for ibv_choice.c, which asks about each port; ibv_affinity.c and
 // ibv_report.c check the text first. A fuzzer calls both.
 #include "ibv_filter.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What gasnet_info prints about the verbs devices of this host.
-#include "ibv_here.h"
+#include "ibv_affinity.h"
 #include "ibv_ports.h"
 #include "ibv_filter.h"
 #include "ibv_select.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Parses the type, makes the names of variables, and selects ports for processes: arithmetic for
-// ibv_here.c.
+// ibv_affinity.c.
 #include "ibv_select.h"
 
 #include <ctype.h>

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../../../../conduits/ibv/connect/ibv_device.h"
-#include "../../../../conduits/ibv/ports/ibv_here.h"
+#include "../../../../conduits/ibv/ports/ibv_affinity.h"
 #include "../../../unit/child_errors.h"
 #include "../../../unit/default_settings.h"
 
@@ -184,7 +184,7 @@ static aq_status_t choose(const aq_ibv_ports_t *ports, char *errbuf, size_t errb
 {
     aq_ibv_use_t uses[2];
     aq_ibv_choice_t choice = {.ports = ports, .uses = uses, .rails = 1};
-    return aq_ibv_choose_here(&env, &choice, errbuf, errbuf_size);
+    return aq_ibv_affinity_choose(&env, &choice, errbuf, errbuf_size);
 }
 
 // With type Auto the processes exchange what is near to them: one that cannot read its ports, or

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../../../conduits/ibv/ports/ibv_here.h"
+#include "../../../../conduits/ibv/ports/ibv_affinity.h"
 #include "../../../../conduits/ibv/ports/ibv_distance.h"
 #include "../../../../conduits/ibv/ports/ibv_select.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which ports a process uses, by its place in the job and in its host (ibv_select.h,
-// ibv_distance.h).
-#ifndef AQ_IBV_HERE_H
-#define AQ_IBV_HERE_H
+// Which ports a process uses, by its ranks and its affinity (ibv_select.h, ibv_distance.h).
+#ifndef AQ_IBV_AFFINITY_H
+#define AQ_IBV_AFFINITY_H
 
 #include "../../../core/conduit.h"
 #include "ibv_ports.h"
@@ -13,8 +12,8 @@
 // AQ_ERR_CONFIG: the type or a filter is wrong. AQ_ERR_RESOURCE: no memory, or no ports. errbuf has
 // the message (none if there are no ports), and nothing is logged. Other errors: those of the
 // exchange, logged.
-aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, aq_ibv_choice_t *choice, char *errbuf,
-                               size_t errbuf_size);
+aq_status_t aq_ibv_affinity_choose(const aq_conduit_env_t *env, aq_ibv_choice_t *choice,
+                                   char *errbuf, size_t errbuf_size);
 
 // Prints which rank of a host would take which port, and why, for as many ranks as this host has
 // processors, at most 8.

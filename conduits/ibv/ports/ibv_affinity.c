@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Combines type, filter and place of this process into the choice of ports, together with the other
-// processes of the host in type Auto. ibv_device.c asks for it, and ibv_report.c for all ranks of a
-// host.
-#include "ibv_here.h"
+// Combines type, filter and affinity of this process into the choice of ports, together with the
+// other processes of the host in type Auto. ibv_device.c asks for it, and ibv_report.c for all
+// ranks of a host.
+#include "ibv_affinity.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +20,10 @@
 enum { NUMBERS_MAX = 256, SUFFIX_BYTES = 512, RANKS_SHOWN = 8 };
 
 // Where a process is.
-typedef struct seat {
+typedef struct slot {
     uint32_t job_rank, host_rank, nbrhd_rank;
     aq_ibv_binding_t binding;
-} seat_t;
+} slot_t;
 
 // What GASNET_IBV_PORTS_TYPE says, and the layout of the host if it matters.
 typedef struct chooser {
@@ -55,27 +55,27 @@ static aq_status_t chooser_open(chooser_t *chooser, char *errbuf, size_t errbuf_
     return chooser->distances ? AQ_OK : AQ_ERR_CONFIG;
 }
 
-static size_t seat_numbers(const chooser_t *chooser, const seat_t *seat, uint32_t *numbers)
+static size_t slot_numbers(const chooser_t *chooser, const slot_t *slot, uint32_t *numbers)
 {
     switch (chooser->type.kind) {
     case AQ_IBV_SELECT_JRANK:
-        numbers[0] = seat->job_rank;
+        numbers[0] = slot->job_rank;
         return 1;
     case AQ_IBV_SELECT_HRANK:
-        numbers[0] = seat->host_rank;
+        numbers[0] = slot->host_rank;
         return 1;
     case AQ_IBV_SELECT_NRANK:
-        numbers[0] = seat->nbrhd_rank;
+        numbers[0] = slot->nbrhd_rank;
         return 1;
     default:
-        return aq_ibv_distances_numbers(chooser->distances, chooser->type.object, &seat->binding,
+        return aq_ibv_distances_numbers(chooser->distances, chooser->type.object, &slot->binding,
                                         numbers, NUMBERS_MAX);
     }
 }
 
 // The filter of a process, and in `suffix` the end of the name of its variable. NULL: errbuf says
 // what is wrong.
-static const char *seat_filter(const chooser_t *chooser, const seat_t *seat, char *suffix,
+static const char *slot_filter(const chooser_t *chooser, const slot_t *slot, char *suffix,
                                char *errbuf, size_t errbuf_size)
 {
     const aq_setting_t *row = aq_ibv_setting(IBV_SET_PORTS);
@@ -83,7 +83,7 @@ static const char *seat_filter(const chooser_t *chooser, const seat_t *seat, cha
     const char *filter = aq_setting_text(row);
     *suffix = '\0';
     if (has_members(&chooser->type)) {
-        const size_t count = seat_numbers(chooser, seat, numbers);
+        const size_t count = slot_numbers(chooser, slot, numbers);
         if (count == 0) {
             snprintf(errbuf, errbuf_size,
                      "GASNET_IBV_PORTS_TYPE: this host has no object that hwloc calls '%s'; use "
@@ -101,7 +101,7 @@ static const char *seat_filter(const chooser_t *chooser, const seat_t *seat, cha
 
 // ---- type Auto ----
 
-static aq_ibv_select_row_t seat_distances(const chooser_t *chooser, const seat_t *seat,
+static aq_ibv_select_row_t slot_distances(const chooser_t *chooser, const slot_t *slot,
                                           const aq_ibv_choice_t *choice)
 {
     const aq_ibv_ports_t *ports = choice->ports;
@@ -115,7 +115,7 @@ static aq_ibv_select_row_t seat_distances(const chooser_t *chooser, const seat_t
         if (chooser->distances &&
             aq_ibv_distances_device(ports->list[i].device, beside, sizeof beside))
             row.distance[i] =
-                (uint8_t)aq_min(aq_ibv_distances_of(chooser->distances, beside, &seat->binding),
+                (uint8_t)aq_min(aq_ibv_distances_of(chooser->distances, beside, &slot->binding),
                                 AQ_IBV_SELECT_FAR - 1);
     }
     return row;
@@ -130,8 +130,8 @@ static void uses_keep(aq_ibv_choice_t *choice, uint8_t taken)
 }
 
 // The port of this process, from the distances of all processes of its host.
-static aq_status_t port_share(const aq_conduit_env_t *env, const aq_ibv_select_row_t *mine,
-                              uint8_t *port, char *errbuf, size_t errbuf_size)
+static aq_status_t port_select(const aq_conduit_env_t *env, const aq_ibv_select_row_t *mine,
+                               uint8_t *port, char *errbuf, size_t errbuf_size)
 {
     aq_boot_t *boot = env->boot;
     aq_ibv_select_row_t *rows = calloc(boot->size, sizeof *rows);
@@ -142,15 +142,15 @@ static aq_status_t port_share(const aq_conduit_env_t *env, const aq_ibv_select_r
     else
         snprintf(errbuf, errbuf_size, "there is no memory for the places of %u processes",
                  boot->size);
-    size_t here = 0, me = 0;
+    size_t count = 0, me = 0;
     for (uint32_t r = 0; status == AQ_OK && r < boot->size; r++) {
         if (boot->host_of_rank[r] != boot->host_of_rank[boot->rank])
             continue;
-        me = r == boot->rank ? here : me;
-        rows[here++] = rows[r];
+        me = r == boot->rank ? count : me;
+        rows[count++] = rows[r];
     }
     if (status == AQ_OK) {
-        aq_ibv_select_ports(rows, here, AQ_IBV_SELECT_PORTS, taken);
+        aq_ibv_select_ports(rows, count, AQ_IBV_SELECT_PORTS, taken);
         *port = taken[me];
     }
     free(rows);
@@ -160,26 +160,26 @@ static aq_status_t port_share(const aq_conduit_env_t *env, const aq_ibv_select_r
 
 // ---- the choice ----
 
-static seat_t seat_of(const aq_conduit_env_t *env, const chooser_t *chooser)
+static slot_t slot_of(const aq_conduit_env_t *env, const chooser_t *chooser)
 {
     const aq_boot_t *boot = env->boot;
-    seat_t seat = {.job_rank = boot->rank, .nbrhd_rank = env->nbrhd_index};
+    slot_t slot = {.job_rank = boot->rank, .nbrhd_rank = env->nbrhd_index};
     const char *query = aq_setting_text(aq_ibv_setting(IBV_SET_HWLOC_QUERY));
     for (uint32_t r = 0; r < boot->rank; r++)
-        seat.host_rank += boot->host_of_rank[r] == boot->host_of_rank[boot->rank];
+        slot.host_rank += boot->host_of_rank[r] == boot->host_of_rank[boot->rank];
     if (chooser->distances)
-        aq_ibv_distances_binding(chooser->distances, strcmp(query, "process") == 0, &seat.binding);
-    return seat;
+        aq_ibv_distances_binding(chooser->distances, strcmp(query, "process") == 0, &slot.binding);
+    return slot;
 }
 
 // The choice of this process, without the other ones of its host.
-static aq_status_t choose_alone(const chooser_t *chooser, const aq_conduit_env_t *env,
-                                aq_ibv_choice_t *choice, char *errbuf, size_t errbuf_size)
+static aq_status_t choose_filtered(const chooser_t *chooser, const aq_conduit_env_t *env,
+                                   aq_ibv_choice_t *choice, char *errbuf, size_t errbuf_size)
 {
     const bool automatic = chooser->type.kind == AQ_IBV_SELECT_AUTO;
-    const seat_t seat = seat_of(env, chooser);
+    const slot_t slot = slot_of(env, chooser);
     char suffix[SUFFIX_BYTES];
-    choice->filter = seat_filter(chooser, &seat, suffix, errbuf, errbuf_size);
+    choice->filter = slot_filter(chooser, &slot, suffix, errbuf, errbuf_size);
     if (!choice->filter)
         return AQ_ERR_CONFIG;
     aq_ibv_choose(choice->ports, choice->filter, automatic ? SIZE_MAX : choice->rails,
@@ -189,34 +189,34 @@ static aq_status_t choose_alone(const chooser_t *chooser, const aq_conduit_env_t
 
 // Type Auto: one of the ports that are used. status: of the choice so far; a process that failed
 // takes part without a port, since the others wait for it.
-static aq_status_t choose_together(const chooser_t *chooser, const aq_conduit_env_t *env,
-                                   aq_ibv_choice_t *choice, aq_status_t status, char *errbuf,
-                                   size_t errbuf_size)
+static aq_status_t choose_nearest(const chooser_t *chooser, const aq_conduit_env_t *env,
+                                  aq_ibv_choice_t *choice, aq_status_t status, char *errbuf,
+                                  size_t errbuf_size)
 {
     aq_ibv_select_row_t row;
     uint8_t port = AQ_IBV_SELECT_FAR;
     memset(&row, AQ_IBV_SELECT_FAR, sizeof row);
     if (status == AQ_OK) {
-        const seat_t seat = seat_of(env, chooser);
-        row = seat_distances(chooser, &seat, choice);
+        const slot_t slot = slot_of(env, chooser);
+        row = slot_distances(chooser, &slot, choice);
     }
-    const aq_status_t shared = port_share(env, &row, &port, errbuf, errbuf_size);
+    const aq_status_t shared = port_select(env, &row, &port, errbuf, errbuf_size);
     if (status == AQ_OK && shared == AQ_OK)
         uses_keep(choice, port);
     return status != AQ_OK ? status : shared;
 }
 
-aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, aq_ibv_choice_t *choice, char *errbuf,
-                               size_t errbuf_size)
+aq_status_t aq_ibv_affinity_choose(const aq_conduit_env_t *env, aq_ibv_choice_t *choice,
+                                   char *errbuf, size_t errbuf_size)
 {
     chooser_t chooser;
     aq_status_t status = chooser_open(&chooser, errbuf, errbuf_size);
     if (status == AQ_OK && choice->ports)
-        status = choose_alone(&chooser, env, choice, errbuf, errbuf_size);
+        status = choose_filtered(&chooser, env, choice, errbuf, errbuf_size);
     else if (status == AQ_OK)
         status = AQ_ERR_RESOURCE;
     if (chooser.type.kind == AQ_IBV_SELECT_AUTO)
-        status = choose_together(&chooser, env, choice, status, errbuf, errbuf_size);
+        status = choose_nearest(&chooser, env, choice, status, errbuf, errbuf_size);
     aq_ibv_distances_close(chooser.distances);
     return status;
 }
@@ -238,7 +238,7 @@ static void port_name(const aq_ibv_choice_t *choice, char *text, size_t size)
         snprintf(text, size, "no port");
 }
 
-static void places_print(const aq_ibv_ports_t *ports, print_line_t *print, void *arg)
+static void devices_print(const aq_ibv_ports_t *ports, print_line_t *print, void *arg)
 {
     for (size_t i = 0; i < ports->count; i++) {
         char beside[256], text[512];
@@ -256,24 +256,24 @@ static void places_print(const aq_ibv_ports_t *ports, print_line_t *print, void 
     }
 }
 
-static void rank_print(size_t rank, const seat_t *seat, const char *port, const char *reason,
+static void rank_print(size_t rank, const slot_t *slot, const char *port, const char *reason,
                        print_line_t *print, void *arg)
 {
     char label[40], text[1024];
     snprintf(label, sizeof label, "rank %zu of a host", rank);
     snprintf(text, sizeof text, "%s%s%s: %s", port,
-             *seat->binding.processors ? ", on processors " : "", seat->binding.processors, reason);
+             *slot->binding.processors ? ", on processors " : "", slot->binding.processors, reason);
     print(arg, label, text);
 }
 
 // Ranks of type Auto: the distances of all of them decide.
-static void shares_print(const chooser_t *chooser, const aq_ibv_choice_t *choice,
-                         const seat_t *seats, size_t count, print_line_t *print, void *arg)
+static void nearest_print(const chooser_t *chooser, const aq_ibv_choice_t *choice,
+                          const slot_t *slots, size_t count, print_line_t *print, void *arg)
 {
     aq_ibv_select_row_t rows[RANKS_SHOWN];
     uint8_t taken[RANKS_SHOWN];
     for (size_t i = 0; i < count; i++)
-        rows[i] = seat_distances(chooser, &seats[i], choice);
+        rows[i] = slot_distances(chooser, &slots[i], choice);
     aq_ibv_select_ports(rows, count, AQ_IBV_SELECT_PORTS, taken);
     for (size_t i = 0; i < count; i++) {
         char port[AQ_IBV_NAME_BYTES + 32] = "no port", reason[128];
@@ -284,16 +284,16 @@ static void shares_print(const chooser_t *chooser, const aq_ibv_choice_t *choice
         snprintf(reason, sizeof reason,
                  nearest > 1 ? "one of %zu that are equally near, in turn" : "the nearest",
                  nearest);
-        rank_print(i, &seats[i], port, nearest ? reason : "none is usable", print, arg);
+        rank_print(i, &slots[i], port, nearest ? reason : "none is usable", print, arg);
     }
 }
 
 static void members_print(const chooser_t *chooser, const aq_ibv_choice_t *choice,
-                          const seat_t *seats, size_t count, print_line_t *print, void *arg)
+                          const slot_t *slots, size_t count, print_line_t *print, void *arg)
 {
     for (size_t i = 0; i < count; i++) {
         char suffix[SUFFIX_BYTES], why[512], port[256], reason[SUFFIX_BYTES + 128];
-        const char *filter = seat_filter(chooser, &seats[i], suffix, why, sizeof why);
+        const char *filter = slot_filter(chooser, &slots[i], suffix, why, sizeof why);
         if (!filter) {
             print(arg, "ranks", why);
             return;
@@ -304,17 +304,17 @@ static void members_print(const chooser_t *chooser, const aq_ibv_choice_t *choic
                  aq_setting_member(aq_ibv_setting(IBV_SET_PORTS)->name, suffix)
                      ? "set"
                      : "not set, so GASNET_IBV_PORTS counts");
-        rank_print(i, &seats[i], port, reason, print, arg);
+        rank_print(i, &slots[i], port, reason, print, arg);
     }
 }
 
-static size_t seats_fill(const chooser_t *chooser, seat_t *seats)
+static size_t slots_fill(const chooser_t *chooser, slot_t *slots)
 {
     const size_t count = aq_min(aq_size_processors(), RANKS_SHOWN);
     for (size_t i = 0; i < count; i++) {
-        seats[i] = (seat_t){(uint32_t)i, (uint32_t)i, (uint32_t)i, {{0}, {0}}};
+        slots[i] = (slot_t){(uint32_t)i, (uint32_t)i, (uint32_t)i, {{0}, {0}}};
         if (chooser->distances)
-            aq_ibv_distances_block(chooser->distances, i, count, &seats[i].binding);
+            aq_ibv_distances_block(chooser->distances, i, count, &slots[i].binding);
     }
     return count;
 }
@@ -322,7 +322,7 @@ static size_t seats_fill(const chooser_t *chooser, seat_t *seats)
 void aq_ibv_report_ranks(const aq_ibv_ports_t *ports, size_t rails, print_line_t *print, void *arg)
 {
     chooser_t chooser;
-    seat_t seats[RANKS_SHOWN];
+    slot_t slots[RANKS_SHOWN];
     char why[512] = "";
     const aq_ibv_choice_t choice = {.ports = ports,
                                     .uses = calloc(ports->count + 1, sizeof *choice.uses),
@@ -337,11 +337,11 @@ void aq_ibv_report_ranks(const aq_ibv_ports_t *ports, size_t rails, print_line_t
     } else if (chooser.type.kind == AQ_IBV_SELECT_AUTO) {
         print(arg, "ranks",
               *why ? why : "each takes one port, the nearest (GASNET_IBV_PORTS_TYPE)");
-        places_print(ports, print, arg);
+        devices_print(ports, print, arg);
         aq_ibv_choose(ports, choice.filter, SIZE_MAX, choice.uses);
-        shares_print(&chooser, &choice, seats, seats_fill(&chooser, seats), print, arg);
+        nearest_print(&chooser, &choice, slots, slots_fill(&chooser, slots), print, arg);
     } else if (has_members(&chooser.type)) {
-        members_print(&chooser, &choice, seats, seats_fill(&chooser, seats), print, arg);
+        members_print(&chooser, &choice, slots, slots_fill(&chooser, slots), print, arg);
     } else {
         print(arg, "ranks",
               "all take what is used above, wherever they run; GASNET_IBV_PORTS_TYPE=auto gives "
