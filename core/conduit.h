@@ -51,8 +51,8 @@
 #define AQ_CONDUIT_MAJOR 256u
 #define AQ_CONDUIT_ABI (3 * AQ_CONDUIT_MAJOR)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
-// Arguments of a message: three more than a client's, for the route and the tag of a message
-// between further endpoints (core/am/am_route.h).
+// Arguments of a message: three more than a client's, for the header and the tag of a message
+// between further endpoints (core/am/am_header.h).
 #define AQ_AM_MAX_ARGS 19
 
 // Kinds of messages. A conduit may use numbers from AQ_AM_CONTROL on for its own messages to the

@@ -39,7 +39,7 @@ void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const a
     AQ_CHECK(team->ep->handlers,
              "%s%s from endpoint %u, which was created without GEX_EP_CAPABILITY_AM", call,
              category_names[am->category], team->ep->index);
-    aq_am_check_payload(call, aq_team_jobrank(team, rank), aq_team_route(team, rank).to, am);
+    aq_am_check_payload(call, aq_team_jobrank(team, rank), aq_team_ep_pair(team, rank).to, am);
 }
 
 void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)
@@ -51,7 +51,7 @@ void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)
              category_names[am->category], token->arrival->source, token->arrival->handler);
     if (token->arrival->handler >= GEX_AM_INDEX_BASE) // the library's handlers reply to each other
         aq_am_check_handler(call, am);
-    aq_am_check_payload(call, token->arrival->source, token->route.from, am);
+    aq_am_check_payload(call, token->arrival->source, token->ep_pair.from, am);
 }
 
 // ---- memory of a Long ----
@@ -172,17 +172,17 @@ static bool run_traced(gex_AM_Fn_t fn, gex_Token_t token, uint64_t number)
     return replied;
 }
 
-static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival, aq_route_t route,
-                       aq_tag_t tag);
+static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival,
+                       aq_ep_pair_t pair, aq_tag_t tag);
 
 // The number of the message that this thread delivers next.
 static _Thread_local uint64_t arrived_number __attribute__((tls_model("initial-exec")));
 
-__attribute__((cold)) bool aq_am_deliver_numbered(const aq_arrival_t *arrival, aq_route_t route,
+__attribute__((cold)) bool aq_am_deliver_numbered(const aq_arrival_t *arrival, aq_ep_pair_t pair,
                                                   aq_tag_t tag, uint64_t number)
 {
     arrived_number = number;
-    const bool replied = aq_am_deliver_tagged(arrival, route, tag);
+    const bool replied = aq_am_deliver_tagged(arrival, pair, tag);
     arrived_number = 0;
     return replied;
 }
@@ -190,25 +190,25 @@ __attribute__((cold)) bool aq_am_deliver_numbered(const aq_arrival_t *arrival, a
 // Delivers a message with a number, or refuses the message.
 static __attribute__((noinline, cold)) bool deliver_traced(const gex_AM_Entry_t *entry,
                                                            const aq_arrival_t *arrival,
-                                                           aq_route_t route, aq_tag_t tag)
+                                                           aq_ep_pair_t pair, aq_tag_t tag)
 {
     aq_arrival_t inner;
     if (arrival->handler != AQ_HANDLER_TRACED)
         refuse_arrival(entry, arrival);
     const uint64_t number = aq_traced_read(arrival, &inner);
-    return aq_am_deliver_numbered(&inner, route, tag, number);
+    return aq_am_deliver_numbered(&inner, pair, tag, number);
 }
 
 // Returns false if the reply is deferred, since no conduit has sent it yet.
-static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival, aq_route_t route,
-                       aq_tag_t tag)
+static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival,
+                       aq_ep_pair_t pair, aq_tag_t tag)
 {
     const gex_AM_Entry_t *entry = &handlers->entry[arrival->handler];
     if (!is_registered(entry, arrival))
-        return deliver_traced(entry, arrival, route, tag);
+        return deliver_traced(entry, arrival, pair, tag);
     if (aq_traffic_on && arrival->handler >= GEX_AM_INDEX_BASE)
         aq_traffic_arrived(arrival);
-    struct aq_token token = {.arrival = arrival, .route = route, .tag = (uint8_t)tag};
+    struct aq_token token = {.arrival = arrival, .ep_pair = pair, .tag = (uint8_t)tag};
     const uint64_t number = arrived_number;
     arrived_number = 0;
     const bool replied =
@@ -218,50 +218,50 @@ static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arriva
     return replied && !token.deferred;
 }
 
-bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route)
+bool aq_am_deliver_headed(const aq_arrival_t *arrival, aq_ep_pair_t pair)
 {
     if (arrival->handler < GEX_AM_INDEX_BASE) // of the library, for all endpoints
-        return deliver_to(&aq_handlers, arrival, route, AQ_TAG_NONE);
-    const gex_EP_t ep = aq_route_endpoint(arrival, route);
+        return deliver_to(&aq_handlers, arrival, pair, AQ_TAG_NONE);
+    const gex_EP_t ep = aq_am_endpoint(arrival, pair);
     if (!ep)
         return false;
     const aq_dispatch_t *to = &ep->handlers->dispatch[arrival->handler];
     if (__builtin_expect(dispatch_differs(to, arrival), 0))
-        return deliver_to(ep->handlers, arrival, route, AQ_TAG_NONE);
-    struct aq_token token = {.arrival = arrival, .route = route};
+        return deliver_to(ep->handlers, arrival, pair, AQ_TAG_NONE);
+    struct aq_token token = {.arrival = arrival, .ep_pair = pair};
     return run_handler(to->fn, &token, to->bare) && !token.deferred;
 }
 
 // Handlers of the library check the tag themselves.
-bool aq_am_deliver_tagged(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag)
+bool aq_am_deliver_tagged(const aq_arrival_t *arrival, aq_ep_pair_t pair, aq_tag_t tag)
 {
     if (arrival->handler < GEX_AM_INDEX_BASE)
-        return deliver_to(&aq_handlers, arrival, route, tag);
-    const gex_EP_t ep = aq_route_endpoint_tagged(arrival, route, tag);
-    return ep && deliver_to(ep->handlers, arrival, route, tag);
+        return deliver_to(&aq_handlers, arrival, pair, tag);
+    const gex_EP_t ep = aq_am_endpoint_tagged(arrival, pair, tag);
+    return ep && deliver_to(ep->handlers, arrival, pair, tag);
 }
 
-// Delivers a message without a route, or from an endpoint with an identity.
+// Delivers a message without a header, or from an endpoint with an identity.
 static __attribute__((noinline)) bool deliver_other(const aq_arrival_t *arrival)
 {
     aq_arrival_t inner;
-    aq_route_t route = {0};
-    if (arrival->handler != AQ_HANDLER_ROUTE_TAGGED)
-        return deliver_to(&aq_handlers, arrival, route, AQ_TAG_NONE);
-    const aq_tag_t tag = aq_route_read_tagged(arrival, &inner, &route);
-    return aq_am_deliver_tagged(&inner, route, tag);
+    aq_ep_pair_t pair = {0};
+    if (arrival->handler != AQ_HANDLER_HEADER_TAGGED)
+        return deliver_to(&aq_handlers, arrival, pair, AQ_TAG_NONE);
+    const aq_tag_t tag = aq_am_header_read_tagged(arrival, &inner, &pair);
+    return aq_am_deliver_tagged(&inner, pair, tag);
 }
 
-// Delivers a message that has a route, or whose handler is registered for several shapes, or
+// Delivers a message that has a header, or whose handler is registered for several shapes, or
 // refuses the message.
 static __attribute__((noinline)) bool deliver_several(const aq_arrival_t *arrival)
 {
     aq_arrival_t inner;
-    aq_route_t route;
-    if (arrival->handler != AQ_HANDLER_ROUTE)
+    aq_ep_pair_t pair;
+    if (arrival->handler != AQ_HANDLER_HEADER)
         return deliver_other(arrival);
-    aq_route_read(arrival, &inner, &route);
-    return aq_am_deliver_routed(&inner, route);
+    aq_am_header_read(arrival, &inner, &pair);
+    return aq_am_deliver_headed(&inner, pair);
 }
 
 bool aq_am_deliver(const aq_arrival_t *arrival)
@@ -275,8 +275,8 @@ bool aq_am_deliver(const aq_arrival_t *arrival)
 bool aq_am_is_delivery(const void *function)
 {
     const void *deliver = (const void *)(uintptr_t)aq_am_deliver;
-    const void *routed = (const void *)(uintptr_t)aq_am_deliver_routed;
-    return function == deliver || function == routed ||
+    const void *headed = (const void *)(uintptr_t)aq_am_deliver_headed;
+    return function == deliver || function == headed ||
            function == (const void *)(uintptr_t)deliver_to ||
            function == (const void *)(uintptr_t)aq_am_call;
 }

@@ -8,7 +8,7 @@
 #ifndef AQ_AM_H
 #define AQ_AM_H
 
-#include "am_route.h"
+#include "am_header.h"
 #include "../ground/bounds.h"
 #include "../ground/path.h"
 #include "../conduit.h"
@@ -20,43 +20,44 @@
 struct aq_token {
     const aq_arrival_t *arrival;
     bool replied;
-    bool deferred;    // the reply is sent by a later poll, as requests; see long_fragment.h
-    uint8_t tag;      // aq_tag_t
-    aq_route_t route; // of the arrival; the reply takes it in the other direction
+    bool deferred;        // the reply is sent by a later poll, as requests; see long_fragment.h
+    uint8_t tag;          // aq_tag_t
+    aq_ep_pair_t ep_pair; // of the arrival; the reply takes it in the other direction
 };
 
 // The endpoint that a handler runs for.
 static inline gex_EP_t aq_token_endpoint(gex_Token_t token)
 {
-    return aq_endpoint_at(token->route.to);
+    return aq_endpoint_at(token->ep_pair.to);
 }
 // The destination of a request to a member of a team.
 static inline aq_am_to_t aq_am_to_member(gex_TM_t tm, gex_Rank_t rank)
 {
     const aq_team_t *team = aq_team_of(tm);
-    return (aq_am_to_t){.jobrank = aq_team_jobrank(team, rank), .route = aq_team_route(team, rank)};
+    return (aq_am_to_t){.jobrank = aq_team_jobrank(team, rank),
+                        .ep_pair = aq_team_ep_pair(team, rank)};
 }
 
 // The destination of the reply to a request.
 static inline aq_am_to_t aq_am_to_sender(gex_Token_t token)
 {
     return (aq_am_to_t){.jobrank = token->arrival->source,
-                        .route = {.from = token->route.to, .to = token->route.from},
+                        .ep_pair = {.from = token->ep_pair.to, .to = token->ep_pair.from},
                         .token = token};
 }
 
 // Runs the handler of a message that has arrived; see aq_conduit_env_t.
 bool aq_am_deliver(const aq_arrival_t *arrival);
 
-// Runs the handler of a message with a route, as aq_am_deliver. Returns false, too, if the message
+// Runs the handler of a message with a header, as aq_am_deliver. Returns false, too, if the message
 // is dropped because this process has no such endpoint.
-bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route);
+bool aq_am_deliver_headed(const aq_arrival_t *arrival, aq_ep_pair_t pair);
 
-// As aq_am_deliver_routed, for a message with or without a tag.
-bool aq_am_deliver_tagged(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag);
+// As aq_am_deliver_headed, for a message with or without a tag.
+bool aq_am_deliver_tagged(const aq_arrival_t *arrival, aq_ep_pair_t pair, aq_tag_t tag);
 
 // As aq_am_deliver_tagged, for a message of the client that the trace knows by this number.
-bool aq_am_deliver_numbered(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag,
+bool aq_am_deliver_numbered(const aq_arrival_t *arrival, aq_ep_pair_t pair, aq_tag_t tag,
                             uint64_t number);
 
 // Calls a handler with the arguments of the message.

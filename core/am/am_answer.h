@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Replies of the library's own handlers, with the route of the request if it had one. They count as
+// Replies of the library's own handlers, with a header if the request had one. They count as
 // no messages of the client.
 #ifndef AQ_AM_ANSWER_H
 #define AQ_AM_ANSWER_H

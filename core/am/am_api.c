@@ -50,10 +50,10 @@ static __attribute__((noinline)) int request_recorded(gex_TM_t tm, gex_Rank_t ra
 static inline __attribute__((always_inline)) int send_reply(gex_Token_t token, aq_am_t *am,
                                                             gex_Flags_t flags)
 {
-    const uint32_t route = aq_route_word(token->route);
-    if (__builtin_expect(route == aq_job.fast.route, 1))
+    const uint32_t pair = aq_ep_pair_word(token->ep_pair);
+    if (__builtin_expect(pair == aq_job.fast.ep_pair, 1))
         return reply_fast(&aq_job.fast, token, am, flags);
-    if (__builtin_expect(route == aq_thread_counts.fast.route, 1))
+    if (__builtin_expect(pair == aq_thread_counts.fast.ep_pair, 1))
         return reply_fast(&aq_thread_counts.fast, token, am, flags);
     return reply_recorded(token, am, flags);
 }
@@ -114,7 +114,7 @@ int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, co
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
     const aq_am_to_t to = aq_am_to_member(tm, rank);
-    am.dest_mapped = aq_am_map_local(to.jobrank, to.route.to, dest);
+    am.dest_mapped = aq_am_map_local(to.jobrank, to.ep_pair.to, dest);
     int no_op = aq_am_send_recorded(to, &am, flags);
     aq_api_lc_done(lc_opt);
     return no_op;
@@ -160,7 +160,7 @@ int aq_api_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src
                   .payload = src,
                   .nbytes = nbytes,
                   .dest = dest,
-                  .dest_mapped = aq_am_map_local(token->arrival->source, token->route.from, dest),
+                  .dest_mapped = aq_am_map_local(token->arrival->source, token->ep_pair.from, dest),
                   .category = AQ_AM_LONG,
                   .handler = handler,
                   .nargs = (uint8_t)nargs,

@@ -30,13 +30,13 @@ int aq_carried_end(const aq_carried_t *carried, int refused)
     return refused;
 }
 
-void aq_carried_deliver(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag,
+void aq_carried_deliver(const aq_arrival_t *arrival, aq_ep_pair_t pair, aq_tag_t tag,
                         uint64_t number)
 {
     if (number)
-        aq_am_deliver_numbered(arrival, route, tag, number);
+        aq_am_deliver_numbered(arrival, pair, tag, number);
     else if (tag == AQ_TAG_NONE)
-        (void)aq_am_deliver_routed(arrival, route);
+        (void)aq_am_deliver_headed(arrival, pair);
     else
-        (void)aq_am_deliver_tagged(arrival, route, tag);
+        (void)aq_am_deliver_tagged(arrival, pair, tag);
 }

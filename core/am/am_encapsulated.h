@@ -3,7 +3,8 @@
 // handler at its end: the notices of puts. It counts, and is traced, as the client's message.
 //
 //     aq_carried_begin -> a message of the library, with the number among its arguments
-//     aq_carried_end          ~~~> its handler -> aq_carried_deliver -> handler of the client
+//     aq_carried_end          ~~~> its handler -> aq_carried_deliver -> handler of the
+//     client
 #ifndef AQ_AM_CARRIED_H
 #define AQ_AM_CARRIED_H
 
@@ -29,7 +30,7 @@ int aq_carried_end(const aq_carried_t *carried, int refused);
 
 // Runs the client's handler of a message that came with this number. The message is dropped if this
 // process has no such endpoint, or the endpoint does not accept the tag.
-void aq_carried_deliver(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag,
+void aq_carried_deliver(const aq_arrival_t *arrival, aq_ep_pair_t pair, aq_tag_t tag,
                         uint64_t number);
 
 #endif

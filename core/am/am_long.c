@@ -14,7 +14,7 @@
 // without its payload, because a payload for memory that is not open to all ends the job.
 static bool is_unwanted(aq_am_to_t to)
 {
-    return aq_segment_guarded(to.jobrank, to.route.to) && !aq_route_tagged(to.route);
+    return aq_segment_guarded(to.jobrank, to.ep_pair.to) && !aq_ep_pair_tagged(to.ep_pair);
 }
 
 aq_long_way_t aq_long_way(aq_am_to_t to, const aq_am_t *am)
@@ -51,7 +51,7 @@ static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq
 // Whether the payload of a request has to be put before the message.
 static bool is_put_ahead(aq_am_to_t to, const aq_am_t *am)
 {
-    if (to.token || to.route.to || am->dest_mapped)
+    if (to.token || to.ep_pair.to || am->dest_mapped)
         return false;
     const aq_conduit_t *conduit = aq_path_to(to.jobrank).conduit;
     return conduit->max_long_ahead && am->nbytes > conduit->max_long_unmapped;

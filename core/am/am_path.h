@@ -25,43 +25,43 @@ static inline aq_path_t aq_path_back(const aq_return_path_t *path, uint32_t sour
     return aq_path_to(source);
 }
 
-static inline aq_path_t aq_path_of_window(aq_route_t route, uintptr_t link)
+static inline aq_path_t aq_path_of_window(aq_ep_pair_t pair, uintptr_t link)
 {
-    return (aq_path_t){aq_window_conduit(route.from, link), aq_link_pointer(link)};
+    return (aq_path_t){aq_window_conduit(pair.from, link), aq_link_pointer(link)};
 }
 
-// As aq_path_to, for a request with a route: from window to window if both endpoints have one.
-static inline aq_path_t aq_path_between(aq_route_t route, uint32_t jobrank)
+// As aq_path_to, for a request with a header: from window to window if both endpoints have one.
+static inline aq_path_t aq_path_between(aq_ep_pair_t pair, uint32_t jobrank)
 {
-    if (!route.from || !route.to)
+    if (!pair.from || !pair.to)
         return aq_path_to(jobrank);
-    aq_window_link_t *between = aq_window_find_link(route, jobrank);
+    aq_window_link_t *between = aq_window_find_link(pair, jobrank);
     const uintptr_t link =
         between ? atomic_load_explicit(&between->ready, memory_order_acquire) : 0;
     if (__builtin_expect(link != 0, 1))
-        return aq_path_of_window(route, link);
-    aq_window_ask(route, jobrank);
+        return aq_path_of_window(pair, link);
+    aq_window_ask(pair, jobrank);
     return aq_path_to(jobrank);
 }
 
-// As aq_path_back, for the reply to a request with a route.
-static inline aq_path_t aq_path_back_between(aq_route_t route, const aq_arrival_t *request,
+// As aq_path_back, for the reply to a request with a header.
+static inline aq_path_t aq_path_back_between(aq_ep_pair_t pair, const aq_arrival_t *request,
                                              aq_am_t *reply)
 {
     const aq_window_link_t *between = NULL;
-    if (!request->path && aq_route_needed(route))
-        between = aq_window_find_link(route, request->source);
+    if (!request->path && aq_ep_pair_needs_header(pair))
+        between = aq_window_find_link(pair, request->source);
     const uintptr_t link =
         between ? atomic_load_explicit(&between->replies, memory_order_acquire) : 0;
-    return link ? aq_path_of_window(route, link)
+    return link ? aq_path_of_window(pair, link)
                 : aq_path_back(request->path, request->source, reply);
 }
 
 // Returns the path of any message. If it is a reply, copies the cookie of its request to it.
 static inline aq_path_t aq_am_path(aq_am_to_t to, aq_am_t *am)
 {
-    return to.token ? aq_path_back_between(to.route, to.token->arrival, am)
-                    : aq_path_between(to.route, to.jobrank);
+    return to.token ? aq_path_back_between(to.ep_pair, to.token->arrival, am)
+                    : aq_path_between(to.ep_pair, to.jobrank);
 }
 
 #endif

@@ -59,11 +59,11 @@ static void use_buffer(struct aq_srcdesc *sd, size_t size)
     sd->size = size;
 }
 
-// The message that the conduit sees, whose arguments include the route.
+// The message that the conduit sees, whose arguments include the header.
 static aq_am_t message_of_conduit(const struct aq_srcdesc *sd)
 {
     aq_am_t am = sd->am;
-    am.nargs += aq_traced_nargs(sd->to.route, am.nargs) + aq_route_nargs(sd->to.route);
+    am.nargs += aq_traced_nargs(sd->to.ep_pair, am.nargs) + aq_am_header_nargs(sd->to.ep_pair);
     return am;
 }
 
@@ -280,7 +280,7 @@ static void check_commit(gex_AM_SrcDesc_t sd, const aq_am_t *am)
              "%s%s: dest_addr %p is not the one given to Prepare, %p", call, category, am->dest,
              sd->dest);
     aq_am_check_handler(call, am);
-    aq_am_check_payload(call, sd->to.jobrank, sd->to.route.to, am);
+    aq_am_check_payload(call, sd->to.jobrank, sd->to.ep_pair.to, am);
 }
 
 static int send_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
@@ -302,7 +302,7 @@ static void complete_message(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t
     sd->am.nbytes = nbytes;
     sd->am.dest = dest;
     if (sd->am.category == AQ_AM_LONG)
-        sd->am.dest_mapped = aq_am_map_local(sd->to.jobrank, sd->to.route.to, dest);
+        sd->am.dest_mapped = aq_am_map_local(sd->to.jobrank, sd->to.ep_pair.to, dest);
 }
 
 static void commit_in_conduit(gex_AM_SrcDesc_t sd)
@@ -311,16 +311,16 @@ static void commit_in_conduit(gex_AM_SrcDesc_t sd)
     aq_am_t am = sd->am;
     uint64_t opened = UINT64_MAX;
     if (__builtin_expect(aq_tracing.numbers, 0))
-        opened = aq_traced_send_begin(sd->to.route, sd->to.jobrank, &am, true, numbered);
-    if (aq_route_needed(sd->to.route))
-        aq_route_wrap(sd->to.route, sd->to.jobrank, &am, args);
+        opened = aq_traced_send_begin(sd->to.ep_pair, sd->to.jobrank, &am, true, numbered);
+    if (aq_ep_pair_needs_header(sd->to.ep_pair))
+        aq_am_header_add(sd->to.ep_pair, sd->to.jobrank, &am, args);
     sd->path.conduit->ops->am.commit(sd->path.conduit, sd->path.link, &am, &sd->reservation);
     if (__builtin_expect(opened != UINT64_MAX, 0))
         (void)aq_traced_send_end(opened, 0);
     if (sd->to.token)
         sd->to.token->replied = true;
     aq_thread_self()->prepared = NULL;
-    aq_am_record_sent(sd->to.route.from, sd->to.jobrank, &sd->am);
+    aq_am_record_sent(sd->to.ep_pair.from, sd->to.jobrank, &sd->am);
 }
 
 int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends, counts and traces the messages that do not take the fast path of am_api.c: Longs, and
-// those with a route. Commit (am_prepare.c) and puts and gets by messages (extended/rma) come here,
-// too.
+// those with a header. Commit (am_prepare.c) and puts and gets by messages (extended/rma) come
+// here, too.
 #include "am_recorded.h"
 
 #include "am_encapsulated.h"
@@ -32,12 +32,12 @@ static __attribute__((noinline, cold)) int send_traced(aq_am_to_t to, const aq_a
     const bool is_long = am->category == AQ_AM_LONG;
     const aq_long_way_t way = is_long ? aq_long_way(to, am) : AQ_LONG_WHOLE;
     if (way == AQ_LONG_FRAGMENTS) {
-        const aq_carried_t carried = aq_carried_begin(to.route.from, to.jobrank, am);
+        const aq_carried_t carried = aq_carried_begin(to.ep_pair.from, to.jobrank, am);
         return aq_traced_send_end(carried.opened,
                                   aq_am_send_long(to, am, flags, way, carried.number));
     }
     const uint64_t opened =
-        aq_traced_send_begin(to.route, to.jobrank, &traced, way == AQ_LONG_WHOLE, args);
+        aq_traced_send_begin(to.ep_pair, to.jobrank, &traced, way == AQ_LONG_WHOLE, args);
     return aq_traced_send_end(opened, is_long ? aq_am_send_long(to, &traced, flags, way, 0)
                                               : aq_am_send(to, &traced, flags));
 }
@@ -49,6 +49,6 @@ int aq_am_send_recorded(aq_am_to_t to, aq_am_t *am, gex_Flags_t flags)
     const int refused = __builtin_expect(aq_tracing.numbers, 0) ? send_traced(to, am, flags)
                                                                 : send_untraced(to, am, flags);
     if (!refused)
-        aq_am_record_sent(to.route.from, to.jobrank, am);
+        aq_am_record_sent(to.ep_pair.from, to.jobrank, am);
     return refused;
 }

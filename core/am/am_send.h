@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one way of a message, request or reply: a header if it has a route, its path, and the first
+// The one way of a message, request or reply: a header if it needs one, its path, and the first
 // attempt, all inline in the calls of the client; the rest is in am_send.c.
 #ifndef AQ_AM_SEND_H
 #define AQ_AM_SEND_H
@@ -46,22 +46,22 @@ static inline int aq_am_reply_plain(gex_Token_t token, const aq_arrival_t *reque
     return __builtin_expect(status == AQ_OK, 1) ? 0 : aq_am_reply_slow(token, am, flags, status);
 }
 
-// As aq_am_send, with the header of a route.
-static inline int aq_am_send_routed(aq_am_to_t to, const aq_am_t *am, gex_Flags_t flags)
+// As aq_am_send, with a header.
+static inline int aq_am_send_headed(aq_am_to_t to, const aq_am_t *am, gex_Flags_t flags)
 {
     int32_t args[AQ_AM_MAX_ARGS];
-    aq_am_t routed = *am;
-    aq_route_wrap(to.route, to.jobrank, &routed, args);
-    const aq_status_t status = aq_am_try(aq_am_path(to, &routed), to.token, &routed, flags);
-    return __builtin_expect(status == AQ_OK, 1) ? 0 : aq_am_send_slow(to, &routed, flags, status);
+    aq_am_t headed = *am;
+    aq_am_header_add(to.ep_pair, to.jobrank, &headed, args);
+    const aq_status_t status = aq_am_try(aq_am_path(to, &headed), to.token, &headed, flags);
+    return __builtin_expect(status == AQ_OK, 1) ? 0 : aq_am_send_slow(to, &headed, flags, status);
 }
 
 // Sends a message that fits into one of the conduit. Blocks for room and polls, for a reply for
 // replies only; if flags has IMMEDIATE, returns non-zero instead.
 static inline int aq_am_send(aq_am_to_t to, aq_am_t *am, gex_Flags_t flags)
 {
-    if (__builtin_expect(aq_route_needed(to.route), 0))
-        return aq_am_send_routed(to, am, flags);
+    if (__builtin_expect(aq_ep_pair_needs_header(to.ep_pair), 0))
+        return aq_am_send_headed(to, am, flags);
     return to.token ? aq_am_reply_plain(to.token, to.token->arrival, to.jobrank, am, flags)
                     : aq_am_request_plain(to.jobrank, am, flags);
 }

@@ -28,7 +28,7 @@ typedef struct pushed {
 
 typedef struct push {
     aq_deferred_t deferred; // of a reply
-    aq_am_to_t to;          // of its pieces, which are requests: without a route unless tagged
+    aq_am_to_t to;          // of its pieces, which are requests: without a header unless tagged
     bool tagged;            // the sending endpoint has an identity
     pushed_t message;
     const char *payload;
@@ -42,18 +42,19 @@ static aq_lock_t cookies_lock;
 
 static void push_start(push_t *push, aq_am_to_t to, const aq_am_t *am, uint64_t number)
 {
-    const bool tagged = aq_route_tagged(to.route);
-    *push = (push_t){.to = {.jobrank = to.jobrank, .route = tagged ? to.route : (aq_route_t){0}},
-                     .tagged = tagged,
-                     .payload = am->payload,
-                     .message = {.dest = (uintptr_t)am->dest,
-                                 .nbytes = am->nbytes,
-                                 .number = number,
-                                 .from = to.route.from,
-                                 .to = to.route.to,
-                                 .handler = am->handler,
-                                 .nargs = am->nargs,
-                                 .reply = am->reply}};
+    const bool tagged = aq_ep_pair_tagged(to.ep_pair);
+    *push =
+        (push_t){.to = {.jobrank = to.jobrank, .ep_pair = tagged ? to.ep_pair : (aq_ep_pair_t){0}},
+                 .tagged = tagged,
+                 .payload = am->payload,
+                 .message = {.dest = (uintptr_t)am->dest,
+                             .nbytes = am->nbytes,
+                             .number = number,
+                             .from = to.ep_pair.from,
+                             .to = to.ep_pair.to,
+                             .handler = am->handler,
+                             .nargs = am->nargs,
+                             .reply = am->reply}};
     if (am->nargs)
         memcpy(push->message.args, am->args, am->nargs * sizeof *am->args);
     aq_lock_take(&cookies_lock);
@@ -133,8 +134,8 @@ static bool push_advance(push_t *push, gex_Flags_t flags)
 
 bool aq_long_fragment_needed(aq_am_to_t to, const aq_am_t *am)
 {
-    return aq_route_tagged(to.route) ||
-           (to.route.to && !am->dest_mapped &&
+    return aq_ep_pair_tagged(to.ep_pair) ||
+           (to.ep_pair.to && !am->dest_mapped &&
             am->nbytes > aq_path_to(to.jobrank).conduit->max_long_unmapped);
 }
 
@@ -214,7 +215,7 @@ static void on_tagged_piece(gex_Token_t token)
     aq_args_t args = aq_args_of(token);
     void *dest = (void *)(uintptr_t)aq_args_64(&args);
     if (token->tag == AQ_TAG_RIGHT) {
-        if (!aq_segment_admits(token->route.to, dest, arrival->nbytes))
+        if (!aq_segment_admits(token->ep_pair.to, dest, arrival->nbytes))
             aq_fatal("a Long of rank %u (%zu bytes to %p) is not inside a segment of this process",
                      arrival->source, arrival->nbytes, dest);
         memcpy(dest, arrival->payload, arrival->nbytes);
@@ -266,17 +267,17 @@ static aq_arrival_t pushed_arrival(const aq_arrival_t *carrier, const pushed_t *
                           .reply = message->reply};
 }
 
-// A message with a tag has its route from its arguments, another one from its payload.
+// A message with a tag has its endpoints from its arguments, another one from its payload.
 static void on_pushed(gex_Token_t token, void *payload, size_t nbytes)
 {
     pushed_t message = {0};
     memcpy(&message, payload, aq_min(nbytes, sizeof message));
-    const aq_route_t named = {.from = message.from, .to = message.to};
-    const aq_route_t route = token->tag == AQ_TAG_NONE ? named : token->route;
+    const aq_ep_pair_t named = {.from = message.from, .to = message.to};
+    const aq_ep_pair_t pair = token->tag == AQ_TAG_NONE ? named : token->ep_pair;
     const aq_arrival_t inner = pushed_arrival(token->arrival, &message);
     if (token->tag != AQ_TAG_WRONG)
-        check_pushed(token, &message, route.to);
-    token->replied = aq_am_deliver_numbered(&inner, route, token->tag, message.number);
+        check_pushed(token, &message, pair.to);
+    token->replied = aq_am_deliver_numbered(&inner, pair, token->tag, message.number);
 }
 
 void aq_long_fragment_start(void)

@@ -9,7 +9,7 @@
 _Static_assert((int)AQ_TRACED_REPLY_LONG == (int)AQ_COUNT_REPLY_LONG,
                "messages have the order of their counters");
 _Static_assert(16 + AQ_TRACED_ARGS + 1 <= AQ_AM_MAX_ARGS,
-               "a message with a route has room for its number");
+               "a message with a header has room for its number");
 
 enum { HANDLER_BITS = 8 };
 
@@ -34,11 +34,11 @@ uint64_t aq_traced_open(uint32_t jobrank, const aq_am_t *am, uint64_t number)
                                              .id = number});
 }
 
-uint64_t aq_traced_send_begin(aq_route_t route, uint32_t jobrank, aq_am_t *am, bool fits,
+uint64_t aq_traced_send_begin(aq_ep_pair_t pair, uint32_t jobrank, aq_am_t *am, bool fits,
                               int32_t args[AQ_AM_MAX_ARGS])
 {
     const bool wanted = aq_trace_wants(AQ_TRACE_AM);
-    const bool numbered = fits && aq_traced_nargs(route, am->nargs);
+    const bool numbered = fits && aq_traced_nargs(pair, am->nargs);
     const uint64_t number = wanted && numbered ? aq_trace_next_number() : 0;
     const uint64_t opened = wanted ? aq_traced_open(jobrank, am, number) : UINT64_MAX;
     if (numbered)

@@ -5,7 +5,7 @@
 //     to AQ_HANDLER_TRACED: [ number, upper 24 bits | handler, 8 bits ][ number, lower 32 bits ]
 //                           [ arguments of the client ...
 //
-// The number is 0 if the sender does not trace the message. If the message needs a route, that
+// The number is 0 if the sender does not trace the message. If the message needs a header, that
 // stands in front. A message that would have more arguments than conduits take (15 or 16 of the
 // client, from an endpoint with an identity) travels without a number. The number of a Long in
 // pieces is in the message that follows them (long_fragment.h).
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "am_route.h"
+#include "am_header.h"
 #include "../conduit.h"
 #include "../record/trace.h"
 
@@ -29,9 +29,9 @@ enum {
 enum { AQ_TRACED_ARGS = 2 };
 
 // The arguments that the number adds to a message of the client with `nargs`.
-static inline unsigned aq_traced_nargs(aq_route_t route, unsigned nargs)
+static inline unsigned aq_traced_nargs(aq_ep_pair_t pair, unsigned nargs)
 {
-    const unsigned all = nargs + AQ_TRACED_ARGS + aq_route_nargs(route);
+    const unsigned all = nargs + AQ_TRACED_ARGS + aq_am_header_nargs(pair);
     return aq_tracing.numbers && all <= AQ_AM_MAX_ARGS ? AQ_TRACED_ARGS : 0;
 }
 
@@ -41,7 +41,7 @@ uint64_t aq_traced_open(uint32_t jobrank, const aq_am_t *am, uint64_t number) __
 
 // As aq_traced_open, if the message is to be traced, and gives the message its number,
 // unless it does not fit; args becomes its arguments and has to live as long as the message.
-uint64_t aq_traced_send_begin(aq_route_t route, uint32_t jobrank, aq_am_t *am, bool fits,
+uint64_t aq_traced_send_begin(aq_ep_pair_t pair, uint32_t jobrank, aq_am_t *am, bool fits,
                               int32_t args[AQ_AM_MAX_ARGS]) __attribute__((cold));
 // Called when the message was sent, or refused: closes its event, or removes it. Returns `refused`.
 // opened: from aq_traced_send_begin.

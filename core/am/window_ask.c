@@ -36,15 +36,15 @@ static bool send_question(uint32_t jobrank, const aq_window_hello_t *hello)
     return status != AQ_AGAIN;
 }
 
-void aq_window_ask(aq_route_t route, uint32_t jobrank)
+void aq_window_ask(aq_ep_pair_t pair, uint32_t jobrank)
 {
-    aq_window_t *window = aq_window_use(route.from);
-    aq_window_link_t *link = window ? aq_window_link(window, route.to, jobrank) : NULL;
+    aq_window_t *window = aq_window_use(pair.from);
+    aq_window_link_t *link = window ? aq_window_link(window, pair.to, jobrank) : NULL;
     const uint8_t index = (uint8_t)aq_link_index(aq_job_conduit_link(jobrank));
     if (!link || !window->conduits[index] ||
         atomic_exchange_explicit(&link->asked, 1, memory_order_relaxed))
         return;
-    aq_window_hello_t hello = {.from = route.from, .to = route.to, .conduit = index};
+    aq_window_hello_t hello = {.from = pair.from, .to = pair.to, .conduit = index};
     window->conduits[index]->ops->describe(window->conduits[index], hello.description);
     if (!send_question(jobrank, &hello))
         atomic_store_explicit(&link->asked, 0, memory_order_relaxed);

@@ -30,8 +30,8 @@ aq_am_t aq_window_message(const aq_window_hello_t *hello);
 // As aq_window_open; the polls of this process serve windows from now on.
 aq_window_t *aq_window_use(gex_EP_Index_t endpoint);
 
-// Asks a job rank to connect the windows of a route, at most once. Does nothing if there is no room
-// for a message now. Not in a handler.
-void aq_window_ask(aq_route_t route, uint32_t jobrank) __attribute__((cold));
+// Asks a job rank to connect the windows of two endpoints, at most once. Does nothing if there is
+// no room for a message now. Not in a handler.
+void aq_window_ask(aq_ep_pair_t pair, uint32_t jobrank) __attribute__((cold));
 
 #endif

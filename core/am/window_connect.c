@@ -71,8 +71,8 @@ static void on_question(gex_Token_t token, const aq_window_hello_t *question)
 
 static void on_answer(const aq_window_hello_t *answer, uint32_t source)
 {
-    const aq_route_t route = {.from = answer->to, .to = answer->from};
-    aq_window_link_t *between = aq_window_find_link(route, source);
+    const aq_ep_pair_t pair = {.from = answer->to, .to = answer->from};
+    aq_window_link_t *between = aq_window_find_link(pair, source);
     if (!between || !atomic_load_explicit(&between->asked, memory_order_relaxed))
         aq_fatal("rank %u has answered for the window of its endpoint %u, which endpoint %u did "
                  "not ask for",
@@ -81,7 +81,7 @@ static void on_answer(const aq_window_hello_t *answer, uint32_t source)
         atomic_store_explicit(&between->asked, 0, memory_order_relaxed);
     if (answer->verdict != AQ_WINDOW_CONNECTED)
         return;
-    aq_window_t *window = aq_window_open(route.from);
+    aq_window_t *window = aq_window_open(pair.from);
     const uintptr_t link = window_connect(window, answer, source);
     atomic_store_explicit(&between->ready, link, memory_order_release);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Computes the tags of endpoints with an identity, and keeps them. am_route.c adds a tag to each
+// Computes the tags of endpoints with an identity, and keeps them. am_header.c adds a tag to each
 // message that such an endpoint sends, and checks the tag of each arrival.
 #include "identity.h"
 
@@ -39,15 +39,15 @@ typedef struct tagged_pair {
     uint16_t from, to; // endpoints
 } tagged_pair_t;
 
-static uint64_t tag_compute(const aq_identity_t *identity, aq_route_t route, uint32_t from_rank,
+static uint64_t tag_compute(const aq_identity_t *identity, aq_ep_pair_t pair, uint32_t from_rank,
                             uint32_t to_rank)
 {
-    const tagged_pair_t pair = {.from_rank = htole32(from_rank),
+    const tagged_pair_t both = {.from_rank = htole32(from_rank),
                                 .to_rank = htole32(to_rank),
-                                .from = htole16(route.from),
-                                .to = htole16(route.to)};
+                                .from = htole16(pair.from),
+                                .to = htole16(pair.to)};
     uint64_t tag;
-    crypto_shorthash_siphash24((uint8_t *)&tag, (const uint8_t *)&pair, sizeof pair,
+    crypto_shorthash_siphash24((uint8_t *)&tag, (const uint8_t *)&both, sizeof both,
                                identity->secret.bytes);
     return le64toh(tag);
 }
@@ -89,9 +89,9 @@ static aq_identity_t *identity_of(gex_EP_Index_t ep)
     return atomic_load_explicit(&identities[ep], memory_order_acquire);
 }
 
-bool aq_identity_sends(aq_route_t route)
+bool aq_identity_sends(aq_ep_pair_t pair)
 {
-    return identity_of(route.from);
+    return identity_of(pair.from);
 }
 
 // Returns 0 if the tag is not in the table.
@@ -111,29 +111,29 @@ static void tag_keep(_Atomic(tag_row_t *) *row, uint32_t jobrank, uint64_t tag)
     atomic_store_explicit(row, tags, memory_order_release);
 }
 
-uint64_t aq_identity_tag(aq_route_t route, uint32_t jobrank)
+uint64_t aq_identity_tag(aq_ep_pair_t pair, uint32_t jobrank)
 {
-    aq_identity_t *identity = identity_of(route.from);
-    uint64_t tag = tag_find(&identity->sent[route.to], jobrank);
+    aq_identity_t *identity = identity_of(pair.from);
+    uint64_t tag = tag_find(&identity->sent[pair.to], jobrank);
     if (tag)
         return tag;
     aq_lock_take(&identity_lock);
-    tag = tag_compute(identity, route, aq_job.rank, jobrank);
-    tag_keep(&identity->sent[route.to], jobrank, tag);
+    tag = tag_compute(identity, pair, aq_job.rank, jobrank);
+    tag_keep(&identity->sent[pair.to], jobrank, tag);
     aq_lock_drop(&identity_lock);
     return tag;
 }
 
 // Peers without the identity cost no memory: only tags that have come are kept.
-bool aq_identity_proven(aq_identity_t *identity, aq_route_t route, uint32_t jobrank, uint64_t tag)
+bool aq_identity_proven(aq_identity_t *identity, aq_ep_pair_t pair, uint32_t jobrank, uint64_t tag)
 {
-    const uint64_t known = tag_find(&identity->received[route.from], jobrank);
+    const uint64_t known = tag_find(&identity->received[pair.from], jobrank);
     if (known)
         return tag == known; // one instruction, whose duration leaks nothing
     aq_lock_take(&identity_lock);
-    const bool proven = tag == tag_compute(identity, route, jobrank, aq_job.rank);
+    const bool proven = tag == tag_compute(identity, pair, jobrank, aq_job.rank);
     if (proven)
-        tag_keep(&identity->received[route.from], jobrank, tag);
+        tag_keep(&identity->received[pair.from], jobrank, tag);
     aq_lock_drop(&identity_lock);
     return proven;
 }
@@ -141,21 +141,21 @@ bool aq_identity_proven(aq_identity_t *identity, aq_route_t route, uint32_t jobr
 // No message has the endpoint NOBODY, so a proof is no tag.
 uint64_t aq_identity_proof(const aq_identity_t *identity, gex_EP_Index_t ep, uint32_t jobrank)
 {
-    const aq_route_t route = {.from = ep, .to = NOBODY};
+    const aq_ep_pair_t pair = {.from = ep, .to = NOBODY};
     aq_lock_take(&identity_lock);
-    const uint64_t proof = tag_compute(identity, route, jobrank, jobrank);
+    const uint64_t proof = tag_compute(identity, pair, jobrank, jobrank);
     aq_lock_drop(&identity_lock);
     return proof;
 }
 
-void aq_identity_drop(aq_route_t route, uint32_t jobrank)
+void aq_identity_drop(aq_ep_pair_t pair, uint32_t jobrank)
 {
     static atomic_ullong dropped;
-    aq_count_event(route.to, AQ_COUNT_DROP_IDENTITY);
+    aq_count_event(pair.to, AQ_COUNT_DROP_IDENTITY);
     if (atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed) + 1 != DROPPED_TOLD)
         return;
     aq_log_warn("%d messages and operations were dropped, because their senders do not have the "
                 "identity of the endpoint that they name; the last one went from endpoint %u of "
                 "rank %u to endpoint %u of this process: see why that rank sends them",
-                DROPPED_TOLD, route.from, jobrank, route.to);
+                DROPPED_TOLD, pair.from, jobrank, pair.to);
 }

@@ -3,7 +3,7 @@
 //
 //     sender, identity K                                receiver, identity K
 //     tag = SipHash-2-4(K, both ranks and endpoints)    computes the same tag, and compares
-//     message [route, tag, ...] ----------------------> right: handler runs; else dropped, counted
+//     message [header, tag, ...] ----------------------> right: handler runs; else dropped, counted
 //
 // - The identity itself never travels. A tag is valid from one endpoint to one other, in one
 //   direction: an attacker without the identity can only repeat a tag that it has seen, between the
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "../aqueduct.h"
-#include "../ground/route.h"
+#include "../ground/ep_pair.h"
 
 // Whether a message that has arrived proves an identity.
 typedef enum aq_tag {
@@ -39,24 +39,24 @@ extern atomic_bool aq_identity_any;
 // later endpoint with this index uses it again. Returns false if memory is out.
 bool aq_identity_set(gex_EP_Index_t ep, const gasnetx_identity_t *secret, aq_identity_t **out);
 
-// Whether messages with this route carry a tag: the endpoint of this process that sends them has an
-// identity.
-bool aq_identity_sends(aq_route_t route);
+// Whether messages between these endpoints carry a tag: the endpoint of this process that sends
+// them has an identity.
+bool aq_identity_sends(aq_ep_pair_t pair);
 
 // Returns the tag of messages from an endpoint of this process, which has an identity, to an
 // endpoint of a job rank. Any thread; does not block.
-uint64_t aq_identity_tag(aq_route_t route, uint32_t jobrank);
+uint64_t aq_identity_tag(aq_ep_pair_t pair, uint32_t jobrank);
 
-// Whether the tag proves that the sender, endpoint route.from of a job rank, has the identity of
-// endpoint route.to of this process. Any thread; does not block.
-bool aq_identity_proven(aq_identity_t *identity, aq_route_t route, uint32_t jobrank, uint64_t tag);
+// Whether the tag proves that the sender, endpoint pair.from of a job rank, has the identity of
+// endpoint pair.to of this process. Any thread; does not block.
+bool aq_identity_proven(aq_identity_t *identity, aq_ep_pair_t pair, uint32_t jobrank, uint64_t tag);
 
 // Returns a number that only an owner of the identity can compute, and all of them can: the proof
 // that endpoint ep of a job rank has it. Any thread; does not block.
 uint64_t aq_identity_proof(const aq_identity_t *identity, gex_EP_Index_t ep, uint32_t jobrank);
 
-// Counts a dropped message or refused operation for endpoint route.to of this process. One line on
+// Counts a dropped message or refused operation for endpoint pair.to of this process. One line on
 // standard error tells when there have been 1,000 in this process.
-void aq_identity_drop(aq_route_t route, uint32_t jobrank) __attribute__((cold));
+void aq_identity_drop(aq_ep_pair_t pair, uint32_t jobrank) __attribute__((cold));
 
 #endif

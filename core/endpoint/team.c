@@ -46,7 +46,7 @@ static void fill_shifts(aq_team_t *team)
     const intptr_t *from = team->ep->identity ? aq_team_unmapped() : job_shifts();
     for (gex_Rank_t r = 0; r < team->head.size; r++) {
         const gex_Rank_t jobrank = aq_team_jobrank(team, r);
-        const bool foreign = aq_team_route(team, r).to && jobrank != aq_job.rank;
+        const bool foreign = aq_team_ep_pair(team, r).to && jobrank != aq_job.rank;
         const intptr_t shift =
             foreign ? AQ_UNMAPPED : __atomic_load_n(&from[jobrank], __ATOMIC_RELAXED);
         if (team->shifts[r] != shift)
@@ -113,7 +113,7 @@ aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, const aq_team_members_t *member
     }
     *team = (aq_team_t){.head = {members->rank, size, shifts},
                         .ep = ep,
-                        .route.from = ep->index,
+                        .ep_pair.from = ep->index,
                         .flags = flags,
                         .members = copy,
                         .endpoints = eps,
@@ -238,7 +238,7 @@ static const intptr_t *further_shifts(gex_EP_Index_t remote_ep)
     return shifts;
 }
 
-// The members of pairs whose messages need a route: every rank, in order. With the lock held.
+// The members of pairs whose messages need a header: every rank, in order. With the lock held.
 static const gex_Rank_t *all_members(void)
 {
     static gex_Rank_t *all;
@@ -266,8 +266,8 @@ static aq_team_t *pair_new(gex_EP_t ep, gex_EP_Index_t remote_ep)
     pair->head = (struct gex_tm){aq_job.rank, aq_job.size, pair_shifts(ep, remote_ep)};
     pair->ep = ep;
     pair->pair = true;
-    pair->route = (aq_route_t){.from = ep->index, .to = remote_ep};
-    pair->members = aq_route_needed(pair->route) ? all_members() : NULL;
+    pair->ep_pair = (aq_ep_pair_t){.from = ep->index, .to = remote_ep};
+    pair->members = aq_ep_pair_needs_header(pair->ep_pair) ? all_members() : NULL;
     return pair;
 }
 
@@ -284,7 +284,7 @@ static aq_team_t *pair_find(gex_EP_t ep, gex_EP_Index_t remote_ep)
 // the lock meanwhile, so that the endpoint is written last. With the lock held.
 static void pair_hand_on(aq_team_t *pair, gex_EP_t ep)
 {
-    __atomic_store_n(&pair->head.peer_shift, pair_shifts(ep, pair->route.to), __ATOMIC_RELAXED);
+    __atomic_store_n(&pair->head.peer_shift, pair_shifts(ep, pair->ep_pair.to), __ATOMIC_RELAXED);
     __atomic_store_n(&pair->ep, ep, __ATOMIC_RELEASE);
 }
 
@@ -401,5 +401,5 @@ gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Fla
     aq_job_need("gex_TM_TranslateRankToEP");
     (void)flags;
     aq_bounds_rank("gex_TM_TranslateRankToEP", "rank", rank, tm->size);
-    return (gex_EP_Location_t){aq_tm_jobrank(tm, rank), aq_team_route(aq_team_of(tm), rank).to};
+    return (gex_EP_Location_t){aq_tm_jobrank(tm, rank), aq_team_ep_pair(aq_team_of(tm), rank).to};
 }

@@ -22,21 +22,21 @@
 #include "endpoint.h"
 #include "../ground/fatal.h"
 #include "../state/job.h"
-#include "../ground/route.h"
+#include "../ground/ep_pair.h"
 #include "segment_map.h"
 #include "../record/trace.h"
 #include "../record/traffic.h"
 
 typedef struct aq_team {
-    // Job rank of each rank. NULL: the same number, and messages need no route.
+    // Job rank of each rank. NULL: the same number, and messages need no header.
     const gex_Rank_t *members;
-    const gex_EP_Index_t *endpoints; // of each member; NULL: route.to
+    const gex_EP_Index_t *endpoints; // of each member; NULL: pair.to
     struct gex_tm head;              // not first: see aq_team
     gex_EP_t ep;
     void *cdata;
     gex_Flags_t flags;
     uint64_t id;
-    aq_route_t route; // endpoints of messages, see aq_team_route
+    aq_ep_pair_t ep_pair; // endpoints of messages, see aq_team_ep_pair
     bool pair;
     gex_Memvec_t scratch; // of the client; unused; gex_TM_Destroy returns it
     intptr_t *shifts;     // the table of head.peer_shift if this team owns it, else NULL
@@ -66,12 +66,12 @@ static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
 }
 
 // The endpoints of messages to a member, and of operations on its memory. Does not check the rank.
-static inline aq_route_t aq_team_route(const aq_team_t *team, gex_Rank_t rank)
+static inline aq_ep_pair_t aq_team_ep_pair(const aq_team_t *team, gex_Rank_t rank)
 {
-    aq_route_t route = team->route;
+    aq_ep_pair_t pair = team->ep_pair;
     if (__builtin_expect(team->endpoints != NULL, 0))
-        route.to = team->endpoints[rank];
-    return route;
+        pair.to = team->endpoints[rank];
+    return pair;
 }
 
 // The number to add to an address in the segment of endpoint ep of a job rank to reach that byte in

@@ -11,7 +11,7 @@
 //   stays open: another endpoint with the same index uses it again.
 // - Until two windows are connected (window_connect.h), and where a conduit offers none, messages
 //   between their endpoints travel between the receive sides of endpoint 0. Both ways carry the
-//   same message, which names its endpoints itself (am_route.h).
+//   same message, which names its endpoints itself (am_header.h).
 // - A thread polls the window that it is bound to, and now and then everything. A thread without a
 //   window polls endpoint 0, and one window in turn. Both omit a window that its bound thread has
 //   polled since they last looked, so that its cache lines stay at the processor of that thread.
@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 
 #include "peer_link.h"
-#include "../ground/route.h"
+#include "../ground/ep_pair.h"
 
 #define AQ_CACHE_LINE 64 // bytes
 
@@ -60,12 +60,12 @@ aq_window_t *aq_window_open(gex_EP_Index_t endpoint);
 aq_window_link_t *aq_window_link(aq_window_t *window, gex_EP_Index_t to, uint32_t jobrank);
 
 // As aq_window_link, or NULL if the window or the link does not exist yet.
-static inline aq_window_link_t *aq_window_find_link(aq_route_t route, uint32_t jobrank)
+static inline aq_window_link_t *aq_window_find_link(aq_ep_pair_t pair, uint32_t jobrank)
 {
-    aq_window_t *window = atomic_load_explicit(&aq_windows[route.from], memory_order_acquire);
+    aq_window_t *window = atomic_load_explicit(&aq_windows[pair.from], memory_order_acquire);
     if (!window)
         return NULL;
-    aq_window_link_t *links = atomic_load_explicit(&window->links[route.to], memory_order_acquire);
+    aq_window_link_t *links = atomic_load_explicit(&window->links[pair.to], memory_order_acquire);
     return links ? &links[jobrank] : NULL;
 }
 

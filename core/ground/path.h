@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "../gasnetex_am.h"
-#include "route.h"
+#include "ep_pair.h"
 
 struct aq_conduit;
 
@@ -19,8 +19,8 @@ typedef struct aq_path {
 // The destination of a message.
 typedef struct aq_am_to {
     uint32_t jobrank;
-    aq_route_t route;  // the endpoints of the message
-    gex_Token_t token; // of the request, if the message is its reply; NULL: it is a request
+    aq_ep_pair_t ep_pair; // the endpoints of the message
+    gex_Token_t token;    // of the request, if the message is its reply; NULL: it is a request
 } aq_am_to_t;
 
 // A request from endpoint 0 to endpoint 0 of a job rank.

@@ -254,7 +254,7 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
         aq_thread_check_context("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE", "");
     aq_bounds_rank("gex_EP_QueryBoundSegmentNB", "rank", rank, tm->size);
     uint32_t jobrank = aq_tm_jobrank(tm, rank);
-    gex_EP_Index_t ep = aq_team_route(aq_team_of(tm), rank).to;
+    gex_EP_Index_t ep = aq_team_ep_pair(aq_team_of(tm), rank).to;
     uintptr_t addr = 0, size = 0;
     aq_segment_bounds(jobrank, ep, &addr, &size);
     if (size_p)
@@ -272,7 +272,7 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
     aq_job_need("gex_Segment_QueryBound");
     aq_bounds_rank("gex_Segment_QueryBound", "rank", rank, tm->size);
     uintptr_t addr, size;
-    if (!aq_segment_bounds(aq_tm_jobrank(tm, rank), aq_team_route(aq_team_of(tm), rank).to, &addr,
+    if (!aq_segment_bounds(aq_tm_jobrank(tm, rank), aq_team_ep_pair(aq_team_of(tm), rank).to, &addr,
                            &size))
         return GASNET_ERR_NOT_READY;
     gex_EP_QueryBoundSegmentNB(tm, rank, owneraddr_p, localaddr_p, size_p, GEX_FLAG_IMMEDIATE);

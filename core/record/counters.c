@@ -17,7 +17,7 @@ enum { LEAVING_TURNS = 10000 };
 _Static_assert((int)AQ_OWN_DROPS == (int)GASNETX_DROP_REASONS, "all reasons have a count");
 
 static aq_own_record_t nobody; // of all threads that have not joined; never summed
-_Thread_local aq_thread_counts_t aq_thread_counts = {.fast.route = AQ_FAST_NEVER, .own = &nobody};
+_Thread_local aq_thread_counts_t aq_thread_counts = {.fast.ep_pair = AQ_FAST_NEVER, .own = &nobody};
 static gex_TM_t fast_team;
 static aq_thread_counts_t ended; // sums of the threads that have ended
 static aq_thread_counts_t *threads = &ended;
@@ -103,7 +103,7 @@ static void end_thread(void)
     move_to_ended(counts);
     aq_peer_slot_drop(counts->peers);
     counts->peers = NULL;
-    counts->fast = (aq_fast_counts_t){.route = AQ_FAST_NEVER};
+    counts->fast = (aq_fast_counts_t){.ep_pair = AQ_FAST_NEVER};
     counts->own = &nobody;
     counts->joined = false;
     drop_lock();
@@ -112,7 +112,7 @@ static void end_thread(void)
 static aq_fast_counts_t fast_counts_of(aq_peer_record_t *slot)
 {
     return (aq_fast_counts_t){.team = fast_team,
-                              .route = fast_team ? AQ_FAST_NO_ROUTE : AQ_FAST_NEVER,
+                              .ep_pair = fast_team ? AQ_FAST_NO_HEADER : AQ_FAST_NEVER,
                               .requests = aq_peer_shorts(slot, AQ_SHORT_REQUESTS),
                               .replies = aq_peer_shorts(slot, AQ_SHORT_REPLIES),
                               .peers = slot};

@@ -9,7 +9,7 @@
 
 static _Atomic int32_t no_exit_word = AQ_BOOT_RUNNING + 1;
 aq_boot_t aq_job_no_boot = {.exit_word = &no_exit_word};
-aq_job_t aq_job = {.boot = &aq_job_no_boot, .fast.route = AQ_FAST_NEVER};
+aq_job_t aq_job = {.boot = &aq_job_no_boot, .fast.ep_pair = AQ_FAST_NEVER};
 
 _Static_assert(sizeof(atomic_uintptr_t) + sizeof(intptr_t) + 2 * sizeof(uintptr_t) <= 32,
                "a rank without communication costs at most 32 bytes");

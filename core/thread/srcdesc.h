@@ -26,7 +26,7 @@ typedef struct aq_srcdesc {
     aq_room_t room;
     size_t size; // limit in bytes for Commit
     const void *payload;
-    aq_am_to_t to;  // the arguments of its route are not in am.nargs (message_of_conduit)
+    aq_am_to_t to;  // the arguments of its header are not in am.nargs (message_of_conduit)
     aq_path_t path; // AQ_ROOM_CONDUIT: Commit and Cancel use the path of Prepare
     gex_Event_t *lc_opt;
     void *dest; // given at Prepare, or NULL

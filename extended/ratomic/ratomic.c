@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "../../core/memory/access.h"
-#include "../../core/am/am_route.h"
+#include "../../core/am/am_header.h"
 #include "../../core/record/counters.h"
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
@@ -79,8 +79,8 @@ void *gex_AD_QueryCData(gex_AD_t ad)
 
 // ---- operations ----
 
-static __attribute__((noinline)) aq_route_t route_of(gex_AD_t ad, const aq_api_atomic_t *atomic,
-                                                     bool implicit)
+static __attribute__((noinline)) aq_ep_pair_t pair_of(gex_AD_t ad, const aq_api_atomic_t *atomic,
+                                                      bool implicit)
 {
     const gex_TM_t tm = aq_domain_of(ad)->tm;
     gex_Rank_t rank = atomic->rank;
@@ -88,7 +88,7 @@ static __attribute__((noinline)) aq_route_t route_of(gex_AD_t ad, const aq_api_a
         rank = gex_TM_TranslateJobrankToRank(tm, rank);
     if (rank == GEX_RANK_INVALID)
         aq_ratomic_refuse_rank(ad, atomic, implicit);
-    return aq_team_route(aq_team_of(tm), rank);
+    return aq_team_ep_pair(aq_team_of(tm), rank);
 }
 
 static aq_atomic_target_t target_of(gex_AD_t ad, const aq_api_atomic_t *atomic, bool implicit)
@@ -99,9 +99,9 @@ static aq_atomic_target_t target_of(gex_AD_t ad, const aq_api_atomic_t *atomic, 
     aq_atomic_target_t target = {.jobrank = atomic->flags & GEX_FLAG_RANK_IS_JOBRANK
                                                 ? atomic->rank
                                                 : aq_team_jobrank(team, atomic->rank),
-                                 .route = team->route};
+                                 .ep_pair = team->ep_pair};
     if (__builtin_expect(team->endpoints != NULL, 0))
-        target.route = route_of(ad, atomic, implicit);
+        target.ep_pair = pair_of(ad, atomic, implicit);
     return target;
 }
 
@@ -111,15 +111,15 @@ typedef enum outcome { DONE, AWAY, REFUSED } outcome_t;
 // Performs the operation at once if the target is mapped. Sets *reason only if REFUSED.
 static outcome_t try_here(aq_atomic_target_t target, const aq_api_atomic_t *atomic, int *reason)
 {
-    intptr_t shift = aq_team_shift(target.jobrank, target.route.to);
-    if (__builtin_expect(target.route.from, 0) && aq_route_tagged(target.route))
+    intptr_t shift = aq_team_shift(target.jobrank, target.ep_pair.to);
+    if (__builtin_expect(target.ep_pair.from, 0) && aq_ep_pair_tagged(target.ep_pair))
         shift = AQ_UNMAPPED; // the target has to check the identity
     if (((shift & 1) || aq_team_checks_mapped()) && !aq_ratomic_fits(target, atomic, reason))
         return REFUSED;
     if (shift & 1)
         return AWAY;
     if (__builtin_expect(aq_traffic_on, 0))
-        aq_count_to_at(target.route.from, target.jobrank, AQ_COUNT_ATOMIC);
+        aq_count_to_at(target.ep_pair.from, target.jobrank, AQ_COUNT_ATOMIC);
     uint64_t old = aq_ratomic_apply(aq_api_shifted(atomic->addr, shift), atomic->dt, atomic->op,
                                     atomic->operand1, atomic->operand2, atomic->flags);
     if (atomic->op & AQ_API_OP_FETCHING)
@@ -139,12 +139,12 @@ static int start_away(gex_AD_t ad, aq_atomic_target_t target, const aq_api_atomi
                       gex_Event_t part)
 {
     aq_status_t status = AQ_ERR_ABSENT;
-    if (__builtin_expect(!aq_route_needed(target.route), 1))
+    if (__builtin_expect(!aq_ep_pair_needs_header(target.ep_pair), 1))
         status = aq_ratomic_native(target.jobrank, atomic, aq_domain_of(ad)->ops, part);
     const int refused =
         status == AQ_ERR_ABSENT ? aq_ratomic_over_am(target, atomic, part) : status == AQ_AGAIN;
     if (!refused)
-        aq_count_to_at(target.route.from, target.jobrank, AQ_COUNT_ATOMIC);
+        aq_count_to_at(target.ep_pair.from, target.jobrank, AQ_COUNT_ATOMIC);
     return refused;
 }
 
@@ -157,7 +157,7 @@ static unsigned local_parts(gex_OP_t op)
 
 static gex_EP_Index_t endpoint_of(gex_AD_t ad)
 {
-    return aq_team_of(aq_domain_of(ad)->tm)->route.from;
+    return aq_team_of(aq_domain_of(ad)->tm)->ep_pair.from;
 }
 
 // Traces an atomic that began at `begin`, unless that is 0. event: the record that counts the

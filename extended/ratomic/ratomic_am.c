@@ -112,8 +112,8 @@ int aq_ratomic_over_am(aq_atomic_target_t target, const aq_api_atomic_t *atomic,
                   .nargs = sizeof args / sizeof args[0]};
     if (atomic->flags & GEX_FLAG_AD_REL)
         atomic_thread_fence(memory_order_release);
-    return aq_pending_request(target.route, target.jobrank, &am, atomic->flags & GEX_FLAG_IMMEDIATE,
-                              cookie, part);
+    return aq_pending_request(target.ep_pair, target.jobrank, &am,
+                              atomic->flags & GEX_FLAG_IMMEDIATE, cookie, part);
 }
 
 void aq_ratomic_am_register(void)

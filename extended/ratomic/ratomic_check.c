@@ -133,11 +133,11 @@ bool aq_ratomic_fits(aq_atomic_target_t target, const aq_api_atomic_t *atomic, i
     const size_t bytes = aq_ratomic_bytes(atomic->dt);
     *reason = 0;
     if ((uintptr_t)atomic->addr % bytes ||
-        !aq_access_fits(target.jobrank, target.route.to, atomic->addr, bytes))
+        !aq_access_fits(target.jobrank, target.ep_pair.to, atomic->addr, bytes))
         return false;
     aq_access_t access = {
-        .addr = atomic->addr, .nbytes = bytes, .rank = target.jobrank, .ep = target.route.to};
-    if (aq_probe_needed(target.route.to))
+        .addr = atomic->addr, .nbytes = bytes, .rank = target.jobrank, .ep = target.ep_pair.to};
+    if (aq_probe_needed(target.ep_pair.to))
         (void)aq_probe(&access, atomic->op != GEX_OP_GET);
     *reason = access.reason;
     return !access.reason;
@@ -151,7 +151,7 @@ void aq_ratomic_refuse(aq_atomic_target_t target, const aq_api_atomic_t *atomic,
                                 atomic->addr,
                                 bytes,
                                 target.jobrank,
-                                target.route.to,
+                                target.ep_pair.to,
                                 reason};
     aq_access_refuse(&access, (uintptr_t)atomic->addr % bytes ? bytes : 0, part);
 }

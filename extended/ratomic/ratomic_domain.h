@@ -18,7 +18,7 @@
 #include "../../core/conduit.h"
 #include "../../core/gasnetex_core.h"
 #include "../../core/state/job.h"
-#include "../../core/ground/route.h"
+#include "../../core/ground/ep_pair.h"
 #include "../gasnet_ratomic.h"
 
 typedef struct aq_domain {
@@ -38,7 +38,7 @@ static inline aq_domain_t *aq_domain_of(gex_AD_t ad)
 // The rank and the endpoint that an operation is for.
 typedef struct aq_atomic_target {
     gex_Rank_t jobrank;
-    aq_route_t route;
+    aq_ep_pair_t ep_pair;
 } aq_atomic_target_t;
 
 static inline size_t aq_ratomic_bytes(gex_DT_t dt)

@@ -38,7 +38,7 @@ static void fence_list(const char *call, gex_TM_t tm, bool local, aq_outstanding
     if (tm == GEX_TM_INVALID)
         aq_outstanding_of_thread(aq_thread_self()->begun, local, list);
     else
-        aq_outstanding_of_endpoint(aq_team_of(tm)->route.from, local, list);
+        aq_outstanding_of_endpoint(aq_team_of(tm)->ep_pair.from, local, list);
 }
 
 static bool list_is_done(void *list)

@@ -53,7 +53,7 @@ _Static_assert(RUN_ARGS <= AQ_HANDLER_MAX_ARGS, "a message has room for the argu
 
 typedef struct notice {
     uint32_t jobrank;
-    aq_route_t route;
+    aq_ep_pair_t ep_pair;
     uint8_t nargs;
     int32_t args[RUN_ARGS];
 } notice_t;
@@ -83,12 +83,12 @@ static int put_refuse(const char *what, const put_t *put, unsigned long value)
 static int put_refuse_place(const char *what, const put_t *put, const void *at, size_t nbytes)
 {
     uintptr_t start = 0, size = 0;
-    (void)aq_segment_bounds(put->op.rank, put->op.route.to, &start, &size);
+    (void)aq_segment_bounds(put->op.rank, put->op.ep_pair.to, &start, &size);
     if (gex_System_GetVerboseErrors())
         aq_log_error("%s to endpoint %u of rank %u: %s, %zu bytes at %p, is not inside the segment "
                      "that it has published (%p to %p)",
-                     put->op.call, put->op.route.to, put->op.rank, what, nbytes, at, (void *)start,
-                     (void *)(start + size));
+                     put->op.call, put->op.ep_pair.to, put->op.rank, what, nbytes, at,
+                     (void *)start, (void *)(start + size));
     return GASNET_ERR_BAD_ARG;
 }
 
@@ -109,7 +109,7 @@ static int put_check_notice(const put_t *put)
 
 static bool put_reaches(const put_t *put, const void *at, size_t nbytes)
 {
-    return aq_segment_contains(put->op.rank, put->op.route.to, at, nbytes);
+    return aq_segment_contains(put->op.rank, put->op.ep_pair.to, at, nbytes);
 }
 
 static int put_check(const put_t *put)
@@ -118,10 +118,10 @@ static int put_check(const put_t *put)
     const uint64_t *counter = put->notice->counter;
     if (put->rank >= put->tm->size)
         return put_refuse("the rank is not below the size of the team", put, put->tm->size);
-    if (!aq_route_tagged(put->op.route) && aq_segment_guarded(put->op.rank, put->op.route.to))
+    if (!aq_ep_pair_tagged(put->op.ep_pair) && aq_segment_guarded(put->op.rank, put->op.ep_pair.to))
         return put_refuse("the endpoint of the target has an identity, and that of the caller has "
                           "none (gasnetx_EP_Create)",
-                          put, put->op.route.to);
+                          put, put->op.ep_pair.to);
     if (!put_reaches(put, access->remote, access->nbytes))
         return put_refuse_place("the destination", put, access->remote, access->nbytes);
     if (counter && !put_reaches(put, counter, sizeof *counter))
@@ -143,7 +143,7 @@ static void notice_fill(notice_t *notice, const put_t *put, const uint64_t *coun
     const gasnetx_notice_t *wanted = put->notice;
     *notice = (notice_t){
         .jobrank = put->op.rank,
-        .route = put->op.route,
+        .ep_pair = put->op.ep_pair,
         .nargs = wanted->handler ? RUN_ARGS : COUNT_ARGS,
         .args = {[COUNTER_HIGH] = aq_high((uintptr_t)counter),
                  [COUNTER_LOW] = aq_low((uintptr_t)counter),
@@ -165,9 +165,9 @@ static int notice_request(const notice_t *notice, aq_am_t *am, gex_Flags_t flags
                           aq_cookie_t cookie, gex_Event_t part)
 {
     if (cookie)
-        return aq_pending_request(notice->route, notice->jobrank, am, flags, cookie, part);
-    return aq_am_send_recorded((aq_am_to_t){.jobrank = notice->jobrank, .route = notice->route}, am,
-                               flags & GEX_FLAG_IMMEDIATE);
+        return aq_pending_request(notice->ep_pair, notice->jobrank, am, flags, cookie, part);
+    return aq_am_send_recorded((aq_am_to_t){.jobrank = notice->jobrank, .ep_pair = notice->ep_pair},
+                               am, flags & GEX_FLAG_IMMEDIATE);
 }
 
 // As notice_request, for a notice that runs a handler: counted and traced as a Short reply to it.
@@ -176,7 +176,7 @@ static int notice_request_run(notice_t *notice, aq_am_t *am, gex_Flags_t flags, 
 {
     aq_am_t run = {
         .category = AQ_AM_SHORT, .handler = (uint8_t)notice->args[HANDLER], .reply = true};
-    const aq_carried_t carried = aq_carried_begin(notice->route.from, notice->jobrank, &run);
+    const aq_carried_t carried = aq_carried_begin(notice->ep_pair.from, notice->jobrank, &run);
     notice_number(notice, carried.number);
     return aq_carried_end(&carried, notice_request(notice, am, flags, cookie, part));
 }
@@ -252,7 +252,7 @@ static int put_large(const put_t *put, gex_Event_t part)
 
 static void put_count(const put_t *put)
 {
-    aq_count_bytes_to_at(put->op.route.from, put->op.rank, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES,
+    aq_count_bytes_to_at(put->op.ep_pair.from, put->op.rank, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES,
                          put->op.access.nbytes);
 }
 
@@ -284,7 +284,7 @@ static bool fits_into_message(size_t nbytes)
 static int put_away(const put_t *put, gex_Event_t part)
 {
     notice_t notice;
-    if (!fits_into_message(put->op.access.nbytes) || aq_route_tagged(put->op.route))
+    if (!fits_into_message(put->op.access.nbytes) || aq_ep_pair_tagged(put->op.ep_pair))
         return put_large(put, part);
     notice_fill(&notice, put, put->notice->counter);
     if (notice_send(&notice, &put->op.access, part, put->op.flags))
@@ -327,9 +327,9 @@ static unsigned put_local_parts(const put_t *put)
 // check the identity.
 static intptr_t put_shift(const put_t *put)
 {
-    if (aq_route_tagged(put->op.route))
+    if (aq_ep_pair_tagged(put->op.ep_pair))
         return AQ_UNMAPPED;
-    return aq_team_shift(put->op.rank, put->op.route.to);
+    return aq_team_shift(put->op.rank, put->op.ep_pair.to);
 }
 
 // Whether the calling thread copies and counts itself, and only a handler needs a message. With
@@ -392,7 +392,7 @@ static put_t put_describe(const char *call, gex_TM_t tm, gex_Rank_t rank,
                           .access = {.kind = AQ_RMA_PUT,
                                      .flags = lc_opt == GEX_EVENT_DEFER ? AQ_RMA_STABLE : 0},
                           .rank = rank < tm->size ? aq_tm_jobrank(tm, rank) : rank,
-                          .route = aq_team_route(aq_team_of(tm), rank < tm->size ? rank : 0),
+                          .ep_pair = aq_team_ep_pair(aq_team_of(tm), rank < tm->size ? rank : 0),
                           .flags = flags},
                    .tm = tm,
                    .rank = rank,
@@ -431,7 +431,7 @@ static int put_nb(const put_t *put, gex_Event_t *event)
         aq_event_free(record);
         return GASNET_ERR_NOT_READY;
     }
-    aq_outstanding_add(aq_thread_self()->begun, record, put->op.route.from, put_local_parts(put));
+    aq_outstanding_add(aq_thread_self()->begun, record, put->op.ep_pair.from, put_local_parts(put));
     *event = aq_event_part(record, AQ_PART_ROOT);
     return GASNET_OK;
 }
@@ -473,7 +473,7 @@ int gasnetx_RMA_PutNotifyNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const voi
     const intptr_t shift = put_shift(&put);
     if (put_is_direct(&put, shift))
         return put_direct(&put, shift) ? GASNET_ERR_NOT_READY : GASNET_OK;
-    aq_outstanding_implicit(aq_thread_self()->begun, put.op.route.from, put_local_parts(&put));
+    aq_outstanding_implicit(aq_thread_self()->begun, put.op.ep_pair.from, put_local_parts(&put));
     return put_start(&put, shift, aq_thread_nbi()) ? GASNET_ERR_NOT_READY : GASNET_OK;
 }
 
@@ -527,7 +527,7 @@ static void notice_run(gex_Token_t token, const int32_t *args)
         aq_fatal("a notice of rank %u names handler %u with %u arguments, which is not a handler "
                  "of the client",
                  token->arrival->source, handler, nargs);
-    aq_carried_deliver(&inner, token->route, token->tag, number | (uint32_t)args[NUMBER]);
+    aq_carried_deliver(&inner, token->ep_pair, token->tag, number | (uint32_t)args[NUMBER]);
 }
 
 static void notice_answer(gex_Token_t token, const int32_t *args)

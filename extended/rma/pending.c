@@ -90,11 +90,11 @@ void aq_pending_cancel(aq_cookie_t cookie, uint32_t rank)
     (void)take_pending(cookie, rank, &op);
 }
 
-int aq_pending_request(aq_route_t route, uint32_t jobrank, aq_am_t *am, gex_Flags_t flags,
+int aq_pending_request(aq_ep_pair_t pair, uint32_t jobrank, aq_am_t *am, gex_Flags_t flags,
                        aq_cookie_t cookie, gex_Event_t part)
 {
     aq_event_begin(part);
-    if (aq_am_send_recorded((aq_am_to_t){.jobrank = jobrank, .route = route}, am,
+    if (aq_am_send_recorded((aq_am_to_t){.jobrank = jobrank, .ep_pair = pair}, am,
                             flags & GEX_FLAG_IMMEDIATE) == 0)
         return 0;
     aq_pending_cancel(cookie, jobrank);

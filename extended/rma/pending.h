@@ -32,7 +32,7 @@ void aq_pending_cancel(aq_cookie_t cookie, uint32_t rank);
 // Sends the request of a recorded operation; `part` counts the operation until its answer. If flags
 // has IMMEDIATE and there is no room, removes the operation and returns non-zero. Blocks and polls
 // otherwise.
-int aq_pending_request(aq_route_t route, uint32_t jobrank, aq_am_t *am, gex_Flags_t flags,
+int aq_pending_request(aq_ep_pair_t pair, uint32_t jobrank, aq_am_t *am, gex_Flags_t flags,
                        aq_cookie_t cookie, gex_Event_t part);
 
 // For the handler of an answer: removes the operation and returns it. Ends the job if no operation

@@ -7,7 +7,7 @@
 
 #include "../../core/memory/access.h"
 #include "../../core/record/counters.h"
-#include "../../core/am/am_route.h"
+#include "../../core/am/am_header.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
 #include "../../core/memory/cma_copy.h"
@@ -29,9 +29,9 @@ static bool is_get(const aq_rma_op_t *op)
 // sent.
 static int start_by_best_way(const aq_rma_op_t *op, gex_Event_t part)
 {
-    if (aq_cma_copy(&op->access, op->rank, op->route.to))
+    if (aq_cma_copy(&op->access, op->rank, op->ep_pair.to))
         return 0;
-    const aq_path_t path = aq_path_between(op->route, op->rank);
+    const aq_path_t path = aq_path_between(op->ep_pair, op->rank);
     return path.conduit->ops->rma.begin ? aq_rma_native(op, path, part) : aq_rma_over_am(op, part);
 }
 
@@ -39,7 +39,7 @@ static inline void rma_count(const aq_rma_op_t *op)
 {
     const aq_count_t operation = is_get(op) ? AQ_COUNT_GET : AQ_COUNT_PUT;
     const aq_count_t bytes = is_get(op) ? AQ_COUNT_GET_BYTES : AQ_COUNT_PUT_BYTES;
-    aq_count_bytes_to_at(op->route.from, op->rank, operation, bytes, op->access.nbytes);
+    aq_count_bytes_to_at(op->ep_pair.from, op->rank, operation, bytes, op->access.nbytes);
 }
 
 // Starts an operation on memory that is not mapped, by the function `begin`.
@@ -57,7 +57,7 @@ static inline int start_away(const aq_rma_op_t *op, gex_Event_t part, bool count
 static aq_access_t access_of(const aq_rma_op_t *op, int reason)
 {
     return (aq_access_t){op->call, op->access.remote, op->access.nbytes,
-                         op->rank, op->route.to,      reason};
+                         op->rank, op->ep_pair.to,    reason};
 }
 
 // An endpoint with an identity proves it to the target, which refuses a wrong identity. An endpoint
@@ -65,7 +65,7 @@ static aq_access_t access_of(const aq_rma_op_t *op, int reason)
 static __attribute__((noinline, cold)) int start_guarded(const aq_rma_op_t *op, gex_Event_t part,
                                                          bool counted)
 {
-    if (aq_route_tagged(op->route))
+    if (aq_ep_pair_tagged(op->ep_pair))
         return start_away(op, part, counted, aq_rma_tagged);
     const aq_access_t refused = access_of(op, GASNETX_ERROR_IDENTITY);
     aq_access_refuse(&refused, 0, part);
@@ -74,7 +74,7 @@ static __attribute__((noinline, cold)) int start_guarded(const aq_rma_op_t *op, 
 
 static bool is_guarded(const aq_rma_op_t *op)
 {
-    return aq_route_tagged(op->route) || aq_segment_guarded(op->rank, op->route.to);
+    return aq_ep_pair_tagged(op->ep_pair) || aq_segment_guarded(op->rank, op->ep_pair.to);
 }
 
 static inline __attribute__((always_inline)) int rma_start(const aq_rma_op_t *op, gex_Event_t part,
@@ -82,12 +82,12 @@ static inline __attribute__((always_inline)) int rma_start(const aq_rma_op_t *op
 {
     const aq_rma_t *access = &op->access;
     intptr_t shift = 0;
-    if (__builtin_expect(!aq_route_needed(op->route), 1))
+    if (__builtin_expect(!aq_ep_pair_needs_header(op->ep_pair), 1))
         shift = aq_team_shift(op->rank, 0);
     else if (__builtin_expect(is_guarded(op), 0))
         return start_guarded(op, part, counted);
     else
-        shift = aq_team_shift(op->rank, op->route.to);
+        shift = aq_team_shift(op->rank, op->ep_pair.to);
     if (shift & 1)
         return start_away(op, part, counted, start_by_best_way);
     if (counted && __builtin_expect(aq_traffic_on, 0))
@@ -126,8 +126,8 @@ static inline int rma_start_checked(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_rma_t *rma = &op->access;
     aq_probe_rma_start(aq_job.rank, is_get(op), op->rank, rma->nbytes);
-    const bool fits = aq_access_fits(op->rank, op->route.to, rma->remote, rma->nbytes);
-    if (__builtin_expect(fits && !aq_probe_needed(op->route.to), 1))
+    const bool fits = aq_access_fits(op->rank, op->ep_pair.to, rma->remote, rma->nbytes);
+    if (__builtin_expect(fits && !aq_probe_needed(op->ep_pair.to), 1))
         return rma_start(op, part, true);
     return rma_start_doubtful(op, fits, part);
 }
@@ -177,7 +177,8 @@ static gex_Event_t rma_start_nb(gex_TM_t tm, const aq_rma_op_t *op)
     }
     if (__builtin_expect(begin != 0, 0))
         trace_add(op, begin, event, 0);
-    aq_outstanding_add(aq_thread_self()->begun, event, aq_team_of(tm)->route.from, local_parts(op));
+    aq_outstanding_add(aq_thread_self()->begun, event, aq_team_of(tm)->ep_pair.from,
+                       local_parts(op));
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
@@ -221,7 +222,7 @@ static __attribute__((noinline, cold)) int rma_start_nbi_traced(const aq_rma_op_
 
 static int rma_start_nbi(gex_TM_t tm, const aq_rma_op_t *op)
 {
-    aq_outstanding_implicit(aq_thread_self()->begun, aq_team_of(tm)->route.from, local_parts(op));
+    aq_outstanding_implicit(aq_thread_self()->begun, aq_team_of(tm)->ep_pair.from, local_parts(op));
     const uint64_t begin = trace_begin(op);
     if (__builtin_expect(begin != 0, 0))
         return rma_start_nbi_traced(op, begin);
@@ -254,14 +255,14 @@ static aq_rma_t get_of(void *dest, void *src, size_t nbytes)
     return (aq_rma_t){.remote = src, .local = dest, .nbytes = nbytes, .kind = AQ_RMA_GET};
 }
 
-// Sets rank and route of an operation, whose other fields are set.
+// Sets rank and endpoints of an operation, whose other fields are set.
 static inline void op_aim(aq_rma_op_t *op, gex_TM_t tm, gex_Rank_t rank)
 {
     if (AQ_CHECKS)
         aq_thread_check_context(op->call, "");
     aq_bounds_rank(op->call, "rank", rank, tm->size);
     op->rank = aq_tm_jobrank(tm, rank);
-    op->route = aq_team_route(aq_team_of(tm), rank);
+    op->ep_pair = aq_team_ep_pair(aq_team_of(tm), rank);
 }
 
 int aq_api_put(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,

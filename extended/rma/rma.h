@@ -14,8 +14,8 @@
 typedef struct aq_rma_op {
     const char *call; // the function that the client called; a string constant
     aq_rma_t access;
-    uint32_t rank;    // job rank of the peer
-    aq_route_t route; // to: the peer's endpoint, whose segment has access.remote
+    uint32_t rank;        // job rank of the peer
+    aq_ep_pair_t ep_pair; // to: the peer's endpoint, whose segment has access.remote
     gex_Flags_t flags;
     bool waits; // the caller waits for completion, and so polls
 } aq_rma_op_t;

@@ -55,7 +55,7 @@ static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t
 static int send_piece(const aq_rma_op_t *op, aq_am_t *am, aq_cookie_t cookie, gex_Event_t part,
                       bool first)
 {
-    return aq_pending_request(op->route, op->rank, am, first ? op->flags : 0, cookie, part);
+    return aq_pending_request(op->ep_pair, op->rank, am, first ? op->flags : 0, cookie, part);
 }
 
 static size_t piece_at(const aq_rma_op_t *op, size_t offset, size_t limit)

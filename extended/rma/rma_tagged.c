@@ -30,10 +30,10 @@
 static int reason_of(gex_Token_t token, const void *addr, size_t nbytes)
 {
     if (token->tag != AQ_TAG_RIGHT) {
-        aq_identity_drop(token->route, token->arrival->source);
+        aq_identity_drop(token->ep_pair, token->arrival->source);
         return GASNETX_ERROR_IDENTITY;
     }
-    return aq_segment_admits(token->route.to, addr, nbytes) ? 0 : GASNETX_ERROR_OUTSIDE;
+    return aq_segment_admits(token->ep_pair.to, addr, nbytes) ? 0 : GASNETX_ERROR_OUTSIDE;
 }
 
 bool aq_tagged_admits(gex_Token_t token, aq_pending_kind_t kind, const void *addr, size_t nbytes,
@@ -103,7 +103,7 @@ static void on_refused(gex_Token_t token)
                                 .addr = addr,
                                 .nbytes = op.nbytes,
                                 .rank = source,
-                                .ep = token->route.from,
+                                .ep = token->ep_pair.from,
                                 .reason = reason};
     aq_access_refuse(&access, 0, op.context);
     aq_event_end(op.context);
@@ -130,7 +130,7 @@ static int send_piece(const aq_rma_op_t *op, size_t offset, size_t n, gex_Event_
     aq_am_t get = {
         .args = get_args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_GET_TAGGED, .nargs = 5};
     const gex_Flags_t flags = offset ? 0 : op->flags;
-    return aq_pending_request(op->route, op->rank, is_get ? &get : &put, flags, cookie, part);
+    return aq_pending_request(op->ep_pair, op->rank, is_get ? &get : &put, flags, cookie, part);
 }
 
 int aq_rma_tagged(const aq_rma_op_t *op, gex_Event_t part)

@@ -42,7 +42,7 @@ typedef struct transfer {
     bool gathers, stable;
     const char *call;
     uint32_t jobrank;
-    aq_route_t route;
+    aq_ep_pair_t ep_pair;
     bool alone;            // each piece travels alone: one of the endpoints has an identity
     size_t large;          // bytes of the smallest piece that travels alone if others follow
     gex_Flags_t immediate; // until the first message was sent
@@ -151,7 +151,7 @@ static void answer_copied(gex_Token_t token, answer_t *answer, size_t nbytes)
 static bool token_gathers(gex_Token_t token)
 {
     aq_am_t am = {.reply = true};
-    return !aq_route_needed(token->route) &&
+    return !aq_ep_pair_needs_header(token->ep_pair) &&
            aq_conduit_can(aq_am_path(aq_am_to_sender(token), &am).conduit, AQ_CAN_GATHER);
 }
 
@@ -244,7 +244,7 @@ static void put_write(aq_am_gather_t *gather, void *to)
 static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack, size_t data,
                        aq_cookie_t cookie)
 {
-    int32_t args[ARGS] = {(int32_t)pack->runs, (int32_t)t->route.to, aq_high(cookie),
+    int32_t args[ARGS] = {(int32_t)pack->runs, (int32_t)t->ep_pair.to, aq_high(cookie),
                           aq_low(cookie)};
     aq_am_t am = {.args = args,
                   .payload = t->buffer,
@@ -257,7 +257,7 @@ static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack
         am.payload = NULL;
         am.gather = &t->gather;
     }
-    return aq_pending_request(t->route, t->jobrank, &am, t->immediate, cookie, t->part);
+    return aq_pending_request(t->ep_pair, t->jobrank, &am, t->immediate, cookie, t->part);
 }
 
 static int put_chunk(transfer_t *t)
@@ -292,7 +292,7 @@ static int send_large(transfer_t *t, size_t nbytes)
                                        .kind = t->is_get ? AQ_RMA_GET : AQ_RMA_PUT,
                                        .flags = t->stable ? AQ_RMA_STABLE : 0},
                             .rank = t->jobrank,
-                            .route = t->route,
+                            .ep_pair = t->ep_pair,
                             .flags = t->immediate};
     if (aq_rma_start_part(&op, t->part))
         return 1;
@@ -302,9 +302,10 @@ static int send_large(transfer_t *t, size_t nbytes)
 }
 
 // Whether the network writes the message from pieces of memory, without a copy before.
-static bool route_gathers(aq_route_t route, uint32_t jobrank)
+static bool pair_gathers(aq_ep_pair_t pair, uint32_t jobrank)
 {
-    return !aq_route_needed(route) && aq_conduit_can(aq_path_to(jobrank).conduit, AQ_CAN_GATHER);
+    return !aq_ep_pair_needs_header(pair) &&
+           aq_conduit_can(aq_path_to(jobrank).conduit, AQ_CAN_GATHER);
 }
 
 int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
@@ -312,11 +313,11 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     transfer_t t;
     t.call = vis->call;
     t.jobrank = jobrank;
-    t.route = aq_team_route(aq_team_of(vis->tm), vis->rank);
-    t.alone = aq_route_tagged(t.route) || aq_segment_guarded(jobrank, t.route.to);
+    t.ep_pair = aq_team_ep_pair(aq_team_of(vis->tm), vis->rank);
+    t.alone = aq_ep_pair_tagged(t.ep_pair) || aq_segment_guarded(jobrank, t.ep_pair.to);
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
     t.gather.write = put_write;
-    t.gathers = route_gathers(t.route, jobrank);
+    t.gathers = pair_gathers(t.ep_pair, jobrank);
     t.large = large_bytes(t.gathers);
     t.stable = aq_vis_keeps_source(vis);
     t.part = part;

@@ -103,7 +103,7 @@ static bool piece_fits(aq_access_t *access, bool writes)
 
 bool aq_vis_fits(const aq_vis_t *vis, uint32_t jobrank, aq_access_t *wrong)
 {
-    const gex_EP_Index_t ep = aq_team_route(aq_team_of(vis->tm), vis->rank).to;
+    const gex_EP_Index_t ep = aq_team_ep_pair(aq_team_of(vis->tm), vis->rank).to;
     uintptr_t start, size;
     const bool is_grid = vis->remote.kind == AQ_VIS_STRIDED &&
                          aq_segment_bounds(jobrank, ep, &start, &size) &&

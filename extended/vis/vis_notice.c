@@ -76,7 +76,7 @@ static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t w
                             .category = AQ_AM_MEDIUM,
                             .handler = (uint8_t)handler,
                             .reply = true};
-    aq_carried_deliver(&arrival, (aq_route_t){0}, AQ_TAG_NONE,
+    aq_carried_deliver(&arrival, (aq_ep_pair_t){0}, AQ_TAG_NONE,
                        (uint64_t)upper << 32 | (uint32_t)number);
 }
 

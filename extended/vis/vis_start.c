@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Start and completion of non-contiguous transfers: at once if the peer's memory is mapped,
 // otherwise through an event.
-#include "../../core/am/am_route.h"
+#include "../../core/am/am_header.h"
 #include "../../core/record/counters.h"
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
@@ -76,7 +76,7 @@ static __attribute__((noinline, cold)) void vis_count(const aq_vis_t *vis, uint3
 {
     const aq_count_t operation = vis->is_get ? AQ_COUNT_VIS_GET : AQ_COUNT_VIS_PUT;
     const aq_count_t bytes = vis->is_get ? AQ_COUNT_VIS_GET_BYTES : AQ_COUNT_VIS_PUT_BYTES;
-    aq_count_bytes_to_at(aq_team_of(vis->tm)->route.from, jobrank, operation, bytes,
+    aq_count_bytes_to_at(aq_team_of(vis->tm)->ep_pair.from, jobrank, operation, bytes,
                          aq_vis_side_bytes(short_side(vis)));
 }
 
@@ -108,9 +108,9 @@ static __attribute__((noinline, cold)) void vis_trace(const aq_vis_t *vis, const
 // Copies if the memory of the peer is mapped.
 static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
 {
-    const aq_route_t route = aq_team_route(aq_team_of(vis->tm), vis->rank);
-    const intptr_t shift = aq_team_shift(start->jobrank, route.to);
-    const bool mapped = !(shift & 1) && !aq_route_tagged(route);
+    const aq_ep_pair_t pair = aq_team_ep_pair(aq_team_of(vis->tm), vis->rank);
+    const intptr_t shift = aq_team_shift(start->jobrank, pair.to);
+    const bool mapped = !(shift & 1) && !aq_ep_pair_tagged(pair);
     if ((!mapped || aq_team_checks_mapped()) && !aq_vis_fits(vis, start->jobrank, &start->wrong))
         return REFUSED;
     if (mapped) {
@@ -174,7 +174,7 @@ gex_Event_t aq_vis_start_nb(const aq_vis_t *vis)
         return GEX_EVENT_NO_OP;
     }
     vis_trace(vis, &start, event);
-    aq_outstanding_add(aq_thread_self()->begun, event, aq_team_of(vis->tm)->route.from,
+    aq_outstanding_add(aq_thread_self()->begun, event, aq_team_of(vis->tm)->ep_pair.from,
                        local_parts(vis));
     return aq_event_part(event, AQ_PART_ROOT);
 }
@@ -194,7 +194,7 @@ int aq_vis_start_nbi(const aq_vis_t *vis)
     const outcome_t outcome = start_near(vis, &start);
     if (outcome == DONE)
         return 0;
-    aq_outstanding_implicit(aq_thread_self()->begun, aq_team_of(vis->tm)->route.from,
+    aq_outstanding_implicit(aq_thread_self()->begun, aq_team_of(vis->tm)->ep_pair.from,
                             local_parts(vis));
     aq_event_t *event = aq_thread_nbi();
     if (start_rest(vis, &start, outcome, aq_event_part(event, part_of(vis))))

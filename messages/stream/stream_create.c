@@ -189,7 +189,7 @@ static int team_check(gex_TM_t tm)
     aq_job_need(CALL);
     if (aq_stream_in_handler)
         return aq_msg_refuse(CALL, "a handler of a stream may not create streams");
-    if (tm == GEX_TM_INVALID || aq_team_of(tm)->pair || aq_team_of(tm)->route.from ||
+    if (tm == GEX_TM_INVALID || aq_team_of(tm)->pair || aq_team_of(tm)->ep_pair.from ||
         aq_team_of(tm)->endpoints)
         return aq_msg_refuse(CALL, "a stream needs a team of primordial endpoints");
     return GASNET_OK;

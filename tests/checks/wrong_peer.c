@@ -624,7 +624,7 @@ static const wrong_mode_t modes[] = {
     {"memset-done-forged", "rank 1 has answered a memset " FORGED, .reply = memset_done_forged},
     {"route-missing", "a message of rank 1 to a further endpoint is none",
      .request = route_missing},
-    {"route-twice", "a message from endpoint 1 of rank 1 has two routes", .request = route_twice},
+    {"route-twice", "a message from endpoint 1 of rank 1 has two headers", .request = route_twice},
     {"route-from-beyond", "of rank 1 goes from endpoint 1024 to endpoint 0, and indices are below",
      .request = route_from_beyond},
     {"route-to-beyond", "of rank 1 goes from endpoint 0 to endpoint 1024, and indices are below",

@@ -61,7 +61,7 @@ enum {
     H_LONG_PIECE,  // core/am/long_fragment.h
     H_LONG_PIECE_DONE,
     H_LONG_FRAGMENTED,
-    H_ROUTE, // core/am/am_route.h
+    H_ROUTE, // core/am/am_header.h
 };
 
 typedef struct wrong_mode {

@@ -38,7 +38,7 @@ enum {
     H_NOTICE
 };
 
-// The library's own: core/am/am_route.h, core/am/long_fragment.h.
+// The library's own: core/am/am_header.h, core/am/long_fragment.h.
 enum { H_ROUTE_TAGGED = 51, H_LONG_FRAGMENTED = 60, H_ROUTE };
 
 static gex_TM_t tm;

@@ -57,7 +57,7 @@ static void test_indices(void **state)
     (void)state;
     static const aq_layer_t core = {.name = "core"};
     const aq_layer_t *owner[256] = {[AQ_HANDLER_LONG_PIECE_TAGGED] = &core,
-                                    [AQ_HANDLER_ROUTE_TAGGED] = &core,
+                                    [AQ_HANDLER_HEADER_TAGGED] = &core,
                                     [AQ_HANDLER_SEGMENT_REVOKED] = &core};
     for (unsigned i = AQ_HANDLER_WINDOW; i <= AQ_HANDLER_EXIT_REPLY; i++)
         owner[i] = &core;
