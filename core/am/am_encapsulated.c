@@ -8,30 +8,31 @@
 
 static uint64_t number_next(void)
 {
-    return aq_trace_next_number() & (((uint64_t)1 << AQ_CARRIED_NUMBER_BITS) - 1);
+    return aq_trace_next_number() & (((uint64_t)1 << AQ_ENCAPSULATED_NUMBER_BITS) - 1);
 }
 
-aq_carried_t aq_carried_begin(gex_EP_Index_t from, uint32_t jobrank, const aq_am_t *am)
+aq_encapsulated_t aq_encapsulated_begin(gex_EP_Index_t from, uint32_t jobrank, const aq_am_t *am)
 {
-    aq_carried_t carried = {.am = am, .opened = UINT64_MAX, .jobrank = jobrank, .from = from};
+    aq_encapsulated_t encapsulated = {
+        .am = am, .opened = UINT64_MAX, .jobrank = jobrank, .from = from};
     if (aq_trace_wants(AQ_TRACE_AM)) {
-        carried.number = number_next();
-        carried.opened = aq_traced_open(jobrank, am, carried.number);
+        encapsulated.number = number_next();
+        encapsulated.opened = aq_traced_open(jobrank, am, encapsulated.number);
     }
-    return carried;
+    return encapsulated;
 }
 
-int aq_carried_end(const aq_carried_t *carried, int refused)
+int aq_encapsulated_end(const aq_encapsulated_t *encapsulated, int refused)
 {
     if (!refused)
-        aq_am_record_sent(carried->from, carried->jobrank, carried->am);
-    if (carried->number)
-        (void)aq_traced_send_end(carried->opened, refused);
+        aq_am_record_sent(encapsulated->from, encapsulated->jobrank, encapsulated->am);
+    if (encapsulated->number)
+        (void)aq_traced_send_end(encapsulated->opened, refused);
     return refused;
 }
 
-void aq_carried_deliver(const aq_arrival_t *arrival, aq_ep_pair_t pair, aq_tag_t tag,
-                        uint64_t number)
+void aq_encapsulated_deliver(const aq_arrival_t *arrival, aq_ep_pair_t pair, aq_tag_t tag,
+                             uint64_t number)
 {
     if (number)
         aq_am_deliver_numbered(arrival, pair, tag, number);

@@ -32,9 +32,10 @@ static __attribute__((noinline, cold)) int send_traced(aq_am_to_t to, const aq_a
     const bool is_long = am->category == AQ_AM_LONG;
     const aq_long_way_t way = is_long ? aq_long_way(to, am) : AQ_LONG_WHOLE;
     if (way == AQ_LONG_FRAGMENTS) {
-        const aq_carried_t carried = aq_carried_begin(to.ep_pair.from, to.jobrank, am);
-        return aq_traced_send_end(carried.opened,
-                                  aq_am_send_long(to, am, flags, way, carried.number));
+        const aq_encapsulated_t encapsulated =
+            aq_encapsulated_begin(to.ep_pair.from, to.jobrank, am);
+        return aq_traced_send_end(encapsulated.opened,
+                                  aq_am_send_long(to, am, flags, way, encapsulated.number));
     }
     const uint64_t opened =
         aq_traced_send_begin(to.ep_pair, to.jobrank, &traced, way == AQ_LONG_WHOLE, args);

@@ -60,7 +60,7 @@ typedef struct notice {
 
 enum { HANDLER_BITS = 8, NARGS_BITS = 4 };
 _Static_assert(GASNETX_NOTICE_MAX_ARGS < 1 << NARGS_BITS &&
-                   AQ_CARRIED_NUMBER_BITS + HANDLER_BITS + NARGS_BITS == 64,
+                   AQ_ENCAPSULATED_NUMBER_BITS + HANDLER_BITS + NARGS_BITS == 64,
                "two arguments have the handler, how many arguments it has, and the number");
 
 // A put with a notice.
@@ -176,9 +176,10 @@ static int notice_request_run(notice_t *notice, aq_am_t *am, gex_Flags_t flags, 
 {
     aq_am_t run = {
         .category = AQ_AM_SHORT, .handler = (uint8_t)notice->args[HANDLER], .reply = true};
-    const aq_carried_t carried = aq_carried_begin(notice->ep_pair.from, notice->jobrank, &run);
-    notice_number(notice, carried.number);
-    return aq_carried_end(&carried, notice_request(notice, am, flags, cookie, part));
+    const aq_encapsulated_t encapsulated =
+        aq_encapsulated_begin(notice->ep_pair.from, notice->jobrank, &run);
+    notice_number(notice, encapsulated.number);
+    return aq_encapsulated_end(&encapsulated, notice_request(notice, am, flags, cookie, part));
 }
 
 // Sends a notice that the target answers; `part` counts the notice until the answer. data: NULL, or
@@ -527,7 +528,7 @@ static void notice_run(gex_Token_t token, const int32_t *args)
         aq_fatal("a notice of rank %u names handler %u with %u arguments, which is not a handler "
                  "of the client",
                  token->arrival->source, handler, nargs);
-    aq_carried_deliver(&inner, token->ep_pair, token->tag, number | (uint32_t)args[NUMBER]);
+    aq_encapsulated_deliver(&inner, token->ep_pair, token->tag, number | (uint32_t)args[NUMBER]);
 }
 
 static void notice_answer(gex_Token_t token, const int32_t *args)

@@ -50,17 +50,17 @@ void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank)
                    .category = AQ_AM_MEDIUM,
                    .handler = notice->handler,
                    .reply = true};
-    const aq_carried_t carried = aq_carried_begin(0, jobrank, &run);
+    const aq_encapsulated_t encapsulated = aq_encapsulated_begin(0, jobrank, &run);
     const int32_t args[ARGS] = {
-        (int32_t)((uint32_t)(carried.number >> 32) << HANDLER_BITS | notice->handler),
-        aq_low(carried.number)};
+        (int32_t)((uint32_t)(encapsulated.number >> 32) << HANDLER_BITS | notice->handler),
+        aq_low(encapsulated.number)};
     aq_am_t am = {.args = args,
                   .payload = notice->payload,
                   .nbytes = notice->nbytes,
                   .category = AQ_AM_MEDIUM,
                   .handler = AQ_HANDLER_VIS_NOTICE,
                   .nargs = ARGS};
-    (void)aq_carried_end(&carried, aq_am_request(jobrank, &am, 0));
+    (void)aq_encapsulated_end(&encapsulated, aq_am_request(jobrank, &am, 0));
 }
 
 static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t what, int32_t number)
@@ -76,8 +76,8 @@ static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t w
                             .category = AQ_AM_MEDIUM,
                             .handler = (uint8_t)handler,
                             .reply = true};
-    aq_carried_deliver(&arrival, (aq_ep_pair_t){0}, AQ_TAG_NONE,
-                       (uint64_t)upper << 32 | (uint32_t)number);
+    aq_encapsulated_deliver(&arrival, (aq_ep_pair_t){0}, AQ_TAG_NONE,
+                            (uint64_t)upper << 32 | (uint32_t)number);
 }
 
 // ---- notices that wait for the pieces of their put ----
