@@ -38,6 +38,7 @@ tests/perf: public
 tests/plugin: public
 tests/spawner: spawner other/* tests/*
 tests/unit: other/base
+tests/ways: public
 tests/fuzz: other/* firehose spawner core extended messages conduits/*
 tests/beds: other/base
 '
