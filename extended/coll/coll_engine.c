@@ -2,11 +2,11 @@
 // Operations: their numbers, start, events and progress.
 //
 // A rank may initiate operations long before other ranks, which then have to keep its messages. To
-// bound this memory, the operations of a team are divided into stretches. Each stretch ends with a
+// bound this memory, the operations of a team are divided into epochs. Each epoch ends with a
 // fence: a reduction to all, which synchronizes all ranks (the engine adds one of 4 bytes if the
-// client makes none). The operations of the next stretch start when the fence is complete in this
-// process. So a rank keeps for each sender at most what two stretches send without rendezvous: 2 *
-// STRETCH_BYTES and a payload or two. All ranks divide alike, because the division depends only on
+// client makes none). The operations of the next epoch start when the fence is complete in this
+// process. So a rank keeps for each sender at most what two epochs send without rendezvous: 2 *
+// EPOCH_BYTES and a payload or two. All ranks divide alike, because the division depends only on
 // single-valued arguments.
 //
 // A fence also synchronizes all ranks before or after an operation if a GASNet-1 call asks for it.
@@ -26,7 +26,7 @@
 #include "coll_limits.h"
 
 enum {
-    STRETCH_BYTES = 1 << 20,
+    EPOCH_BYTES = 1 << 20,
     SPARES = 4,
     SPARE_MAX = 4 << 20, // larger records are freed
 };
@@ -117,7 +117,7 @@ static aq_coll_op_t *new_op(aq_coll_t *coll, const aq_coll_call_t *call)
     return bytes <= op->block ? op : move_to_larger(op, bytes);
 }
 
-// ---- numbers and stretches ----
+// ---- numbers and epochs ----
 
 // Changes the number of open operations. The lock is held, so a load and a store suffice.
 static void count_open(aq_coll_t *coll, int change)
@@ -142,7 +142,7 @@ static aq_coll_op_t *append_op(aq_coll_t *coll, const aq_coll_call_t *call)
     coll->last = op;
     count_open(coll, 1);
     coll->unasked += op->unasked;
-    if (call->kind == AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES / 2) {
+    if (call->kind == AQ_COLL_TO_ALL && coll->unasked > EPOCH_BYTES / 2) {
         coll->fence = op->number;
         coll->unasked = 0;
     }
@@ -391,9 +391,9 @@ static gex_Event_t run_ops(aq_coll_op_t *const *ops, uint32_t count, const aq_co
 // ---- chains ----
 
 // With the lock held.
-static aq_coll_op_t *append_in_stretch(aq_coll_t *coll, const aq_coll_call_t *call)
+static aq_coll_op_t *append_in_epoch(aq_coll_t *coll, const aq_coll_call_t *call)
 {
-    if (call->kind != AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES)
+    if (call->kind != AQ_COLL_TO_ALL && coll->unasked > EPOCH_BYTES)
         append_fence(coll)->detached = true;
     return append_op(coll, call);
 }
@@ -405,7 +405,7 @@ static gex_Event_t begin_chain(const aq_coll_step_t *steps, uint32_t count,
     aq_coll_op_t *ops[AQ_COLL_STEPS];
     aq_lock_take(&aq_coll_lock);
     for (uint32_t i = 0; i < count; i++) {
-        ops[i] = append_in_stretch(steps[i].coll, &steps[i].call);
+        ops[i] = append_in_epoch(steps[i].coll, &steps[i].call);
         ops[i]->own = steps[i].own;
         ops[i]->held = steps[i].waits;
         if (steps[i].waits)
@@ -436,7 +436,7 @@ static gex_Event_t begin_whole(aq_coll_t *coll, const aq_coll_call_t *call, unsi
         append_fence(coll)->detached = true;
     while (count < shares) {
         aq_coll_call_t part = share_of(call, count, shares);
-        ops[count++] = append_in_stretch(coll, &part);
+        ops[count++] = append_in_epoch(coll, &part);
     }
     if (sync & AQ_COLL_SYNC_AFTER) {
         coll->fence = ops[0]->number; // this rank enters the fence after its own part
