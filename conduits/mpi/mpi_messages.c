@@ -261,7 +261,7 @@ unsigned mpi_poll_messages(mpi_conduit_t *mpi, unsigned what)
 // spinning thread polls MPI only in thorough polls, and a busy sender only in one of MPI_PASSES.
 static bool passes_mpi(mpi_conduit_t *mpi, unsigned what)
 {
-    if (!mpi->shared.far && !mpi->rma.window)
+    if (!mpi->shared.far && !mpi->rma.win)
         return true;
     if (!mpi->shared.by_mail || !(what & (AQ_POLL_AGAIN | AQ_POLL_SENDING)))
         return false;
@@ -288,7 +288,7 @@ unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
 void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
     const mpi_conduit_t *mpi = mpi_of(conduit);
-    if (mpi->shared.far || mpi->rma.window) // nothing wakes this process
+    if (mpi->shared.far || mpi->rma.win) // nothing wakes this process
         limit_ns = aq_min(limit_ns / MPI_NAPS, MPI_NAP_NS);
     aq_mail_sleep(conduit, armed, limit_ns);
 }

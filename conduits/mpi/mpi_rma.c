@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Put and get by MPI's one-sided calls, on one window over the segments of all ranks, in an epoch
-// that lasts as long as the job.
+// Put and get by MPI's one-sided calls, on one MPI window over the segments of all ranks, in an
+// epoch that lasts as long as the job.
 #include <string.h>
 
 #include "../../core/ground/fatal.h"
@@ -29,15 +29,15 @@ static aq_status_t try_get(mpi_conduit_t *mpi, uint32_t peer, unsigned *quick)
     aq_clock_sleep_ns(LATER_NS); // by now the peer does not call MPI
     const uint64_t begun = aq_clock_ns();
     mpi_enter(mpi);
-    int error = mpi->mpi->get(mpi->rma.window, &word, sizeof word, peer, 0);
+    int error = mpi->mpi->get(mpi->rma.win, &word, sizeof word, peer, 0);
     if (!error)
-        error = mpi->mpi->flush(mpi->rma.window, peer);
+        error = mpi->mpi->flush(mpi->rma.win, peer);
     mpi_leave(mpi);
     *quick += aq_clock_ns() - begun < QUICK_NS;
     return error ? mpi_conduit_error(mpi, "MPI_Get", error) : AQ_OK;
 }
 
-static aq_status_t window_measure(mpi_conduit_t *mpi, bool *one_sided)
+static aq_status_t win_measure(mpi_conduit_t *mpi, bool *one_sided)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
     const bool tries = env->rank == 0 && mpi->shared.first_unmapped < env->size;
@@ -54,35 +54,35 @@ static aq_status_t window_measure(mpi_conduit_t *mpi, bool *one_sided)
     return status;
 }
 
-// ---- the window ----
+// ---- the MPI window ----
 
-static void close_window(mpi_conduit_t *mpi, aq_mpilib_window_t **window)
+static void win_close(mpi_conduit_t *mpi, aq_mpilib_window_t **win)
 {
-    if (*window)
-        mpi->mpi->close_window(*window);
-    *window = NULL;
+    if (*win)
+        mpi->mpi->close_window(*win);
+    *win = NULL;
 }
 
-// Closes the windows, which must not be open in MPI_Finalize.
+// Closes the MPI windows, which must not be open in MPI_Finalize.
 void mpi_rma_end(mpi_conduit_t *mpi)
 {
-    mpi->rma.window = NULL;
-    close_window(mpi, &mpi->rma.made);
-    close_window(mpi, &mpi->shared.segments);
-    close_window(mpi, &mpi->shared.mailboxes);
+    mpi->rma.win = NULL;
+    win_close(mpi, &mpi->rma.made);
+    win_close(mpi, &mpi->shared.segments);
+    win_close(mpi, &mpi->shared.mailboxes);
 }
 
-// Closes a window that is not used, because it makes messages slower.
-static aq_status_t try_window(mpi_conduit_t *mpi)
+// Closes an MPI window that is not used, because it makes messages slower.
+static aq_status_t win_try(mpi_conduit_t *mpi)
 {
     bool one_sided, all;
-    aq_status_t status = window_measure(mpi, &one_sided);
+    aq_status_t status = win_measure(mpi, &one_sided);
     if (status == AQ_OK)
         status = mpi_agree(mpi, one_sided, &all);
     if (status == AQ_OK && !all) {
         mpi_enter(mpi);
-        mpi->rma.window = NULL;
-        close_window(mpi, &mpi->rma.made);
+        mpi->rma.win = NULL;
+        win_close(mpi, &mpi->rma.made);
         mpi_leave(mpi);
     }
     return status;
@@ -114,15 +114,15 @@ aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
     // No messages arrive, but some MPIs need the target to call MPI in its polls.
     if (!mpi->shared.far)
         status = mpi_buffers_open(mpi);
-    mpi->rma.window = mpi->rma.made;
+    mpi->rma.win = mpi->rma.made;
     if (status != AQ_OK)
         return status;
-    return must ? AQ_OK : try_window(mpi);
+    return must ? AQ_OK : win_try(mpi);
 }
 
 // ---- put and get ----
 
-// The offset of an address of a rank in its part of the window; false: it is outside.
+// The offset of an address of a rank in its part of the MPI window; false: it is outside.
 static bool find_place(const mpi_link_t *link, const void *address, size_t nbytes, size_t *at)
 {
     uintptr_t start, size;
@@ -143,7 +143,7 @@ static void access_record(mpi_conduit_t *mpi, uint32_t rank, atomic_uint *pendin
 static aq_status_t access_begin(mpi_conduit_t *mpi, const mpi_link_t *link, const void *remote,
                                 size_t nbytes, size_t *at)
 {
-    if (!mpi->main->rma.window || !find_place(link, remote, nbytes, at))
+    if (!mpi->main->rma.win || !find_place(link, remote, nbytes, at))
         return AQ_ERR_ABSENT;
     mpi_enter(mpi);
     if (mpi->main->lost)
@@ -166,9 +166,9 @@ static void put_begin(mpi_conduit_t *mpi, uint32_t rank, const aq_rma_t *put, si
                       size_t at)
 {
     call_check(mpi, "MPI_Put",
-               mpi->mpi->put(mpi->main->rma.window, put->local, (int)nbytes, rank, at));
+               mpi->mpi->put(mpi->main->rma.win, put->local, (int)nbytes, rank, at));
     if (!(put->flags & AQ_RMA_STABLE))
-        call_check(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->main->rma.window, rank));
+        call_check(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->main->rma.win, rank));
 }
 
 aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, aq_rma_t *rma)
@@ -184,7 +184,7 @@ aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, aq_rma_t *rma)
         put_begin(mpi, link->rank, rma, piece, at);
     else
         call_check(mpi, "MPI_Get",
-                   mpi->mpi->get(mpi->main->rma.window, rma->local, (int)piece, link->rank, at));
+                   mpi->mpi->get(mpi->main->rma.win, rma->local, (int)piece, link->rank, at));
     access_record(mpi, link->rank, rma->pending);
     mpi_leave(mpi);
     aq_rma_advance(rma, piece);
@@ -199,7 +199,7 @@ unsigned mpi_rma_complete(mpi_conduit_t *mpi)
     for (unsigned i = 0; i < count; i++)
         if (i == 0 || mpi->rma.begun[i].rank != mpi->rma.begun[i - 1].rank)
             call_check(mpi, "MPI_Win_flush",
-                       mpi->mpi->flush(mpi->main->rma.window, mpi->rma.begun[i].rank));
+                       mpi->mpi->flush(mpi->main->rma.win, mpi->rma.begun[i].rank));
     mpi->rma.begun_count = 0;
     for (unsigned i = 0; i < count; i++)
         atomic_fetch_sub_explicit(mpi->rma.begun[i].pending, 1, memory_order_release);

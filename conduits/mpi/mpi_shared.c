@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that MPI shares among the processes of a host, in two windows. One holds their mailboxes,
-// through which they send each other messages; the other holds their segments, so that put, get,
-// atomics and the payload of Longs are loads and stores. Neither needs calls of MPI.
+// Memory that MPI shares among the processes of a host, in two MPI windows. One holds their
+// mailboxes, through which they send each other messages; the other holds their segments, so that
+// put, get, atomics and the payload of Longs are loads and stores. Neither needs calls of MPI.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@
 
 enum { PAGE = GASNET_PAGESIZE };
 
-// Where MPI libraries create the files behind such windows.
+// Where MPI libraries create the files behind such MPI windows.
 #define STORE "/dev/shm"
 
 static size_t round_up(size_t value)
@@ -52,8 +52,9 @@ static bool group_has(const mpi_shm_group_t *group, uint32_t rank)
     return group_index(group, rank) < group->size;
 }
 
-// Whether there is room for a window. Without room, an MPI fails in one process and hangs in the
-// others, or the job is killed later when it accesses the memory. So ranks check the room first.
+// Whether there is room for an MPI window. Without room, an MPI fails in one process and hangs in
+// the others, or the job is killed later when it accesses the memory. So ranks check the room
+// first.
 static bool has_room(size_t bytes)
 {
     struct statvfs store;
@@ -81,16 +82,16 @@ static aq_status_t find_shm_group(mpi_conduit_t *mpi)
     return error ? mpi_conduit_error(mpi, "MPI_Comm_split_type", error) : AQ_OK;
 }
 
-// Maps a window a second time, and translates the address of each part (in, out), which is then on
-// a page of its own: MPI_Finalize unmaps MPI's own mapping, while threads or signal handlers of the
-// client may still use the memory as the job ends. sizes: of the parts of all ranks, or NULL.
-// Returns false if there is no room.
-typedef bool window_remap_t(const mpi_conduit_t *mpi, const uintptr_t *sizes, void **parts);
+// Maps an MPI window a second time, and translates the address of each part (in, out), which is
+// then on a page of its own: MPI_Finalize unmaps MPI's own mapping, while threads or signal
+// handlers of the client may still use the memory as the job ends. sizes: of the parts of all
+// ranks, or NULL. Returns false if there is no room.
+typedef bool win_remap_t(const mpi_conduit_t *mpi, const uintptr_t *sizes, void **parts);
 
-// Creates a window with `mine` bytes of this process; sizes: what remap needs. Returns the address
-// of each part; the caller owns the array. NULL: fault (logged).
-static void **window_share(mpi_conduit_t *mpi, size_t mine, const uintptr_t *sizes,
-                           window_remap_t *remap, aq_mpilib_window_t **window)
+// Creates an MPI window with `mine` bytes of this process; sizes: what remap needs. Returns the
+// address of each part; the caller owns the array. NULL: fault (logged).
+static void **win_share(mpi_conduit_t *mpi, size_t mine, const uintptr_t *sizes, win_remap_t *remap,
+                        aq_mpilib_window_t **win)
 {
     mpi_shm_group_t *group = &mpi->shared.group;
     void **parts = malloc(group->size * sizeof *parts);
@@ -98,7 +99,7 @@ static void **window_share(mpi_conduit_t *mpi, size_t mine, const uintptr_t *siz
         aq_log_error("out of memory for a shared window of %u ranks", group->size);
         return NULL;
     }
-    const int error = mpi->mpi->share(group->comm, mine, parts, window);
+    const int error = mpi->mpi->share(group->comm, mine, parts, win);
     if (!error && remap(mpi, sizes, parts))
         return parts;
     if (error)
@@ -127,7 +128,7 @@ static aq_status_t open_own_mailbox(mpi_conduit_t *mpi)
     return AQ_OK;
 }
 
-// Maps the window of the mailboxes again, with the same distances between them.
+// Maps the MPI window of the mailboxes again, with the same distances between them.
 static bool remap_mailboxes(const mpi_conduit_t *mpi, const uintptr_t *sizes, void **parts)
 {
     const mpi_shm_group_t *group = &mpi->shared.group;
@@ -144,7 +145,7 @@ static aq_status_t open_mailboxes(mpi_conduit_t *mpi)
     const mpi_shm_group_t *group = &mpi->shared.group;
     const size_t mine = bytes_of(aq_mailbox_bytes());
     mpi_enter(mpi);
-    void **parts = window_share(mpi, mine, NULL, remap_mailboxes, &mpi->shared.mailboxes);
+    void **parts = win_share(mpi, mine, NULL, remap_mailboxes, &mpi->shared.mailboxes);
     mpi_leave(mpi);
     if (!parts)
         return AQ_ERR_RESOURCE;
@@ -211,9 +212,9 @@ static size_t bytes_of_all(const mpi_shm_group_t *group, const uintptr_t *sizes)
     return total;
 }
 
-// Whether a window is usable for this process: all its neighbours have to be in it. Mailboxes may
-// not have used their memory yet, so it is added.
-static bool window_suffices(const mpi_conduit_t *mpi, const uintptr_t *sizes)
+// Whether an MPI window is usable for this process: all its neighbours have to be in it. Mailboxes
+// may not have used their memory yet, so it is added.
+static bool win_suffices(const mpi_conduit_t *mpi, const uintptr_t *sizes)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
     const mpi_shm_group_t *group = &mpi->shared.group;
@@ -263,12 +264,12 @@ static bool remap_segments(const mpi_conduit_t *mpi, const uintptr_t *sizes, voi
     return mapped;
 }
 
-static aq_status_t share_in_window(mpi_conduit_t *mpi, const uintptr_t *sizes, void **here)
+static aq_status_t share_in_win(mpi_conduit_t *mpi, const uintptr_t *sizes, void **here)
 {
     const mpi_shm_group_t *group = &mpi->shared.group;
     const size_t mine = bytes_of(sizes[mpi->mail.base.env->rank]);
     mpi_enter(mpi);
-    void **parts = window_share(mpi, mine, sizes, remap_segments, &mpi->shared.segments);
+    void **parts = win_share(mpi, mine, sizes, remap_segments, &mpi->shared.segments);
     mpi_leave(mpi);
     if (!parts)
         return AQ_ERR_RESOURCE;
@@ -312,9 +313,9 @@ aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, vo
     aq_status_t status = AQ_OK;
     if (strcmp(aq_setting_text(aq_mpi_setting(MPI_SET_RMA)), "0") != 0 &&
         aq_setting_int(aq_mpi_setting(MPI_SET_SHARED_MAXSIZE)) != 1)
-        status = mpi_agree(mpi, window_suffices(mpi, sizes), &all);
+        status = mpi_agree(mpi, win_suffices(mpi, sizes), &all);
     if (status == AQ_OK && all)
-        status = mpi->shared.group.size > 1 ? share_in_window(mpi, sizes, here)
+        status = mpi->shared.group.size > 1 ? share_in_win(mpi, sizes, here)
                                             : allocate_alone(conduit->env->rank, sizes, here);
     find_first_unmapped(mpi, here);
     return status == AQ_OK && !all ? AQ_ERR_ABSENT : status;

@@ -2,7 +2,7 @@
 // The mpi conduit: active messages over two-sided MPI, on a communicator of its own, and through
 // mailboxes (conduits/common/mailbox.h) between ranks that share memory by MPI (mpi_shared.c).
 //
-//      near peer: mailbox in a shared window         far peer: messages of MPI, as below
+//      near peer: mailbox in an MPI window           far peer: messages of MPI, as below
 //
 // What is always true:
 // - Whether a peer is near or far does not change after the start, and both sides agree on it.
@@ -27,8 +27,8 @@
 //            ^                                                        |
 //            '--- reply, or hidden reply when too many are banked <---'
 //
-// Put and get (mpi_rma.c) use MPI's one-sided calls, on a window over the segments. They are
-// complete when the window is flushed, which a poll does for all outstanding ones.
+// Put and get (mpi_rma.c) use MPI's one-sided calls, on an MPI window over the segments. They are
+// complete when that is flushed, which a poll does for all outstanding ones.
 //
 // A message is a header of 8 bytes, the arguments (padded to a multiple of 8 bytes), for a Long its
 // destination, and then the payload. If the sender reaches the destination of a Long by stores
@@ -124,7 +124,7 @@ typedef struct mpi_link {
     struct mpi_link *next; // of a window: at the same place of the table
 } mpi_link_t;
 
-// The processes that share windows with this one, including itself.
+// The processes that share MPI windows with this one, including itself.
 typedef struct mpi_shm_group {
     aq_mpilib_comm_t *comm;
     uint32_t *ranks; // job ranks, in the order of their memory
@@ -158,22 +158,23 @@ typedef struct mpi_shared {
     uint32_t far;                  // number of peers that are reached only by messages of MPI
     atomic_uint passes;            // counts polls, to skip MPI in most of them
     aq_mpilib_window_t *mailboxes; // NULL: none
-    aq_mpilib_window_t *segments;  // of this host; NULL: they are not in a window
+    aq_mpilib_window_t *segments;  // of this host; NULL: they are not in one
     // The first rank whose segment is not mapped here; size: all are mapped.
     uint32_t first_unmapped;
 } mpi_shared_t;
 
 // Puts and gets by MPI; of mpi_rma.c.
 typedef struct mpi_rma_state {
-    aq_mpilib_window_t *made; // window on the segments; NULL: none
-    // The window to use for puts and gets; NULL: none. Threads that poll read it without the lock.
-    aq_mpilib_window_t *_Atomic window;
+    aq_mpilib_window_t *made; // on the segments; NULL: none
+    // The MPI window to use for puts and gets; NULL: none. Threads that poll read it without the
+    // lock.
+    aq_mpilib_window_t *_Atomic win;
     mpi_access_t begun[MPI_ACCESSES];
     unsigned begun_count;
 } mpi_rma_state_t;
 
 // The receive side of an endpoint: of endpoint 0, or a window. `closed`, `ended`, `lost`, `shared`
-// and the window of `rma` are used in that of endpoint 0 only.
+// and `rma.win` are used in that of endpoint 0 only.
 typedef struct mpi_conduit {
     // First member: a pointer to the mpi conduit is also a pointer to its mailboxes and its base.
     aq_mail_t mail;
