@@ -241,7 +241,7 @@ void gex_NBI_BeginAccessRegion(gex_Flags_t flags)
     AQ_CHECK(!thread->region, "gex_NBI_BeginAccessRegion: this thread has an open access region "
                               "already; they do not nest");
     thread->region = aq_event_new();
-    aq_outstanding_add_region(thread->begun, thread->region);
+    aq_outstanding_add_region(thread->outstanding, thread->region);
 }
 
 gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags)

@@ -22,7 +22,7 @@ struct aq_outstanding {
     atomic_uint scope;          // of implicit operations: endpoint << SCOPE_BITS | local parts
 };
 
-static _Atomic(aq_outstanding_t *) all_begun;
+static _Atomic(aq_outstanding_t *) all_outstanding;
 static aq_lock_t all_lock; // held to add to the list, and to take the state of an ended thread
 
 // ---- lists ----
@@ -93,51 +93,51 @@ static aq_outstanding_op_t op_of(aq_event_t *event, gex_EP_Index_t ep, unsigned 
                                  .local = (uint8_t)(local & AQ_OUTSTANDING_PARTS)};
 }
 
-static aq_outstanding_t *begun_of_ended_thread(void)
+static aq_outstanding_t *outstanding_of_ended_thread(void)
 {
-    aq_outstanding_t *begun = atomic_load_explicit(&all_begun, memory_order_relaxed);
-    while (begun && begun->implicit)
-        begun = begun->next;
-    return begun;
+    aq_outstanding_t *outstanding = atomic_load_explicit(&all_outstanding, memory_order_relaxed);
+    while (outstanding && outstanding->implicit)
+        outstanding = outstanding->next;
+    return outstanding;
 }
 
-static aq_outstanding_t *begun_new(void)
+static aq_outstanding_t *outstanding_new(void)
 {
-    aq_outstanding_t *begun = calloc(1, sizeof *begun);
-    if (!begun)
+    aq_outstanding_t *outstanding = calloc(1, sizeof *outstanding);
+    if (!outstanding)
         aq_fatal("out of memory for the outstanding operations of a thread (%zu bytes)",
-                 sizeof *begun);
-    begun->next = atomic_load_explicit(&all_begun, memory_order_relaxed);
-    return begun;
+                 sizeof *outstanding);
+    outstanding->next = atomic_load_explicit(&all_outstanding, memory_order_relaxed);
+    return outstanding;
 }
 
 aq_outstanding_t *aq_outstanding_take(aq_event_t *implicit)
 {
     aq_lock_take(&all_lock);
-    aq_outstanding_t *begun = begun_of_ended_thread();
-    const bool fresh = !begun;
+    aq_outstanding_t *outstanding = outstanding_of_ended_thread();
+    const bool fresh = !outstanding;
     if (fresh)
-        begun = begun_new();
-    aq_lock_take(&begun->lock);
-    begun->implicit = implicit;
-    atomic_store_explicit(&begun->scope, (unsigned)NO_EP << SCOPE_BITS, memory_order_relaxed);
-    aq_lock_drop(&begun->lock);
+        outstanding = outstanding_new();
+    aq_lock_take(&outstanding->lock);
+    outstanding->implicit = implicit;
+    atomic_store_explicit(&outstanding->scope, (unsigned)NO_EP << SCOPE_BITS, memory_order_relaxed);
+    aq_lock_drop(&outstanding->lock);
     if (fresh)
-        atomic_store_explicit(&all_begun, begun, memory_order_release);
+        atomic_store_explicit(&all_outstanding, outstanding, memory_order_release);
     aq_lock_drop(&all_lock);
-    return begun;
+    return outstanding;
 }
 
-void aq_outstanding_leave(aq_outstanding_t *begun)
+void aq_outstanding_leave(aq_outstanding_t *outstanding)
 {
-    const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);
+    const unsigned scope = atomic_load_explicit(&outstanding->scope, memory_order_relaxed);
     aq_lock_take(&all_lock);
-    aq_lock_take(&begun->lock);
-    if (!aq_event_finished(begun->implicit, AQ_OUTSTANDING_PARTS))
-        list_append(&begun->list,
-                    op_of(begun->implicit, (gex_EP_Index_t)(scope >> SCOPE_BITS), scope));
-    begun->implicit = NULL;
-    aq_lock_drop(&begun->lock);
+    aq_lock_take(&outstanding->lock);
+    if (!aq_event_finished(outstanding->implicit, AQ_OUTSTANDING_PARTS))
+        list_append(&outstanding->list,
+                    op_of(outstanding->implicit, (gex_EP_Index_t)(scope >> SCOPE_BITS), scope));
+    outstanding->implicit = NULL;
+    aq_lock_drop(&outstanding->lock);
     aq_lock_drop(&all_lock);
 }
 
@@ -145,7 +145,7 @@ void aq_outstanding_leave(aq_outstanding_t *begun)
 
 // Drops the operations that are over, and keeps regions that are not synchronized: operations may
 // be added to them.
-static void begun_sweep(aq_outstanding_list_t *list)
+static void outstanding_sweep(aq_outstanding_list_t *list)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list->count; i++) {
@@ -156,17 +156,17 @@ static void begun_sweep(aq_outstanding_list_t *list)
     list->count = kept;
 }
 
-static void begun_append(aq_outstanding_t *begun, aq_outstanding_op_t op)
+static void outstanding_append(aq_outstanding_t *outstanding, aq_outstanding_op_t op)
 {
-    aq_outstanding_list_t *list = &begun->list;
-    aq_lock_take(&begun->lock);
+    aq_outstanding_list_t *list = &outstanding->list;
+    aq_lock_take(&outstanding->lock);
     if (__builtin_expect(list->count == list->room, 0)) {
-        begun_sweep(list);
+        outstanding_sweep(list);
         if (list->count > list->room / 2) // so that sweeps cost a constant time per operation
             list_grow(list);
     }
     list_append(list, op);
-    aq_lock_drop(&begun->lock);
+    aq_lock_drop(&outstanding->lock);
 }
 
 static unsigned pending_in(aq_event_t *event, aq_part_t part)
@@ -183,43 +183,43 @@ static bool is_complete(aq_event_t *event)
              ~AQ_EVENT_FAILED);
 }
 
-void aq_outstanding_add(aq_outstanding_t *begun, aq_event_t *event, gex_EP_Index_t ep,
+void aq_outstanding_add(aq_outstanding_t *outstanding, aq_event_t *event, gex_EP_Index_t ep,
                         unsigned local)
 {
     if (!is_complete(event))
-        begun_append(begun, op_of(event, ep, local));
+        outstanding_append(outstanding, op_of(event, ep, local));
 }
 
-void aq_outstanding_add_region(aq_outstanding_t *begun, aq_event_t *region)
+void aq_outstanding_add_region(aq_outstanding_t *outstanding, aq_event_t *region)
 {
     aq_outstanding_op_t op = op_of(region, AQ_OUTSTANDING_ANY_EP, AQ_OUTSTANDING_PARTS);
     op.region = true;
-    begun_append(begun, op);
+    outstanding_append(outstanding, op);
 }
 
 // Adds an endpoint and parts to the scope of the implicit operations. If none of these is
 // outstanding, the scope starts anew.
-static void begun_widen(aq_outstanding_t *begun, gex_EP_Index_t ep, unsigned local)
+static void outstanding_widen(aq_outstanding_t *outstanding, gex_EP_Index_t ep, unsigned local)
 {
-    const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);
+    const unsigned scope = atomic_load_explicit(&outstanding->scope, memory_order_relaxed);
     unsigned wide = ep;
-    if (!aq_event_finished(begun->implicit, AQ_OUTSTANDING_PARTS)) {
+    if (!aq_event_finished(outstanding->implicit, AQ_OUTSTANDING_PARTS)) {
         wide = scope >> SCOPE_BITS == ep ? ep : AQ_OUTSTANDING_ANY_EP;
         local |= scope & ((1u << SCOPE_BITS) - 1);
     }
-    atomic_store_explicit(&begun->scope, wide << SCOPE_BITS | local, memory_order_relaxed);
+    atomic_store_explicit(&outstanding->scope, wide << SCOPE_BITS | local, memory_order_relaxed);
 }
 
-void aq_outstanding_implicit(aq_outstanding_t *begun, gex_EP_Index_t ep, unsigned local)
+void aq_outstanding_implicit(aq_outstanding_t *outstanding, gex_EP_Index_t ep, unsigned local)
 {
-    const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);
+    const unsigned scope = atomic_load_explicit(&outstanding->scope, memory_order_relaxed);
     if (__builtin_expect(scope >> SCOPE_BITS != ep || local & ~scope, 0))
-        begun_widen(begun, ep, local);
+        outstanding_widen(outstanding, ep, local);
 }
 
-uint32_t aq_outstanding_room(const aq_outstanding_t *begun)
+uint32_t aq_outstanding_room(const aq_outstanding_t *outstanding)
 {
-    return begun->list.room;
+    return outstanding->list.room;
 }
 
 // ---- what a fence waits for ----
@@ -237,32 +237,34 @@ static bool is_wanted(unsigned ep, unsigned wanted)
     return ep == wanted || ep == AQ_OUTSTANDING_ANY_EP || wanted == AQ_OUTSTANDING_ANY_EP;
 }
 
-static void begun_watch(aq_outstanding_t *begun, gex_EP_Index_t ep, bool local,
-                        aq_outstanding_list_t *list)
+static void outstanding_watch(aq_outstanding_t *outstanding, gex_EP_Index_t ep, bool local,
+                              aq_outstanding_list_t *list)
 {
-    const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);
-    aq_lock_take(&begun->lock);
-    for (uint32_t i = 0; i < begun->list.count; i++)
-        if (is_wanted(begun->list.ops[i].ep, ep))
-            list_watch(list, begun->list.ops[i], local);
-    if (begun->implicit && is_wanted(scope >> SCOPE_BITS, ep))
-        list_watch(list, op_of(begun->implicit, ep, scope), local);
-    aq_lock_drop(&begun->lock);
+    const unsigned scope = atomic_load_explicit(&outstanding->scope, memory_order_relaxed);
+    aq_lock_take(&outstanding->lock);
+    for (uint32_t i = 0; i < outstanding->list.count; i++)
+        if (is_wanted(outstanding->list.ops[i].ep, ep))
+            list_watch(list, outstanding->list.ops[i], local);
+    if (outstanding->implicit && is_wanted(scope >> SCOPE_BITS, ep))
+        list_watch(list, op_of(outstanding->implicit, ep, scope), local);
+    aq_lock_drop(&outstanding->lock);
 }
 
-void aq_outstanding_of_thread(aq_outstanding_t *begun, bool local, aq_outstanding_list_t *list)
+void aq_outstanding_of_thread(aq_outstanding_t *outstanding, bool local,
+                              aq_outstanding_list_t *list)
 {
-    begun_watch(begun, AQ_OUTSTANDING_ANY_EP, local, list);
-    aq_lock_take(&begun->lock);
-    begun_sweep(&begun->list);
-    aq_lock_drop(&begun->lock);
-    if (aq_event_finished(begun->implicit, AQ_OUTSTANDING_PARTS))
-        atomic_store_explicit(&begun->scope, (unsigned)NO_EP << SCOPE_BITS, memory_order_relaxed);
+    outstanding_watch(outstanding, AQ_OUTSTANDING_ANY_EP, local, list);
+    aq_lock_take(&outstanding->lock);
+    outstanding_sweep(&outstanding->list);
+    aq_lock_drop(&outstanding->lock);
+    if (aq_event_finished(outstanding->implicit, AQ_OUTSTANDING_PARTS))
+        atomic_store_explicit(&outstanding->scope, (unsigned)NO_EP << SCOPE_BITS,
+                              memory_order_relaxed);
 }
 
 void aq_outstanding_of_endpoint(gex_EP_Index_t ep, bool local, aq_outstanding_list_t *list)
 {
-    aq_outstanding_t *begun = atomic_load_explicit(&all_begun, memory_order_acquire);
-    for (; begun; begun = begun->next)
-        begun_watch(begun, ep, local, list);
+    aq_outstanding_t *outstanding = atomic_load_explicit(&all_outstanding, memory_order_acquire);
+    for (; outstanding; outstanding = outstanding->next)
+        outstanding_watch(outstanding, ep, local, list);
 }

@@ -47,28 +47,29 @@ typedef struct aq_outstanding aq_outstanding_t;
 // Ends the job if memory is out. The thread returns the state with aq_outstanding_leave, which
 // keeps what is outstanding for the fences of other threads.
 aq_outstanding_t *aq_outstanding_take(aq_event_t *implicit);
-void aq_outstanding_leave(aq_outstanding_t *begun);
+void aq_outstanding_leave(aq_outstanding_t *outstanding);
 
 // Note an explicit operation that the thread has begun through endpoint `ep` of this process,
 // unless it is complete, and an access region that the thread has opened. `local`: the parts (1u <<
 // part) in which the operation uses the client's local memory, or 0. By the thread itself; do not
 // block; end the job if memory is out.
-void aq_outstanding_add(aq_outstanding_t *begun, aq_event_t *event, gex_EP_Index_t ep,
+void aq_outstanding_add(aq_outstanding_t *outstanding, aq_event_t *event, gex_EP_Index_t ep,
                         unsigned local);
-void aq_outstanding_add_region(aq_outstanding_t *begun, aq_event_t *region);
+void aq_outstanding_add_region(aq_outstanding_t *outstanding, aq_event_t *region);
 
 // Notes that the thread is about to begin an implicit operation.
-void aq_outstanding_implicit(aq_outstanding_t *begun, gex_EP_Index_t ep, unsigned local);
+void aq_outstanding_implicit(aq_outstanding_t *outstanding, gex_EP_Index_t ep, unsigned local);
 
 // The number of operations that the thread's list has room for.
-uint32_t aq_outstanding_room(const aq_outstanding_t *begun);
+uint32_t aq_outstanding_room(const aq_outstanding_t *outstanding);
 
-// What a fence waits for: operations of the calling thread (begun) through all endpoints, or
+// What a fence waits for: operations of the calling thread (outstanding) through all endpoints, or
 // operations of all threads through one endpoint; all of them, or those that use local memory.
 // Appends operations that are outstanding to *list, which the caller frees
 // (aq_outstanding_list_free). Implicit operations of a thread have one record for all endpoints, so
 // the list may cover more of those.
-void aq_outstanding_of_thread(aq_outstanding_t *begun, bool local, aq_outstanding_list_t *list);
+void aq_outstanding_of_thread(aq_outstanding_t *outstanding, bool local,
+                              aq_outstanding_list_t *list);
 void aq_outstanding_of_endpoint(gex_EP_Index_t ep, bool local, aq_outstanding_list_t *list);
 void aq_outstanding_list_free(aq_outstanding_list_t *list);
 

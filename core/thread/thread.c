@@ -46,7 +46,7 @@ uint64_t aq_thread_limit(void)
 static void end_thread(void)
 {
     aq_thread_t *thread = self;
-    aq_outstanding_leave(thread->begun);
+    aq_outstanding_leave(thread->outstanding);
     // Implicit operations that the thread did not wait for may still complete into the record. Then
     // the record stays out of the pool.
     if (aq_event_idle(thread->nbi, ~0u))
@@ -71,7 +71,7 @@ static aq_thread_t *make_thread(void)
     if (!thread)
         aq_fatal("out of memory for the state of a thread (%zu bytes)", sizeof *thread);
     thread->nbi = aq_event_new();
-    thread->begun = aq_outstanding_take(thread->nbi);
+    thread->outstanding = aq_outstanding_take(thread->nbi);
     aq_thread_at_end(&end);
     aq_fault_stack_give();
     self = thread;

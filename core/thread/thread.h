@@ -28,11 +28,11 @@ uint64_t aq_thread_limit(void);
 
 // State of one client thread: allocated on first use, freed when the thread ends.
 typedef struct aq_thread {
-    aq_event_t *nbi;          // the implicit operations outside of an access region
-    aq_event_t *region;       // those of the open access region, or NULL
-    aq_srcdesc_t *prepared;   // between Prepare and Commit: the descriptor in use
-    aq_srcdesc_t *descriptor; // memory for prepared, reused
-    aq_outstanding_t *begun;  // operations that fences wait for
+    aq_event_t *nbi;               // the implicit operations outside of an access region
+    aq_event_t *region;            // those of the open access region, or NULL
+    aq_srcdesc_t *prepared;        // between Prepare and Commit: the descriptor in use
+    aq_srcdesc_t *descriptor;      // memory for prepared, reused
+    aq_outstanding_t *outstanding; // operations that fences wait for
 } aq_thread_t;
 
 aq_thread_t *aq_thread_self(void);

@@ -294,14 +294,14 @@ gasnet_handle_t aq_api_memset_nb(gex_TM_t tm, gasnet_node_t node, void *dest, in
     aq_event_t *event = aq_event_new();
     memset_request_t request = {dest, nbytes, 0, val};
     start_memset(tm, node, &request, aq_event_part(event, AQ_PART_PUT));
-    aq_outstanding_add(aq_thread_self()->begun, event, 0, 0);
+    aq_outstanding_add(aq_thread_self()->outstanding, event, 0, 0);
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
 void aq_api_memset_nbi(gex_TM_t tm, gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
     memset_request_t request = {dest, nbytes, 0, val};
-    aq_outstanding_implicit(aq_thread_self()->begun, 0, 0);
+    aq_outstanding_implicit(aq_thread_self()->outstanding, 0, 0);
     start_memset(tm, node, &request, aq_event_part(aq_thread_nbi(), AQ_PART_PUT));
 }
 

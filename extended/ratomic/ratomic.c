@@ -191,7 +191,8 @@ gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
         return GEX_EVENT_NO_OP;
     }
     trace_add(target, atomic, begin, event);
-    aq_outstanding_add(aq_thread_self()->begun, event, endpoint_of(ad), local_parts(atomic->op));
+    aq_outstanding_add(aq_thread_self()->outstanding, event, endpoint_of(ad),
+                       local_parts(atomic->op));
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
@@ -207,7 +208,8 @@ int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic)
         trace_add(target, atomic, begin, NULL);
         return 0;
     }
-    aq_outstanding_implicit(aq_thread_self()->begun, endpoint_of(ad), local_parts(atomic->op));
+    aq_outstanding_implicit(aq_thread_self()->outstanding, endpoint_of(ad),
+                            local_parts(atomic->op));
     const gex_Event_t part = aq_event_part(aq_thread_nbi(), part_of(atomic->op));
     int refused = 0;
     if (outcome == AWAY)

@@ -36,7 +36,7 @@ static void fence_list(const char *call, gex_TM_t tm, bool local, aq_outstanding
         aq_thread_check_context(call, "");
     atomic_thread_fence(memory_order_seq_cst);
     if (tm == GEX_TM_INVALID)
-        aq_outstanding_of_thread(aq_thread_self()->begun, local, list);
+        aq_outstanding_of_thread(aq_thread_self()->outstanding, local, list);
     else
         aq_outstanding_of_endpoint(aq_team_of(tm)->ep_pair.from, local, list);
 }

@@ -432,7 +432,8 @@ static int put_nb(const put_t *put, gex_Event_t *event)
         aq_event_free(record);
         return GASNET_ERR_NOT_READY;
     }
-    aq_outstanding_add(aq_thread_self()->begun, record, put->op.ep_pair.from, put_local_parts(put));
+    aq_outstanding_add(aq_thread_self()->outstanding, record, put->op.ep_pair.from,
+                       put_local_parts(put));
     *event = aq_event_part(record, AQ_PART_ROOT);
     return GASNET_OK;
 }
@@ -474,7 +475,8 @@ int gasnetx_RMA_PutNotifyNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const voi
     const intptr_t shift = put_shift(&put);
     if (put_is_direct(&put, shift))
         return put_direct(&put, shift) ? GASNET_ERR_NOT_READY : GASNET_OK;
-    aq_outstanding_implicit(aq_thread_self()->begun, put.op.ep_pair.from, put_local_parts(&put));
+    aq_outstanding_implicit(aq_thread_self()->outstanding, put.op.ep_pair.from,
+                            put_local_parts(&put));
     return put_start(&put, shift, aq_thread_nbi()) ? GASNET_ERR_NOT_READY : GASNET_OK;
 }
 

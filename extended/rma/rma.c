@@ -177,7 +177,7 @@ static gex_Event_t rma_start_nb(gex_TM_t tm, const aq_rma_op_t *op)
     }
     if (__builtin_expect(begin != 0, 0))
         trace_add(op, begin, event, 0);
-    aq_outstanding_add(aq_thread_self()->begun, event, aq_team_of(tm)->ep_pair.from,
+    aq_outstanding_add(aq_thread_self()->outstanding, event, aq_team_of(tm)->ep_pair.from,
                        local_parts(op));
     return aq_event_part(event, AQ_PART_ROOT);
 }
@@ -222,7 +222,8 @@ static __attribute__((noinline, cold)) int rma_start_nbi_traced(const aq_rma_op_
 
 static int rma_start_nbi(gex_TM_t tm, const aq_rma_op_t *op)
 {
-    aq_outstanding_implicit(aq_thread_self()->begun, aq_team_of(tm)->ep_pair.from, local_parts(op));
+    aq_outstanding_implicit(aq_thread_self()->outstanding, aq_team_of(tm)->ep_pair.from,
+                            local_parts(op));
     const uint64_t begin = trace_begin(op);
     if (__builtin_expect(begin != 0, 0))
         return rma_start_nbi_traced(op, begin);

@@ -174,7 +174,7 @@ gex_Event_t aq_vis_start_nb(const aq_vis_t *vis)
         return GEX_EVENT_NO_OP;
     }
     vis_trace(vis, &start, event);
-    aq_outstanding_add(aq_thread_self()->begun, event, aq_team_of(vis->tm)->ep_pair.from,
+    aq_outstanding_add(aq_thread_self()->outstanding, event, aq_team_of(vis->tm)->ep_pair.from,
                        local_parts(vis));
     return aq_event_part(event, AQ_PART_ROOT);
 }
@@ -194,7 +194,7 @@ int aq_vis_start_nbi(const aq_vis_t *vis)
     const outcome_t outcome = start_near(vis, &start);
     if (outcome == DONE)
         return 0;
-    aq_outstanding_implicit(aq_thread_self()->begun, aq_team_of(vis->tm)->ep_pair.from,
+    aq_outstanding_implicit(aq_thread_self()->outstanding, aq_team_of(vis->tm)->ep_pair.from,
                             local_parts(vis));
     aq_event_t *event = aq_thread_nbi();
     if (start_rest(vis, &start, outcome, aq_event_part(event, part_of(vis))))

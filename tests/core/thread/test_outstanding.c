@@ -10,21 +10,21 @@
 
 enum { GET = 1u << AQ_PART_GET, PUT = 1u << AQ_PART_PUT };
 
-static aq_outstanding_t *begun;
+static aq_outstanding_t *outstanding;
 static aq_event_t *implicit;
 
 static int start_thread(void **state)
 {
     (void)state;
     implicit = aq_event_new();
-    begun = aq_outstanding_take(implicit);
+    outstanding = aq_outstanding_take(implicit);
     return 0;
 }
 
 static int end_thread(void **state)
 {
     (void)state;
-    aq_outstanding_leave(begun);
+    aq_outstanding_leave(outstanding);
     aq_event_free(implicit);
     return 0;
 }
@@ -34,7 +34,7 @@ static aq_event_t *begin(aq_part_t part, gex_EP_Index_t ep, unsigned local)
 {
     aq_event_t *event = aq_event_new();
     aq_event_begin(aq_event_part(event, part));
-    aq_outstanding_add(begun, event, ep, local);
+    aq_outstanding_add(outstanding, event, ep, local);
     return event;
 }
 
@@ -47,7 +47,7 @@ static void end(aq_event_t *event, aq_part_t part)
 static uint32_t of_thread(bool local)
 {
     aq_outstanding_list_t list = {0};
-    aq_outstanding_of_thread(begun, local, &list);
+    aq_outstanding_of_thread(outstanding, local, &list);
     const uint32_t count = list.count;
     aq_outstanding_list_free(&list);
     return count;
@@ -67,12 +67,12 @@ static void test_nothing(void **state)
 {
     (void)state;
     aq_outstanding_list_t list = {0};
-    aq_outstanding_of_thread(begun, false, &list);
+    aq_outstanding_of_thread(outstanding, false, &list);
     aq_outstanding_of_endpoint(0, false, &list);
     assert_null(list.ops);
     assert_true(aq_outstanding_list_done(&list));
     aq_event_t *complete = aq_event_new();
-    aq_outstanding_add(begun, complete, 0, PUT);
+    aq_outstanding_add(outstanding, complete, 0, PUT);
     assert_int_equal(of_thread(false), 0);
     aq_event_free(complete);
 }
@@ -104,7 +104,7 @@ static void test_reused(void **state)
     (void)state;
     aq_outstanding_list_t list = {0};
     aq_event_t *put = begin(AQ_PART_PUT, 0, 0);
-    aq_outstanding_of_thread(begun, false, &list);
+    aq_outstanding_of_thread(outstanding, false, &list);
     assert_false(aq_outstanding_list_done(&list));
     end(put, AQ_PART_PUT);
     aq_event_free(put);
@@ -123,17 +123,17 @@ static void test_implicit(void **state)
 {
     (void)state;
     aq_outstanding_list_t list = {0};
-    aq_outstanding_implicit(begun, 2, 0);
+    aq_outstanding_implicit(outstanding, 2, 0);
     aq_event_begin(aq_event_part(implicit, AQ_PART_PUT));
     assert_int_equal(of_thread(false), 1);
     assert_int_equal(of_thread(true), 0);
     assert_int_equal(of_endpoint(2, false), 1);
     assert_int_equal(of_endpoint(3, false), 0);
-    aq_outstanding_implicit(begun, 3, GET);
+    aq_outstanding_implicit(outstanding, 3, GET);
     aq_event_begin(aq_event_part(implicit, AQ_PART_GET));
     assert_int_equal(of_thread(true), 1);
     assert_int_equal(of_endpoint(3, false), 1);
-    aq_outstanding_of_thread(begun, false, &list);
+    aq_outstanding_of_thread(outstanding, false, &list);
     end(implicit, AQ_PART_PUT);
     assert_false(aq_outstanding_list_done(&list));
     aq_event_begin(aq_event_part(implicit, AQ_PART_PUT));
@@ -141,7 +141,7 @@ static void test_implicit(void **state)
     assert_true(aq_outstanding_list_done(&list));
     end(implicit, AQ_PART_PUT);
     assert_int_equal(of_thread(false), 0);
-    aq_outstanding_implicit(begun, 4, 0);
+    aq_outstanding_implicit(outstanding, 4, 0);
     aq_event_begin(aq_event_part(implicit, AQ_PART_PUT));
     assert_int_equal(of_endpoint(2, false), 0); // forgotten since nothing was outstanding
     assert_int_equal(of_thread(true), 0);
@@ -153,7 +153,7 @@ static void test_region(void **state)
 {
     (void)state;
     aq_event_t *region = aq_event_new(), *others[200];
-    aq_outstanding_add_region(begun, region);
+    aq_outstanding_add_region(outstanding, region);
     assert_int_equal(of_thread(false), 0);
     for (unsigned i = 0; i < 200; i++) // makes the list drop what is over
         others[i] = begin(AQ_PART_PUT, 0, 0);
@@ -175,14 +175,14 @@ static void test_region(void **state)
 static void test_ended(void **state)
 {
     aq_event_t *old = implicit, *put = begin(AQ_PART_PUT, 5, 0);
-    const aq_outstanding_t *old_begun = begun;
-    aq_outstanding_implicit(begun, 6, 0);
+    const aq_outstanding_t *old_begun = outstanding;
+    aq_outstanding_implicit(outstanding, 6, 0);
     aq_event_begin(aq_event_part(implicit, AQ_PART_RMW));
-    aq_outstanding_leave(begun);
+    aq_outstanding_leave(outstanding);
     assert_int_equal(of_endpoint(5, false), 1);
     assert_int_equal(of_endpoint(6, false), 1);
     start_thread(state);
-    assert_ptr_equal(begun, old_begun);
+    assert_ptr_equal(outstanding, old_begun);
     assert_int_equal(of_endpoint(5, false), 1);
     assert_int_equal(of_endpoint(6, false), 1);
     end(put, AQ_PART_PUT);
@@ -192,22 +192,22 @@ static void test_ended(void **state)
     aq_event_free(old);
 }
 
-// The list holds what is outstanding, not what has ever begun.
+// The list holds what is outstanding, not what has ever outstanding.
 static void test_room(void **state)
 {
     (void)state;
-    const uint32_t before = aq_outstanding_room(begun);
+    const uint32_t before = aq_outstanding_room(outstanding);
     for (unsigned i = 0; i < 100000; i++) {
         aq_event_t *put = begin(AQ_PART_PUT, 0, 0);
         end(put, AQ_PART_PUT);
         aq_event_free(put);
     }
-    assert_true(aq_outstanding_room(begun) <= (before ? before : 64));
+    assert_true(aq_outstanding_room(outstanding) <= (before ? before : 64));
     aq_event_t *puts[1000];
     for (unsigned i = 0; i < 1000; i++)
         puts[i] = begin(AQ_PART_PUT, 0, 0);
     assert_int_equal(of_thread(false), 1000);
-    assert_true(aq_outstanding_room(begun) <= 2048);
+    assert_true(aq_outstanding_room(outstanding) <= 2048);
     for (unsigned i = 0; i < 1000; i++) {
         end(puts[i], AQ_PART_PUT);
         aq_event_free(puts[i]);
@@ -226,5 +226,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ended, start_thread, end_thread),
         cmocka_unit_test_setup_teardown(test_room, start_thread, end_thread),
     };
-    return cmocka_run_group_tests_name("begun", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("outstanding", tests, NULL, NULL);
 }
