@@ -18,11 +18,11 @@
 enum { SECOND = 1000000000 };
 
 enum {
-    FIRST_ASKS = 8,            // questions at init
-    PAUSE_NS = 10000000,       // before the next question; doubles each time
-    PAUSE_MOST_NS = 100000000, // limit of the pause, which grows by as much
-    HOSTS_OF_PAUSE = 100,      // with so many further hosts
-    OTHERS_NS = 1000000000,    // for which rank 0 waits for these questions of other hosts
+    FIRST_ASKS = 8,           // questions at init
+    PAUSE_NS = 10000000,      // before the next question; doubles each time
+    PAUSE_NS_MAX = 100000000, // limit of the pause, which grows by as much
+    HOSTS_OF_PAUSE = 100,     // with so many further hosts
+    OTHERS_NS = 1000000000,   // for which rank 0 waits for these questions of other hosts
 };
 
 static aq_samples_t samples;   // of the first rank of another host
@@ -177,7 +177,7 @@ static bool is_time(void)
 {
     static uint64_t next, pause = PAUSE_NS;
     const uint64_t now = aq_trace_now();
-    const uint64_t most = PAUSE_MOST_NS * (1 + (uint64_t)aq_job.host.groups / HOSTS_OF_PAUSE);
+    const uint64_t most = PAUSE_NS_MAX * (1 + (uint64_t)aq_job.host.groups / HOSTS_OF_PAUSE);
     if (now < next)
         return false;
     const bool first = !next;

@@ -30,8 +30,8 @@
 #define CALL_MS 3000 // for one address to answer
 // Between two calls a process sleeps for a part of the time that it has waited.
 #define NAP_PART 8u
-#define NAP_LEAST_NS UINT64_C(5000000)
-#define NAP_MOST_NS UINT64_C(1000000000)
+#define NAP_NS_MIN UINT64_C(5000000)
+#define NAP_NS_MAX UINT64_C(1000000000)
 #define WRONG_PATIENCE 2.0 // seconds
 
 // A process has one job. The helper is where a forked rank finds it.
@@ -155,7 +155,7 @@ static aq_status_t try_master(aq_helper_t *helper, const aq_rendezvous_t *call)
 
 static void nap_after(uint64_t waited)
 {
-    uint64_t ns = aq_min(aq_max(waited / NAP_PART, NAP_LEAST_NS), NAP_MOST_NS);
+    uint64_t ns = aq_min(aq_max(waited / NAP_PART, NAP_NS_MIN), NAP_NS_MAX);
     const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000),
                                   .tv_nsec = (long)(ns % 1000000000)};
     (void)nanosleep(&time, NULL);

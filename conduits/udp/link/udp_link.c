@@ -17,7 +17,7 @@
 enum {
     ACK_DELAY_NS = 200000, // an acknowledgement waits this long for a datagram that can carry it
     RTO_FIRST_NS = 5000000,
-    RTO_LEAST_NS = 1000000,
+    RTO_NS_MIN = 1000000,
     CONNECTED_MAX = 64,  // connected sockets of a process, each of which takes a file descriptor
     LEAST_CREDIT = 4,    // datagrams
     FIRST_DATAGRAMS = 8, // the initial congestion window
@@ -67,7 +67,7 @@ static aq_status_t start_sender(udp_conduit_t *udp, udp_link_t *link, unsigned c
         .first_bytes = FIRST_DATAGRAMS * (uint32_t)link->datagram_bytes,
         .credit = (uint32_t)link->datagram_bytes * FIRST_DATAGRAMS,
         .rto_first = RTO_FIRST_NS,
-        .rto_least = RTO_LEAST_NS,
+        .rto_least = RTO_NS_MIN,
         .rto_most = rto_most,
         .release = datagram_release,
         .context = udp,

@@ -11,7 +11,7 @@
 
 enum {
     PING_FIRST_NS = 5000000,
-    PING_MOST_NS = 100000000, // longest interval between pings at the start
+    PING_NS_MAX = 100000000, // longest interval between pings at the start
     SENTENCE = 512,
 };
 
@@ -72,7 +72,7 @@ static const udp_link_t *wait_for_neighbours(udp_conduit_t *udp, udp_link_t *con
         if (!unmet || aq_boot_ended(udp->base.env->boot))
             return NULL;
         const uint64_t now = aq_clock_ns();
-        waited += aq_min(now - last, 2 * (uint64_t)PING_MOST_NS);
+        waited += aq_min(now - last, 2 * (uint64_t)PING_NS_MAX);
         last = now;
         if (waited >= watch->connect_timeout)
             return unmet;
@@ -81,7 +81,7 @@ static const udp_link_t *wait_for_neighbours(udp_conduit_t *udp, udp_link_t *con
         if (now >= ping_at) {
             ping_unmet(udp, links, count, now);
             ping_at = now + pause;
-            pause = aq_min(2 * pause, PING_MOST_NS);
+            pause = aq_min(2 * pause, PING_NS_MAX);
         }
         (void)udp_socket_wait(&udp->socket, udp_socket_wakings(&udp->socket), ping_at - now);
     }

@@ -226,7 +226,7 @@ aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu)
     int error = errno;
     if (fd >= 0)
         close(fd);
-    if (known && request.ifr_mtu >= UDP_LEAST_MTU) {
+    if (known && request.ifr_mtu >= UDP_MTU_MIN) {
         *mtu = (size_t)request.ifr_mtu;
         return AQ_OK;
     }

@@ -10,7 +10,7 @@
 #include "udp_address.h"
 
 // The least MTU: a datagram with a Medium of 512 bytes, on which clients may rely, fits.
-enum { UDP_LEAST_MTU = 768 };
+enum { UDP_MTU_MIN = 768 };
 // Sizes of packets that every path of IPv6 carries (RFC 8200), and that every host accepts by IPv4
 // (RFC 791).
 enum { UDP_SAFE_MTU = 1280, UDP_NARROW_MTU = 576 };
@@ -36,7 +36,7 @@ aq_status_t udp_interface_choose(const udp_interface_wish_t *wish, udp_interface
 // The longest datagram for a given MTU and address family: a multiple of UDP_ALIGNMENT.
 size_t udp_interface_datagram(size_t mtu, sa_family_t family);
 
-// The MTU of the interface. An interface with less than UDP_LEAST_MTU is refused; logs faults.
+// The MTU of the interface. An interface with less than UDP_MTU_MIN is refused; logs faults.
 aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu);
 
 #endif

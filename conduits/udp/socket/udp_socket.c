@@ -273,7 +273,7 @@ static aq_status_t use_interface(udp_socket_t *socket, const udp_socket_setup_t 
     if (status != AQ_OK)
         return status;
     if (setup->mtu)
-        mtu = aq_min(mtu, aq_max(setup->mtu, UDP_LEAST_MTU));
+        mtu = aq_min(mtu, aq_max(setup->mtu, UDP_MTU_MIN));
     socket->here = interface.address;
     socket->loopback = interface.loopback;
     socket->datagram_bytes = udp_interface_datagram(mtu, interface.address.any.sa_family);
@@ -342,7 +342,7 @@ size_t udp_socket_reach(const udp_socket_t *from, const udp_sockaddr_t *peer)
     close(fd);
     if (!known)
         return from->datagram_bytes;
-    return aq_min(udp_interface_datagram(aq_max((uint64_t)mtu, UDP_LEAST_MTU), peer->any.sa_family),
+    return aq_min(udp_interface_datagram(aq_max((uint64_t)mtu, UDP_MTU_MIN), peer->any.sa_family),
                   from->datagram_bytes);
 }
 

@@ -109,7 +109,7 @@ aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setu
 void udp_socket_close(udp_socket_t *socket);
 
 // The longest datagram that reaches a peer without fragmentation, as far as the kernel knows now.
-// At most datagram_bytes, and at least what an interface with UDP_LEAST_MTU carries: a route may
+// At most datagram_bytes, and at least what an interface with UDP_MTU_MIN carries: a route may
 // have an MTU that leaves no room for payload behind the headers, and then it is better that this
 // host's kernel fragments each datagram. Costs some system calls.
 size_t udp_socket_reach(const udp_socket_t *socket, const udp_sockaddr_t *peer);

@@ -153,11 +153,10 @@ static bool rows_fill(aq_view_bins_t *bins, row_t *row)
 static void size_choose(aq_view_bins_t *bins)
 {
     bins->block = 1;
-    while ((bins->threads + bins->block - 1) / bins->block > AQ_VIEW_MOST_ROWS)
+    while ((bins->threads + bins->block - 1) / bins->block > AQ_VIEW_ROWS_MAX)
         bins->block *= 2;
     bins->rows = (bins->threads + bins->block - 1) / bins->block;
-    bins->columns =
-        (uint32_t)aq_min(AQ_VIEW_MOST_COLUMNS, AQ_VIEW_MOST_BINS / aq_max(1, bins->rows));
+    bins->columns = (uint32_t)aq_min(AQ_VIEW_COLUMNS_MAX, AQ_VIEW_BINS_MAX / aq_max(1, bins->rows));
     bins->span = aq_view_trace_span(bins->trace);
     bins->span = bins->span > 0 ? bins->span : 1;
 }

@@ -7,9 +7,9 @@
 #include "view_times.h"
 
 enum {
-    AQ_VIEW_MOST_ROWS = 256,
-    AQ_VIEW_MOST_COLUMNS = 1100,
-    AQ_VIEW_MOST_BINS = 45056,      // bounds the size of the picture: 64 rows of 704 columns
+    AQ_VIEW_ROWS_MAX = 256,
+    AQ_VIEW_COLUMNS_MAX = 1100,
+    AQ_VIEW_BINS_MAX = 45056,       // bounds the size of the picture: 64 rows of 704 columns
     AQ_VIEW_NOTHING = AQ_VIEW_KINDS // before the first event of a thread, and after its last
 };
 

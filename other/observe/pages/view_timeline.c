@@ -83,7 +83,7 @@ static bool limit_find(timeline_t *timeline)
     for (size_t i = 0; i < trace->count; i++)
         if (is_drawn(&trace->events[i]))
             lengths[count++] = trace->events[i].length;
-    timeline->shortest = lengths_limit(lengths, count, AQ_VIEW_MOST_EVENTS);
+    timeline->shortest = lengths_limit(lengths, count, AQ_VIEW_EVENTS_MAX);
     free(lengths);
     return true;
 }
@@ -154,7 +154,7 @@ static bool messages_write(timeline_t *timeline, const aq_view_messages_t *messa
         return false;
     for (size_t i = 0; i < messages->count; i++)
         lengths[i] = aq_view_latency(&messages->messages[i]);
-    const int64_t shortest = lengths_limit(lengths, messages->count, AQ_VIEW_MOST_MESSAGES);
+    const int64_t shortest = lengths_limit(lengths, messages->count, AQ_VIEW_MESSAGES_MAX);
     fputs("\"messages\":[\n", timeline->stream);
     for (size_t i = 0; i < messages->count; i++) {
         const aq_view_message_t *message = &messages->messages[i];

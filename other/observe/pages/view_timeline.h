@@ -7,7 +7,7 @@
 
 #include "../analysis/view_summary.h"
 
-enum { AQ_VIEW_MOST_EVENTS = 200000, AQ_VIEW_MOST_MESSAGES = 50000 }; // the longest ones
+enum { AQ_VIEW_EVENTS_MAX = 200000, AQ_VIEW_MESSAGES_MAX = 50000 }; // the longest ones
 
 // False: memory is out.
 bool aq_view_timeline_write(FILE *stream, const aq_view_findings_t *findings);

@@ -172,7 +172,7 @@ static void a_short_route_leaves_room_for_payloads(void **state)
     flow_restart(link);
     assert_int_equal(run_command("ip route change 10.9.0.2/32 dev v0 mtu 100"), 0);
     link->datagram_bytes = udp_socket_reach(&udp->socket, &link->to);
-    assert_int_equal(link->datagram_bytes, (UDP_LEAST_MTU - HEADERS) / 8 * 8);
+    assert_int_equal(link->datagram_bytes, (UDP_MTU_MIN - HEADERS) / 8 * 8);
     const udp_stats_t before = link->stats;
     aq_rma_t put = {.remote = bytes,
                     .local = bytes,
@@ -182,7 +182,7 @@ static void a_short_route_leaves_room_for_payloads(void **state)
     assert_int_equal(aq_udp_conduit.rma.begin(conduit, link, &put), AQ_OK);
     const size_t begun = sizeof bytes - put.nbytes;
     const uint64_t pieces = link->stats.datagrams_out - before.datagrams_out;
-    assert_true(pieces > 0 && begun / pieces > UDP_LEAST_MTU / 2);
+    assert_true(pieces > 0 && begun / pieces > UDP_MTU_MIN / 2);
     assert_int_equal(atomic_load(&pending), pieces);
     assert_int_equal(udp->socket.counts.too_long, 0);
 }

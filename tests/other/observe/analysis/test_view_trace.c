@@ -220,7 +220,7 @@ static void test_records(void **state)
     assert_true(aq_view_findings_make(&findings, &trace));
     assert_true(aq_view_bins_make(&bins, &trace));
     assert_int_equal(bins.rows, 1);
-    assert_int_equal(bins.columns, AQ_VIEW_MOST_COLUMNS);
+    assert_int_equal(bins.columns, AQ_VIEW_COLUMNS_MAX);
     assert_int_equal(bins.span, 13000); // the handler goes on, but is drawn until its wait ends
     assert_int_equal(bins.kinds[0], AQ_VIEW_PROGRAM);
     assert_int_equal(bins.kinds[1100 * 3 / 13], AQ_VIEW_IN_COLL);
