@@ -324,20 +324,6 @@ void aq_coll_engine_finish(void)
 
 // ---- initiation ----
 
-// A large all-reduce over few ranks: each rank is the root of a share of the elements, so that all
-// ranks combine at the same time (a reduce-scatter and an all-gather in one).
-static uint32_t shares_of(const aq_coll_t *coll, const aq_coll_call_t *call)
-{
-    size_t bytes = call->unit * call->count;
-    uint32_t size = coll->map.size;
-    const aq_coll_limits_t *limits = &aq_coll_limits;
-    if (call->kind != AQ_COLL_TO_ALL || call->in_order || bytes < limits->split.bytes ||
-        size > limits->split.ranks || bytes / size < limits->split.share || call->count < size ||
-        aq_coll_choose_way(coll, call) != &aq_coll_by_tree)
-        return 1;
-    return size;
-}
-
 static aq_coll_call_t share_of(const aq_coll_call_t *call, uint32_t share, uint32_t shares)
 {
     if (shares == 1)
@@ -429,7 +415,7 @@ static gex_Event_t begin_whole(aq_coll_t *coll, const aq_coll_call_t *call, unsi
                                const aq_coll_asked_t *asked)
 {
     aq_coll_op_t *ops[AQ_SPLIT_RANKS];
-    const uint32_t shares = sync ? 1 : shares_of(coll, call);
+    const uint32_t shares = sync ? 1 : aq_coll_shares(coll, call);
     uint32_t count = 0;
     aq_lock_take(&aq_coll_lock);
     if (sync & AQ_COLL_SYNC_BEFORE)

@@ -53,7 +53,7 @@ static const aq_coll_way_t *choose_to_all_way(const aq_coll_t *coll, const aq_co
     return takes_shares(coll, call) ? &aq_coll_by_shares : &aq_coll_by_tree;
 }
 
-const aq_coll_way_t *aq_coll_choose_way(const aq_coll_t *coll, const aq_coll_call_t *call)
+static const aq_coll_way_t *choose_way(const aq_coll_t *coll, const aq_coll_call_t *call)
 {
     const bool shared = coll->board && call->count;
     switch (call->kind) {
@@ -76,10 +76,24 @@ const aq_coll_way_t *aq_coll_choose_way(const aq_coll_t *coll, const aq_coll_cal
     }
 }
 
+// A large all-reduce over few ranks: each rank is the root of a share of the elements, so that all
+// ranks combine at the same time (a reduce-scatter and an all-gather in one).
+uint32_t aq_coll_shares(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    size_t bytes = call->unit * call->count;
+    uint32_t size = coll->map.size;
+    const aq_coll_limits_t *limits = &aq_coll_limits;
+    if (call->kind != AQ_COLL_TO_ALL || call->in_order || bytes < limits->split.bytes ||
+        size > limits->split.ranks || bytes / size < limits->split.share || call->count < size ||
+        choose_way(coll, call) != &aq_coll_by_tree)
+        return 1;
+    return size;
+}
+
 size_t aq_coll_op_plan(aq_coll_op_t *op)
 {
     op->bytes = aq_coll_bytes(op->call.unit, op->call.count);
-    op->way = aq_coll_choose_way(op->coll, &op->call);
+    op->way = choose_way(op->coll, &op->call);
     op->ready.needed = op->bytes > aq_coll_limits.unasked_bytes;
     op->unasked = sizeof(aq_coll_mail_t) + (op->ready.needed ? 0 : op->bytes);
     return op->way->plan(op);

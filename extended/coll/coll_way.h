@@ -5,9 +5,10 @@
 
 #include "coll_op.h"
 
-// Chooses the way of a call. All ranks choose alike, because the choice depends only on the team
+// Returns how many operations a call is divided into, each with a share of the elements; 1: it is
+// one operation. All ranks choose alike, here and below, because choices depend only on the team
 // and single-valued arguments.
-const aq_coll_way_t *aq_coll_choose_way(const aq_coll_t *coll, const aq_coll_call_t *call);
+uint32_t aq_coll_shares(const aq_coll_t *coll, const aq_coll_call_t *call);
 
 // Chooses the way of an operation whose call and team are set; returns the size of its record in
 // bytes.
