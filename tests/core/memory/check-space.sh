@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Reserved and aligned segments (conform_space), by what they print.
-#   check-space.sh refused|stray|released|narrow|unaligned RANKS COMMAND ...    the command starts a program
+#   check-space.sh refused|stray|released|narrow|filtered|unaligned RANKS COMMAND ...    the command starts a program
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 what=$1 ranks=$2
@@ -54,6 +54,10 @@ stray | released)
 narrow)
     [ "$code" = 0 ] || fail "The program ended with exit code $code."
     said 1 "AttachReserved: rank 2 accesses the segments of 1 of its 2 neighbours by messages"
+    ;;
+filtered)
+    [ "$code" = 0 ] || fail "The program ended with exit code $code."
+    said 1 "AttachReserved: rank 0 accesses the segments of 1 of its 2 neighbours by messages.*; allow the system call userfaultfd"
     ;;
 unaligned)
     [ "$code" = 0 ] || fail "The program ended with exit code $code."

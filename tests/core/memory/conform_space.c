@@ -8,6 +8,7 @@
  *   returned        the same, and more, with GASNET_ERRORS=return: errors, and the job goes on
  *   threads         threads allocate, use and give back parts of the segment at the same time
  *   narrow          not all neighbours find room for the segments of the others
+ *   filtered        the kernel refuses userfaultfd to the last rank
  *   aligned         the segments of gex_Segment_Attach, of different sizes, begin at one address
  *   unaligned       as aligned, but no address is free at all ranks: they begin at several
  * If something is wrong, the program prints a message and exits with 1.
@@ -23,6 +24,7 @@
 
 #include "conform_alone.h"
 #include "../../conformance/conform_modes.h"
+#include "../../conformance/conform_refuse.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -523,14 +525,11 @@ static int do_threads(char **arg)
     return 0;
 }
 
-/* The last rank has room for two segments, its own and one of a neighbour. */
-static int do_narrow(char **arg)
+/* Attaches segments, and puts to and gets from those of all ranks. Returns how many neighbours are
+ * mapped. */
+static unsigned reach_all(void)
 {
-    struct rlimit limit = {5 * (TIB / 2), 5 * (TIB / 2)};
     unsigned mapped = 0;
-    (void)arg;
-    if (me == ranks - 1)
-        CHECK(setrlimit(RLIMIT_AS, &limit) == 0, "no limit at rank", me);
     CHECK(attach_reserved(TIB) == GASNET_OK, "no segment at rank", me);
     base = gex_Segment_QueryAddr(segment);
     allocate(base, BLOCK);
@@ -544,8 +543,30 @@ static int do_narrow(char **arg)
         gex_RMA_GetBlocking(team, &back, r, base + 8 * me, sizeof back, 0);
         CHECK(back == word, "a get brought", back);
     }
-    CHECK(mapped == (me == ranks - 1 ? 1 : ranks - 1), "neighbours are mapped:", mapped);
     wait_barrier(team);
+    return mapped;
+}
+
+/* The last rank has room for two segments, its own and one of a neighbour. */
+static int do_narrow(char **arg)
+{
+    struct rlimit limit = {5 * (TIB / 2), 5 * (TIB / 2)};
+    (void)arg;
+    if (me == ranks - 1)
+        CHECK(setrlimit(RLIMIT_AS, &limit) == 0, "no limit at rank", me);
+    const unsigned mapped = reach_all();
+    CHECK(mapped == (me == ranks - 1 ? 1 : ranks - 1), "neighbours are mapped:", mapped);
+    return 0;
+}
+
+/* The last rank can neither map the others nor be mapped. */
+static int do_filtered(char **arg)
+{
+    (void)arg;
+    if (me == ranks - 1)
+        CHECK(refuse_call(SYS_userfaultfd) == 0, "no filter at rank", me);
+    const unsigned mapped = reach_all();
+    CHECK(mapped == (me == ranks - 1 ? 0 : ranks - 2), "neighbours are mapped:", mapped);
     return 0;
 }
 
@@ -590,9 +611,10 @@ static int do_unaligned(char **arg)
 }
 
 static const conform_mode_t modes[] = {
-    {"reserved", 0, do_reserved}, {"refused", 0, do_refused},   {"stray", 0, do_stray},
-    {"released", 0, do_released}, {"returned", 0, do_returned}, {"threads", 0, do_threads},
-    {"narrow", 0, do_narrow},     {"aligned", 0, do_aligned},   {"unaligned", 0, do_unaligned},
+    {"reserved", 0, do_reserved},   {"refused", 0, do_refused},   {"stray", 0, do_stray},
+    {"released", 0, do_released},   {"returned", 0, do_returned}, {"threads", 0, do_threads},
+    {"narrow", 0, do_narrow},       {"filtered", 0, do_filtered}, {"aligned", 0, do_aligned},
+    {"unaligned", 0, do_unaligned},
 };
 
 int main(int argc, char **argv)
