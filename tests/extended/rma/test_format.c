@@ -76,8 +76,25 @@ static void test_descriptors(void **state)
                                 SIZE_MAX, count, n);
         assert_true(strlen(buf) < gasnett_format_putsgets_bufsz(n));
     }
-    pieces[0] = (gex_Memvec_t){(void *)0x10, 5};
+}
+
+static void test_descriptor_texts(void **state)
+{
+    (void)state;
+    char buf[1024];
+    const gex_Memvec_t pieces[] = {{(void *)0x10, 5}, {(void *)0x20, 6}};
+    void *const addrs[] = {(void *)0x30, (void *)0x40};
+    const size_t count[] = {3, 4};
+    const ptrdiff_t there[] = {-8, 16}, here[] = {24, 0};
+    aq_team_t team = {.head = {.size = 9}};
     assert_string_equal(gasnett_format_memveclist(buf, 1, pieces), "1 pieces: 0x10+5");
+    assert_string_equal(gasnett_format_memveclist(buf, 2, pieces), "2 pieces: 0x10+5 0x20+6");
+    assert_string_equal(gasnett_format_addrlist(buf, 2, addrs, 7),
+                        "2 pieces of 7 bytes: 0x30 0x40");
+    assert_string_equal(gasnett_format_putsgets(buf, NULL, &team.head, 5, (void *)0x50, there,
+                                                (void *)0x60, here, 8, count, 2),
+                        "rank 5 of 9, elements of 8 bytes, counts 3 4, "
+                        "destination 0x50 strides -8 16, source 0x60 strides 24 0");
 }
 
 int main(void)
@@ -87,6 +104,7 @@ int main(void)
         cmocka_unit_test(test_all_bits),
         cmocka_unit_test(test_one_type),
         cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_descriptor_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
