@@ -392,6 +392,11 @@ static void fail_in_lines_nopos(void)
     gasnett_fatalerror_nopos("one\n%s\n\n", "two");
 }
 
+static void fail_in_no_line(void)
+{
+    gasnett_fatalerror_nopos("\n");
+}
+
 // Returns the text behind the prefix of a message.
 static const char *skip_prefix(const char *line)
 {
@@ -419,6 +424,7 @@ static void test_fatal_lines(void **state)
     static const char *const four[] = {"fatal: pears are missing:", "  2 in the cellar", "",
                                        " 1  [1m here", NULL};
     static const char *const two[] = {"fatal: one", "two", NULL};
+    static const char *const one[] = {"fatal: ", NULL};
     char text[8192];
     (void)state;
     gasnett_unsetenv("GASNET_BACKTRACE");
@@ -427,6 +433,8 @@ static void test_fatal_lines(void **state)
     assert_lines(text, four);
     status_of_child(fail_in_lines_nopos, text, sizeof text);
     assert_lines(text, two);
+    status_of_child(fail_in_no_line, text, sizeof text);
+    assert_lines(text, one);
 }
 
 static void fail_with_backtrace(void)
