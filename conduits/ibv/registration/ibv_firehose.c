@@ -144,7 +144,7 @@ static aq_status_t start_firehose(aq_ibv_keys_t *keys)
 static aq_status_t start_mode(aq_ibv_keys_t *keys)
 {
     const aq_ibv_keys_setup_t *setup = &keys->setup;
-    aq_ibv_implicit_odp_register(&keys->whole, setup->memory, setup->rails,
+    aq_ibv_implicit_odp_register(&keys->odp, setup->memory, setup->rails,
                                  setup->mode != AQ_SEGMENT_FAST);
     return start_firehose(keys);
 }
@@ -157,8 +157,8 @@ aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *se
 
 aq_status_t aq_ibv_keys_publish(aq_ibv_keys_t *keys, aq_boot_t *boot)
 {
-    aq_status_t status = aq_ibv_implicit_odp_publish(&keys->whole, boot);
-    keys->reaches |= keys->whole.everywhere;
+    aq_status_t status = aq_ibv_implicit_odp_publish(&keys->odp, boot);
+    keys->reaches |= keys->odp.everywhere;
     return status;
 }
 
@@ -166,7 +166,7 @@ size_t aq_ibv_keys_table_bytes(const aq_ibv_keys_t *keys)
 {
     return aq_firehose_table_bytes(keys->firehose) +
            aq_ibv_segments_table_bytes(&keys->segments, keys->setup.ranks) +
-           aq_ibv_implicit_odp_table_bytes(&keys->whole);
+           aq_ibv_implicit_odp_table_bytes(&keys->odp);
 }
 
 static void segments_release(aq_ibv_keys_t *keys)
@@ -181,15 +181,15 @@ void aq_ibv_keys_stop(aq_ibv_keys_t *keys)
     aq_firehose_stop(keys->firehose);
     segments_release(keys);
     aq_ibv_segments_free(&keys->segments);
-    aq_ibv_implicit_odp_release(&keys->whole, keys->setup.memory, keys->setup.rails);
-    aq_ibv_implicit_odp_free(&keys->whole);
+    aq_ibv_implicit_odp_release(&keys->odp, keys->setup.memory, keys->setup.rails);
+    aq_ibv_implicit_odp_free(&keys->odp);
 }
 
 bool aq_ibv_keys_quit(aq_ibv_keys_t *keys)
 {
     if (!aq_firehose_quit(keys->firehose))
         return false;
-    aq_ibv_implicit_odp_release(&keys->whole, keys->setup.memory, keys->setup.rails);
+    aq_ibv_implicit_odp_release(&keys->odp, keys->setup.memory, keys->setup.rails);
     for (uint32_t i = 0; i < keys->segment.count; i++)
         aq_ibv_memory_release(keys->setup.memory, keys->segment.pieces[i], AQ_IBV_WRITE);
     for (unsigned port = 1; port < ports_of(keys); port++)
@@ -214,7 +214,7 @@ static aq_status_t fall_back(aq_ibv_keys_t *keys, aq_boot_t *boot, const char *w
 {
     segments_release(keys);
     aq_firehose_stop(keys->firehose);
-    aq_ibv_implicit_odp_release(&keys->whole, keys->setup.memory, keys->setup.rails);
+    aq_ibv_implicit_odp_release(&keys->odp, keys->setup.memory, keys->setup.rails);
     keys->setup.mode = AQ_SEGMENT_LARGE;
     aq_status_t status = start_mode(keys);
     if (*why)
@@ -307,7 +307,7 @@ aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t by
     hold->region = NULL;
     if (aq_ibv_keys_own(keys, memory, bytes, hold))
         return AQ_OK;
-    hold->key = aq_ibv_implicit_odp_key(&keys->whole, 0);
+    hold->key = aq_ibv_implicit_odp_key(&keys->odp, 0);
     if (hold->key) {
         hold->bytes = bytes;
         return AQ_OK;
@@ -348,7 +348,7 @@ uint32_t aq_ibv_keys_local_at(const aq_ibv_keys_t *keys, unsigned port, const vo
         return port ? pins->regions[port]->lkey : hold->key;
     if (segment->count && in_segment(keys, (uintptr_t)memory, hold->bytes))
         return segment->pieces[((uintptr_t)memory - segment->start) >> segment->cut.shift]->lkey;
-    return aq_ibv_implicit_odp_key(&keys->whole, port);
+    return aq_ibv_implicit_odp_key(&keys->odp, port);
 }
 
 // ---- memory of peers ----
@@ -388,7 +388,7 @@ aq_ibv_reached_t aq_ibv_keys_look_further(const aq_ibv_keys_t *keys, uint32_t pe
 {
     if (keys->setup.mode == AQ_SEGMENT_FAST || !is_open(keys, peer, address, bytes))
         return AQ_IBV_MESSAGES;
-    const uint32_t key = aq_ibv_implicit_odp_key_of(&keys->whole, peer, 0);
+    const uint32_t key = aq_ibv_implicit_odp_key_of(&keys->odp, peer, 0);
     if (!key)
         return firehose_look(keys, peer, address, bytes, write, hold);
     *hold = (aq_ibv_hold_t){.bytes = bytes, .key = key};
@@ -426,7 +426,7 @@ uint32_t aq_ibv_keys_remote_at(const aq_ibv_keys_t *keys, unsigned port, uint32_
     if (hold->region)
         return port == 1 ? high_key(hold->region) : 0;
     if (keys->setup.mode != AQ_SEGMENT_FAST)
-        return aq_ibv_implicit_odp_key_of(&keys->whole, peer, port);
+        return aq_ibv_implicit_odp_key_of(&keys->odp, peer, port);
     return aq_ibv_segments_key_at(&keys->segments, port, peer, address);
 }
 

@@ -64,7 +64,7 @@ typedef struct aq_ibv_keys {
     aq_ibv_segment_t segment;                              // FAST: its registration
     aq_ibv_segment_t more_segments[AQ_IBV_RAIL_PORTS_MAX]; // the same at further ports, from 1
     aq_ibv_segments_t segments;                            // FAST, LARGE: of all ranks
-    aq_ibv_implicit_odp_t whole;                           // all memory, if devices page it
+    aq_ibv_implicit_odp_t odp;                             // all memory, if devices page it
 } aq_ibv_keys_t;
 
 // Bytes of the tables of all ranks, contacted or not.

@@ -42,64 +42,64 @@ static struct ibv_mr *all_register(aq_ibv_memory_t *memory, aq_ibv_access_t acce
     return NULL;
 }
 
-void aq_ibv_implicit_odp_register(aq_ibv_implicit_odp_t *whole, aq_ibv_memory_t *memory,
+void aq_ibv_implicit_odp_register(aq_ibv_implicit_odp_t *odp, aq_ibv_memory_t *memory,
                                   const aq_ibv_rail_ports_t *rails, bool for_peers)
 {
     const aq_ibv_access_t access = for_peers ? AQ_IBV_ALL : AQ_IBV_ALL_HERE;
-    *whole = (aq_ibv_implicit_odp_t){.here = {all_register(memory, access)}};
-    for (unsigned i = 1; whole->here[0] && i < ports_of(rails); i++)
-        whole->here[i] = all_register(memory_at(memory, rails, i), access);
+    *odp = (aq_ibv_implicit_odp_t){.here = {all_register(memory, access)}};
+    for (unsigned i = 1; odp->here[0] && i < ports_of(rails); i++)
+        odp->here[i] = all_register(memory_at(memory, rails, i), access);
 }
 
-void aq_ibv_implicit_odp_release(aq_ibv_implicit_odp_t *whole, aq_ibv_memory_t *memory,
+void aq_ibv_implicit_odp_release(aq_ibv_implicit_odp_t *odp, aq_ibv_memory_t *memory,
                                  const aq_ibv_rail_ports_t *rails)
 {
     for (unsigned i = 0; i < ports_of(rails); i++)
-        if (whole->here[i])
-            aq_ibv_memory_release(memory_at(memory, rails, i), whole->here[i], AQ_IBV_ALL);
-    memset(whole->here, 0, sizeof whole->here);
+        if (odp->here[i])
+            aq_ibv_memory_release(memory_at(memory, rails, i), odp->here[i], AQ_IBV_ALL);
+    memset(odp->here, 0, sizeof odp->here);
 }
 
 // ---- there ----
 
 // Keeps of each rank the ports that any rank has.
-static void keys_take(aq_ibv_implicit_odp_t *whole, const keys_t *all)
+static void keys_take(aq_ibv_implicit_odp_t *odp, const keys_t *all)
 {
-    whole->everywhere = true;
-    for (uint32_t rank = 0; rank < whole->ranks; rank++) {
-        whole->everywhere &= all[rank].of[0] != 0;
-        for (uint32_t port = whole->ports; port < AQ_IBV_RAIL_PORTS_MAX; port++)
+    odp->everywhere = true;
+    for (uint32_t rank = 0; rank < odp->ranks; rank++) {
+        odp->everywhere &= all[rank].of[0] != 0;
+        for (uint32_t port = odp->ports; port < AQ_IBV_RAIL_PORTS_MAX; port++)
             if (all[rank].of[port])
-                whole->ports = port + 1;
+                odp->ports = port + 1;
     }
-    whole->there = whole->ports ? calloc(whole->ranks, whole->ports * sizeof *whole->there) : NULL;
-    for (uint32_t rank = 0; whole->there && rank < whole->ranks; rank++)
-        memcpy(whole->there + (size_t)rank * whole->ports, all[rank].of,
-               whole->ports * sizeof *whole->there);
+    odp->there = odp->ports ? calloc(odp->ranks, odp->ports * sizeof *odp->there) : NULL;
+    for (uint32_t rank = 0; odp->there && rank < odp->ranks; rank++)
+        memcpy(odp->there + (size_t)rank * odp->ports, all[rank].of,
+               odp->ports * sizeof *odp->there);
 }
 
-aq_status_t aq_ibv_implicit_odp_publish(aq_ibv_implicit_odp_t *whole, aq_boot_t *boot)
+aq_status_t aq_ibv_implicit_odp_publish(aq_ibv_implicit_odp_t *odp, aq_boot_t *boot)
 {
     keys_t mine = {{0}}, *all = calloc(boot->size, sizeof *all);
     aq_status_t status = AQ_ERR_RESOURCE;
     for (unsigned i = 0; i < AQ_IBV_RAIL_PORTS_MAX; i++)
-        mine.of[i] = whole->here[i] ? whole->here[i]->rkey : 0;
+        mine.of[i] = odp->here[i] ? odp->here[i]->rkey : 0;
     if (all)
         status = boot->ops->exchange(boot, &mine, sizeof mine, all);
-    whole->ranks = boot->size;
+    odp->ranks = boot->size;
     if (status == AQ_OK)
-        keys_take(whole, all);
+        keys_take(odp, all);
     free(all);
-    if (!all || (whole->ports && !whole->there)) {
+    if (!all || (odp->ports && !odp->there)) {
         aq_log_error("there is no memory for the keys of %u ranks; free some", boot->size);
         return AQ_ERR_RESOURCE;
     }
     return status;
 }
 
-void aq_ibv_implicit_odp_free(aq_ibv_implicit_odp_t *whole)
+void aq_ibv_implicit_odp_free(aq_ibv_implicit_odp_t *odp)
 {
-    free(whole->there);
-    whole->there = NULL;
-    whole->ports = 0;
+    free(odp->there);
+    odp->there = NULL;
+    odp->ports = 0;
 }

@@ -28,33 +28,32 @@ typedef struct aq_ibv_implicit_odp {
 // Registers all memory at each port whose device can do that and is to (GASNET_USE_ODP); or
 // nothing, if that is not so at the first one. memory: of the first port; rails: see
 // aq_ibv_keys_setup_t. Warns if a device refuses.
-void aq_ibv_implicit_odp_register(aq_ibv_implicit_odp_t *whole, aq_ibv_memory_t *memory,
+void aq_ibv_implicit_odp_register(aq_ibv_implicit_odp_t *odp, aq_ibv_memory_t *memory,
                                   const aq_ibv_rail_ports_t *rails, bool for_peers);
-void aq_ibv_implicit_odp_release(aq_ibv_implicit_odp_t *whole, aq_ibv_memory_t *memory,
+void aq_ibv_implicit_odp_release(aq_ibv_implicit_odp_t *odp, aq_ibv_memory_t *memory,
                                  const aq_ibv_rail_ports_t *rails);
 
 // Collective over the job: tells all ranks the keys for peers, and learns theirs. Logs faults.
-aq_status_t aq_ibv_implicit_odp_publish(aq_ibv_implicit_odp_t *whole, aq_boot_t *boot);
-void aq_ibv_implicit_odp_free(aq_ibv_implicit_odp_t *whole);
+aq_status_t aq_ibv_implicit_odp_publish(aq_ibv_implicit_odp_t *odp, aq_boot_t *boot);
+void aq_ibv_implicit_odp_free(aq_ibv_implicit_odp_t *odp);
 
 // The key here at a port; 0: none.
-static inline uint32_t aq_ibv_implicit_odp_key(const aq_ibv_implicit_odp_t *whole, unsigned port)
+static inline uint32_t aq_ibv_implicit_odp_key(const aq_ibv_implicit_odp_t *odp, unsigned port)
 {
-    return whole->here[port] ? whole->here[port]->lkey : 0;
+    return odp->here[port] ? odp->here[port]->lkey : 0;
 }
 
 // The key of all memory of a rank, at one of its ports; 0: none.
-static inline uint32_t aq_ibv_implicit_odp_key_of(const aq_ibv_implicit_odp_t *whole, uint32_t rank,
+static inline uint32_t aq_ibv_implicit_odp_key_of(const aq_ibv_implicit_odp_t *odp, uint32_t rank,
                                                   unsigned port)
 {
-    return whole->there && port < whole->ports ? whole->there[(size_t)rank * whole->ports + port]
-                                               : 0;
+    return odp->there && port < odp->ports ? odp->there[(size_t)rank * odp->ports + port] : 0;
 }
 
 // Bytes of the keys of all ranks.
-static inline size_t aq_ibv_implicit_odp_table_bytes(const aq_ibv_implicit_odp_t *whole)
+static inline size_t aq_ibv_implicit_odp_table_bytes(const aq_ibv_implicit_odp_t *odp)
 {
-    return whole->there ? (size_t)whole->ranks * whole->ports * sizeof *whole->there : 0;
+    return odp->there ? (size_t)odp->ranks * odp->ports * sizeof *odp->there : 0;
 }
 
 #endif
