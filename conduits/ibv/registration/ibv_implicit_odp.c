@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registers all memory at each port, and exchanges the keys. ibv_firehose.c looks here before it
+// Registers all memory at each port, and exchanges the keys. ibv_keys.c looks here before it
 // asks firehose.
 #include "ibv_implicit_odp.h"
 #include "../verbs/ibv_profile.h"

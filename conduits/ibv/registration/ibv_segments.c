@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Agrees on the cut of all segments, and exchanges their keys, when ibv_firehose.c attaches them.
+// Agrees on the cut of all segments, and exchanges their keys, when ibv_keys.c attaches them.
 #include "ibv_segments.h"
 
 #include <stdlib.h>

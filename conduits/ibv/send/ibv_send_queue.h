@@ -15,7 +15,7 @@
 #define AQ_IBV_SEND_QUEUE_H
 
 #include "../verbs/ibv_buffer.h"
-#include "../registration/ibv_firehose.h"
+#include "../registration/ibv_keys.h"
 #include "../peers/ibv_lost.h"
 #include "../peers/ibv_peer.h"
 

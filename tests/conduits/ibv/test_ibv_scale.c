@@ -14,7 +14,7 @@
 
 #include "../../../conduits/ibv/peers/ibv_addresses.h"
 #include "../../../conduits/ibv/verbs/ibv_buffer.h"
-#include "../../../conduits/ibv/registration/ibv_firehose.h"
+#include "../../../conduits/ibv/registration/ibv_keys.h"
 #include "../../../conduits/ibv/peers/ibv_handshake.h"
 #include "../../../conduits/ibv/peers/ibv_peer.h"
 #include "../../../conduits/ibv/verbs/ibv_wire.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connects firehose to verbs, registers the segment at attach, and answers which key an operation
 // needs: ibv_rma.c asks for memory of this process, ibv_rma_ondemand.c for that of a peer.
-#include "ibv_firehose.h"
+#include "ibv_keys.h"
 
 #include <stdlib.h>
 

@@ -20,8 +20,8 @@
 // - All ranks of a job have the same mode. It may change in attach, and never afterwards.
 //
 // Threads: any thread may ask and release at any time. Neither takes a lock when the key is known.
-#ifndef AQ_IBV_FIREHOSE_H
-#define AQ_IBV_FIREHOSE_H
+#ifndef AQ_IBV_KEYS_H
+#define AQ_IBV_KEYS_H
 
 #include "../../../core/conduit.h"
 #include "../verbs/ibv_memory.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../../../conduits/ibv/registration/ibv_firehose.h"
+#include "../../../../conduits/ibv/registration/ibv_keys.h"
 #include "../../../../other/base/settings/settings.h"
 #include "../../../unit/child_errors.h"
 #include "../../../unit/default_settings.h"
