@@ -10,8 +10,7 @@ import gdb
 
 SOURCES = os.path.realpath(os.environ["AQ_SRC"]) + os.sep
 LIBC = ("clock_gettime", "recv", "recvmsg", "recvmmsg")  # the client has them in its place
-SETTINGS = ("pagination off", "confirm off", "breakpoint pending on", "debuginfod enabled off", "startup-with-shell off")
-
+SETTINGS = ("breakpoint pending on", "debuginfod enabled off", "startup-with-shell off")
 
 with open("defined.json", encoding="utf-8") as defined:
     DEFINED = json.load(defined)  # the name of a function: the files that define it
@@ -45,11 +44,10 @@ def named(function, is_inlined, address):
 def functions_at(address):
     found, block = [], gdb.block_for_pc(address)
     while block and not block.is_static and not block.is_global:
-        if block.function and relative(block.function.symtab):
-            is_inlined = block.superblock and not block.superblock.is_static
-            found.append(named(block.function, is_inlined, address))
+        if block.function:
+            found.append(named(block.function, not block.superblock.is_static, address))
         block = block.superblock
-    return found
+    return [(name, file) for name, file in found if file]
 
 
 class Place:

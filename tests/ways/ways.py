@@ -5,7 +5,7 @@ users get, compared with the blocks of docs/ARCHITECTURE.md.
 
     ways.py [--write | --all] [send] [put]
 
---write    writes the blocks anew.
+--write    writes the blocks anew, from the build in build/, which it brings up to date.
 --all      prints every stay, also those that the blocks leave out.
 
 Two ranks of way_work run in gdb (way_steps.py), instruction by instruction. The program stays in a
@@ -91,6 +91,17 @@ def check_debugger():
         skip(f"gdb cannot run a program here: {' '.join(ran.split())}")
 
 
+# By hand, what the ways need is built first; tests/run has built it.
+def build():
+    if not os.path.exists(os.path.join(BUILD, "Makefile")):
+        fail(f"there is no build in {BUILD}; run make first")
+    if "AQ_BUILD" not in os.environ:
+        launchers = [f"gasnetrun_{way.conduit}" for way in WAYS.values()]
+        code, said = output_of("make", "-s", "-C", BUILD, "way_work", *launchers)
+        if code:
+            fail(f"the build failed:\n{said}")
+
+
 def built(name, pattern):
     with open(os.path.join(BUILD, name), encoding="utf-8") as file:
         return (re.findall(pattern, file.read(), re.M) or [""])[0]
@@ -109,37 +120,49 @@ def build_kind():
 # ---- Recording ----
 
 
+def sources():
+    yield CLIENT
+    for top in FOLDERS:
+        for at, _, names in os.walk(os.path.join(SOURCE, top)):
+            paths = (os.path.relpath(os.path.join(at, name), SOURCE) for name in names)
+            yield from (path for path in paths if path.endswith((".c", ".h")))
+
+
 # The name of each function, with the files that define it, in defined.json.
 def write_defined(folder):
     defined = collections.defaultdict(list)
-    paths = [os.path.join(at, name) for top in FOLDERS for at, _, names in os.walk(os.path.join(SOURCE, top)) for name in names]
-    for path in sorted(path for path in paths if path.endswith((".c", ".h"))) + [os.path.join(SOURCE, CLIENT)]:
-        for name in {function.name for function in c_source.functions(path)}:
-            defined[name].append(os.path.relpath(path, SOURCE))
+    for path in sorted(sources()):
+        for name in {function.name for function in c_source.functions(os.path.join(SOURCE, path))}:
+            defined[name or ""].append(path)
     with open(os.path.join(folder, "defined.json"), "w", encoding="utf-8") as file:
-        json.dump({name: files for name, files in defined.items() if name}, file)
+        json.dump(defined, file)
 
 
-# Part -> its rounds, each of which has the function that each function was entered from. A function is a pair: name
-# and file.
-def record(name, folder):
+# Runs both ranks; they leave their files in the folder.
+def run_ranks(name, folder):
     way = WAYS[name]
     write_defined(folder)
     for rank in range(2):
         os.mkfifo(os.path.join(folder, f"turn.{rank}"))
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GASNET")}
     environment = {**kept, **way.settings, "GASNET_CONDUIT": way.conduit, "AQ_SRC": SOURCE}
-    launcher = os.path.join(BUILD, f"gasnetrun_{way.conduit}")
-    command = [launcher, "-n", "2", "gdb", "-nx", "-batch", "-x", STEPS, "--args", os.path.join(BUILD, "way_work"), name]
+    launcher, client = (os.path.join(BUILD, program) for program in (f"gasnetrun_{way.conduit}", "way_work"))
+    command = [launcher, "-n", "2", "gdb", "-nx", "-batch", "-x", STEPS, "--args", client, name]
     code, said = output_of(*command, env=environment, cwd=folder)
+    if code or not all(os.path.exists(os.path.join(folder, f"stays.{rank}")) for rank in range(2)):
+        fail(f"'{' '.join(command)}' ends with {code}:\n{said}")
+
+
+# Part -> its rounds, each of which has the function that each function was entered from. A function
+# is a pair: name and file.
+def record(name):
     rounds = collections.defaultdict(list)
-    for rank in range(2):
-        path = os.path.join(folder, f"stays.{rank}")
-        for line in open(path, encoding="utf-8") if os.path.exists(path) else ():
-            part, stays = json.loads(line)
-            rounds[part].append({tuple(stay): tuple(caller or ()) for stay, caller in stays})
-    if code or set(rounds) != set(way.parts):
-        fail(f"'{' '.join(command)}' ends with {code}, after the parts {sorted(rounds)}:\n{said}")
+    with tempfile.TemporaryDirectory() as folder:
+        run_ranks(name, folder)
+        for rank in range(2):
+            with open(os.path.join(folder, f"stays.{rank}"), encoding="utf-8") as file:
+                for part, stays in map(json.loads, file):
+                    rounds[part].append({tuple(stay): tuple(caller or ()) for stay, caller in stays})
     return rounds
 
 
@@ -213,7 +236,9 @@ def wrapped(line):
 
 
 def count_of(what, functions):
-    return f"{what}: {len(functions)} functions in {len({file for _, file in functions})} files."
+    files = {file for _, file in functions}
+    folders = {os.path.dirname(file) for file in files}
+    return f"{what}: {len(functions)} functions in {len(files)} files in {len(folders)} folders."
 
 
 # The lines of a block, and the counts of stays.
@@ -280,9 +305,7 @@ def take(name, kind, given):
     of_block, _ = block_of(name)
     if of_block != kind and not given.write and not given.all:
         skip(f"the block of {name} is that of {of_block}, and this build is by {kind}")
-    with tempfile.TemporaryDirectory() as folder:
-        rounds = record(name, folder)
-    lines, counts = describe(WAYS[name], rounds, given.all)
+    lines, counts = describe(WAYS[name], record(name), given.all)
     print(*counts, sep="\n")
     if given.write:
         write(name, kind, lines)
@@ -295,6 +318,7 @@ def take(name, kind, given):
 def main():
     given = parse()
     check_debugger()
+    build()
     for name in given.ways or WAYS:
         take(name, build_kind(), given)
 
