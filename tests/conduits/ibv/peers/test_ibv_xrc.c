@@ -3,6 +3,7 @@
 // numbers messages carry, and the entries and completions that links share.
 #include "../../../unit/unit_test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../../../../other/base/clock.h"
@@ -383,6 +384,27 @@ static void domain_reopen(uint32_t rank, const aq_ibv_port_address_t *port)
     assert_int_equal(aq_ibv_xrc_open(&node->xrc, &node->boot, &node->verbs.context, port), AQ_OK);
 }
 
+// Mappings of tables in this process, which plays all ranks.
+static unsigned tables_mapped(void)
+{
+    char line[512];
+    unsigned count = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps))
+        count += strstr(line, "gasnet-xrc") != NULL;
+    fclose(maps);
+    return count;
+}
+
+static void test_close(void **state)
+{
+    (void)state;
+    const unsigned before = tables_mapped();
+    aq_ibv_xrc_close(&fake_nodes[0].xrc);
+    assert_int_equal(tables_mapped(), before - 1);
+}
+
 // Ranks of a host at two ports are two places, with a domain, a table and queue pairs each; and so
 // are ranks of two hosts at ports of one address.
 static void test_ports(void **state)
@@ -481,6 +503,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_disagreement, fake_xrc_start, fake_xrc_end),
         cmocka_unit_test_setup_teardown(test_ports, fake_xrc_start, fake_xrc_end),
         cmocka_unit_test_setup_teardown(test_windows, fake_xrc_start, fake_xrc_end),
+        cmocka_unit_test_setup_teardown(test_close, fake_xrc_start, fake_xrc_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
