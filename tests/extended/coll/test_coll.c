@@ -5,6 +5,7 @@
 #endif
 #include "../../unit/unit_test.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,6 +165,20 @@ static void test_map(void **state)
     aq_coll_map_free(&team.map);
 }
 
+// The tables of a map are freed with it. The first map fills the caches of malloc.
+static void test_map_memory(void **state)
+{
+    (void)state;
+    static const uint32_t shuffled[] = {1, 0, 1, 2, 0, 1};
+    size_t held = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        held = i == 1 ? mallinfo2().uordblks : held;
+        aq_coll_map_make(&team.map, 6, shuffled, 4);
+        aq_coll_map_free(&team.map);
+    }
+    assert_int_equal(mallinfo2().uordblks, held);
+}
+
 // With a small payload, all other ranks of a neighbourhood are children of one rank.
 static void test_shapes(void **state)
 {
@@ -207,9 +222,8 @@ static void test_operators(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trees),
-        cmocka_unit_test(test_map),
-        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_trees),      cmocka_unit_test(test_map),
+        cmocka_unit_test(test_map_memory), cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_operators),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
