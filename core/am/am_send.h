@@ -22,7 +22,7 @@ static inline aq_status_t aq_am_try(aq_path_t path, gex_Token_t token, const aq_
 {
     const aq_status_t status = path.conduit->ops->am.send(path.conduit, path.link, am);
     if (__builtin_expect(status != AQ_OK, 0))
-        return status == AQ_HANDLED ? AQ_OK : status;
+        return __builtin_expect(status == AQ_HANDLED, 1) ? AQ_OK : status;
     if (token)
         token->replied = true;
     else if (!(flags & GEX_FLAG_IMMEDIATE))
