@@ -173,8 +173,8 @@ typedef struct mpi_rma_state {
     unsigned begun_count;
 } mpi_rma_state_t;
 
-// The receive side of an endpoint: of endpoint 0, or a window. `closed`, `ended`, `lost`, `shared`
-// and `rma.win` are used in that of endpoint 0 only.
+// The receive side of an endpoint: of endpoint 0, or a window. `closed`, `ended`, `lost`, `shared`,
+// `rma.win`, `rma.made`, and `windows` but for its last two are used in that of endpoint 0 only.
 typedef struct mpi_conduit {
     // First member: a pointer to the mpi conduit is also a pointer to its mailboxes and its base.
     aq_mail_t mail;

@@ -13,7 +13,6 @@
 #include "../ground/path.h"
 #include "../conduit.h"
 #include "../gasnetex_am.h"
-#include "../endpoint/peer_link.h"
 #include "../endpoint/team.h"
 
 // The object behind a handler's token, on the stack of aq_am_deliver.

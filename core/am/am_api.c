@@ -2,7 +2,6 @@
 // The calls of the client that send active messages of fixed payload.
 #include "am_recorded.h"
 #include "am_send.h"
-#include "../endpoint/team.h"
 #include "../record/am_record.h"
 
 // Separate functions, so that the callers keep nothing for them in registers during a send.

@@ -3,8 +3,7 @@
 // handler at its end: the notices of puts. It counts, and is traced, as the client's message.
 //
 //     aq_encapsulated_begin -> a message of the library, with the number among its arguments
-//     aq_encapsulated_end          ~~~> its handler -> aq_encapsulated_deliver -> handler of the
-//     client
+//     aq_encapsulated_end   ~~~> its handler -> aq_encapsulated_deliver -> the client's handler
 #ifndef AQ_AM_ENCAPSULATED_H
 #define AQ_AM_ENCAPSULATED_H
 

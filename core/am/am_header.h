@@ -9,9 +9,8 @@
 // from an endpoint with an identity goes to AQ_HANDLER_HEADER_TAGGED, and its tag (identity.h)
 // stands between header and arguments.
 //
-//     client -> am_api.c -> aq_am_header_add -> conduit ~~~> conduit -> aq_am_deliver ->
-//     aq_am_header_read
-//                                                       handler of the endpoint <----+
+//     client -> am_api.c -> aq_am_header_add -> conduit ~~~> conduit -> aq_am_deliver
+//                        handler of the endpoint <---- aq_am_header_read <-----'
 #ifndef AQ_AM_HEADER_H
 #define AQ_AM_HEADER_H
 

@@ -11,10 +11,12 @@
 #include "retry.h"
 
 // A Long from an endpoint without an identity to one with an identity is dropped there. It travels
-// without its payload, because a payload for memory that is not open to all ends the job.
+// without its payload, because a payload for memory that is not open to all ends the job. A reply
+// goes to the endpoint that asked, whose identity is that of the handler's.
 static bool is_unwanted(aq_am_to_t to)
 {
-    return aq_segment_guarded(to.jobrank, to.ep_pair.to) && !aq_ep_pair_tagged(to.ep_pair);
+    return !to.token && aq_segment_guarded(to.jobrank, to.ep_pair.to) &&
+           !aq_ep_pair_tagged(to.ep_pair);
 }
 
 aq_long_way_t aq_long_way(aq_am_to_t to, const aq_am_t *am)

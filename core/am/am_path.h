@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the path of a message, whatever its endpoints are: am_send.h and am_prepare.c ask for it.
+// Finds the path of a message, whatever its endpoints are. Sends, Prepare, and put and get ask for
+// it.
 #ifndef AQ_AM_PATH_H
 #define AQ_AM_PATH_H
 
 #include "am.h"
+#include "../endpoint/peer_link.h"
 #include "window_ask.h"
 
 // Returns the path to endpoint 0 of a job rank; connects first if needed.

@@ -11,7 +11,6 @@
 #include "../record/am_record.h"
 #include "retry.h"
 #include "../thread/srcdesc.h"
-#include "../endpoint/team.h"
 #include "trace_message.h"
 #include "../../other/base/minmax.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends, counts and traces the messages that do not take the fast path of am_api.c: Longs, and
-// those with a header. Commit (am_prepare.c) and puts and gets by messages (extended/rma) come
-// here, too.
+// Sends, counts and traces the messages that do not take the fast path of am_api.c: Longs, those
+// with a header, and all while there is a trace or the thread has no records of ranks. Commit
+// (am_prepare.c) and puts and gets by messages (extended/rma) come here, too.
 #include "am_recorded.h"
 
 #include "am_encapsulated.h"

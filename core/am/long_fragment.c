@@ -28,8 +28,9 @@ typedef struct pushed {
 
 typedef struct push {
     aq_deferred_t deferred; // of a reply
-    aq_am_to_t to;          // of its pieces, which are requests: without a header unless tagged
-    bool tagged;            // the sending endpoint has an identity
+    uint32_t jobrank;
+    aq_ep_pair_t ep_pair;
+    bool tagged; // the sending endpoint has an identity
     pushed_t message;
     const char *payload;
     size_t sent;        // bytes whose pieces were sent
@@ -43,18 +44,18 @@ static aq_lock_t cookies_lock;
 static void push_start(push_t *push, aq_am_to_t to, const aq_am_t *am, uint64_t number)
 {
     const bool tagged = aq_ep_pair_tagged(to.ep_pair);
-    *push =
-        (push_t){.to = {.jobrank = to.jobrank, .ep_pair = tagged ? to.ep_pair : (aq_ep_pair_t){0}},
-                 .tagged = tagged,
-                 .payload = am->payload,
-                 .message = {.dest = (uintptr_t)am->dest,
-                             .nbytes = am->nbytes,
-                             .number = number,
-                             .from = to.ep_pair.from,
-                             .to = to.ep_pair.to,
-                             .handler = am->handler,
-                             .nargs = am->nargs,
-                             .reply = am->reply}};
+    *push = (push_t){.jobrank = to.jobrank,
+                     .ep_pair = to.ep_pair,
+                     .tagged = tagged,
+                     .payload = am->payload,
+                     .message = {.dest = (uintptr_t)am->dest,
+                                 .nbytes = am->nbytes,
+                                 .number = number,
+                                 .from = to.ep_pair.from,
+                                 .to = to.ep_pair.to,
+                                 .handler = am->handler,
+                                 .nargs = am->nargs,
+                                 .reply = am->reply}};
     if (am->nargs)
         memcpy(push->message.args, am->args, am->nargs * sizeof *am->args);
     aq_lock_take(&cookies_lock);
@@ -68,16 +69,17 @@ static void push_end(push_t *push)
 {
     aq_pending_op_t op;
     aq_lock_take(&cookies_lock);
-    (void)aq_cookies_take(&pushes, push->cookie, push->to.jobrank, &op);
+    (void)aq_cookies_take(&pushes, push->cookie, push->jobrank, &op);
     aq_lock_drop(&cookies_lock);
 }
 
 // Returns false if IMMEDIATE and there is no room.
+// Pieces are requests over endpoint 0, which every poll of the receiver serves.
 static bool send_piece(push_t *push, aq_am_t *am, gex_Flags_t flags)
 {
     push->sent += am->nbytes; // before a handler can run
     atomic_fetch_add_explicit(&push->pieces, 1, memory_order_relaxed);
-    if (aq_am_send(push->to, am, flags) == 0)
+    if (aq_am_request(push->jobrank, am, flags) == 0)
         return true;
     push->sent -= am->nbytes;
     atomic_fetch_sub_explicit(&push->pieces, 1, memory_order_relaxed);
@@ -87,7 +89,7 @@ static bool send_piece(push_t *push, aq_am_t *am, gex_Flags_t flags)
 static bool send_plain_piece(push_t *push, gex_Flags_t flags)
 {
     const int32_t args[] = {aq_high(push->cookie), aq_low(push->cookie)};
-    const aq_conduit_t *conduit = aq_path_to(push->to.jobrank).conduit;
+    const aq_conduit_t *conduit = aq_path_to(push->jobrank).conduit;
     const size_t rest = push->message.nbytes - push->sent;
     aq_am_t am = {.args = args,
                   .nargs = 2,
@@ -101,6 +103,7 @@ static bool send_plain_piece(push_t *push, gex_Flags_t flags)
 
 static bool send_tagged_piece(push_t *push, gex_Flags_t flags)
 {
+    int32_t headed[AQ_AM_MAX_ARGS];
     const uint64_t dest = push->message.dest + push->sent;
     const size_t rest = push->message.nbytes - push->sent;
     const int32_t args[] = {aq_high(dest), aq_low(dest), aq_high(push->cookie),
@@ -111,16 +114,20 @@ static bool send_tagged_piece(push_t *push, gex_Flags_t flags)
                   .handler = AQ_HANDLER_LONG_PIECE_TAGGED,
                   .payload = push->payload + push->sent,
                   .nbytes = aq_min(rest, aq_job.limits.medium)};
+    aq_am_header_add(push->ep_pair, push->jobrank, &am, headed);
     return send_piece(push, &am, flags);
 }
 
 static bool send_message(const push_t *push, gex_Flags_t flags)
 {
+    int32_t headed[AQ_AM_MAX_ARGS];
     aq_am_t am = {.category = AQ_AM_MEDIUM,
                   .handler = AQ_HANDLER_LONG_FRAGMENTED,
                   .payload = &push->message,
                   .nbytes = sizeof push->message};
-    return aq_am_send(push->to, &am, flags) == 0;
+    if (push->tagged)
+        aq_am_header_add(push->ep_pair, push->jobrank, &am, headed);
+    return aq_am_request(push->jobrank, &am, flags) == 0;
 }
 
 // Sends what can be sent. Returns whether the message was sent.

@@ -3,7 +3,7 @@
 //
 //     sender, identity K                                receiver, identity K
 //     tag = SipHash-2-4(K, both ranks and endpoints)    computes the same tag, and compares
-//     message [header, tag, ...] ----------------------> right: handler runs; else dropped, counted
+//     message [header, tag, ...] ---------------------> right: handler runs; else dropped, counted
 //
 // - The identity itself never travels. A tag is valid from one endpoint to one other, in one
 //   direction: an attacker without the identity can only repeat a tag that it has seen, between the

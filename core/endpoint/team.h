@@ -30,7 +30,7 @@
 typedef struct aq_team {
     // Job rank of each rank. NULL: the same number, and messages need no header.
     const gex_Rank_t *members;
-    const gex_EP_Index_t *endpoints; // of each member; NULL: pair.to
+    const gex_EP_Index_t *endpoints; // of each member; NULL: ep_pair.to
     struct gex_tm head;              // not first: see aq_team
     gex_EP_t ep;
     void *cdata;

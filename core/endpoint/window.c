@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Opens windows and their links, and polls them for progress.c. window_connect.c opens a window
-// when its endpoint first communicates.
+// Opens windows and their links, and polls them for progress.c. window_ask.c opens a window when
+// its endpoint first communicates.
 #include "window.h"
 
 #include <stdlib.h>

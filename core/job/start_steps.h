@@ -34,7 +34,7 @@ typedef struct aq_start_step {
     void (*stop)(void);                                   // also without start; NULL: none
 } aq_start_step_t;
 
-// Defined above exit.c.
+// The steps of a job, in start_table.c. No step of AQ_PHASE_OBJECTS has a stop.
 extern const aq_start_step_t aq_start_table[];
 
 // Takes each step of a table, in its order, until one fails. Stops nothing: the process ends the

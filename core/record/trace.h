@@ -3,9 +3,8 @@
 // in rings of fixed memory, which each rank adds to a file when the job ends.
 //
 //     who does something ---> trace.c ---> ring of the thread ~~ exit ~~> trace_output.c ---> file
-//     (am_recorded.c, am.c,     (what is     (trace_ring.c)                 (trace_clock.c: the
-//     clock extended, conduits)     wanted)                                     that all ranks
-//     share)
+//     (am_recorded.c, am.c,   (what is     (trace_ring.c)                 (trace_clock.c: the clock
+//     extended, conduits)     wanted)                                     that all ranks share)
 //
 // - A job without a trace pays nothing for messages and mapped memory: sends leave their fast way
 //   only if a thread's records of ranks are not there (counters.h), handlers have no shape in the
@@ -123,7 +122,7 @@ void aq_trace_cancel(uint64_t opened) __attribute__((cold));
 // is complete.
 void aq_trace_operation(aq_traced_t kind, uint64_t begin, uint32_t peer, uint64_t bytes,
                         const void *event, unsigned part) __attribute__((cold));
-// As aq_trace_operation, for an operation of several pieces.
+// An operation of several pieces.
 typedef struct aq_trace_pieces {
     aq_traced_t kind;
     uint64_t begin;

@@ -30,7 +30,7 @@ void aq_coll_mail_free(aq_coll_t *coll);
 
 // Bytes of the largest part.
 size_t aq_coll_part_limit(void);
-// Sets the pieces of so many bytes, each of whole elements.
+// Divides so many bytes into pieces, of whole elements if there are several.
 void aq_coll_divide(aq_coll_op_t *op, size_t bytes);
 
 #endif

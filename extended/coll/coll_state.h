@@ -33,7 +33,7 @@ static inline void aq_coll_slot_init(aq_coll_slot_t *slot, uint32_t parts)
 }
 
 // What arrives, in the record of the operation. Along a tree row 0 is from the parent and row 1 + c
-// from child c; otherwise the row is the sending rank or the round.
+// from child c; otherwise the way numbers its rows by sending ranks or rounds.
 typedef struct aq_coll_rows {
     size_t slots_at, boxes_at; // offsets from the record
     aq_coll_slot_t *slots;     // by row and piece
@@ -48,7 +48,7 @@ enum { AQ_COLL_ASKED = 1, AQ_COLL_ANSWERED };
 typedef struct aq_coll_ready {
     bool needed;
     bool invited;            // this rank has sent "ready" to its senders
-    uint32_t receivers;      // of this rank; not along a tree
+    uint32_t receivers;      // of this rank, in the ways by blocks, rounds and shares
     atomic_uint count;       // of receivers that are ready
     _Atomic uint8_t *askers; // by rank: AQ_COLL_ASKED ...; NULL: of another way
 } aq_coll_ready_t;

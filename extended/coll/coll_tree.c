@@ -210,7 +210,7 @@ static uint32_t parent_of(uint32_t v, uint32_t n, uint32_t width, uint32_t *inde
 enum { FLAT = 1 << 30 };
 
 // A flatter tree needs fewer turns of processes that share a processor. But a large payload would
-// keep the first process of a large neighbourhood busy for too long. Up to tree_bytes consecutive
+// keep the first process of a large neighbourhood busy for too long. Up to tree.bytes consecutive
 // messages cost more than bytes. In a broadcast along halves no rank sends more than the payload
 // twice.
 aq_coll_shape_t aq_coll_shape(size_t bytes, bool down)

@@ -21,7 +21,7 @@
 //   on it.
 // - A rank joins by state STARTING -> RUNNING, so each rank number is used once in a job.
 // - members counts the ranks of this host that joined, absent those that ended without joining.
-// - The numbers in ranks change in aq_page_admit only, while all present ranks are in a
+// - Numbers of present ranks change in aq_page_admit only, while all present ranks are in a
 //   barrier; the supervisor starts the new ones once present says so. At least one rank of each
 //   host is there at the start.
 // - Tables have one entry per rank of the job, indexed by its number; this host uses its own

@@ -30,7 +30,7 @@ typedef struct aq_helper_ranks {
     int code;         // exit code of the supervisor
 } aq_helper_ranks_t;
 
-// What the parent has been told of this host.
+// News that have gone up the tree from this host or from hosts below it, each once.
 typedef struct aq_helper_told {
     bool exit, abort, joined, left, done, fault;
     uint64_t fault_due; // time to report the fault; 0: there is none

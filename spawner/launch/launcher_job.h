@@ -64,7 +64,8 @@ typedef struct aq_launch_output {
     bool one_sink;
 } aq_launch_output_t;
 
-// Workers that a command, a boot module or something else starts (launcher_command.c).
+// The processes on the hosts, which a command, a boot module or something else may start
+// (launcher_command.c).
 typedef struct aq_launch_workers {
     pid_t command;              // process that starts them; 0: ended, or there is none
     uint64_t patience_ends;     // time by which all must have arrived

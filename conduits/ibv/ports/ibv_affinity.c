@@ -19,7 +19,7 @@
 
 enum { NUMBERS_MAX = 256, SUFFIX_BYTES = 512, RANKS_SHOWN = 8 };
 
-// Where a process is.
+// Where a process of this host runs, to share the ports among them.
 typedef struct slot {
     uint32_t job_rank, host_rank, nbrhd_rank;
     aq_ibv_binding_t binding;

@@ -78,7 +78,7 @@ typedef struct aq_ibv_rail_work {
     uint32_t local_key, remote_key;
 } aq_ibv_rail_work_t;
 
-// What rails call of the other parts of the conduit; set before the queues are made.
+// What rails call of the other parts of the conduit.
 typedef struct aq_ibv_rail_calls {
     // Sends a message of kind AQ_IBV_RAILS, now or later.
     void (*say)(void *context, aq_ibv_peer_t *link, const void *message, uint32_t bytes);

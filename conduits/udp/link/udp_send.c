@@ -29,7 +29,7 @@ static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *heade
 // An outgoing datagram.
 typedef struct datagram {
     udp_header_t *header;
-    uint8_t *bytes;         // the encoded header, directly in front of pieces[0]
+    uint8_t *bytes;         // the encoded header, in memory directly in front of the first piece
     struct iovec pieces[3]; // of memory behind the header: frames, tail, padding
     size_t length;          // of all pieces
     unsigned count;         // of pieces

@@ -223,8 +223,8 @@ static uint64_t proof_plain(const udp_auth_t *auth, uint64_t token)
     return auth->mode == UDP_AUTH_TOKEN ? token : 0;
 }
 
-// In modes with hashes: computes the proof of a datagram. False: the fronts are not those of valid
-// frames, or not readable.
+// Computes the proof of a datagram in a mode with hashes; in others leaves *proof as it is. False:
+// the fronts are not those of valid frames, or not readable.
 static bool proof_hash(const udp_auth_t *auth, const udp_header_t *header, const uint8_t *datagram,
                        const struct iovec *frames, unsigned count, uint64_t *proof)
 {
