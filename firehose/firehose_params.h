@@ -4,7 +4,6 @@
 #define AQ_FIREHOSE_PARAMS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "../other/base/log/status.h"

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "../../core/ground/fatal.h"
 #include "../../other/base/log/log.h"
 
 // Allocates the buffers of slots.

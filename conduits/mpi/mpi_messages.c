@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "../../core/ground/fatal.h"
-#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "mpi_messages.h"
 #include "mpi_fail.h"

@@ -3,10 +3,8 @@
 // epoch that lasts as long as the job.
 #include <string.h>
 
-#include "../../core/ground/fatal.h"
 #include "../../core/memory/segment_table.h"
 #include "../../other/base/clock.h"
-#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"
 #include "mpi_rma.h"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory of the smp conduit: one anonymous file that holds the mailboxes, the scratch and the
 // segments of a neighbourhood.
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../../other/base/log/log.h"

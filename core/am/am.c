@@ -7,8 +7,6 @@
 #include "../../other/base/probes.h"
 #include "../ground/fatal.h"
 #include "../state/job.h"
-#include "../progress/progress.h"
-#include "retry.h"
 #include "../memory/segment_table.h"
 #include "../endpoint/team.h"
 #include "trace_message.h"

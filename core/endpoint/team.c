@@ -11,7 +11,6 @@
 #include "../ground/fatal.h"
 #include "../state/job.h"
 #include "shift_table.h"
-#include "../thread/thread.h"
 
 _Alignas(64) aq_team_t aq_team;
 

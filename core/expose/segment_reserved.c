@@ -14,7 +14,6 @@
 #include "../memory/reserved_pages.h"
 #include "segment.h"
 #include "../ground/bounds.h"
-#include "../endpoint/team.h"
 
 enum { PAGE = GASNET_PAGESIZE, WORD = 64 };
 

@@ -4,7 +4,6 @@
 #include "fatal.h"
 
 #include <execinfo.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 #include "../../other/tools/debug_aids.h"
-#include "../../other/base/settings/settings.h"
 
 static void (*end_job)(int code);
 

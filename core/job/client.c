@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "../../other/base/settings/settings.h"
-#include "../ground/fatal.h"
 #include "../state/job.h"
 #include "../state/job_groups.h"
 #include "start_steps.h"

@@ -6,7 +6,6 @@
 #include "../ground/fatal.h"
 #include "../gasnetex_core.h"
 #include "../state/job.h"
-#include "../progress/progress.h"
 #include "../record/wait_mark.h"
 #include "../thread/thread.h"
 #include "../record/trace.h"

@@ -4,7 +4,6 @@
 #include "exit_election.h"
 #include "../../other/base/minmax.h"
 
-#include <string.h>
 
 // ---- the tree ----
 

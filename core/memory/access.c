@@ -5,7 +5,6 @@
 #include "access.h"
 
 #include "../ground/fatal.h"
-#include "../thread/thread.h"
 #include "../thread/thread_life.h"
 
 // ---- errors ----

@@ -10,7 +10,6 @@
 //                                                           thread was faster at some rank
 #include "address_range.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,9 +11,7 @@
 #ifndef AQ_RESERVED_MAP_H
 #define AQ_RESERVED_MAP_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "../../other/base/log/status.h"
 

@@ -3,7 +3,6 @@
 // calls it between the mapping of the segments and the attach of the conduits.
 #include "segment_pages.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #define AQ_UNBIND_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 extern atomic_bool aq_unbind_armed; // this process is bound, and may be released
 

@@ -8,7 +8,6 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #ifndef AQ_TRACE_NAMES_H
 #define AQ_TRACE_NAMES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "../record/trace.h"

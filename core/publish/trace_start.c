@@ -7,7 +7,6 @@
 
 #include "../../other/base/settings/settings.h"
 #include "../../other/base/settings/settings_lists.h"
-#include "../record/counters.h"
 #include "../state/job.h"
 #include "../record/observe_file.h"
 #include "stats_file.h"

@@ -3,7 +3,6 @@
 // of each operation.
 #include "trace_syncs.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "../record/trace_kinds.h"

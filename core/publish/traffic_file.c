@@ -16,7 +16,6 @@
 #include "../../other/base/settings/settings.h"
 #include "../../other/base/settings/settings_lists.h"
 #include "../../other/observe/format/traffic_format.h"
-#include "../ground/fatal.h"
 #include "../state/job.h"
 #include "../state/job_groups.h"
 #include "../record/observe_file.h"

@@ -3,7 +3,6 @@
 #include "am_record.h"
 
 #include "../state/job.h"
-#include "../thread/thread.h"
 
 void aq_am_record_cancel(uint32_t jobrank, const aq_am_t *am)
 {

@@ -3,7 +3,6 @@
 #ifndef AQ_OBSERVE_FILE_H
 #define AQ_OBSERVE_FILE_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 

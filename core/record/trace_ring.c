@@ -3,7 +3,6 @@
 // trace_output.c reads all rings when the rank leaves.
 #include "trace_ring.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

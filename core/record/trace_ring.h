@@ -9,7 +9,6 @@
 #define AQ_TRACE_RING_H
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 
 // Fields are as in aq_trace_event_t. AQ_TRACED_TEXT has text in place of the first ones.

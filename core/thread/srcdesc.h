@@ -5,7 +5,6 @@
 #define AQ_SRCDESC_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "../conduit.h"
 #include "../gasnetex_am.h"

@@ -7,7 +7,6 @@
 #ifndef AQ_THREAD_H
 #define AQ_THREAD_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 

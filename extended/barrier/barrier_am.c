@@ -9,7 +9,6 @@
 #include "../../core/record/counters.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
-#include "../../core/thread/thread.h"
 #include "../../core/ground/arg64.h"
 #include "barrier_am.h"
 #include "../rma/layer_table.h"

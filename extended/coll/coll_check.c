@@ -11,7 +11,6 @@
 #include "../../core/am/am_send.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
-#include "../../core/state/job.h"
 #include "../../core/ground/arg64.h"
 #include "coll_check.h"
 #include "coll_limits.h"

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 
 #include "../../core/ground/fatal.h"
-#include "../../core/state/job.h"
 #include "coll_hosts.h"
 #include "coll_tree.h"
 #include "coll_limits.h"

@@ -8,7 +8,6 @@
 #ifndef AQ_COLL_LIMITS_H
 #define AQ_COLL_LIMITS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

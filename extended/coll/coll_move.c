@@ -15,7 +15,6 @@
 // receiver has already shown that it has started.
 #include <string.h>
 
-#include "../../core/ground/fatal.h"
 #include "coll_tree.h"
 #include "coll_mail.h"
 #include "../../other/base/minmax.h"

@@ -4,7 +4,6 @@
 #include "coll_doubling.h"
 #include "coll_combine.h"
 
-#include "../../core/state/job.h"
 #include "../../other/base/minmax.h"
 #include "coll_limits.h"
 

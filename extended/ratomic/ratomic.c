@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 
-#include "../../core/memory/access.h"
 #include "../../core/am/am_header.h"
 #include "../../core/record/counters.h"
 #include "../../core/thread/event.h"

@@ -12,7 +12,6 @@
 #ifndef AQ_RATOMIC_DOMAIN_H
 #define AQ_RATOMIC_DOMAIN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "../../core/conduit.h"

@@ -3,7 +3,6 @@
 // have, and operations that can be expressed by these.
 #include <stdatomic.h>
 
-#include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/endpoint/peer_link.h"
 #include "../../core/progress/poll_loop.h"

@@ -5,7 +5,6 @@
 //     small:   Long request with data and notice --> [target: add, run h] --> Short reply: done
 //     else:    (also between endpoints with an identity)
 //              put --> complete --> Short request with the notice --> [target] --> reply: done
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

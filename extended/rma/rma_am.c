@@ -5,7 +5,6 @@
 //     get:  Short request for a piece --> [target] --> Medium reply with it: copied, one piece done
 #include <string.h>
 
-#include "../../core/am/am_recorded.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/thread/event.h"
 #include "../../core/state/job.h"

@@ -12,7 +12,6 @@
 
 #include "../../core/am/am_args.h"
 #include "../../core/memory/access.h"
-#include "../../core/am/am_recorded.h"
 #include "../../core/ground/arg64.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/endpoint/identity.h"

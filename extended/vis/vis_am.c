@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/am/am_recorded.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"

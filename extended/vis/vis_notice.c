@@ -14,7 +14,6 @@
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/progress/deferred.h"
-#include "../../core/thread/thread.h"
 #include "../gasnet_vis.h"
 #include "../rma/layer_table.h"
 #include "vis_notice.h"

@@ -5,7 +5,6 @@
 #include "../../core/record/counters.h"
 #include "../../core/thread/event.h"
 #include "../../core/ground/fatal.h"
-#include "../../core/state/job.h"
 #include "../../core/endpoint/team.h"
 #include "../../core/record/trace.h"
 #include "../../core/record/traffic.h"

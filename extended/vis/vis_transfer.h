@@ -11,7 +11,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "../../core/memory/access.h"
 #include "../../core/thread/event.h"

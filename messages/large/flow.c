@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The client's calls for flow control: modes, and what this rank has counted.
-#include "../../core/ground/fatal.h"
 #include "large_arrive.h"
 #include "../two_sided/msg_credits.h"
 #include "../two_sided/msg_check.h"

@@ -5,12 +5,9 @@
 
 #include "../../core/am/am_send.h"
 #include "../../core/record/counters.h"
-#include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/record/trace.h"
-#include "../../core/record/traffic.h"
 #include "../../extended/rma/layer_table.h"
-#include "../../other/base/minmax.h"
 #include "large_header.h"
 #include "../two_sided/params.h"
 #include "../two_sided/msg_peers.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The task of large messages.
 #include "../../core/progress/progress.h"
-#include "../../extended/rma/layer_table.h"
 #include "large_task.h"
 
 enum { WORKS = 256 }; // of one poll

@@ -8,7 +8,6 @@
 #include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
-#include "../../core/progress/progress.h"
 #include "../../core/record/traffic.h"
 #include "../../extended/rma/layer_table.h"
 #include "../../other/base/clock.h"

@@ -14,7 +14,6 @@
 #include "stream_send.h"
 #include "stream_list.h"
 #include "stream_receive.h"
-#include "../two_sided/msg_check.h"
 
 // ---- messages ----
 

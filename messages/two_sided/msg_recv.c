@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "../../core/am/am_args.h"
-#include "../../core/am/am.h"
-#include "../../core/ground/arg64.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/progress/poll_loop.h"
-#include "../../core/progress/progress.h"
 #include "../../core/record/trace.h"
 #include "../../core/record/traffic.h"
 #include "../../extended/rma/layer_table.h"

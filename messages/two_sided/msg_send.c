@@ -9,7 +9,6 @@
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/memory/cma_read.h"
-#include "../../core/progress/progress.h"
 #include "../../core/record/trace.h"
 #include "../../extended/rma/layer_table.h"
 #include "../../other/base/minmax.h"

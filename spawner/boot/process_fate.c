@@ -5,7 +5,6 @@
 #include "../../other/base/system/await.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 // The list of hosts: rows, names, words and files.
 #include "hosts.h"
 
-#include <inttypes.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>

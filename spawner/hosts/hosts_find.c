@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sources of the list of hosts, and the formats of batch systems.
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../other/base/log/log.h"
-#include "../../other/base/settings/settings.h"
 #include "../../other/base/size.h"
 #include "hosts.h"
 #include "hosts_load.h"

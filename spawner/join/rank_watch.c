@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +21,6 @@
 #include "../../other/base/system/local_socket.h"
 #include "../../other/base/system/open_files.h"
 #include "../../other/base/log/log.h"
-#include "../../other/base/settings/settings.h"
 #include "../wire/auth.h"
 #include "../boot/boot.h"
 #include "../boot/process_fate.h"

@@ -5,10 +5,8 @@
 // code other than 0.
 #include "spawn_mpi.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +21,10 @@
 #include "../../other/base/system/own_process.h"
 #include "../../other/mpi/mpi_library.h"
 #include "../../other/base/settings/settings.h"
-#include "../../other/base/size.h"
 #include "../boot/boot_page.h"
 #include "../shell/net_address.h"
 #include "rank_report.h"
 #include "spawn_watch.h"
-#include "../supervise/supervisor_job.h"
 
 enum {
     YIELDS = 200,     // tests of a collective MPI call before the pauses between tests get longer

@@ -15,14 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../../other/base/clock.h"
-#include "../../other/base/settings/exit_timeout.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
 #include "launcher_end.h"

@@ -16,7 +16,6 @@
 #include "../../other/base/settings/settings.h"
 #include "../tree/host_workers.h"
 #include "starter.h"
-#include "../supervise/supervisor_job.h"
 #include "../tree/workers.h"
 #include "../supervise/supervisor.h"
 

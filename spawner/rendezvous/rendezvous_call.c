@@ -2,7 +2,6 @@
 // What the environment of a process says about its rendezvous.
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
-#include "../../other/base/size.h"
 #include "rendezvous.h"
 #include "../tree/workers.h"
 

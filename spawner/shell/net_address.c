@@ -2,7 +2,6 @@
 // Addresses, listening and connecting.
 #include "net_address.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -16,7 +15,6 @@
 #include <unistd.h>
 
 #include "../../other/base/system/await.h"
-#include "../../other/base/clock.h"
 #include "../../other/base/system/sockaddr.h"
 
 #define BACKLOG 256

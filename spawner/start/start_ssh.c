@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Module ssh, for the launcher: hosts, placement, and what the tree needs to know.
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@
 #include "spawn_module.h"
 #include "../join/spawner_list.h"
 #include "start_ssh.h"
-#include "../supervise/supervisor_job.h"
 
 #define PRIORITY 20
 

@@ -4,7 +4,6 @@
 // sleep nearly always; and only the first thread of a process, by which a process is bound as a
 // whole.
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The processors of the ranks that a supervisor starts: by -c, or by GASNET_BIND (binding.h).
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 // are found in one place.
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../../other/base/memory/memfile.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connections of helpers to the process that started them: permission to call, and authentication.
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../other/base/log/log.h"
 #include "node_dial.h"
 #include "node_tree.h"
 #include "node_watch.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The connections of a daemon: callers, other daemons, programs on this host.
-#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -19,7 +19,6 @@
 
 #include "../../../other/base/clock.h"
 #include "../../../other/base/log/log.h"
-#include "../../../other/base/minmax.h"
 #include "../../../other/base/system/quiet_thread.h"
 #include "../../../other/base/settings/settings.h"
 

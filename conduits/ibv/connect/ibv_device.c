@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../firehose/firehose.h"
 #include "../../../other/base/log/log.h"
 #include "../../../other/base/settings/settings.h"
 #include "../ports/ibv_affinity.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../other/base/log/log.h"
 #include "../../../other/base/minmax.h"
 #include "../../../other/base/settings/settings.h"
 #include "../../../other/base/settings/settings_family.h"

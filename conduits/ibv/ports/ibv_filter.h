@@ -16,7 +16,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 typedef enum aq_ibv_filter_verdict {
     AQ_IBV_FILTER_OTHER_DEVICE, // the device is not named

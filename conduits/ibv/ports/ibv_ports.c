@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../other/base/log/log.h"
 #include "../verbs/ibv_memory.h"
 
 enum { VENDOR_MELLANOX = 0x02c9, PART_CONNECT_IB = 4113 }; // the first part of driver mlx5

@@ -3,7 +3,6 @@
 // and arrival, and carries out the moves.
 #include "ibv_replay.h"
 
-#include <stddef.h>
 
 void aq_ibv_replay_init(aq_ibv_replay_t *replay, aq_ibv_entry_t *entries, unsigned depth)
 {

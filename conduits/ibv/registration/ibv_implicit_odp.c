@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "../../../other/base/log/log.h"
-#include "../../../other/base/minmax.h"
 #include "../../../other/base/settings/settings.h"
 
 // What each rank tells the others: its keys, by port.

@@ -12,7 +12,6 @@
 #include <rdma/fabric.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "../../../other/base/log/status.h"
 #include "ofi_rank.h"

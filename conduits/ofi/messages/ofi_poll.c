@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "../../../core/ground/fatal.h"
-#include "../../../other/base/log/log.h"
 #include "../rma/ofi_ondemand.h"
 #include "../rma/ofi_rma_op.h"
 

@@ -3,7 +3,6 @@
 // and unregisters memory for it.
 #include "ofi_pins.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "../../../other/base/log/log.h"

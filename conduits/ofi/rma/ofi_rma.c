@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "../../../other/base/minmax.h"
 #include "../../../other/base/settings/settings.h"
 #include "ofi_atomic.h"
 #include "ofi_ondemand.h"

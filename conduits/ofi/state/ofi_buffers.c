@@ -8,8 +8,6 @@
 #include <sys/mman.h>
 
 #include "../../../core/ground/fatal.h"
-#include "../../../other/base/log/log.h"
-#include "../../../other/base/minmax.h"
 
 enum {
     SLAB_PACKETS = 16, // packets, or inboxes for one packet, that are made at a time

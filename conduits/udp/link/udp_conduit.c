@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "../../../core/aqueduct.h"
-#include "../../../core/ground/fatal.h"
 #include "../../../other/base/clock.h"
 #include "../../../other/base/log/log.h"
 #include "../../../other/base/settings/settings.h"

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../../../core/ground/fatal.h"
-#include "../../../other/base/clock.h"
 #include "../../../other/base/log/log.h"
 #include "../../../other/base/minmax.h"
 #include "udp_watch.h"

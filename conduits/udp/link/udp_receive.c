@@ -4,7 +4,6 @@
 
 #include "../../../other/base/clock.h"
 #include "../../../other/base/minmax.h"
-#include "../../../other/base/log/log.h"
 #include "udp_receive.h"
 #include "udp_link.h"
 #include "udp_send.h"

@@ -14,7 +14,6 @@
 #include "../../../core/ground/fatal.h"
 #include "../../../other/base/clock.h"
 #include "../../../other/base/minmax.h"
-#include "../../../other/base/log/log.h"
 #include "../../../other/base/settings/settings.h"
 #include "udp_send.h"
 

@@ -4,9 +4,7 @@
 #ifndef AQ_UDP_ADDRESS_H
 #define AQ_UDP_ADDRESS_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/uio.h>

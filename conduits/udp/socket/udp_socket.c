@@ -15,7 +15,6 @@
 #include <sys/select.h>
 #include <unistd.h>
 
-#include "../../../core/thread/thread.h"
 #include "../../../other/base/clock.h"
 #include "../../../other/base/minmax.h"
 #include "../../../other/base/log/log.h"

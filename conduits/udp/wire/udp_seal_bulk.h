@@ -5,7 +5,6 @@
 #define AQ_UDP_SEAL_BULK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 

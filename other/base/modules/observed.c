@@ -4,7 +4,6 @@
 #include "observed.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 
 static _Atomic(aq_observer_t *) observed_by;
 

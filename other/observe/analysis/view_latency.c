@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The part of a summary about messages: how long they take, and between which ranks.
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "view_summary.h"

@@ -2,7 +2,6 @@
 // Maps counts to levels of colour for view_svg.c, and writes numbers with units for all outputs.
 #include "view_scale.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 

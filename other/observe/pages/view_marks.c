@@ -3,7 +3,6 @@
 #include "view_marks.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "../draw/view_text.h"
 

@@ -3,7 +3,6 @@
 // marks (view_marks.c) over them.
 #include "view_picture.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 

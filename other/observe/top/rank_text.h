@@ -3,7 +3,6 @@
 #ifndef AQ_RANK_TEXT_H
 #define AQ_RANK_TEXT_H
 
-#include <stddef.h>
 
 #include "job_watch.h"
 

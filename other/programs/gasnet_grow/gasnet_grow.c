@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../base/log/log.h"
-#include "../../base/settings/settings.h"
 #include "../../base/system/standard_streams.h"
 #include "../../../spawner/start/host_probe.h"
 #include "../../../spawner/start/spawn_module.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // gasnetrun: starts the ranks of a job. One program for all conduits: its name selects the conduit
 // (gasnetrun_smp, gasnetrun_udp; clients of conduit udp call amudprun).
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
