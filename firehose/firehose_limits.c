@@ -141,9 +141,8 @@ const char *aq_firehose_remedy(aq_firehose_pinned_t limit)
                "GASNET_PHYSMEM_MAX to less than that";
     case AQ_FIREHOSE_DEVICE:
         return "the network device has no room for more regions (max_mr of ibv_devinfo -v, mr_cnt "
-               "of "
-               "fi_info -v); start fewer processes on the host or set GASNET_PINNED_REGIONS_MAX to "
-               "less than that";
+               "of fi_info -v); start fewer processes on the host or set GASNET_PINNED_REGIONS_MAX "
+               "to less than that";
     case AQ_FIREHOSE_SETTING:
         return "GASNET_PHYSMEM_MAX is reached; raise it";
     case AQ_FIREHOSE_NO_ACCESS:

@@ -91,12 +91,11 @@ static void params_warn(const aq_firehose_limits_t *limits, const aq_firehose_pa
 
 static void params_print(const aq_firehose_params_t *params)
 {
-    aq_log_counts(
-        "firehose: main pool %llu KiB in %u regions, %u for each peer; victim pool %llu KiB in "
-        "%u regions; regions of at most %llu KiB",
-        (unsigned long long)params->main.bytes / 1024, params->main.regions, params->per_peer,
-        (unsigned long long)params->victim.bytes / 1024, params->victim.regions,
-        (unsigned long long)params->region_bytes / 1024);
+    aq_log_counts("firehose: main pool %llu KiB in %u regions, %u for each peer; victim pool %llu "
+                  "KiB in %u regions; regions of at most %llu KiB",
+                  (unsigned long long)params->main.bytes / 1024, params->main.regions,
+                  params->per_peer, (unsigned long long)params->victim.bytes / 1024,
+                  params->victim.regions, (unsigned long long)params->region_bytes / 1024);
 }
 
 void aq_firehose_params_read(const aq_firehose_limits_t *limits, aq_firehose_params_t *params)

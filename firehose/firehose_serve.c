@@ -216,9 +216,8 @@ aq_status_t aq_firehose_answered(aq_firehose_t *firehose, uint32_t rank,
     else if (peer && answer->kind == AQ_FIREHOSE_GIVEN)
         status = serve_given(firehose, peer, answer);
     if (status == AQ_ERR_PEER)
-        aq_log_error(
-            "process %u answered a request that firehose did not send (kind %u, slot %u); all "
-            "processes of a job have to use the same version of the library",
-            rank, answer->kind, answer->slot);
+        aq_log_error("process %u answered a request that firehose did not send (kind %u, slot %u); "
+                     "all processes of a job have to use the same version of the library",
+                     rank, answer->kind, answer->slot);
     return status;
 }

@@ -533,10 +533,9 @@ static bool window_furnish(aq_ibv_end_t *end)
     end->furnish = NULL;
     end->failed = status != AQ_OK;
     if (end->failed)
-        aq_log_warn(
-            "endpoint %u gets no window over conduit ibv: its messages travel with those of "
-            "endpoint 0",
-            window->base.endpoint);
+        aq_log_warn("endpoint %u gets no window over conduit ibv: its messages travel with those "
+                    "of endpoint 0",
+                    window->base.endpoint);
     return status == AQ_OK;
 }
 
@@ -564,12 +563,11 @@ aq_ibv_conduit_t *aq_ibv_window_open(aq_ibv_conduit_t *main, uint16_t endpoint)
 static void print_rails(const aq_ibv_conduit_t *ibv, const char *name)
 {
     const aq_ibv_rails_t *rails = &ibv->rails;
-    aq_log_counts(
-        "ibv: rank %u%s over rails: %u ports, %u queue pairs a peer; %u of the further ones in "
-        "use; they did %lu pieces of puts and gets, and %lu moved to the first",
-        ibv->base.env->rank, name, rails->ports->count, rails->ports->queue_pairs,
-        atomic_load(&rails->counts.up), atomic_load(&rails->counts.pieces),
-        atomic_load(&rails->counts.moved));
+    aq_log_counts("ibv: rank %u%s over rails: %u ports, %u queue pairs a peer; %u of the further "
+                  "ones in use; they did %lu pieces of puts and gets, and %lu moved to the first",
+                  ibv->base.env->rank, name, rails->ports->count, rails->ports->queue_pairs,
+                  atomic_load(&rails->counts.up), atomic_load(&rails->counts.pieces),
+                  atomic_load(&rails->counts.moved));
     if (atomic_load(&ibv->failovers.moves))
         aq_log_counts("ibv: rank %u%s moved links to another port %lu times, and took up %lu work "
                       "requests again there",
@@ -588,15 +586,14 @@ static void print_counters(const aq_ibv_conduit_t *ibv)
     if (atomic_load(&ibv->rma.fences))
         aq_log_counts("ibv: rank %u%s fenced %lu puts", ibv->base.env->rank, name,
                       atomic_load(&ibv->rma.fences));
-    aq_log_counts(
-        "ibv: rank %u%s in all: connected to %u peers by %u queue pairs, %u calls at once; "
-        "received %lu messages in buffers (%lu "
-        "copied), %lu in rings; %lu rings granted, %lu freed; %lu atomics by the device",
-        ibv->base.env->rank, name, atomic_load(&ibv->peers.count),
-        atomic_load(&ibv->end.queue_pairs), ibv->shared->connector.most_calling,
-        atomic_load(&ibv->receiver.arrived), atomic_load(&ibv->receiver.copies),
-        atomic_load(&rings->messages), atomic_load(&rings->granted), atomic_load(&rings->freed),
-        atomic_load(&ibv->atomic.begun));
+    aq_log_counts("ibv: rank %u%s in all: connected to %u peers by %u queue pairs, %u calls at "
+                  "once; received %lu messages in buffers (%lu copied), %lu in rings; %lu rings "
+                  "granted, %lu freed; %lu atomics by the device",
+                  ibv->base.env->rank, name, atomic_load(&ibv->peers.count),
+                  atomic_load(&ibv->end.queue_pairs), ibv->shared->connector.most_calling,
+                  atomic_load(&ibv->receiver.arrived), atomic_load(&ibv->receiver.copies),
+                  atomic_load(&rings->messages), atomic_load(&rings->granted),
+                  atomic_load(&rings->freed), atomic_load(&ibv->atomic.begun));
 }
 
 static void print_connecting(const aq_ibv_conduit_t *ibv)
@@ -608,15 +605,14 @@ static void print_connecting(const aq_ibv_conduit_t *ibv)
         aq_log_counts("ibv: rank %u connected to all peers at the start by %s in %.1f ms", rank,
                       connector->ops->name, (double)connector->all_ns / 1e6);
     if (ibv->end.xrc)
-        aq_log_counts(
-            "ibv: rank %u by XRC: %u queue pairs to send by, and %u to receive by that it made "
-            "for its host",
-            rank, aq_ibv_xrc_senders(ibv->end.xrc), ibv->end.xrc->made);
+        aq_log_counts("ibv: rank %u by XRC: %u queue pairs to send by, and %u to receive by that "
+                      "it made for its host",
+                      rank, aq_ibv_xrc_senders(ibv->end.xrc), ibv->end.xrc->made);
     if (connector->ops == &aq_ibv_connect_ud)
-        aq_log_counts(
-            "ibv: rank %u by datagrams: %lu sent (%lu of them again), %lu dropped here, %lu "
-            "received (%lu of them ignored)",
-            rank, counts.sent, counts.repeated, counts.dropped, counts.received, counts.ignored);
+        aq_log_counts("ibv: rank %u by datagrams: %lu sent (%lu of them again), %lu dropped here, "
+                      "%lu received (%lu of them ignored)",
+                      rank, counts.sent, counts.repeated, counts.dropped, counts.received,
+                      counts.ignored);
 }
 
 // What the device says about the path of the connection that was made last.
@@ -629,11 +625,10 @@ static void print_path(const aq_ibv_conduit_t *ibv)
         ibv_query_qp(link->pair, &attr, IBV_QP_PATH_MTU | IBV_QP_AV | IBV_QP_PKEY_INDEX, &init) !=
             0)
         return;
-    aq_log_counts(
-        "ibv: rank %u sends to rank %u with MTU %u, partition index %u, service level %u, "
-        "traffic class %u",
-        ibv->base.env->rank, link->rank, aq_ibv_mtu_bytes(attr.path_mtu), attr.pkey_index,
-        attr.ah_attr.sl, attr.ah_attr.grh.traffic_class);
+    aq_log_counts("ibv: rank %u sends to rank %u with MTU %u, partition index %u, service level "
+                  "%u, traffic class %u",
+                  ibv->base.env->rank, link->rank, aq_ibv_mtu_bytes(attr.path_mtu), attr.pkey_index,
+                  attr.ah_attr.sl, attr.ah_attr.grh.traffic_class);
 }
 
 // Prints the memory of all endpoints.
@@ -648,14 +643,13 @@ static void print_memory(const aq_ibv_conduit_t *ibv)
         by_peer += atomic_load(&window->ondemand.by_peer);
     }
     aq_firehose_stats(shared->keys.firehose, &stats);
-    aq_log_counts(
-        "ibv: rank %u in memory: %lu puts and gets by the device, %lu pieces copied by peers; "
-        "%llu moves asked, %llu served, %llu refused; %llu pins, %llu unpins, %llu evictions; "
-        "%u regions left",
-        ibv->base.env->rank, by_device, by_peer, (unsigned long long)stats.moves_asked,
-        (unsigned long long)stats.moves_served, (unsigned long long)stats.refused,
-        (unsigned long long)stats.pins, (unsigned long long)stats.unpins,
-        (unsigned long long)stats.evictions, atomic_load(&shared->memory.regions));
+    aq_log_counts("ibv: rank %u in memory: %lu puts and gets by the device, %lu pieces copied by "
+                  "peers; %llu moves asked, %llu served, %llu refused; %llu pins, %llu unpins, "
+                  "%llu evictions; %u regions left",
+                  ibv->base.env->rank, by_device, by_peer, (unsigned long long)stats.moves_asked,
+                  (unsigned long long)stats.moves_served, (unsigned long long)stats.refused,
+                  (unsigned long long)stats.pins, (unsigned long long)stats.unpins,
+                  (unsigned long long)stats.evictions, atomic_load(&shared->memory.regions));
 }
 
 // The buffers stay registered, since the queue pairs use them, and firehose may have regions in

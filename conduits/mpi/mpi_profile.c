@@ -7,12 +7,11 @@ const aq_setting_t aq_mpi_rows[MPI_SET_COUNT] = {
     [MPI_SET_SPAWNER] =
         {"GASNET_MPI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
          "As GASNET_SPAWNER, for conduit mpi only, where it takes precedence. auto: mpi."},
-    [MPI_SET_RMA] =
-        {"GASNET_MPI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
-         "Whether conduit mpi uses the one-sided calls of MPI-3 for put and get. 0: it uses active "
-         "messages; 1: it uses one-sided calls, or the job stops; auto: it uses one-sided calls if "
-         "a get completes while its target does not call MPI, which is measured when segments are "
-         "attached, otherwise active messages."},
+    [MPI_SET_RMA] = {"GASNET_MPI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
+                     "Whether conduit mpi uses the one-sided calls of MPI-3 for put and get. 0: it "
+                     "uses active messages; 1: it uses one-sided calls, or the job stops; auto: it "
+                     "uses one-sided calls if a get completes while its target does not call MPI, "
+                     "which is measured when segments are attached, otherwise active messages."},
     [MPI_SET_SHARED_MAXSIZE] =
         {"GASNET_MPI_SHARED_MAXSIZE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
          "Largest number of ranks on a host that conduit mpi joins by shared windows of MPI. One "

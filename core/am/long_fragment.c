@@ -254,11 +254,10 @@ static void check_pushed(gex_Token_t token, const pushed_t *message, gex_EP_Inde
         message->to >= GASNET_MAXEPS ||
         !(token->tag == AQ_TAG_RIGHT ? aq_segment_admits(to, dest, message->nbytes)
                                      : aq_segment_holds(dest, message->nbytes)))
-        aq_fatal(
-            "rank %u announces a Long of %llu bytes at 0x%llx to handler %u with %u arguments, "
-            "which is none, or not inside of a segment",
-            arrival->source, (unsigned long long)message->nbytes, (unsigned long long)message->dest,
-            message->handler, message->nargs);
+        aq_fatal("rank %u announces a Long of %llu bytes at 0x%llx to handler %u with %u "
+                 "arguments, which is none, or not inside of a segment",
+                 arrival->source, (unsigned long long)message->nbytes,
+                 (unsigned long long)message->dest, message->handler, message->nargs);
 }
 
 static aq_arrival_t pushed_arrival(const aq_arrival_t *carrier, const pushed_t *message)

@@ -127,10 +127,10 @@ int aq_segment_check_limit(const char *call, uintptr_t size)
 {
     if (everything || size <= local_limit)
         return everything ? GASNET_OK : check_pages(call, size);
-    aq_log_error("%s: a segment of %lu bytes is larger than this rank may have (%lu): ask for "
-                 "less, start fewer ranks on this host, or raise GASNET_MAX_SEGSIZE (now %s) if "
-                 "the memory is there",
-                 call, size, local_limit, limit_setting());
+    aq_log_error(
+        "%s: a segment of %lu bytes is larger than this rank may have (%lu): ask for less, start "
+        "fewer ranks on this host, or raise GASNET_MAX_SEGSIZE (now %s) if the memory is there",
+        call, size, local_limit, limit_setting());
     return GASNET_ERR_BAD_ARG;
 }
 
@@ -144,11 +144,11 @@ static void warn_of_limit(void)
     for (uint32_t r = 0; r < aq_job.rank; r++)
         if (aq_job.segment_size[r] > global_limit)
             return;
-    aq_log_warn("gex_Segment_Attach: a segment of %lu bytes is larger than "
-                "gasnet_getMaxLocalSegmentSize() (%lu): the system ends the job if it uses more "
-                "memory than there is; ask for less, or raise GASNET_MAX_SEGSIZE (now %s) if the "
-                "memory is there",
-                size, local_limit, limit_setting());
+    aq_log_warn(
+        "gex_Segment_Attach: a segment of %lu bytes is larger than gasnet_getMaxLocalSegmentSize() "
+        "(%lu): the system ends the job if it uses more memory than there is; ask for less, or "
+        "raise GASNET_MAX_SEGSIZE (now %s) if the memory is there",
+        size, local_limit, limit_setting());
 }
 
 // A network that shares memory with ranks beyond the neighbourhood goes first; smp is the last
@@ -192,16 +192,15 @@ static aq_status_t agree_on_base(uintptr_t size, bool needed, void **base)
         return status;
     if (needed) {
         if (aq_job.rank == 0)
-            aq_log_error(
-                "gasnet_attach: the program was compiled with GASNET_ALIGNED_SEGMENTS=1, but "
-                "the segments cannot be at the same address at all ranks: %s",
-                why);
+            aq_log_error("gasnet_attach: the program was compiled with GASNET_ALIGNED_SEGMENTS=1, "
+                         "but the segments cannot be at the same address at all ranks: %s",
+                         why);
         return AQ_ERR_RESOURCE;
     }
     if (aq_job.rank == 0)
-        aq_log_warn("GASNET_ALIGN_SEGMENTS=1: the segments are not at the same address at all "
-                    "ranks: %s",
-                    why);
+        aq_log_warn(
+            "GASNET_ALIGN_SEGMENTS=1: the segments are not at the same address at all ranks: %s",
+            why);
     return AQ_OK;
 }
 

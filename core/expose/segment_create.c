@@ -29,11 +29,10 @@ static int refuse_range(gex_Addr_t address, uintptr_t length)
 static int check_create(gex_Addr_t address, uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 {
     if (kind != GEX_MK_HOST)
-        return refuse_segment(
-            GASNET_ERR_BAD_ARG,
-            "gex_Segment_Create: kind 0x%lx is not GEX_MK_HOST: this library knows no "
-            "device memory",
-            (unsigned long)(uintptr_t)kind);
+        return refuse_segment(GASNET_ERR_BAD_ARG,
+                              "gex_Segment_Create: kind 0x%lx is not GEX_MK_HOST: this library "
+                              "knows no device memory",
+                              (unsigned long)(uintptr_t)kind);
     if (!length)
         return refuse_segment(GASNET_ERR_BAD_ARG,
                               "gex_Segment_Create: the length is %lu bytes; give 1 at least",

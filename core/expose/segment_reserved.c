@@ -55,9 +55,8 @@ static int check_sizes(const uintptr_t *sizes, char *errbuf, size_t errbuf_size)
         }
         if (!sizes[r] || sizes[r] % PAGE || sizes[r] >= AQ_ADDRESS_SPACE) {
             snprintf(errbuf, errbuf_size,
-                     "rank %u asks for %lu bytes; the size has to be a multiple of "
-                     "GASNET_PAGESIZE (%d), not 0, and smaller than the address space of a process "
-                     "(%lu)",
+                     "rank %u asks for %lu bytes; the size has to be a multiple of GASNET_PAGESIZE "
+                     "(%d), not 0, and smaller than the address space of a process (%lu)",
                      r, sizes[r], PAGE, AQ_ADDRESS_SPACE);
             return GASNET_ERR_BAD_ARG;
         }
@@ -144,11 +143,11 @@ static int check_change(const change_t *change, gex_Segment_t segment)
         snprintf(why, sizeof why, "%lu bytes at %p are no whole pages (GASNET_PAGESIZE is %d)",
                  change->size, (void *)change->addr, PAGE);
     else if (offset >= aq_reserved.size || change->size > aq_reserved.size - offset)
-        snprintf(why, sizeof why,
-                 "%lu bytes at %p are not inside the reserved segment of rank %u (%p to %p, %lu "
-                 "bytes)",
-                 change->size, (void *)change->addr, aq_job.rank, (void *)aq_reserved.addr,
-                 (void *)(aq_reserved.addr + aq_reserved.size), aq_reserved.size);
+        snprintf(
+            why, sizeof why,
+            "%lu bytes at %p are not inside the reserved segment of rank %u (%p to %p, %lu bytes)",
+            change->size, (void *)change->addr, aq_job.rank, (void *)aq_reserved.addr,
+            (void *)(aq_reserved.addr + aq_reserved.size), aq_reserved.size);
     if (!*why)
         return GASNET_OK;
     snprintf(sentence, sizeof sentence, "%s: %s", change->call, why);

@@ -172,18 +172,15 @@ static int exit_body(int code)
     for (unsigned i = 0; i < TERMINATING; i++)
         (void)signal(terminating[i], SIG_IGN);
     if (!aq_job.boot->watched)
-        limit_step(
-            "writes output that no process reads, or waits for a lock of the C library; read "
-            "the output of the job to its end");
+        limit_step("writes output that no process reads, or waits for a lock of the C library; "
+                   "read the output of the job to its end");
     const int least = flush_output(code);
     write_observed();
-    limit_step(
-        "tells others of the end of the job; let them poll (gasnet_AMPoll) more often, or raise "
-        "GASNET_EXITTIMEOUT");
+    limit_step("tells others of the end of the job; let them poll (gasnet_AMPoll) more often, or "
+               "raise GASNET_EXITTIMEOUT");
     code = aq_exit_broadcast_code(code);
     limit_step("closes its conduits; see that no handler of a signal calls gasnet_exit while MPI "
-               "or a lock is "
-               "in use");
+               "or a lock is in use");
     aq_steps_stop(aq_start_table, AQ_PHASE_MESSAGES);
     aq_steps_stop(aq_start_table, AQ_PHASE_CONDUITS);
     limit_step("takes leave of its launcher; see whether a program that only calls MPI_Init and "

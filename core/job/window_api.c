@@ -33,8 +33,7 @@ int gasnetx_EP_Destroy(gex_EP_t ep)
     aq_job_need("gasnetx_EP_Destroy");
     if (!ep->index)
         return refuse_window("gasnetx_EP_Destroy", ep,
-                             "the primordial endpoint lives as long as "
-                             "the job");
+                             "the primordial endpoint lives as long as the job");
     if (aq_endpoint_at(ep->index) != ep)
         return refuse_window("gasnetx_EP_Destroy", ep, "it is destroyed already");
     if (aq_team_has_endpoint(ep->index))

@@ -33,8 +33,7 @@ void gex_MK_Destroy(gex_MK_t kind, gex_Flags_t flags)
 {
     (void)kind, (void)flags;
     AQ_CHECK(kind == GEX_MK_HOST,
-             "gex_MK_Destroy: 0x%lx is no kind of memory; GEX_MK_HOST is the "
-             "only one",
+             "gex_MK_Destroy: 0x%lx is no kind of memory; GEX_MK_HOST is the only one",
              (unsigned long)(uintptr_t)kind);
     AQ_CHECK(!flags, "gex_MK_Destroy: flags 0x%x have to be 0", flags);
 }

@@ -44,15 +44,14 @@ static void tell_refused(const char *choice)
         aq_log_warn(
             "GASNET_USE_HUGEPAGES=1: this kernel gives shared memory no huge pages (" SHARED_PAGES
             " is '%s') and has no free ones for these segments in its pool, so the segments have "
-            "small ones; have the administrator write 'advise' to that file, or reserve pages of "
-            "2 MiB (sysctl vm.nr_hugepages)",
+            "small ones; have the administrator write 'advise' to that file, or reserve pages of 2 "
+            "MiB (sysctl vm.nr_hugepages)",
             choice);
     else
-        aq_log_warn(
-            "GASNET_USE_HUGEPAGES=1: this kernel has no huge pages for shared memory (there "
-            "is no " SHARED_PAGES ") and no free ones for these segments in its pool, so the "
-            "segments have small ones; have the administrator reserve pages of 2 MiB (sysctl "
-            "vm.nr_hugepages)");
+        aq_log_warn("GASNET_USE_HUGEPAGES=1: this kernel has no huge pages for shared memory "
+                    "(there is no " SHARED_PAGES
+                    ") and no free ones for these segments in its pool, so the segments have small "
+                    "ones; have the administrator reserve pages of 2 MiB (sysctl vm.nr_hugepages)");
 }
 
 void aq_segment_ask_huge_pages(void *const *here)
@@ -113,10 +112,9 @@ aq_status_t aq_segment_give_pages(void *segment, uintptr_t size)
         aq_touch(segment, size, telling.processors, verbose ? tell_progress : NULL, &telling);
     if (error == 0)
         return AQ_OK;
-    aq_log_error(
-        "gex_Segment_Attach: the segment of this rank (%lu bytes) cannot have all its pages "
-        "(%s): this host or container has not enough memory; ask for less, or start fewer "
-        "ranks on this host",
-        size, strerror(error));
+    aq_log_error("gex_Segment_Attach: the segment of this rank (%lu bytes) cannot have all its "
+                 "pages (%s): this host or container has not enough memory; ask for less, or start "
+                 "fewer ranks on this host",
+                 size, strerror(error));
     return AQ_ERR_RESOURCE;
 }

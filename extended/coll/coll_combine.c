@@ -353,8 +353,7 @@ static const void *see_source(const aq_coll_op_t *op, uint32_t rank, size_t at, 
     const void *found = find_source(op, rank, at, room, nbytes);
     if (!found)
         aq_fatal("%zu bytes of rank %u for a reduction cannot be read (process_vm_readv) though "
-                 "earlier ones could; if the job forbids the call later on, set "
-                 "GASNET_PSHM_COPY=0",
+                 "earlier ones could; if the job forbids the call later on, set GASNET_PSHM_COPY=0",
                  nbytes, aq_team_jobrank(op->coll->team, rank));
     aq_board_took(op, rank, nbytes);
     return found;

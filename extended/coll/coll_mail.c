@@ -83,11 +83,10 @@ static void refuse_mail(const aq_coll_mail_t *mail, const char *why)
 {
     if (AQ_CHECKS)
         return;
-    aq_fatal(
-        "a message of a collective from rank %u is wrong: %s (team 0x%llx, operation %u, row %u, "
-        "part %u, %zu bytes); do all ranks make the same collective calls?",
-        mail->source, why, (unsigned long long)mail->team, mail->number, mail->row, mail->part,
-        mail->nbytes);
+    aq_fatal("a message of a collective from rank %u is wrong: %s (team 0x%llx, operation %u, row "
+             "%u, part %u, %zu bytes); do all ranks make the same collective calls?",
+             mail->source, why, (unsigned long long)mail->team, mail->number, mail->row, mail->part,
+             mail->nbytes);
 }
 
 static bool awaits_ready(const aq_coll_op_t *op, uint32_t rank)

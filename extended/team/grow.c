@@ -123,16 +123,15 @@ static int check_wish(gex_Rank_t count, gex_Flags_t flags)
     if (flags)
         return refuse_growth(GASNET_ERR_BAD_ARG, "flags have to be 0");
     if (aq_client.flags & GEX_FLAG_USES_GASNET1)
-        return refuse_growth(GASNET_ERR_RESOURCE,
-                             "the nodes of GASNet-1 are fixed; call gex_Client_Init without "
-                             "GEX_FLAG_USES_GASNET1");
+        return refuse_growth(
+            GASNET_ERR_RESOURCE,
+            "the nodes of GASNet-1 are fixed; call gex_Client_Init without GEX_FLAG_USES_GASNET1");
     if (count && count <= absent)
         return GASNET_OK;
-    snprintf(
-        why, sizeof why,
-        "%u ranks were asked for, and the reserve has %u; ask for 1 at least, or start the job "
-        "with a larger reserve (gasnetrun --reserve)",
-        count, absent);
+    snprintf(why, sizeof why,
+             "%u ranks were asked for, and the reserve has %u; ask for 1 at least, or start the "
+             "job with a larger reserve (gasnetrun --reserve)",
+             count, absent);
     return refuse_growth(GASNET_ERR_BAD_ARG, why);
 }
 

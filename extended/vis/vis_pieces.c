@@ -22,10 +22,9 @@ static void add_dim(aq_vis_shape_t *shape, size_t count, ptrdiff_t a, ptrdiff_t 
         }
     }
     if (shape->dims == AQ_VIS_DIMS)
-        aq_fatal(
-            "a strided transfer names more blocks than there are addresses: %d dimensions have "
-            "two steps or more",
-            AQ_VIS_DIMS + 1);
+        aq_fatal("a strided transfer names more blocks than there are addresses: %d dimensions "
+                 "have two steps or more",
+                 AQ_VIS_DIMS + 1);
     shape->dim[shape->dims++] = (aq_vis_dim_t){count, {a, b}, 0};
 }
 

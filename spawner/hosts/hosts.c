@@ -154,11 +154,10 @@ void aq_hosts_free(aq_hosts_t *hosts)
 
 static bool refuse_word(const char *what, const char *word, char *fault, size_t room)
 {
-    snprintf(
-        fault, room,
-        "%s: '%.80s' is not a host; write [user@]name[:slots], an IPv6 address in brackets, and "
-        "commas between",
-        what, word);
+    snprintf(fault, room,
+             "%s: '%.80s' is not a host; write [user@]name[:slots], an IPv6 address in brackets, "
+             "and commas between",
+             what, word);
     return false;
 }
 
@@ -335,9 +334,9 @@ static bool take_words(const place_t *place, aq_host_t *host, char *text)
     while ((word = cut_word(&text)) != NULL) {
         char *equals = strchr(word, '=');
         if (equals == NULL || equals == word)
-            return refuse_line(place, word,
-                               "not key=value; a line is: host key=value ..., for example: n1 "
-                               "slots=4 user=ann");
+            return refuse_line(
+                place, word,
+                "not key=value; a line is: host key=value ..., for example: n1 slots=4 user=ann");
         *equals = '\0';
         if (!(is_known_key(word) ? take_key(place, host, word, equals + 1)
                                  : keep_key(place, host, word, equals + 1)))

@@ -30,18 +30,17 @@ static aq_status_t check_spawner(const aq_setting_t *row)
     const char *name = aq_setting_given(row) ? aq_setting_text(row) : "auto";
     if (strcmp(name, "auto") == 0 || aq_spawner_exists(name))
         return AQ_OK;
-    aq_log_error(
-        "%s=%s: this installation has no spawner '%s'; unset the variable, or set it to one "
-        "that gasnet_info lists",
-        row->name, name, name);
+    aq_log_error("%s=%s: this installation has no spawner '%s'; unset the variable, or set it to "
+                 "one that gasnet_info lists",
+                 row->name, name, name);
     return AQ_ERR_ABSENT;
 }
 
 static aq_status_t fork_ranks(int64_t ranks, aq_boot_t **out)
 {
     if (ranks > AQ_RANKS_MAX) {
-        aq_log_error("GASNET_PSHM_NODES=%" PRId64 ": one host carries at most %d ranks; give a "
-                     "smaller number",
+        aq_log_error("GASNET_PSHM_NODES=%" PRId64
+                     ": one host carries at most %d ranks; give a smaller number",
                      ranks, AQ_RANKS_MAX);
         return AQ_ERR_CONFIG;
     }

@@ -574,8 +574,8 @@ static void tell_of_end(void)
     if (starting == NULL || !aq_own_process())
         return;
     const aq_mpilib_launch_t launch = aq_mpilib_launched();
-    aq_log_error("%s has ended this program, which %s started, in MPI_Init; start the program "
-                 "with the mpirun that belongs to the MPI it is linked with",
+    aq_log_error("%s has ended this program, which %s started, in MPI_Init; start the program with "
+                 "the mpirun that belongs to the MPI it is linked with",
                  starting, launch.by ? launch.by : "no mpirun");
 }
 
@@ -604,10 +604,9 @@ static aq_status_t start_mpi(mpi_boot_t *self)
         return AQ_OK;
     char why[256];
     self->mpi->explain(error, why, sizeof why);
-    aq_log_error(
-        "%s cannot start (%s); start the program by an mpirun that belongs to it, or unset "
-        "GASNET_SPAWNER",
-        self->mpi->name, why);
+    aq_log_error("%s cannot start (%s); start the program by an mpirun that belongs to it, or "
+                 "unset GASNET_SPAWNER",
+                 self->mpi->name, why);
     return AQ_ERR_RESOURCE;
 }
 

@@ -20,17 +20,15 @@ typedef struct spawner_row {
 static const spawner_row_t spawners[] = {
     {"fork", "all ranks on this host: gasnetrun_smp -n N program, or GASNET_PSHM_NODES=N program"},
     {"ssh", "ranks on several hosts: gasnetrun_udp -n N -H host,host... program"},
-    {"universe",
-     "ranks on hosts where gasnet_boot has started daemons: gasnet_boot -H host,host..., "
-     "then gasnetrun_udp -n N program"},
+    {"universe", "ranks on hosts where gasnet_boot has started daemons: gasnet_boot -H "
+                 "host,host..., then gasnetrun_udp -n N program"},
     {"custom", "ranks where a command of yours starts them: GASNET_CSPAWN_CMD='srun -n %N %C' "
                "gasnetrun_udp -spawner=custom -n N program"},
     {"rendezvous", "processes that something else starts and that find each other: gasnetrun_udp "
                    "-spawner=rendezvous -n N program prints the commands"},
     {"mpi", "ranks where mpirun starts them: mpirun -np N program, or gasnetrun_mpi -n N program"},
-    {"pmi",
-     "as mpi, but with PMIx or PMI-2 instead of MPI: srun --mpi=pmix -n N program (or --mpi=pmi2), "
-     "or GASNET_SPAWNER=pmi mpirun -np N program"},
+    {"pmi", "as mpi, but with PMIx or PMI-2 instead of MPI: srun --mpi=pmix -n N program (or "
+            "--mpi=pmi2), or GASNET_SPAWNER=pmi mpirun -np N program"},
 };
 
 #define SPAWNERS (sizeof spawners / sizeof spawners[0])
@@ -60,8 +58,8 @@ static const char *spawner_lack(const char *name)
         return "the remote shell (GASNET_SSH_CMD, ssh) is not in PATH: install the package "
                "openssh-client";
     if (strcmp(name, "mpi") == 0 && !aq_mpilib_has_mpi())
-        return "this installation has no module for an MPI: install the package libopenmpi-dev "
-               "or libmpich-dev, and configure it again";
+        return "this installation has no module for an MPI: install the package libopenmpi-dev or "
+               "libmpich-dev, and configure it again";
     return NULL;
 }
 

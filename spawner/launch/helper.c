@@ -111,10 +111,10 @@ static bool connect_parent(aq_helper_t *helper, const aq_intro_t *intro)
 {
     int fd = aq_net_connect(intro->address, (uint16_t)intro->port, CALL_MS);
     if (fd < 0) {
-        aq_log_error("it cannot reach the process that started it at %s, port %u (%s); open ports "
-                     "in the firewall (GASNET_SPAWN_PORTS), or give the right address with "
-                     "GASNET_MASTERIP",
-                     intro->address, intro->port, strerror(errno));
+        aq_log_error(
+            "it cannot reach the process that started it at %s, port %u (%s); open ports in the "
+            "firewall (GASNET_SPAWN_PORTS), or give the right address with GASNET_MASTERIP",
+            intro->address, intro->port, strerror(errno));
         return false;
     }
     aq_link_open(&helper->parent, fd);
@@ -530,8 +530,7 @@ static void helper_reaped(aq_node_t *node, pid_t pid, int status)
     helper->ranks.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (WIFSIGNALED(status)) {
         aq_log_error(
-            "the supervisor of the ranks (process %ld) was killed by signal %d; the job is "
-            "ended",
+            "the supervisor of the ranks (process %ld) was killed by signal %d; the job is ended",
             (long)pid, WTERMSIG(status));
         aq_page_fail(helper->ranks.page, helper->ranks.code);
     } else if (helper->process.stopped &&
@@ -644,8 +643,8 @@ static void tell_lost_master(aq_helper_t *helper)
         return;
     aq_helper_tell_lost(helper);
     if (helper->process.rank != 0)
-        aq_log_error("rank %" PRIu32 " has lost its connection to rank 0, which held the job "
-                     "together; it is ended",
+        aq_log_error("rank %" PRIu32
+                     " has lost its connection to rank 0, which held the job together; it is ended",
                      helper->process.rank);
 }
 
@@ -672,9 +671,9 @@ int aq_helper_run(aq_helper_t *helper)
 {
     aq_node_t *node = &helper->node;
     if (!open_signals(helper) || !aq_helper_prepare(helper)) {
-        aq_node_report(node, node->self, node->self + 1,
-                       "its helper lacks memory or open files; raise the limits "
-                       "there (ulimit -n, ulimit -v)");
+        aq_node_report(
+            node, node->self, node->self + 1,
+            "its helper lacks memory or open files; raise the limits there (ulimit -n, ulimit -v)");
         send_held(helper);
         (void)aq_link_flush(&helper->parent);
         return EXIT_FAILED;
@@ -740,10 +739,10 @@ static int call_launcher(const aq_worker_way_t *way)
 {
     int fd = aq_net_connect_any(way->addresses, way->port, CALL_MS);
     if (fd < 0)
-        aq_log_error("the launcher of the job does not answer at %s, port %u (%s); it has ended or "
-                     "has all its processes, or a firewall blocks the way (GASNET_SPAWN_PORTS, "
-                     "GASNET_MASTERIP)",
-                     way->addresses, way->port, strerror(errno));
+        aq_log_error(
+            "the launcher of the job does not answer at %s, port %u (%s); it has ended or has all "
+            "its processes, or a firewall blocks the way (GASNET_SPAWN_PORTS, GASNET_MASTERIP)",
+            way->addresses, way->port, strerror(errno));
     return fd;
 }
 

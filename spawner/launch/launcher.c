@@ -178,17 +178,17 @@ static void lose_hosts(aq_launcher_t *launcher, const aq_failed_t *failed)
 static void lose_worker(aq_launcher_t *launcher, const aq_child_t *child, const aq_failed_t *failed)
 {
     if (launcher->node.spec.starter != NULL)
-        aq_log_error("the helper of host %s, which spawner %s started, was lost: %s; the job does "
-                     "not start",
-                     child->host[0] != '\0' ? child->host : child->seen,
-                     launcher->node.spec.starter, failed->why);
+        aq_log_error(
+            "the helper of host %s, which spawner %s started, was lost: %s; the job does not start",
+            child->host[0] != '\0' ? child->host : child->seen, launcher->node.spec.starter,
+            failed->why);
     else if (!launcher->node.spec.rendezvous)
         aq_log_error("a process that GASNET_CSPAWN_CMD started, on host %s, was lost: %s; the job "
                      "does not start",
                      host_name(launcher, failed->low), failed->why);
     else if (child->host[0] != '\0')
-        aq_log_error("the process of rank %" PRIu32 " on host %s (%s) was lost: %s; the job does "
-                     "not start",
+        aq_log_error("the process of rank %" PRIu32
+                     " on host %s (%s) was lost: %s; the job does not start",
                      child->wish, child->host, child->seen, failed->why);
     else
         aq_log_error("a process at %s was lost before it told its rank: %s; the job does not start",
@@ -252,10 +252,9 @@ static void take_lost(aq_launcher_t *launcher, const aq_node_text_t *text)
             return;
         }
     if (launcher->workers.numbered)
-        aq_log_error("rank %" PRIu32 " on host %s: the connection to it is lost: %s; the job is "
-                     "ended",
-                     text->node, host_name(launcher, node->spec.host_of_rank[text->node]),
-                     text->text);
+        aq_log_error(
+            "rank %" PRIu32 " on host %s: the connection to it is lost: %s; the job is ended",
+            text->node, host_name(launcher, node->spec.host_of_rank[text->node]), text->text);
     aq_launcher_end_job(launcher, 1, true);
 }
 
@@ -271,10 +270,11 @@ static void report_failures(aq_launcher_t *launcher)
         }
     if (launcher->start.failed > shown)
         aq_log_error("%" PRIu32 " more hosts failed", launcher->start.failed - shown);
-    aq_log_error("%" PRIu32 " of %" PRIu32 " hosts started%s, so there is no job; gasnet_recon "
-                 "tells what is wrong with each host",
-                 launcher->start.started, spec->host_count,
-                 spec->spare > 0 ? ", which is fewer than option -N asks for" : "");
+    aq_log_error(
+        "%" PRIu32 " of %" PRIu32
+        " hosts started%s, so there is no job; gasnet_recon tells what is wrong with each host",
+        launcher->start.started, spec->host_count,
+        spec->spare > 0 ? ", which is fewer than option -N asks for" : "");
 }
 
 // Gives the places to the first hosts of the list that have started.
@@ -298,10 +298,9 @@ static void leave_out(aq_launcher_t *launcher, uint32_t host, uint32_t last)
         aq_log_warn("host %s is left out: %s", host_name(launcher, host),
                     start->reasons[host] != NULL ? start->reasons[host] : "it failed");
     else if (start->states[host] == HOST_WAITED_FOR && host < last)
-        aq_log_warn("host %s is left out: it had not started after %.1f seconds, when enough "
-                    "others had",
-                    host_name(launcher, host),
-                    (double)(aq_clock_ns() - start->began) / (double)AQ_SECOND);
+        aq_log_warn(
+            "host %s is left out: it had not started after %.1f seconds, when enough others had",
+            host_name(launcher, host), (double)(aq_clock_ns() - start->began) / (double)AQ_SECOND);
     else
         aq_log_info("host %s is not needed", host_name(launcher, host));
     start->states[host] = failed ? HOST_DONE : HOST_UNUSED;
@@ -401,9 +400,8 @@ static void check_left(aq_launcher_t *launcher)
     if (!launcher->end.left || !launcher->end.joined || launcher->end.code_known)
         return;
     flush_sinks(launcher);
-    aq_log_error(
-        "a rank has ended without joining the job that others have joined; every rank must "
-        "run a GASNet program that calls init");
+    aq_log_error("a rank has ended without joining the job that others have joined; every rank "
+                 "must run a GASNet program that calls init");
     aq_launcher_end_job(launcher, 1, true);
 }
 
@@ -677,10 +675,9 @@ bool aq_launch_find_address(aq_launch_plan_t *plan)
     const char *address = aq_settings_text(AQ_SET_MASTERIP);
     if (*address == '\0' || aq_net_resolve(address, plan->master_address))
         return true;
-    aq_log_error(
-        "GASNET_MASTERIP: '%s' is neither an address nor a name that is known here; give an "
-        "address such as 192.168.0.1",
-        address);
+    aq_log_error("GASNET_MASTERIP: '%s' is neither an address nor a name that is known here; give "
+                 "an address such as 192.168.0.1",
+                 address);
     return false;
 }
 
@@ -734,8 +731,8 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     if (launcher->start.states == NULL || launcher->start.reasons == NULL ||
         launcher->output.streams == NULL || node->spec_bytes.failed || !open_signals(launcher) ||
         !aq_node_split(node, 0, hosts, plan->parts)) {
-        aq_log_error("no memory or open files for a job on %" PRIu32 " hosts; raise the limits "
-                     "(ulimit -v, ulimit -n)",
+        aq_log_error("no memory or open files for a job on %" PRIu32
+                     " hosts; raise the limits (ulimit -v, ulimit -n)",
                      hosts);
         return false;
     }

@@ -113,8 +113,7 @@ static int find_nodes(const aqueduct_spawn_job_t *job, int *nodes, char *why, si
     if (found == job->host_count)
         return 0;
     snprintf(why, room,
-             "host %s is not in PBS_NODEFILE, so PBS does not start a task there: leave "
-             "it out",
+             "host %s is not in PBS_NODEFILE, so PBS does not start a task there: leave it out",
              job->hosts[found].name);
     return -1;
 }
@@ -180,8 +179,8 @@ static int tm_start(const aqueduct_spawn_job_t *job, char *const argv[], char *w
 const aqueduct_spawn_module_t aqueduct_spawn_module = {
     .version = AQUEDUCT_SPAWN_VERSION,
     .name = "tm",
-    .usage = "ranks on the hosts of a job of PBS, by its Task Management interface: "
-             "gasnetrun_udp -n N program, in the script of qsub",
+    .usage = "ranks on the hosts of a job of PBS, by its Task Management interface: gasnetrun_udp "
+             "-n N program, in the script of qsub",
     .init = tm_init,
     .verify_hosts = tm_verify_hosts,
     .start = tm_start,

@@ -242,21 +242,20 @@ const char *aq_probe_remedy(const char *why)
         const char *part, *remedy;
     } remedies[] = {
         {"Could not resolve",
-         "its name is not known here: correct the list of hosts, /etc/hosts or "
-         "~/.ssh/config"},
-        {"Connection refused", "no sshd answers there: start it, or give its port in "
-                               "GASNET_SSH_OPTIONS (-p)"},
+         "its name is not known here: correct the list of hosts, /etc/hosts or ~/.ssh/config"},
+        {"Connection refused",
+         "no sshd answers there: start it, or give its port in GASNET_SSH_OPTIONS (-p)"},
         {"No route to host", "it is down or not in this network: switch it on, or leave it out"},
         {"timed out", "it is down or behind a firewall: switch it on, or open port 22"},
-        {"did not answer", "it hangs or is slow: log in by hand and look, or raise "
-                           "GASNET_SPAWN_TIMEOUT"},
+        {"did not answer",
+         "it hangs or is slow: log in by hand and look, or raise GASNET_SPAWN_TIMEOUT"},
         {"Host key verification failed", "ssh does not know its key or knows another one: log in "
                                          "by hand once, after ssh-keygen -R if it was reinstalled"},
         {"Permission denied", "ssh would ask for a password: ssh-copy-id to it, or start an agent"},
-        {"No such file", "Aqueduct is not in the same place there: install it, or give prefix= in "
-                         "the host file"},
-        {"not found", "Aqueduct is not in the same place there: install it, or give prefix= in the "
-                      "host file"},
+        {"No such file",
+         "Aqueduct is not in the same place there: install it, or give prefix= in the host file"},
+        {"not found",
+         "Aqueduct is not in the same place there: install it, or give prefix= in the host file"},
     };
     for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++)
         if (strstr(why, remedies[i].part) != NULL)

@@ -38,10 +38,9 @@ bool aq_spawn_check_priorities(void)
     entry_t entry;
     while (*list != '\0')
         if (!next_entry(&list, &entry)) {
-            aq_log_error(
-                "GASNET_SPAWN_PRIORITY: '%s' is not a list of spawners and priorities from "
-                "%d to %d, such as slurm=30,ssh=0; correct it",
-                text, LEAST, MOST);
+            aq_log_error("GASNET_SPAWN_PRIORITY: '%s' is not a list of spawners and priorities "
+                         "from %d to %d, such as slurm=30,ssh=0; correct it",
+                         text, LEAST, MOST);
             return false;
         }
     return true;

@@ -44,9 +44,9 @@ static bool custom_init(const aq_start_t *start, int *priority, char *why, size_
 
 static aq_status_t refuse_option(const char *option, const char *what)
 {
-    aq_log_error("option %s: spawner custom leaves %s to the command of GASNET_CSPAWN_CMD; put it "
-                 "there",
-                 option, what);
+    aq_log_error(
+        "option %s: spawner custom leaves %s to the command of GASNET_CSPAWN_CMD; put it there",
+        option, what);
     return AQ_ERR_CONFIG;
 }
 
@@ -58,10 +58,9 @@ static aq_status_t check_letters(const char *command)
         starts = starts || at[1] == 'C';
         if (at[1] != '\0' && strchr("NCDPM%", at[1]) != NULL)
             continue;
-        aq_log_error(
-            "GASNET_CSPAWN_CMD: %%%c has no meaning here; write %%N, %%C, %%D, %%P or %%M, "
-            "or %%%% for a percent sign",
-            at[1] != '\0' ? at[1] : ' ');
+        aq_log_error("GASNET_CSPAWN_CMD: %%%c has no meaning here; write %%N, %%C, %%D, %%P or "
+                     "%%M, or %%%% for a percent sign",
+                     at[1] != '\0' ? at[1] : ' ');
         return AQ_ERR_CONFIG;
     }
     if (starts)

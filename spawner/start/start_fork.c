@@ -19,15 +19,14 @@ static bool fork_init(const aq_start_t *start, int *priority, char *why, size_t 
 static aq_status_t fork_parse_options(const aq_start_t *start)
 {
     if (start->host_count > 1) {
-        aq_log_error("option -N: %" PRId64
-                     " hosts, but spawner fork starts all ranks on this host; name hosts with -H, "
-                     "or give -N 1",
+        aq_log_error("option -N: %" PRId64 " hosts, but spawner fork starts all ranks on this "
+                                           "host; name hosts with -H, or give -N 1",
                      start->host_count);
         return AQ_ERR_CONFIG;
     }
     if (start->host_list != NULL) {
-        aq_log_error("option -H: spawner fork starts all ranks on this host; leave -H or "
-                     "-spawner=fork out");
+        aq_log_error(
+            "option -H: spawner fork starts all ranks on this host; leave -H or -spawner=fork out");
         return AQ_ERR_CONFIG;
     }
     return AQ_OK;

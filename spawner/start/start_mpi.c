@@ -87,9 +87,9 @@ static bool pmi_init(const aq_start_t *start, int *priority, char *why, size_t r
 
 static aq_status_t refuse_option(const char *option, const char *what)
 {
-    aq_log_error("option %s: this spawner leaves %s to mpirun; put mpirun's own option for that "
-                 "into %s",
-                 option, what, source_name());
+    aq_log_error(
+        "option %s: this spawner leaves %s to mpirun; put mpirun's own option for that into %s",
+        option, what, source_name());
     return AQ_ERR_CONFIG;
 }
 
@@ -167,10 +167,9 @@ static aq_status_t refuse_letter(char letter)
                      "that names the hosts, or take %%H out",
                      source_name());
     else
-        aq_log_error(
-            "%s: %%%c has no meaning here; write %%N, %%P, %%A, %%C or %%H (%%A and %%C as "
-            "words of their own), or %%%% for a percent sign",
-            source_name(), letter ? letter : ' ');
+        aq_log_error("%s: %%%c has no meaning here; write %%N, %%P, %%A, %%C or %%H (%%A and %%C "
+                     "as words of their own), or %%%% for a percent sign",
+                     source_name(), letter ? letter : ' ');
     return AQ_ERR_CONFIG;
 }
 

@@ -400,8 +400,8 @@ static bool watch_stream(aq_supervised_t *job, uint32_t rank, unsigned which, in
 static bool fail_start(const launch_t *launch, int error)
 {
     aq_log_error("the system refused to start rank %" PRIu32 " of %" PRIu32
-                 " (%s); raise the limit of "
-                 "processes (ulimit -u) and files (ulimit -n), or start fewer ranks",
+                 " (%s); raise the limit of processes (ulimit -u) and files (ulimit -n), or start "
+                 "fewer ranks",
                  aq_supervised_rank(launch->job, launch->rank), aq_supervised_size(launch->job),
                  strerror(error));
     return false;
@@ -467,9 +467,8 @@ static int start_one_layout(const aq_supervised_t *job)
     if (personality((unsigned)old | ADDR_NO_RANDOMIZE) < 0)
         aq_log_warn(
             "functions and variables have different addresses in each rank, because the system "
-            "refuses to disable address randomization (personality: %s); start a program "
-            "that needs equal addresses without the launcher: GASNET_PSHM_NODES=%" PRIu32
-            " program",
+            "refuses to disable address randomization (personality: %s); start a program that "
+            "needs equal addresses without the launcher: GASNET_PSHM_NODES=%" PRIu32 " program",
             strerror(errno), job->places);
     return old;
 }

@@ -58,10 +58,9 @@ bool aq_host_workers_take(const aq_node_t *node, aq_child_t *child, const char *
         return false;
     }
     if (other != NULL) {
-        aq_log_error(
-            "spawner %s started two processes on host %s, at %s and at %s; it has to start "
-            "one on each host",
-            spec->starter, other->host, other->seen, child->seen);
+        aq_log_error("spawner %s started two processes on host %s, at %s and at %s; it has to "
+                     "start one on each host",
+                     spec->starter, other->host, other->seen, child->seen);
         return false;
     }
     child->wish = child->leader = number;

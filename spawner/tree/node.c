@@ -91,11 +91,10 @@ static void give_credit(aq_node_t *node)
 
 static void warn_of_silence(const aq_node_t *node, const aq_child_t *child, uint32_t silence_ms)
 {
-    aq_log_warn(
-        "host %s has not answered for %.3g seconds: the network to it is down, its helper is "
-        "stopped or overloaded, or an attacker on the network withholds its messages; the "
-        "job goes on if the connection from %s recovers within GASNET_UDP_HOST_TIMEOUT",
-        aq_spec_host(&node->spec, child->low)->name, silence_ms / 1000.0, child->seen);
+    aq_log_warn("host %s has not answered for %.3g seconds: the network to it is down, its helper "
+                "is stopped or overloaded, or an attacker on the network withholds its messages; "
+                "the job goes on if the connection from %s recovers within GASNET_UDP_HOST_TIMEOUT",
+                aq_spec_host(&node->spec, child->low)->name, silence_ms / 1000.0, child->seen);
 }
 
 // A connection may stay open although its bytes do not arrive: the network is down for a while, an

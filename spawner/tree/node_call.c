@@ -64,10 +64,9 @@ static void accept_calls(aq_node_t *node, void *item, short events)
         make_place(node, caller);
         aq_caller_open(caller, fd, address);
         if (!node->spec.promiscuous && !node->spec.workers && !is_invited(node, address))
-            refuse_caller(
-                node, caller,
-                "it is not a host that is being started; if it is one behind a router, set "
-                "GASNET_SPAWN_PROMISCUOUS=1");
+            refuse_caller(node, caller,
+                          "it is not a host that is being started; if it is one behind a router, "
+                          "set GASNET_SPAWN_PROMISCUOUS=1");
     }
 }
 

@@ -118,10 +118,9 @@ static bool join_universe(aq_daemon_t *daemon, const aq_join_config_t *config)
     aq_dial_begin(&daemon->election.dial, config->addresses, (uint16_t)config->port,
                   config->coordinator);
     if (aq_dial_wait(&daemon->election.dial, daemon->key) != AQ_OK) {
-        aq_log_error(
-            "it cannot reach the coordinator of the universe: %s; open ports in the firewall "
-            "(GASNET_SPAWN_PORTS)",
-            daemon->election.dial.why);
+        aq_log_error("it cannot reach the coordinator of the universe: %s; open ports in the "
+                     "firewall (GASNET_SPAWN_PORTS)",
+                     daemon->election.dial.why);
         return false;
     }
     daemon->election.up = daemon->election.dial.link;

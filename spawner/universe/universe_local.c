@@ -218,11 +218,10 @@ static bool read_view(aq_universe_t *universe, uint64_t deadline, char *why, siz
     if (wait_for(&universe->link, AQ_MSG_KEY, deadline, &frame) &&
         aq_read_key(frame.payload, universe->key) && aq_universe_next(universe, OPEN_MS))
         return true;
-    snprintf(
-        why, room,
-        "the daemon of the universe on host %s does not know its hosts, because their coordinator "
-        "does not answer; try again in a moment",
-        aq_log_host());
+    snprintf(why, room,
+             "the daemon of the universe on host %s does not know its hosts, because their "
+             "coordinator does not answer; try again in a moment",
+             aq_log_host());
     return false;
 }
 

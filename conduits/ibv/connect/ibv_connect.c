@@ -161,10 +161,9 @@ void aq_ibv_link_unreached(aq_ibv_connector_t *connector, const aq_ibv_peer_t *l
 
 void aq_ibv_log_no_queue_pair(int error)
 {
-    aq_log_error(
-        "the verbs device refuses a queue pair (%s): start fewer processes on this host, or "
-        "lower GASNET_NETWORKDEPTH_PP",
-        strerror(error));
+    aq_log_error("the verbs device refuses a queue pair (%s): start fewer processes on this host, "
+                 "or lower GASNET_NETWORKDEPTH_PP",
+                 strerror(error));
 }
 
 // Counts a new queue pair, if there is no error. False: there is one (logged).

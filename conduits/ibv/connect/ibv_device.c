@@ -141,12 +141,11 @@ aq_ibv_connect_choice_t aq_ibv_connect_choice(void)
 static void explain_no_address(const chosen_t *chosen, char *errbuf, size_t errbuf_size)
 {
     const bool wants_rdmacm = aq_ibv_connect_choice() == AQ_IBV_CONNECT_RDMACM;
-    snprintf(
-        errbuf, errbuf_size,
-        "port %u of verbs device %s has no network interface that is up with an IP address, by "
-        "which its peers could call it: give it one, or choose another port with "
-        "GASNET_IBV_PORTS%s",
-        chosen->port, chosen->device, wants_rdmacm ? ", or unset GASNET_IBV_CONNECT" : "");
+    snprintf(errbuf, errbuf_size,
+             "port %u of verbs device %s has no network interface that is up with an IP address, "
+             "by which its peers could call it: give it one, or choose another port with "
+             "GASNET_IBV_PORTS%s",
+             chosen->port, chosen->device, wants_rdmacm ? ", or unset GASNET_IBV_CONNECT" : "");
 }
 
 // Listens with librdmacm. AQ_ERR_ABSENT: that is not possible on this port.
@@ -155,10 +154,10 @@ static aq_status_t device_listen(aq_ibv_device_t *device, const chosen_t *chosen
 {
     device->channel = rdma_create_event_channel();
     if (!device->channel) {
-        snprintf(errbuf, errbuf_size,
-                 "librdmacm cannot be used (%s): load the kernel module rdma_ucm, or use conduit "
-                 "udp",
-                 strerror(errno));
+        snprintf(
+            errbuf, errbuf_size,
+            "librdmacm cannot be used (%s): load the kernel module rdma_ucm, or use conduit udp",
+            strerror(errno));
         return AQ_ERR_ABSENT;
     }
     device->listener = find_listener(device->channel, chosen);
@@ -348,10 +347,10 @@ static bool xrc_find(const aq_ibv_device_t *device, const struct ibv_device_attr
     if (can->device_cap_flags & IBV_DEVICE_XRC)
         return true;
     if (aq_log_is_first())
-        aq_log_warn("verbs device %s has no extended reliable connections (XRC), for which "
-                    "GASNET_USE_XRC=1 asks; each peer gets a queue pair of its own: unset the "
-                    "variable",
-                    ibv_get_device_name(device->verbs->device));
+        aq_log_warn(
+            "verbs device %s has no extended reliable connections (XRC), for which "
+            "GASNET_USE_XRC=1 asks; each peer gets a queue pair of its own: unset the variable",
+            ibv_get_device_name(device->verbs->device));
     return false;
 }
 
@@ -401,9 +400,9 @@ aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *
     device->atomics = aq_ibv_atomics_of(can.atomic_cap);
     device->pd = ibv_alloc_pd(device->verbs);
     if (!device->pd) {
-        aq_log_error("device %s refuses a protection domain (%s): start fewer processes on this "
-                     "host",
-                     ibv_get_device_name(device->verbs->device), strerror(errno));
+        aq_log_error(
+            "device %s refuses a protection domain (%s): start fewer processes on this host",
+            ibv_get_device_name(device->verbs->device), strerror(errno));
         return AQ_ERR_RESOURCE;
     }
     *memory = memory_of(device, limits, &can);

@@ -68,10 +68,9 @@ static aq_status_t addresses_fill(aq_ibv_addresses_t *out, const record_t *recor
         const bool differs = !last || record_compare(last, record) != 0;
         if (differs && out->count == AQ_IBV_ADDRESSES_MAX) {
             if (boot->rank == 0)
-                aq_log_error(
-                    "conduit ibv reaches ranks at %d addresses at most, and this job has more; "
-                    "use conduit udp",
-                    AQ_IBV_ADDRESSES_MAX);
+                aq_log_error("conduit ibv reaches ranks at %d addresses at most, and this job has "
+                             "more; use conduit udp",
+                             AQ_IBV_ADDRESSES_MAX);
             return AQ_ERR_RESOURCE;
         }
         if (differs)

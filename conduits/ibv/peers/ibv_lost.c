@@ -46,11 +46,10 @@ void aq_ibv_peer_lost_by(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const cha
                          const char *port)
 {
     atomic_store_explicit(&link->entries->dead, true, memory_order_relaxed);
-    loss_record(
-        losses,
-        "the connection to rank %u is lost (%s%s%s): that process or its host has ended, or "
-        "the network between is cut",
-        link->rank, why, *port ? ", by " : "", port);
+    loss_record(losses,
+                "the connection to rank %u is lost (%s%s%s): that process or its host has ended, "
+                "or the network between is cut",
+                link->rank, why, *port ? ", by " : "", port);
 }
 
 void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_wc_status status)
@@ -60,12 +59,11 @@ void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_w
         return;
     }
     atomic_store_explicit(&link->entries->dead, true, memory_order_relaxed);
-    loss_record(
-        losses,
-        "rank %u has no buffer for a message of this rank (%s), though it keeps one for "
-        "each credit that it grants: see that all hosts have the same version of the library "
-        "and the same settings",
-        link->rank, ibv_wc_status_str(status));
+    loss_record(losses,
+                "rank %u has no buffer for a message of this rank (%s), though it keeps one for "
+                "each credit that it grants: see that all hosts have the same version of the "
+                "library and the same settings",
+                link->rank, ibv_wc_status_str(status));
 }
 
 void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link, const char *here,

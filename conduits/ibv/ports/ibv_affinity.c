@@ -248,8 +248,8 @@ static void devices_print(const aq_ibv_ports_t *ports, print_line_t *print, void
                      beside);
         else
             snprintf(text, sizeof text,
-                     "%s is equally near to all processors: the system knows no place for it, "
-                     "as for every device in software",
+                     "%s is equally near to all processors: the system knows no place for it, as "
+                     "for every device in software",
                      ports->list[i].device);
         print(arg, "", text);
     }
@@ -388,12 +388,11 @@ bool aq_ibv_networks_meet(const aq_ibv_network_t *mine, uint32_t rank,
                  rank, mine->host, mine->port, mine->device, first_rank, first->host);
         return false;
     }
-    snprintf(
-        errbuf, errbuf_size,
-        "rank %u on host %s uses port %u of %s (%s), and rank %u on host %s uses port %u of %s "
-        "(%s), which are different networks; name ports of one network for both with "
-        "GASNET_IBV_PORTS",
-        rank, mine->host, mine->port, mine->device, network_words(mine, here), first_rank,
-        first->host, first->port, first->device, network_words(first, there));
+    snprintf(errbuf, errbuf_size,
+             "rank %u on host %s uses port %u of %s (%s), and rank %u on host %s uses port %u of "
+             "%s (%s), which are different networks; name ports of one network for both with "
+             "GASNET_IBV_PORTS",
+             rank, mine->host, mine->port, mine->device, network_words(mine, here), first_rank,
+             first->host, first->port, first->device, network_words(first, there));
     return false;
 }

@@ -262,11 +262,10 @@ void aq_ibv_explain(const aq_ibv_ports_t *ports, const char *filter, const aq_ib
     for (size_t i = 0; i < ports->count; i++)
         filtered = filtered && was_filtered(uses[i]);
     if (ports->count == 0)
-        snprintf(
-            errbuf, errbuf_size,
-            "no verbs device was found, and one with an active port is needed; load the driver "
-            "of the network card (for Ethernet without one: rdma link add rxe0 type rxe netdev "
-            "NAME), or choose conduit udp");
+        snprintf(errbuf, errbuf_size,
+                 "no verbs device was found, and one with an active port is needed; load the "
+                 "driver of the network card (for Ethernet without one: rdma link add rxe0 type "
+                 "rxe netdev NAME), or choose conduit udp");
     else if (filtered)
         explain_filter(ports, filter, errbuf, errbuf_size);
     else

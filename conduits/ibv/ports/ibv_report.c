@@ -161,8 +161,7 @@ static const char *connect_words(void)
 {
     const char *choice = aq_setting_text(aq_ibv_setting(IBV_SET_CONNECT));
     return strcmp(choice, "ud") == 0
-               ? "made by datagrams, as GASNET_IBV_CONNECT=ud says; ports need "
-                 "no IP addresses"
+               ? "made by datagrams, as GASNET_IBV_CONNECT=ud says; ports need no IP addresses"
            : strcmp(choice, "rdmacm") == 0
                ? "made by librdmacm, as GASNET_IBV_CONNECT=rdmacm says; ports need IP addresses"
                : "made by librdmacm, or by datagrams if a port of the job has no IP address "

@@ -90,11 +90,10 @@ bool aq_ibv_rails_open(aq_ibv_rails_t *rails)
         opened++;
     rails->failed = !rails->works || opened < ports;
     if (rails->failed) {
-        aq_log_warn(
-            "rank %u uses one queue pair a peer, since port %u of device %s has no room for "
-            "more (%s): lower GASNET_NETWORKDEPTH_TOTAL",
-            rails->env->rank, rails->ports->list[opened % ports].number,
-            rails->ports->list[opened % ports].device, strerror(errno));
+        aq_log_warn("rank %u uses one queue pair a peer, since port %u of device %s has no room "
+                    "for more (%s): lower GASNET_NETWORKDEPTH_TOTAL",
+                    rails->env->rank, rails->ports->list[opened % ports].number,
+                    rails->ports->list[opened % ports].device, strerror(errno));
         for (unsigned port = 0; port <= opened && port < ports; port++)
             queue_close(rails, port);
     }
@@ -110,10 +109,10 @@ void aq_ibv_rail_give_up(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char 
         return;
     atomic_fetch_sub_explicit(&rails->counts.up, 1, memory_order_relaxed);
     if (!aq_boot_ended(rails->env->boot) && !atomic_exchange(&rails->warned, true))
-        aq_log_warn(
-            "port %u of %s does not reach rank %u any more (%s): puts and gets take port %u "
-            "of %s; see that the ports of both hosts are up and their network is whole",
-            port->number, port->device, rail->peer->rank, why, first->number, first->device);
+        aq_log_warn("port %u of %s does not reach rank %u any more (%s): puts and gets take port "
+                    "%u of %s; see that the ports of both hosts are up and their network is whole",
+                    port->number, port->device, rail->peer->rank, why, first->number,
+                    first->device);
     aq_ibv_task_add(&rails->lost, &rail->loss);
 }
 

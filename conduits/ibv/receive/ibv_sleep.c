@@ -169,10 +169,9 @@ static int bell_make(void)
 {
     const int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (bell < 0)
-        aq_log_error(
-            "conduit ibv has no file descriptor to wake threads with (%s): raise the limit "
-            "on open files (ulimit -n)",
-            strerror(errno));
+        aq_log_error("conduit ibv has no file descriptor to wake threads with (%s): raise the "
+                     "limit on open files (ulimit -n)",
+                     strerror(errno));
     return bell;
 }
 

@@ -160,8 +160,7 @@ aq_status_t aq_ibv_source_open(aq_ibv_source_t *source, aq_ibv_thread_setup_t *s
     setup->fds[setup->fd_count++] = source->channel->fd;
     if (flags >= 0 && fcntl(source->channel->fd, F_SETFL, flags | O_NONBLOCK) == 0)
         return AQ_OK;
-    aq_log_error("the completion channel of the network device cannot be used (%s); unset "
-                 "%s",
+    aq_log_error("the completion channel of the network device cannot be used (%s); unset %s",
                  strerror(errno), setup->variable);
     return AQ_ERR_RESOURCE;
 }

@@ -125,9 +125,8 @@ static void refusal_explain(const aq_ibv_memory_t *memory, const char *what, uin
     if (outcome == AQ_FIREHOSE_DEVICE && bytes > memory->region_bytes) {
         snprintf(found, sizeof found, ", each of at most %llu bytes",
                  (unsigned long long)memory->region_bytes);
-        remedy =
-            "a region of this device (max_mr_size of ibv_devinfo -v) cannot be that long; make "
-            "it smaller";
+        remedy = "a region of this device (max_mr_size of ibv_devinfo -v) cannot be that long; "
+                 "make it smaller";
     }
     snprintf(errbuf, errbuf_size,
              "%s (%llu bytes) cannot be registered with device %s, where this process has %llu "
@@ -142,13 +141,12 @@ static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t b
 {
     if (memory_fits(memory, bytes, access))
         return true;
-    snprintf(
-        errbuf, errbuf_size,
-        "%s (%llu bytes) cannot be registered with device %s: this process may have %llu "
-        "bytes, and has %llu already; raise GASNET_PHYSMEM_MAX, and the limit on locked memory "
-        "(ulimit -l) if that is less",
-        what, (unsigned long long)bytes, memory->device, (unsigned long long)memory->most,
-        (unsigned long long)memory->bytes);
+    snprintf(errbuf, errbuf_size,
+             "%s (%llu bytes) cannot be registered with device %s: this process may have %llu "
+             "bytes, and has %llu already; raise GASNET_PHYSMEM_MAX, and the limit on locked "
+             "memory (ulimit -l) if that is less",
+             what, (unsigned long long)bytes, memory->device, (unsigned long long)memory->most,
+             (unsigned long long)memory->bytes);
     return false;
 }
 
@@ -309,10 +307,10 @@ aq_status_t aq_ibv_memory_fork_safe(const aq_ibv_calls_t *calls, char *errbuf, s
     int error = calls->fork_init();
     if (error == 0)
         return AQ_OK;
-    snprintf(errbuf, errbuf_size,
-             "a child that this process forks may spoil memory that the network device uses: "
-             "libibverbs cannot protect it (%s); fork before the job starts, or use Linux 5.12 or "
-             "newer",
-             strerror(error));
+    snprintf(
+        errbuf, errbuf_size,
+        "a child that this process forks may spoil memory that the network device uses: libibverbs "
+        "cannot protect it (%s); fork before the job starts, or use Linux 5.12 or newer",
+        strerror(error));
     return AQ_ERR_RESOURCE;
 }

@@ -19,10 +19,10 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "processes. Auto: each has one of the ports of GASNET_IBV_PORTS, the nearest to its "
          "processors and memory; processes with equally near ports share them evenly. None: "
          "GASNET_IBV_PORTS holds for all. Otherwise GASNET_IBV_PORTS_N holds, if it is set, for "
-         "processes with the number N: JRank, HRank, NRank: their rank in the job, on the host, "
-         "in the neighbourhood; Socket, NUMANode, Core and other objects of hwloc: the object on "
-         "which they run, or several (GASNET_IBV_PORTS_0_1). '/ 8' or '% 4' behind it divides "
-         "the numbers or takes the remainder. gasnet_info says which rank takes which port."},
+         "processes with the number N: JRank, HRank, NRank: their rank in the job, on the host, in "
+         "the neighbourhood; Socket, NUMANode, Core and other objects of hwloc: the object on "
+         "which they run, or several (GASNET_IBV_PORTS_0_1). '/ 8' or '% 4' behind it divides the "
+         "numbers or takes the remainder. gasnet_info says which rank takes which port."},
     [IBV_SET_HWLOC_QUERY] =
         {"GASNET_HWLOC_QUERY", AQ_TYPE_CHOICE, "thread", 0, 0, "thread process",
          "Conduit ibv: whose processors GASNET_IBV_PORTS_TYPE looks at: those of the thread that "
@@ -37,10 +37,10 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
         {"GASNET_NUM_QPS", AQ_TYPE_INT, "0", 0, 64, NULL,
          "Conduit ibv: queue pairs over which puts and gets to a peer are spread if they are "
          "longer than 4096 bytes, in pieces of GASNET_PUT_STRIPE_SZ and GASNET_GET_STRIPE_SZ; on "
-         "as many ports, in turn, as there are and "
-         "GASNET_IBV_PORTS allows. A peer that has fewer decides. 0: one for each port, on two "
-         "ports or on all that GASNET_IBV_PORTS names. 1: one queue pair, on one port. Messages, "
-         "atomics and short puts and gets use the first port."},
+         "as many ports, in turn, as there are and GASNET_IBV_PORTS allows. A peer that has fewer "
+         "decides. 0: one for each port, on two ports or on all that GASNET_IBV_PORTS names. 1: "
+         "one queue pair, on one port. Messages, atomics and short puts and gets use the first "
+         "port."},
     [IBV_SET_PUT_STRIPE_SZ] =
         {"GASNET_PUT_STRIPE_SZ", AQ_TYPE_KILOBYTES, "128KB", 0, 1e12, NULL,
          "Conduit ibv: longest piece of a put to a peer with several queue pairs (GASNET_NUM_QPS), "
@@ -75,27 +75,25 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
         {"GASNET_MAX_MTU", AQ_TYPE_CHOICE, "0", 0, 0, "0 -1 256 512 1024 2048 4096",
          "Conduit ibv: longest packet, in bytes; a port that is active with less uses less. 0 and "
          "-1: as long as the path allows. No effect on iWARP, where TCP decides."},
-    [IBV_SET_SERVICE_LEVEL] =
-        {"GASNET_IBV_SERVICE_LEVEL", AQ_TYPE_INT, "0", 0, 15, NULL,
-         "Conduit ibv: service level of packets, on RoCE the priority of their VLAN. 0: that of "
-         "the path. No effect on iWARP."},
+    [IBV_SET_SERVICE_LEVEL] = {"GASNET_IBV_SERVICE_LEVEL", AQ_TYPE_INT, "0", 0, 15, NULL,
+                               "Conduit ibv: service level of packets, on RoCE the priority of "
+                               "their VLAN. 0: that of the path. No effect on iWARP."},
     [IBV_SET_TRAFFIC_CLASS] =
         {"GASNET_IBV_TRAFFIC_CLASS", AQ_TYPE_INT, "0", 0, 255, NULL,
          "Conduit ibv: traffic class of packets with a global header, on RoCE version 2 the type "
          "of service of the IP header: DSCP times 4. 0: that of the path. No effect on iWARP."},
-    [IBV_SET_GID_INDEX] =
-        {"GASNET_IBV_GID_INDEX", AQ_TYPE_INT, "-1", -1, 255, NULL,
-         "Conduit ibv: index of the GID, of those that gasnet_info lists, from which connections "
-         "without librdmacm are made; with librdmacm it follows from the IP address. -1: the best "
-         "one."},
+    [IBV_SET_GID_INDEX] = {"GASNET_IBV_GID_INDEX", AQ_TYPE_INT, "-1", -1, 255, NULL,
+                           "Conduit ibv: index of the GID, of those that gasnet_info lists, from "
+                           "which connections without librdmacm are made; with librdmacm it "
+                           "follows from the IP address. -1: the best one."},
     [IBV_SET_ATOMICS] =
         {"GASNET_IBV_ATOMICS", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
          "Conduit ibv: whether the device performs remote atomics on 64-bit types, as far as it "
          "supports them: addition, compare-and-swap, read. auto: if the device's atomics are "
          "atomic with respect to those of processors, and the process uses one port; 0: never, the "
-         "target performs all of them; "
-         "1: also if they are not, for domains with no other operations: the program then "
-         "guarantees that the ranks of the target's host do not access that memory meanwhile."},
+         "target performs all of them; 1: also if they are not, for domains with no other "
+         "operations: the program then guarantees that the ranks of the target's host do not "
+         "access that memory meanwhile."},
     [IBV_SET_IWARP] =
         {"GASNET_IBV_IWARP", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether ports of iWARP are used. A put is complete there when a read behind "
@@ -107,9 +105,8 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "Conduit ibv: how processes connect to each other. rdmacm: with librdmacm, which needs an "
          "IP address on the port of each process. ud: with datagrams of the verbs device itself, "
          "which InfiniBand and RoCE have and iWARP does not; the messages of a process with "
-         "several "
-         "ports then take all of them. auto: rdmacm; ud for the whole job if a port has no IP "
-         "address, or the addresses are not of one family (IPv4, IPv6)."},
+         "several ports then take all of them. auto: rdmacm; ud for the whole job if a port has no "
+         "IP address, or the addresses are not of one family (IPv4, IPv6)."},
     [IBV_SET_CONNECT_STATIC] = {"GASNET_CONNECT_STATIC", AQ_TYPE_BOOL, "0", 0, 0, NULL,
                                 "Conduit ibv: whether every process connects to all others at the "
                                 "start. 0: a process connects to a peer at first use."},
@@ -137,9 +134,9 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
     [IBV_SET_RCV_THREAD_RATE] = {"GASNET_RCV_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
                                  "Conduit ibv: largest number of times per second that the thread "
                                  "of GASNET_RCV_THREAD wakes up. 0: no limit."},
-    [IBV_SET_SND_THREAD_RATE] = {"GASNET_SND_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
-                                 "Conduit ibv: as GASNET_RCV_THREAD_RATE, for the thread of "
-                                 "GASNET_SND_THREAD."},
+    [IBV_SET_SND_THREAD_RATE] =
+        {"GASNET_SND_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
+         "Conduit ibv: as GASNET_RCV_THREAD_RATE, for the thread of GASNET_SND_THREAD."},
     [IBV_SET_INLINESEND_LIMIT] =
         {"GASNET_INLINESEND_LIMIT", AQ_TYPE_INT, "-1", -1, 65535, NULL,
          "Conduit ibv: most bytes that a work request carries to the device itself (inline). 0: "
@@ -158,8 +155,8 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "messages are always copied, and so are short gets into memory outside of the segment."},
     [IBV_SET_NETWORKDEPTH_PP] =
         {"GASNET_NETWORKDEPTH_PP", AQ_TYPE_INT, "64", 1, 32768, NULL,
-         "Conduit ibv: device operations (RDMA and messages) that a process "
-         "may have outstanding to one peer: the depth of a send queue."},
+         "Conduit ibv: device operations (RDMA and messages) that a process may have outstanding "
+         "to one peer: the depth of a send queue."},
     [IBV_SET_NETWORKDEPTH_TOTAL] =
         {"GASNET_NETWORKDEPTH_TOTAL", AQ_TYPE_INT, "4096", 0, 1e7, NULL,
          "Conduit ibv: as GASNET_NETWORKDEPTH_PP, for all peers together. 0: as many as "
@@ -167,11 +164,10 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
     [IBV_SET_AM_CREDITS_PP] = {"GASNET_AM_CREDITS_PP", AQ_TYPE_INT, "32", 1, 32768, NULL,
                                "Conduit ibv: unanswered requests that a process may have "
                                "outstanding to one peer, at most GASNET_NETWORKDEPTH_PP."},
-    [IBV_SET_AM_CREDITS_TOTAL] =
-        {"GASNET_AM_CREDITS_TOTAL", AQ_TYPE_INT, "1024", 0, 1e7, NULL,
-         "Conduit ibv: as GASNET_AM_CREDITS_PP, for all peers together, at "
-         "most GASNET_NETWORKDEPTH_TOTAL; the default is at least one for "
-         "each process of the job. 0: GASNET_NETWORKDEPTH_TOTAL."},
+    [IBV_SET_AM_CREDITS_TOTAL] = {"GASNET_AM_CREDITS_TOTAL", AQ_TYPE_INT, "1024", 0, 1e7, NULL,
+                                  "Conduit ibv: as GASNET_AM_CREDITS_PP, for all peers together, "
+                                  "at most GASNET_NETWORKDEPTH_TOTAL; the default is at least one "
+                                  "for each process of the job. 0: GASNET_NETWORKDEPTH_TOTAL."},
     [IBV_SET_AM_CREDITS_SLACK] = {"GASNET_AM_CREDITS_SLACK", AQ_TYPE_INT, "1", 0, 32768, NULL,
                                   "Conduit ibv: credits that a process keeps for a peer until "
                                   "another message can return them; with one more, a message of "
@@ -190,10 +186,10 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
     [IBV_SET_AMRDMA_DEPTH] = {"GASNET_AMRDMA_DEPTH", AQ_TYPE_POWER, "16", 1, 32, NULL,
                               "Conduit ibv: buffers in each ring of GASNET_AMRDMA_LIMIT; each peer "
                               "that has a ring has its own."},
-    [IBV_SET_AMRDMA_MAX_PEERS] = {"GASNET_AMRDMA_MAX_PEERS", AQ_TYPE_INT, "32", 0, 65535, NULL,
-                                  "Conduit ibv: largest number of peers that have a ring at a "
-                                  "process at the same time, and, up to 4, at each of its "
-                                  "further endpoints. 0: none."},
+    [IBV_SET_AMRDMA_MAX_PEERS] =
+        {"GASNET_AMRDMA_MAX_PEERS", AQ_TYPE_INT, "32", 0, 65535, NULL,
+         "Conduit ibv: largest number of peers that have a ring at a process at the same time, "
+         "and, up to 4, at each of its further endpoints. 0: none."},
     [IBV_SET_AMRDMA_CYCLE] = {"GASNET_AMRDMA_CYCLE", AQ_TYPE_POWER, "1024", 0, 1 << 30, NULL,
                               "Conduit ibv: number of messages (of at most GASNET_AMRDMA_LIMIT) "
                               "after which a process decides again which peers have a ring. 1: a "

@@ -33,12 +33,11 @@ static void memory_unregister(ofi_keys_t *keys)
 
 static void refusal_tell(const ofi_keys_t *keys, size_t bytes, int error)
 {
-    aq_log_notice("provider %s does not register %s of rank %u (%zu bytes: %s), so put and get "
-                  "register parts of it or travel in messages; a lower limit may be the cause "
-                  "(ulimit -l)",
-                  keys->fabric->info->fabric_attr->prov_name,
-                  keys->whole ? "the memory" : "the segment", keys->env->rank, bytes,
-                  fi_strerror(-error));
+    aq_log_notice(
+        "provider %s does not register %s of rank %u (%zu bytes: %s), so put and get register "
+        "parts of it or travel in messages; a lower limit may be the cause (ulimit -l)",
+        keys->fabric->info->fabric_attr->prov_name, keys->whole ? "the memory" : "the segment",
+        keys->env->rank, bytes, fi_strerror(-error));
 }
 
 // All ranks often have the same key, since they count alike.

@@ -11,8 +11,7 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
          "Conduit ofi: the provider of libfabric that carries messages, as gasnet_info and fi_info "
          "name it, for example 'tcp;ofi_rxm', also written as 'tcp:ofi_rxm' or 'tcp'. Empty: the "
          "first one that gasnet_info lists for such a job. All ranks need the same one. "
-         "FI_PROVIDER "
-         "hides providers from libfabric, and so from this choice."},
+         "FI_PROVIDER hides providers from libfabric, and so from this choice."},
     [OFI_SET_DOMAIN] =
         {"GASNET_OFI_DOMAIN", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Conduit ofi: the domain of the provider, which is a network interface or a device, as "
@@ -33,10 +32,9 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
          "performs all of them; 1: for domains with no other operations, if all ranks say so: the "
          "program then guarantees that the ranks of the target's host do not access that memory "
          "meanwhile."},
-    [OFI_SET_CREDITS_PP] =
-        {"GASNET_OFI_CREDITS_PP", AQ_TYPE_INT, "128", 1, 256, NULL,
-         "Conduit ofi: requests that a process may have outstanding to each peer, at most 256 to "
-         "all peers together. The value at rank 0 counts."},
+    [OFI_SET_CREDITS_PP] = {"GASNET_OFI_CREDITS_PP", AQ_TYPE_INT, "128", 1, 256, NULL,
+                            "Conduit ofi: requests that a process may have outstanding to each "
+                            "peer, at most 256 to all peers together. The value at rank 0 counts."},
     [OFI_SET_COALESCE] =
         {"GASNET_OFI_COALESCE", AQ_TYPE_INT, "-1", -1, 4096, NULL,
          "Conduit ofi: longest put, in bytes, that travels in a message together with others. 0: "
@@ -48,10 +46,10 @@ const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
          "it sleeps for short times; spin: it polls on. auto: fd if the host has more ranks than "
          "processors, or GASNET_WAITMODE is block or spinblock, else spin. A provider that has no "
          "such descriptor: nap in place of fd."},
-    [OFI_SET_PATIENCE] = {"GASNET_OFI_PATIENCE", AQ_TYPE_INT, "30", 1, 3600, NULL,
-                          "Conduit ofi: seconds for which nothing moves between a process and a "
-                          "peer that has to take "
-                          "or answer something, before a notice names the peer. The job goes on."},
+    [OFI_SET_PATIENCE] =
+        {"GASNET_OFI_PATIENCE", AQ_TYPE_INT, "30", 1, 3600, NULL,
+         "Conduit ofi: seconds for which nothing moves between a process and a peer that has to "
+         "take or answer something, before a notice names the peer. The job goes on."},
 };
 
 const aq_setting_group_t aq_ofi_settings = {"conduit ofi", aq_ofi_rows, OFI_SET_COUNT};

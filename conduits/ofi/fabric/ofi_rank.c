@@ -223,8 +223,7 @@ static bool attributes_unfit(const struct fi_info *info, char *why)
                *mr = mr_mode_name((uint64_t)info->domain_attr->mr_mode);
     if (info->ep_attr->type != FI_EP_RDM)
         snprintf(why, OFI_WHY_BYTES,
-                 "it has %s, and the conduit needs reliable ones without "
-                 "connections (FI_EP_RDM)",
+                 "it has %s, and the conduit needs reliable ones without connections (FI_EP_RDM)",
                  endpoint_name(info->ep_attr->type));
     else if (!(info->caps & FI_MSG))
         snprintf(why, OFI_WHY_BYTES, "it sends no messages (FI_MSG)");
@@ -235,9 +234,7 @@ static bool attributes_unfit(const struct fi_info *info, char *why)
         snprintf(why, OFI_WHY_BYTES, "it demands mode %s, which the conduit does not have", mode);
     else if (mr)
         snprintf(why, OFI_WHY_BYTES,
-                 "it demands that memory is registered with %s, which the "
-                 "conduit does not do",
-                 mr);
+                 "it demands that memory is registered with %s, which the conduit does not do", mr);
     else
         return false;
     return true;
@@ -277,8 +274,8 @@ static bool job_bars(const struct fi_info *info, const ofi_wish_t *wish, char *w
         snprintf(why, OFI_WHY_BYTES, "its address is link-local, which means nothing to peers");
     else if (!wish->alone && off_route(info, wish))
         snprintf(why, OFI_WHY_BYTES,
-                 "its address is not on the way to the other hosts of the job; "
-                 "GASNET_OFI_DOMAIN can choose it");
+                 "its address is not on the way to the other hosts of the job; GASNET_OFI_DOMAIN "
+                 "can choose it");
     else
         return false;
     return true;

@@ -160,15 +160,14 @@ static void counters_print(const ofi_conduit_t *ofi)
     aq_firehose_stats_t stats;
     const ofi_ondemand_t *ondemand = &ofi->rma->ondemand;
     aq_firehose_stats(ofi->rma->pins.firehose, &stats);
-    aq_log_counts(
-        "ofi: rank %u in registered memory: %lu puts and gets by the provider, %lu pieces "
-        "copied by peers, %lu in place here; %llu moves asked, %llu served, %llu refused; "
-        "%llu pins, %llu unpins, %llu evictions",
-        ofi->base.env->rank, (unsigned long)ondemand->by_provider, atomic_load(&ondemand->by_peer),
-        (unsigned long)ofi->rma->in_place, (unsigned long long)stats.moves_asked,
-        (unsigned long long)stats.moves_served, (unsigned long long)stats.refused,
-        (unsigned long long)stats.pins, (unsigned long long)stats.unpins,
-        (unsigned long long)stats.evictions);
+    aq_log_counts("ofi: rank %u in registered memory: %lu puts and gets by the provider, %lu "
+                  "pieces copied by peers, %lu in place here; %llu moves asked, %llu served, %llu "
+                  "refused; %llu pins, %llu unpins, %llu evictions",
+                  ofi->base.env->rank, (unsigned long)ondemand->by_provider,
+                  atomic_load(&ondemand->by_peer), (unsigned long)ofi->rma->in_place,
+                  (unsigned long long)stats.moves_asked, (unsigned long long)stats.moves_served,
+                  (unsigned long long)stats.refused, (unsigned long long)stats.pins,
+                  (unsigned long long)stats.unpins, (unsigned long long)stats.evictions);
 }
 
 void ofi_pins_close(ofi_conduit_t *ofi)

@@ -39,10 +39,9 @@ udp_buffer_t *udp_buffer_take(udp_conduit_t *udp)
         udp->pool.count++;
     aq_lock_drop(&udp->pool.lock);
     if (!buffer)
-        aq_fatal(
-            "out of memory for the next datagram (%zu buffers of %d bytes are in use); run fewer "
-            "ranks on this host, or raise the limit of memory",
-            atomic_load(&udp->pool.count), UDP_SLOT_BYTES);
+        aq_fatal("out of memory for the next datagram (%zu buffers of %d bytes are in use); run "
+                 "fewer ranks on this host, or raise the limit of memory",
+                 atomic_load(&udp->pool.count), UDP_SLOT_BYTES);
     return buffer;
 }
 

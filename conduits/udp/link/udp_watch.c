@@ -212,11 +212,10 @@ static void fail_silent_host(const udp_conduit_t *udp, const udp_host_t *host)
     char text[UDP_ADDRESS_TEXT];
     if (aq_boot_ended(udp->base.env->boot))
         return;
-    aq_fatal("the host of rank %u (%s) has not answered for %.3g s, although its kernel answered "
-             "before (GASNET_UDP_HOST_TIMEOUT); check that it is up, and the network between it "
-             "and this host",
-             host->rank, udp_address_text(&host->address, text),
-             (double)udp->watch.host_timeout / 1e9);
+    aq_fatal(
+        "the host of rank %u (%s) has not answered for %.3g s, although its kernel answered before "
+        "(GASNET_UDP_HOST_TIMEOUT); check that it is up, and the network between it and this host",
+        host->rank, udp_address_text(&host->address, text), (double)udp->watch.host_timeout / 1e9);
 }
 
 static void watch_host(const udp_conduit_t *udp, udp_host_t *host, uint64_t here)

@@ -19,8 +19,7 @@ const aq_setting_t aq_udp_rows[UDP_SET_COUNT] = {
         {"GASNET_UDP_PORTS", AQ_TYPE_PORTS, "", 0, 0, NULL,
          "Ports that conduit udp may use, for example 50000-50100 if a firewall opens only these; "
          "each process of a host takes one, and another one for each further endpoint that sends "
-         "or "
-         "receives messages. Default: the kernel chooses."},
+         "or receives messages. Default: the kernel chooses."},
     [UDP_SET_MTU] =
         {"GASNET_UDP_MTU", AQ_TYPE_INT, "0", 0, 65535, NULL,
          "The longest packet, in bytes and with IP's header, that conduit udp sends; at least 768 "
@@ -49,21 +48,20 @@ const aq_setting_t aq_udp_rows[UDP_SET_COUNT] = {
          "token: stops other users of this host; an attacker who captures packets can forge "
          "anything. off: does not stop anybody who reaches the ports."},
     [UDP_SET_CHECKSUM] = {"GASNET_UDP_CHECKSUM", AQ_TYPE_CHOICE, "auto", 0, 0, "auto yes no",
-                          "Whether conduit udp adds a checksum of the data to its datagrams. "
-                          "auto: yes, except on the loopback interface, which is memory. "
+                          "Whether conduit udp adds a checksum of the data to its datagrams. auto: "
+                          "yes, except on the loopback interface, which is memory. "
                           "GASNET_UDP_AUTH=encrypt and full protect the data without it."},
-    [UDP_SET_PEER_TIMEOUT] =
-        {"GASNET_UDP_PEER_TIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,
-         "Seconds after which a process of conduit udp that does not answer is considered dead, "
-         "and the job ends. A process answers only when it calls the runtime, so choose more than "
-         "the longest computation between calls. 0: never; the launcher reports when a process "
-         "dies."},
+    [UDP_SET_PEER_TIMEOUT] = {"GASNET_UDP_PEER_TIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,
+                              "Seconds after which a process of conduit udp that does not answer "
+                              "is considered dead, and the job ends. A process answers only when "
+                              "it calls the runtime, so choose more than the longest computation "
+                              "between calls. 0: never; the launcher reports when a process dies."},
     [UDP_SET_SILENCE_WARN] = {"GASNET_UDP_SILENCE_WARN", AQ_TYPE_REAL, "10", 0, SECONDS_MAX, NULL,
-                              "Seconds after which a process of conduit udp warns, once, of a "
-                              "peer that does not answer. 0: never."},
+                              "Seconds after which a process of conduit udp warns, once, of a peer "
+                              "that does not answer. 0: never."},
     [UDP_SET_FAULT_DROP] = {"GASNET_UDP_FAULT_DROP", AQ_TYPE_REAL, "0", 0, 100, NULL,
-                            "For tests: percentage of datagrams that conduit udp drops on "
-                            "purpose. At 100 nothing ever arrives."},
+                            "For tests: percentage of datagrams that conduit udp drops on purpose. "
+                            "At 100 nothing ever arrives."},
     [UDP_SET_FAULT_DUPLICATE] =
         {"GASNET_UDP_FAULT_DUPLICATE", AQ_TYPE_REAL, "0", 0, 100, NULL,
          "For tests: percentage of datagrams that conduit udp sends twice on purpose."},

@@ -120,10 +120,9 @@ static aq_status_t name_resolve(const char *variable, const char *text, udp_sock
     struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL;
     int code = getaddrinfo(text, NULL, &hints, &list);
     if (code != 0) {
-        aq_log_error(
-            "%s: '%s' is neither an address nor a name that is known here (%s); give an address "
-            "such as 192.168.0.1",
-            variable, text, gai_strerror(code));
+        aq_log_error("%s: '%s' is neither an address nor a name that is known here (%s); give an "
+                     "address such as 192.168.0.1",
+                     variable, text, gai_strerror(code));
         return AQ_ERR_CONFIG;
     }
     memset(out, 0, sizeof *out);
@@ -148,10 +147,9 @@ static aq_status_t choose_network(const char *text, udp_interface_t *out)
     if (interface_find(has_address, &wanted, out) || interface_find(in_network, &wanted, out) ||
         interface_find(has_same_prefix, &wanted, out))
         return AQ_OK;
-    aq_log_error(
-        "GASNET_WORKERIP: no interface of this host is in the network %s; choose a network "
-        "that `ip address` lists on every host of the job",
-        text);
+    aq_log_error("GASNET_WORKERIP: no interface of this host is in the network %s; choose a "
+                 "network that `ip address` lists on every host of the job",
+                 text);
     return AQ_ERR_CONFIG;
 }
 
@@ -191,9 +189,8 @@ aq_status_t udp_interface_choose(const udp_interface_wish_t *wish, udp_interface
     if (wish->local) {
         if (interface_find(is_loopback, NULL, out))
             return AQ_OK;
-        aq_log_error(
-            "the loopback interface, which joins ranks on one host, is down: start it with "
-            "`ip link set lo up`");
+        aq_log_error("the loopback interface, which joins ranks on one host, is down: start it "
+                     "with `ip link set lo up`");
         return AQ_ERR_RESOURCE;
     }
     if (*wish->worker)
@@ -230,8 +227,8 @@ aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu)
         *mtu = (size_t)request.ifr_mtu;
         return AQ_OK;
     }
-    aq_log_error("interface %s cannot carry datagrams (%s); choose another one with "
-                 "GASNET_WORKERIP",
-                 interface->name, known ? "its MTU is below 768" : strerror(error));
+    aq_log_error(
+        "interface %s cannot carry datagrams (%s); choose another one with GASNET_WORKERIP",
+        interface->name, known ? "its MTU is below 768" : strerror(error));
     return AQ_ERR_RESOURCE;
 }

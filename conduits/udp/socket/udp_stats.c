@@ -157,8 +157,7 @@ static void line_add_traffic(udp_line_t *line, const udp_stats_t *stats)
 {
     line_add(line,
              "sent %" PRIu64 " datagrams (%" PRIu64 " again), %" PRIu64
-             " frames (%.2f a datagram), "
-             "%" PRIu64 " bytes, %" PRIu64 " acknowledgements; ",
+             " frames (%.2f a datagram), %" PRIu64 " bytes, %" PRIu64 " acknowledgements; ",
              stats->datagrams_out, stats->resent, stats->frames_out,
              ratio_of(stats->frames_out, stats->datagrams_out - stats->resent), stats->bytes_out,
              stats->acks_out);

@@ -114,10 +114,9 @@ size_t aq_memfile_page(int fd)
 aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out)
 {
     if (size == 0 || size > INT64_MAX) {
-        aq_log_error(
-            "shared memory '%s': %zu is not a possible size; this is a mistake in the runtime, "
-            "please report it",
-            name, size);
+        aq_log_error("shared memory '%s': %zu is not a possible size; this is a mistake in the "
+                     "runtime, please report it",
+                     name, size);
         return AQ_ERR_ARG;
     }
     const int error = aq_memfile_try_create(name, size, fd_out);
@@ -132,10 +131,9 @@ aq_status_t aq_memfile_ticket(int fd, aq_memfile_ticket_t *out)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) {
-        aq_log_error(
-            "shared memory: file descriptor %d cannot be examined (%s); the program must not "
-            "close descriptors that it did not open",
-            fd, strerror(errno));
+        aq_log_error("shared memory: file descriptor %d cannot be examined (%s); the program must "
+                     "not close descriptors that it did not open",
+                     fd, strerror(errno));
         return AQ_ERR_RESOURCE;
     }
     *out = (aq_memfile_ticket_t){.pid = getpid(), .fd = fd, .inode = st.st_ino};
@@ -148,15 +146,13 @@ static const char *open_remedy(int error)
     case EACCES:
     case EPERM:
         return "all processes of a job on a host must run as the same user, from a program that "
-               "this "
-               "user may read and that has no extra privileges, in a container that allows it";
+               "this user may read and that has no extra privileges, in a container that allows it";
     case ENOENT:
     case ESRCH:
     case ENOTDIR:
         return "either that process has ended, or it cannot be seen: /proc must be mounted without "
                "hidepid for other users, and all processes of a job on a host must share one "
-               "process "
-               "id namespace (for containers, the option --pid=host)";
+               "process id namespace (for containers, the option --pid=host)";
     case EMFILE:
         return "raise the limit of open files of a process (ulimit -n)";
     case ENFILE:

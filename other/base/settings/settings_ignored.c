@@ -65,8 +65,7 @@ static const aq_setting_ignored_t ignored[] = {
     {"GASNET_AM_GATHER_MIN", "messages are always copied into one buffer", false},
     {"GASNET_USE_SRQ", "conduit ibv always uses shared receive queues", false},
     {"GASNET_RBUF_COUNT GASNET_RBUF_SPARES",
-     "the number of receive buffers follows from GASNET_AM_CREDITS_PP and "
-     "GASNET_AM_CREDITS_TOTAL",
+     "the number of receive buffers follows from GASNET_AM_CREDITS_PP and GASNET_AM_CREDITS_TOTAL",
      false},
     {"GASNET_RATOMICBUF_COUNT", "atomics use the buffers of GASNET_BBUF_COUNT", false},
     {"GASNET_CONNECT_SNDS GASNET_CONNECT_RCVS GASNET_CONNECT_RETRANS_MIN "

@@ -15,12 +15,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_SPAWNER", AQ_TYPE_TEXT, "auto", 0, 0, NULL,
          "How the processes of a job are started. fork: as children of the launcher, on this host; "
          "ssh: on the hosts that the user names; universe: by daemons that gasnet_boot has "
-         "started; custom: by the command in GASNET_CSPAWN_CMD; "
-         "rendezvous: by something else, and they meet at GASNET_MASTER; mpi: by mpirun "
-         "(MPIRUN_CMD); pmi: like mpi, but the ranks use a PMI and need no MPI; or a boot module "
-         "that is loaded, such as slurm, k8s or tm (gasnet_info lists them). auto: the spawner of "
-         "highest priority that can start the job; a program that has GASNET_MASTER, or that "
-         "mpirun started, joins the job there. The launcher's option -spawner takes precedence."},
+         "started; custom: by the command in GASNET_CSPAWN_CMD; rendezvous: by something else, and "
+         "they meet at GASNET_MASTER; mpi: by mpirun (MPIRUN_CMD); pmi: like mpi, but the ranks "
+         "use a PMI and need no MPI; or a boot module that is loaded, such as slurm, k8s or tm "
+         "(gasnet_info lists them). auto: the spawner of highest priority that can start the job; "
+         "a program that has GASNET_MASTER, or that mpirun started, joins the job there. The "
+         "launcher's option -spawner takes precedence."},
     [AQ_SET_SPAWN_PRIORITY] =
         {"GASNET_SPAWN_PRIORITY", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Priorities of spawners, for example slurm=30,ssh=0, in place of their own: whole numbers "
@@ -39,14 +39,14 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_PMIRUN_CMD] = {"PMIRUN_CMD", AQ_TYPE_TEXT, "", 0, 0, NULL,
                            "As MPIRUN_CMD, for spawner pmi, for example 'srun --mpi=pmix -n %N "
                            "%C'. Empty: MPIRUN_CMD is used."},
-    [AQ_SET_MPI_THREAD] = {"GASNET_MPI_THREAD", AQ_TYPE_CHOICE, "auto", 0, 0,
-                           "auto SINGLE FUNNELED SERIALIZED MULTIPLE",
-                           "Thread support that the library requests when it initializes MPI. "
-                           "auto: SINGLE for conduit mpi in thread mode seq, which is faster; "
-                           "otherwise MULTIPLE with Open MPI, so that threads with endpoints of "
-                           "their own run in parallel, and SERIALIZED with MPICH. A program of "
-                           "mode seq needs FUNNELED if it "
-                           "starts threads of its own, and MULTIPLE if these threads call MPI."},
+    [AQ_SET_MPI_THREAD] =
+        {"GASNET_MPI_THREAD", AQ_TYPE_CHOICE, "auto", 0, 0,
+         "auto SINGLE FUNNELED SERIALIZED MULTIPLE",
+         "Thread support that the library requests when it initializes MPI. auto: SINGLE for "
+         "conduit mpi in thread mode seq, which is faster; otherwise MULTIPLE with Open MPI, so "
+         "that threads with endpoints of their own run in parallel, and SERIALIZED with MPICH. A "
+         "program of mode seq needs FUNNELED if it starts threads of its own, and MULTIPLE if "
+         "these threads call MPI."},
     [AQ_SET_MPI_FINALIZE] = {"GASNET_MPI_FINALIZE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
                              "Whether gasnet_exit finalizes MPI in a job that mpirun started. If "
                              "it does not, mpirun may report the end of the job as a failure."},
@@ -86,10 +86,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "the same time; linear: one host after the other; threads: as tree. A boot module that is "
          "loaded and starts single hosts: threads: GASNET_SPAWN_WINDOW threads start them; "
          "otherwise one host after the other."},
-    [AQ_SET_SPAWN_WINDOW] =
-        {"GASNET_SPAWN_WINDOW", AQ_TYPE_INT, "5", 1, 1024, NULL,
-         "Hosts that the launcher starts at the same time, with GASNET_SPAWN_ALGORITHM=window or "
-         "threads."},
+    [AQ_SET_SPAWN_WINDOW] = {"GASNET_SPAWN_WINDOW", AQ_TYPE_INT, "5", 1, 1024, NULL,
+                             "Hosts that the launcher starts at the same time, with "
+                             "GASNET_SPAWN_ALGORITHM=window or threads."},
     [AQ_SET_SPAWN_TIMEOUT] = {"GASNET_SPAWN_TIMEOUT", AQ_TYPE_REAL, "60", 0.1, SECONDS_MAX / 1000,
                               NULL, "Seconds that spawner ssh waits for a host to start."},
     [AQ_SET_SPAWN_PORTS] =
@@ -153,19 +152,17 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_BIND", AQ_TYPE_CHOICE, "auto", 0, 0, "auto core none",
          "Whether each process of a job is bound to cores of its own. auto: if a host has no more "
          "processes of the job than processors, nothing else has bound them, and no other job or "
-         "program is bound to these cores; core: even if others are bound to them, as long "
-         "as there are no more processes than cores; none: no process is bound. mpirun and srun "
-         "decide about the jobs that they start. The launcher's option --bind sets this "
-         "variable."},
+         "program is bound to these cores; core: even if others are bound to them, as long as "
+         "there are no more processes than cores; none: no process is bound. mpirun and srun "
+         "decide about the jobs that they start. The launcher's option --bind sets this variable."},
     [AQ_SET_WORKER_RANK] =
         {"GASNET_WORKER_RANK", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "The rank that a process of spawner custom becomes: a number, different in each process, "
          "or the name of a variable that holds the number, for example SLURM_PROCID. Default: the "
          "ranks of one host are consecutive."},
-    [AQ_SET_SPAWN_KEY] =
-        {"GASNET_SPAWN_KEY", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Set by the launcher for the processes of spawner custom and of boot modules; not for "
-         "users."},
+    [AQ_SET_SPAWN_KEY] = {"GASNET_SPAWN_KEY", AQ_TYPE_TEXT, "", 0, 0, NULL,
+                          "Set by the launcher for the processes of spawner custom and of boot "
+                          "modules; not for users."},
     [AQ_SET_MASTER] =
         {"GASNET_MASTER", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "host:port at which rank 0 of a job listens whose processes something else started, such "
@@ -189,12 +186,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Address or name of the launching host, as the other hosts reach it; spawner ssh tells "
          "them to connect to it. Conduit udp uses the interface that leads to this address if "
          "GASNET_WORKERIP is not set and the job runs on several hosts."},
-    [AQ_SET_CONNECT_TIMEOUT] = {"GASNET_CONNECT_TIMEOUT", AQ_TYPE_REAL, "60", 0, SECONDS_MAX, NULL,
-                                "Conduit udp: seconds after which the start of a job fails because "
-                                "a process receives nothing from its neighbour in the job. 0: the "
-                                "network is not checked before the program runs. Spawners custom "
-                                "and rendezvous: seconds within which all processes must have "
-                                "called; 0: no limit."},
+    [AQ_SET_CONNECT_TIMEOUT] =
+        {"GASNET_CONNECT_TIMEOUT", AQ_TYPE_REAL, "60", 0, SECONDS_MAX, NULL,
+         "Conduit udp: seconds after which the start of a job fails because a process receives "
+         "nothing from its neighbour in the job. 0: the network is not checked before the program "
+         "runs. Spawners custom and rendezvous: seconds within which all processes must have "
+         "called; 0: no limit."},
     [AQ_SET_HOST_TIMEOUT] =
         {"GASNET_UDP_HOST_TIMEOUT", AQ_TYPE_REAL, "60", 0, SECONDS_MAX, NULL,
          "Seconds for which a job survives that a host of it cannot be reached. Conduit udp ends "
@@ -221,34 +218,32 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Without an idle processor it takes time from the program."},
     [AQ_SET_USE_FIREHOSE] =
         {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Conduit ibv, and ofi where the provider demands registration: whether memory outside "
-         "of the segment is pinned at first use and stays pinned, which GASNET_DISABLE_MUNMAP "
-         "makes safe. 0: its data is copied through buffers, and puts and gets to a segment that "
-         "is not pinned as a whole (modes LARGE and EVERYTHING) use active messages. See "
-         "GASNET_USE_ODP."},
+         "Conduit ibv, and ofi where the provider demands registration: whether memory outside of "
+         "the segment is pinned at first use and stays pinned, which GASNET_DISABLE_MUNMAP makes "
+         "safe. 0: its data is copied through buffers, and puts and gets to a segment that is not "
+         "pinned as a whole (modes LARGE and EVERYTHING) use active messages. See GASNET_USE_ODP."},
     [AQ_SET_FIREHOSE_M] =
         {"GASNET_FIREHOSE_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduits ibv and ofi: memory that a process keeps pinned for its peers (main pool). 0: "
          "what the process may pin less GASNET_FIREHOSE_MAXVICTIM_M; if that is not set either, "
          "75% of it, or as much as the bounce buffers if the segment is pinned as a whole."},
-    [AQ_SET_FIREHOSE_R] =
-        {"GASNET_FIREHOSE_R", AQ_TYPE_INT, "0", 0, 1e9, NULL,
-         "Conduits ibv and ofi: largest number of regions in the main pool, shared evenly among "
-         "the other processes. 0, or more than fit: GASNET_FIREHOSE_M / "
-         "GASNET_FIREHOSE_MAXREGION_SIZE."},
+    [AQ_SET_FIREHOSE_R] = {"GASNET_FIREHOSE_R", AQ_TYPE_INT, "0", 0, 1e9, NULL,
+                           "Conduits ibv and ofi: largest number of regions in the main pool, "
+                           "shared evenly among the other processes. 0, or more than fit: "
+                           "GASNET_FIREHOSE_M / GASNET_FIREHOSE_MAXREGION_SIZE."},
     [AQ_SET_FIREHOSE_MAXVICTIM_M] =
         {"GASNET_FIREHOSE_MAXVICTIM_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduits ibv and ofi: memory that a process keeps pinned for itself (victim pool). 0: "
          "what the process may pin less GASNET_FIREHOSE_M."},
     [AQ_SET_FIREHOSE_MAXVICTIM_R] =
         {"GASNET_FIREHOSE_MAXVICTIM_R", AQ_TYPE_INT, "0", 0, 1e9, NULL,
-         "Conduits ibv and ofi: largest number of regions in the victim pool. 0, or more than "
-         "fit: GASNET_FIREHOSE_MAXVICTIM_M / GASNET_FIREHOSE_MAXREGION_SIZE."},
+         "Conduits ibv and ofi: largest number of regions in the victim pool. 0, or more than fit: "
+         "GASNET_FIREHOSE_MAXVICTIM_M / GASNET_FIREHOSE_MAXREGION_SIZE."},
     [AQ_SET_FIREHOSE_MAXREGION_SIZE] =
         {"GASNET_FIREHOSE_MAXREGION_SIZE", AQ_TYPE_MEGABYTES, "128KB", 0, 1e12, NULL,
-         "Conduits ibv and ofi: longest region that is pinned at once, rounded up to whole "
-         "pages; regions begin small and grow. 0: the shortest length, from 128KB to 16MB, with "
-         "which the device's regions cover all memory that may be pinned."},
+         "Conduits ibv and ofi: longest region that is pinned at once, rounded up to whole pages; "
+         "regions begin small and grow. 0: the shortest length, from 128KB to 16MB, with which the "
+         "device's regions cover all memory that may be pinned."},
     [AQ_SET_FIREHOSE_TABLE_SCALE] =
         {"GASNET_FIREHOSE_TABLE_SCALE", AQ_TYPE_REAL, "1", 0.01, 100, NULL,
          "Conduits ibv and ofi: size of the hash tables of pinned regions, as a multiple of the "
@@ -259,30 +254,28 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "what it pinned at the end, on standard error."},
     [AQ_SET_PUTINMOVE_LIMIT] =
         {"GASNET_PUTINMOVE_LIMIT", AQ_TYPE_BYTES, "3KB", 0, 3072, NULL,
-         "Conduits ibv and ofi, if the segment is not pinned as a whole: most bytes of a put "
-         "that travel in the message that requests pinning. 0: none."},
-    [AQ_SET_PHYSMEM_MAX] =
-        {"GASNET_PHYSMEM_MAX", AQ_TYPE_LIMIT, "2/3", 0, 0, "0",
-         "Conduits ibv and ofi: most memory that all processes of a host pin together, in bytes "
-         "(4GB) or as a fraction of the memory of the host; each process has an equal share. 0: "
-         "2/3."},
+         "Conduits ibv and ofi, if the segment is not pinned as a whole: most bytes of a put that "
+         "travel in the message that requests pinning. 0: none."},
+    [AQ_SET_PHYSMEM_MAX] = {"GASNET_PHYSMEM_MAX", AQ_TYPE_LIMIT, "2/3", 0, 0, "0",
+                            "Conduits ibv and ofi: most memory that all processes of a host pin "
+                            "together, in bytes (4GB) or as a fraction of the memory of the host; "
+                            "each process has an equal share. 0: 2/3."},
     [AQ_SET_PINNED_REGIONS_MAX] =
         {"GASNET_PINNED_REGIONS_MAX", AQ_TYPE_LIMIT, "0", 0, 0, "0",
          "Conduits ibv and ofi: largest number of regions that all processes of a host pin "
          "together: a number (10000) or a fraction of the device's capacity (0.5); each process "
          "has an equal share. 0: the same fraction as GASNET_PHYSMEM_MAX is of the memory."},
-    [AQ_SET_MAXIMIZE_MEMLOCK] =
-        {"GASNET_MAXIMIZE_MEMLOCK", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Conduits ibv and ofi: whether a process raises its soft limit on locked memory to the "
-         "hard limit."},
+    [AQ_SET_MAXIMIZE_MEMLOCK] = {"GASNET_MAXIMIZE_MEMLOCK", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+                                 "Conduits ibv and ofi: whether a process raises its soft limit on "
+                                 "locked memory to the hard limit."},
     [AQ_SET_DISABLE_MUNMAP] =
         {"GASNET_DISABLE_MUNMAP", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Conduits ibv and ofi: whether malloc keeps all memory of the process (mallopt), so "
-         "that memory which GASNET_USE_FIREHOSE keeps pinned stays mapped. Set 0 for a program "
-         "that unmaps memory which it used for puts and gets, or that has another allocator: "
-         "data outside of the segment is then copied through buffers, or, if all memory is the "
-         "segment (mode EVERYTHING), sent by active messages. No effect where GASNET_USE_ODP "
-         "makes firehose superfluous."},
+         "Conduits ibv and ofi: whether malloc keeps all memory of the process (mallopt), so that "
+         "memory which GASNET_USE_FIREHOSE keeps pinned stays mapped. Set 0 for a program that "
+         "unmaps memory which it used for puts and gets, or that has another allocator: data "
+         "outside of the segment is then copied through buffers, or, if all memory is the segment "
+         "(mode EVERYTHING), sent by active messages. No effect where GASNET_USE_ODP makes "
+         "firehose superfluous."},
     [AQ_SET_MODULE_PATH] = {"GASNET_MODULE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
                             "Directories, separated by colons, that are searched for modules of "
                             "conduits, spawners and MPIs before the installed ones. A module that "
@@ -300,15 +293,14 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "(/sys/kernel/mm/hugepages; sysctl vm.nr_hugepages) that has enough free ones for all "
          "segments of a neighbourhood, each of one page or more: from the one with the largest "
          "pages, such as 1 GiB, if there are several. Otherwise the kernel is asked for them, and "
-         "gives them if "
-         "/sys/kernel/mm/transparent_hugepage/shmem_enabled is advise or more. If not, one rank of "
-         "each host warns, and the pages are small."},
+         "gives them if /sys/kernel/mm/transparent_hugepage/shmem_enabled is advise or more. If "
+         "not, one rank of each host warns, and the pages are small."},
     [AQ_SET_SEGMENT_TOUCH] =
         {"GASNET_SEGMENT_TOUCH", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Whether gex_Segment_Attach and gasnet_attach give the segment all its memory, by all "
          "processors of the rank at once, so that the first use of a page costs nothing later and "
-         "a lack of memory is reported at once. Without it a page gets memory when it is "
-         "used; but where conduit ibv registers the segment as a whole, this is always done."},
+         "a lack of memory is reported at once. Without it a page gets memory when it is used; but "
+         "where conduit ibv registers the segment as a whole, this is always done."},
     [AQ_SET_MAX_SEGSIZE] =
         {"GASNET_MAX_SEGSIZE", AQ_TYPE_LIMIT, "0.85/H", 0, 0, NULL,
          "Most memory that segments may take: bytes (4GB) or a fraction of the memory of the host "
@@ -324,30 +316,29 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                          "sleeps; auto: chosen by the number of processes per processor."},
     [AQ_SET_SPIN_US] = {"GASNET_SPIN_US", AQ_TYPE_INT, "500", 0, 1e6, NULL,
                         "Microseconds that a waiting thread polls before it yields the processor."},
-    [AQ_SET_MSG_EAGER] = {"GASNET_MSG_EAGER", AQ_TYPE_BYTES, "32KB", 0, 1e9, NULL,
-                          "Longest message with two sides (gasnetx_Msg_Send) that is sent at once "
-                          "and kept at the receiver until a receive takes it; at most one Medium. "
-                          "The receiver fetches the bytes of a longer one then. Also the longest "
-                          "large message (gasnetx_Large_Send) whose data go with its header. "
-                          "Unless it is set, 8 KB to ranks that share memory."},
-    [AQ_SET_MSG_DEVICE] = {"GASNET_MSG_DEVICE", AQ_TYPE_BYTES, "32KB", 0, 1e15, NULL,
-                           "Shortest message, with two sides or large, that the network device "
-                           "reads from the sender's memory, if the conduit has such a device. "
-                           "0: such messages travel in pieces. Conduit ibv pins the memory as "
-                           "firehose does."},
+    [AQ_SET_MSG_EAGER] =
+        {"GASNET_MSG_EAGER", AQ_TYPE_BYTES, "32KB", 0, 1e9, NULL,
+         "Longest message with two sides (gasnetx_Msg_Send) that is sent at once and kept at the "
+         "receiver until a receive takes it; at most one Medium. The receiver fetches the bytes of "
+         "a longer one then. Also the longest large message (gasnetx_Large_Send) whose data go "
+         "with its header. Unless it is set, 8 KB to ranks that share memory."},
+    [AQ_SET_MSG_DEVICE] =
+        {"GASNET_MSG_DEVICE", AQ_TYPE_BYTES, "32KB", 0, 1e15, NULL,
+         "Shortest message, with two sides or large, that the network device reads from the "
+         "sender's memory, if the conduit has such a device. 0: such messages travel in pieces. "
+         "Conduit ibv pins the memory as firehose does."},
     [AQ_SET_MSG_MEMORY] =
         {"GASNET_MSG_MEMORY", AQ_TYPE_BYTES, "64MB", 0, 1e15, NULL,
-         "Memory in which a rank keeps messages with two sides and large messages "
-         "that no receive or handler has taken. Each rank that sends has an equal "
-         "share, and 64 KiB at least; a message takes its bytes, if they were sent "
-         "at once, and 256 bytes more (large messages: 1 KiB). Beyond the share "
-         "the bytes stay at the sender, and then sends wait or fail with "
+         "Memory in which a rank keeps messages with two sides and large messages that no receive "
+         "or handler has taken. Each rank that sends has an equal share, and 64 KiB at least; a "
+         "message takes its bytes, if they were sent at once, and 256 bytes more (large messages: "
+         "1 KiB). Beyond the share the bytes stay at the sender, and then sends wait or fail with "
          "GASNET_ERR_RESOURCE. The same at all ranks."},
     [AQ_SET_MSG_SHARED] =
         {"GASNET_MSG_SHARED", AQ_TYPE_BYTES, "1GB", 65536, 1e15, NULL,
-         "Memory that a rank can have from gasnetx_Msg_Alloc at a time. The other processes of "
-         "its host map all of it when they receive the first message from it. The first call "
-         "reserves the addresses; pages are taken when they are written."},
+         "Memory that a rank can have from gasnetx_Msg_Alloc at a time. The other processes of its "
+         "host map all of it when they receive the first message from it. The first call reserves "
+         "the addresses; pages are taken when they are written."},
     [AQ_SET_COLL_TUNING_FILE] =
         {"GASNET_COLL_TUNING_FILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "File with the limits by which collectives choose how they move data, by conduit and "
@@ -358,9 +349,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_TRAFFIC", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "File for the traffic matrix of the job: a title, and a line of comma-separated values "
          "for each pair of ranks that had to do with each other, which the first one of the pair "
-         "adds when the job ends. On hosts that do not share the file, each has one with the "
-         "lines of its ranks. A file of that name is emptied at start. If it cannot be written, "
-         "the first rank of the host warns, and the job goes on. While it is set, puts, gets and "
+         "adds when the job ends. On hosts that do not share the file, each has one with the lines "
+         "of its ranks. A file of that name is emptied at start. If it cannot be written, the "
+         "first rank of the host warns, and the job goes on. While it is set, puts, gets and "
          "atomics on mapped memory are counted, too, and call the library. A rank that is killed "
          "adds no line at its end. gasnet_view(1) draws a picture of the file."},
     [AQ_SET_TRAFFIC_SIGNAL] =
@@ -382,14 +373,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_TRACE_SIZE", AQ_TYPE_BYTES, "4MB", 4096, 1e12, NULL,
          "Memory in which each thread keeps the events of a trace until the job ends, 48 bytes for "
          "each; in the file an event takes five times as much. If it is full, the oldest events "
-         "are "
-         "dropped; the trace says how many. With much more than the default, raise "
+         "are dropped; the trace says how many. With much more than the default, raise "
          "GASNET_EXITTIMEOUT, so that there is time to write the file."},
-    [AQ_SET_TRACE_SKEW] =
-        {"GASNET_TRACE_SKEW", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "For tests of the clocks of a trace: nanoseconds, or nanoseconds,parts, which are added "
-         "to the clock of host 1, twice to that of host 2, and so on; the clock runs faster by "
-         "that many parts of 1,000,000,000."},
+    [AQ_SET_TRACE_SKEW] = {"GASNET_TRACE_SKEW", AQ_TYPE_TEXT, "", 0, 0, NULL,
+                           "For tests of the clocks of a trace: nanoseconds, or nanoseconds,parts, "
+                           "which are added to the clock of host 1, twice to that of host 2, and "
+                           "so on; the clock runs faster by that many parts of 1,000,000,000."},
     [AQ_SET_TRACEFILE] =
         {"GASNET_TRACEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "As GASNET_TRACE, which has priority, but GASNET_TRACEMASK says which events. Each % is "
@@ -456,8 +445,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Milliseconds for which the launcher keeps the beginning of a line, such as a prompt, so "
          "that lines of several ranks do not mix; then it passes it on, and keeps lines of other "
          "ranks until that line is complete, or for this time: then they begin on a new line. A "
-         "terminal gets it at once as "
-         "long as one rank writes. 0: lines are never kept."},
+         "terminal gets it at once as long as one rank writes. 0: lines are never kept."},
     [AQ_SET_CATCH_EXIT] = {"GASNET_CATCH_EXIT", AQ_TYPE_BOOL, "1", 0, 0, NULL,
                            "Whether exit() of one process, or its return from main, ends the whole "
                            "job. 0 lets tools that write their results at exit do so; the user "
@@ -529,12 +517,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SPAWN_CONTROL] =
         {"GASNET_SPAWN_CONTROL", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Set by the launcher for the processes that it starts; not for users."},
-    [AQ_SET_SPAWN_REPORTS] =
-        {"GASNET_SPAWN_REPORTS", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Set by the launcher for ranks that mpirun starts: the socket at which they report how "
-         "they end; not for users."},
-    [AQ_SET_SPAWN_BEFORE] =
-        {"GASNET_SPAWN_BEFORE", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Set by the launcher: the variables that it changed for the ranks, and what they were, "
-         "for jobs that a rank starts; not for users."},
+    [AQ_SET_SPAWN_REPORTS] = {"GASNET_SPAWN_REPORTS", AQ_TYPE_TEXT, "", 0, 0, NULL,
+                              "Set by the launcher for ranks that mpirun starts: the socket at "
+                              "which they report how they end; not for users."},
+    [AQ_SET_SPAWN_BEFORE] = {"GASNET_SPAWN_BEFORE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+                             "Set by the launcher: the variables that it changed for the ranks, "
+                             "and what they were, for jobs that a rank starts; not for users."},
 };

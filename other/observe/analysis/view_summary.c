@@ -57,8 +57,7 @@ void aq_view_tell_trace(aq_view_sheet_t *sheet, const aq_view_findings_t *findin
     if (sum.dropped)
         aq_view_sheet_add(sheet, AQ_VIEW_NOTE,
                           "%" PRIu64 " events were dropped, most of them by rank %u (%" PRIu64
-                          "); the oldest ones are missing; trace less, or raise "
-                          "GASNET_TRACE_SIZE.",
+                          "); the oldest ones are missing; trace less, or raise GASNET_TRACE_SIZE.",
                           sum.dropped, sum.most_dropped, trace->origins[sum.most_dropped].dropped);
     else
         aq_view_sheet_add(sheet, AQ_VIEW_NOTE, "No event was dropped.");
@@ -129,10 +128,9 @@ static void times_write(aq_view_sheet_t *sheet, rank_times_t *rows, uint32_t cou
         qsort(rows, count, sizeof *rows, waits_compare);
     for (uint32_t i = 0; i < (some ? SOME_RANKS : count); i++)
         times_row(sheet, &rows[i]);
-    aq_view_sheet_add(
-        sheet, AQ_VIEW_NOTE,
-        "program: outside of the library; access: puts, gets and atomics; coll: waits "
-        "while a collective is under way; wait: other waits");
+    aq_view_sheet_add(sheet, AQ_VIEW_NOTE,
+                      "program: outside of the library; access: puts, gets and atomics; coll: "
+                      "waits while a collective is under way; wait: other waits");
 }
 
 void aq_view_tell_times(aq_view_sheet_t *sheet, const aq_view_findings_t *findings)

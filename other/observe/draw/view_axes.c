@@ -103,15 +103,14 @@ static void runs_draw(FILE *stream, const aq_view_axes_t *axes, const aq_view_ma
 
 void aq_view_axes_draw(FILE *stream, const aq_view_axes_t *axes, const aq_view_matrix_t *matrix)
 {
-    fprintf(stream,
-            "<rect x=\"%d\" y=\"%d\" width=\"%.6g\" height=\"%.6g\" fill=\"none\" "
-            "stroke=\"#888\"/>\n",
-            AQ_VIEW_LEFT, AQ_VIEW_TOP, axes->pixels, axes->pixels);
+    fprintf(
+        stream,
+        "<rect x=\"%d\" y=\"%d\" width=\"%.6g\" height=\"%.6g\" fill=\"none\" stroke=\"#888\"/>\n",
+        AQ_VIEW_LEFT, AQ_VIEW_TOP, axes->pixels, axes->pixels);
     ranks_draw(stream, axes);
     if (runs_count(matrix) <= MOST_RUNS)
         runs_draw(stream, axes, matrix);
     else
-        fprintf(stream,
-                "<text class=\"s\" x=\"16\" y=\"80\">hosts change too often from rank to rank to "
-                "be marked</text>\n");
+        fprintf(stream, "<text class=\"s\" x=\"16\" y=\"80\">hosts change too often from rank to "
+                        "rank to be marked</text>\n");
 }

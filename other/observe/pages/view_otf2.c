@@ -31,9 +31,8 @@ static bool directory_check(const char *path)
         aq_log_error("%s: cannot be written: %s; name a directory that does not exist yet", path,
                      strerror(errno));
     else if (!empty)
-        aq_log_error("%s: the directory is not empty; remove it, or name one that does not exist "
-                     "yet",
-                     path);
+        aq_log_error(
+            "%s: the directory is not empty; remove it, or name one that does not exist yet", path);
     if (folder)
         (void)closedir(folder);
     return empty;
@@ -127,9 +126,9 @@ static bool result_tell(const aq_otf2_t *otf2, bool room, const char *directory)
     if (!room)
         aq_log_error("out of memory for the archive %s", directory);
     else if (otf2->failed)
-        aq_log_error("%s: cannot be written: %s; make room there, remove what is in it, and try "
-                     "again",
-                     directory, OTF2_Error_GetDescription(otf2->failed));
+        aq_log_error(
+            "%s: cannot be written: %s; make room there, remove what is in it, and try again",
+            directory, OTF2_Error_GetDescription(otf2->failed));
     else if (otf2->left_out)
         aq_log_warn("%s: %" PRIu64 " collectives are left out, since OTF2 has no such kinds",
                     directory, otf2->left_out);

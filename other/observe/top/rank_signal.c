@@ -189,9 +189,8 @@ const char *aq_stack_excuse(aq_stack_result_t result)
         [AQ_STACK_SILENT] = "it gives no stack within half a second: the thread does not run, or "
                             "blocks the signal (GASNET_REPORT_SIGNAL)",
         [AQ_STACK_FOREIGN] =
-            "it gives no stack, because the process that its memory file names does "
-            "not hold that file, or is of another user than the file: it gets no "
-            "signal",
+            "it gives no stack, because the process that its memory file names does not hold that "
+            "file, or is of another user than the file: it gets no signal",
         [AQ_STACK_UNREACHED] = "it gives no stack, because its process is gone, runs in a "
                                "container, or its host does not answer",
     };

@@ -108,8 +108,7 @@ static void print_mpis(void)
         print_usable(name, usable, text);
     print_label("protection");
     puts("none of ours: the messages of conduit mpi, and the job's key where spawner mpi or pmi "
-         "hands "
-         "it out, are as safe as the network of that MPI or PMI");
+         "hands it out, are as safe as the network of that MPI or PMI");
 }
 
 static void print_memory(const char *label, uint64_t bytes)

@@ -103,10 +103,9 @@ static void compare_mtus(const aq_probe_host_t *table, size_t count)
             most = answer.mtu > most ? answer.mtu : most;
         }
     if (least < most)
-        printf(
-            "the MTU of the hosts differs, from %u to %u: give their interfaces the same one, or "
-            "set GASNET_UDP_MTU=%u for conduit udp\n",
-            least, most, least);
+        printf("the MTU of the hosts differs, from %u to %u: give their interfaces the same one, "
+               "or set GASNET_UDP_MTU=%u for conduit udp\n",
+               least, most, least);
 }
 
 int main(int argc, char **argv)
