@@ -45,7 +45,8 @@ static aq_firehose_pool_t pool_of(const aq_firehose_region_t *region)
     return region->holders ? AQ_FIREHOSE_MAIN : AQ_FIREHOSE_VICTIM;
 }
 
-void aq_firehose_local_end(aq_firehose_t *firehose, aq_firehose_region_t *region)
+// Unpins a retired region without users.
+static void end_region(aq_firehose_t *firehose, aq_firehose_region_t *region)
 {
     aq_firehose_range_t range = range_of(region);
     firehose->ops.unpin(firehose->context, range.start, range_length(range), &region->key);
@@ -57,7 +58,7 @@ void aq_firehose_local_end(aq_firehose_t *firehose, aq_firehose_region_t *region
 static void end_going(aq_firehose_t *firehose, aq_firehose_region_t *region)
 {
     TAILQ_REMOVE(&firehose->going, region, queue);
-    aq_firehose_local_end(firehose, region);
+    end_region(firehose, region);
 }
 
 void aq_firehose_local_last(void *owner, aq_firehose_region_t *region)
@@ -71,7 +72,7 @@ void aq_firehose_local_last(void *owner, aq_firehose_region_t *region)
 static void region_retire(aq_firehose_t *firehose, aq_firehose_region_t *region)
 {
     if (aq_firehose_map_retire(region))
-        aq_firehose_local_end(firehose, region);
+        end_region(firehose, region);
     else
         TAILQ_INSERT_TAIL(&firehose->going, region, queue);
 }
@@ -82,7 +83,7 @@ static bool region_evict(aq_firehose_t *firehose)
     if (!region)
         return false;
     aq_observed(AQ_OBSERVED_EVICTION, AQ_OBSERVED_NO_PEER, aq_firehose_map_bytes(region));
-    aq_firehose_local_end(firehose, region);
+    end_region(firehose, region);
     firehose->stats.evictions++;
     return true;
 }
@@ -132,7 +133,7 @@ static bool region_absorb(aq_firehose_t *firehose, aq_firehose_region_t *region,
     aq_firehose_range_t hull = {lower_of(range->start, old.start), higher_of(range->end, old.end)};
     if (range_length(hull) > firehose->params.region_bytes || !aq_firehose_map_retire_idle(region))
         return false;
-    aq_firehose_local_end(firehose, region);
+    end_region(firehose, region);
     firehose->stats.merged++;
     *range = hull;
     return true;

@@ -15,9 +15,6 @@ aq_status_t aq_firehose_local_get(aq_firehose_t *firehose, uintptr_t address, ui
 bool aq_firehose_local_hold(aq_firehose_t *firehose, aq_firehose_region_t *region);
 void aq_firehose_local_unhold(aq_firehose_t *firehose, aq_firehose_region_t *region);
 
-// Unpins a retired region without users.
-void aq_firehose_local_end(aq_firehose_t *firehose, aq_firehose_region_t *region);
-
 // Unpins the regions that overlap a range, now or when their last user releases them.
 void aq_firehose_local_forget(aq_firehose_t *firehose, uintptr_t start, uintptr_t end);
 

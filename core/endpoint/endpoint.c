@@ -192,7 +192,8 @@ static aq_dispatch_t dispatch_of(const gex_AM_Entry_t *entry)
                            .bare = category == GEX_FLAG_AM_SHORT && entry->gex_nargs == 0};
 }
 
-void aq_endpoint_set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry)
+// Makes an entry the handler of its index. No message for that index may be in flight.
+static void set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry)
 {
     ep->handlers->entry[entry->gex_index] = *entry;
     ep->handlers->dispatch[entry->gex_index] = dispatch_of(entry);
@@ -202,7 +203,7 @@ void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flag
                           const char *name)
 {
     const gex_AM_Entry_t entry = {index, fn, flags, nargs, NULL, name};
-    aq_endpoint_set_handler(&aq_endpoint, &entry);
+    set_handler(&aq_endpoint, &entry);
 }
 
 void aq_endpoint_internal_bare(gex_AM_Index_t index, void (*fn)(gex_Token_t token),
@@ -256,7 +257,7 @@ static int register_fixed(gex_EP_t ep, const gex_AM_Entry_t *entry, size_t place
             entry, place, "the index is below GEX_AM_INDEX_BASE (64); give 0 to have one chosen");
     if (ep->handlers->entry[entry->gex_index].gex_fnptr)
         return complain_of_entry(entry, place, "the index is registered already");
-    aq_endpoint_set_handler(ep, entry);
+    set_handler(ep, entry);
     return GASNET_OK;
 }
 
@@ -265,7 +266,7 @@ static int register_anywhere(gex_EP_t ep, gex_AM_Entry_t *entry, size_t place)
     for (unsigned index = AQ_HANDLERS - 1; index >= GEX_AM_INDEX_BASE; index--) {
         if (!ep->handlers->entry[index].gex_fnptr) {
             entry->gex_index = (gex_AM_Index_t)index;
-            aq_endpoint_set_handler(ep, entry);
+            set_handler(ep, entry);
             return GASNET_OK;
         }
     }

@@ -94,9 +94,6 @@ int aq_endpoint_create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_
 // Destroys a further endpoint. A later endpoint gets its index and its memory.
 void aq_endpoint_destroy(gex_EP_t ep);
 
-// Makes an entry the handler of its index. No message for that index may be in flight.
-void aq_endpoint_set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry);
-
 // Registers a handler of the library itself, at init, before any message can arrive.
 void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flags, unsigned nargs,
                           const char *name);

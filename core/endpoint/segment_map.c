@@ -126,7 +126,8 @@ static _Atomic(place_t *) places[GASNET_MAXEPS]; // by index in the neighbourhoo
 static aq_lock_t map_lock;
 static atomic_uint mapped;
 
-unsigned aq_segment_map_count(void)
+// The number of mapped segments of neighbours. Any thread.
+static unsigned map_count(void)
 {
     return atomic_load_explicit(&mapped, memory_order_relaxed);
 }
@@ -213,7 +214,7 @@ static bool place_fill(place_t *place, uint32_t jobrank, gex_EP_Index_t ep,
                        const aq_segment_source_t *source)
 {
     bool new = false;
-    const int fd = aq_segment_map_count() < MOST_MAPPED ? source_open(source) : -1;
+    const int fd = map_count() < MOST_MAPPED ? source_open(source) : -1;
     if (fd < 0)
         return false;
     if (shifts_of(ep, &new))

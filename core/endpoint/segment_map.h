@@ -79,9 +79,6 @@ void aq_segment_unmap(uint32_t jobrank, gex_EP_Index_t ep, uint64_t serial);
 uint64_t aq_segment_map_serial(uint32_t jobrank, gex_EP_Index_t ep, const void *addr,
                                size_t nbytes);
 
-// The number of mapped segments of neighbours. Any thread.
-unsigned aq_segment_map_count(void);
-
 // The mapping that an address of this process belongs to.
 typedef struct aq_segment_near {
     uint32_t rank;

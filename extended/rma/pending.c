@@ -66,7 +66,8 @@ static bool take_pending(aq_cookie_t cookie, uint32_t rank, aq_pending_op_t *op)
     return found;
 }
 
-const char *aq_pending_name(aq_pending_kind_t kind)
+// "a get", with the article.
+static const char *pending_name(aq_pending_kind_t kind)
 {
     static const char *const names[] = {
         "a put",    "a get",  "an atomic", "a fetching atomic", "a non-contiguous get",
@@ -80,11 +81,12 @@ aq_cookie_t aq_pending_add(aq_pending_kind_t kind, uint32_t rank, void *context,
     const aq_pending_op_t op = {context, dest, nbytes, kind, rank};
     const aq_cookie_t cookie = add_pending(&op);
     if (__builtin_expect(!cookie, 0))
-        aq_fatal("out of memory for %s to rank %u", aq_pending_name(kind), rank);
+        aq_fatal("out of memory for %s to rank %u", pending_name(kind), rank);
     return cookie;
 }
 
-void aq_pending_cancel(aq_cookie_t cookie, uint32_t rank)
+// Removes an operation whose request was not sent.
+static void pending_cancel(aq_cookie_t cookie, uint32_t rank)
 {
     aq_pending_op_t op;
     (void)take_pending(cookie, rank, &op);
@@ -97,7 +99,7 @@ int aq_pending_request(aq_ep_pair_t pair, uint32_t jobrank, aq_am_t *am, gex_Fla
     if (aq_am_send_recorded((aq_am_to_t){.jobrank = jobrank, .ep_pair = pair}, am,
                             flags & GEX_FLAG_IMMEDIATE) == 0)
         return 0;
-    aq_pending_cancel(cookie, jobrank);
+    pending_cancel(cookie, jobrank);
     aq_event_end(part);
     return 1;
 }
@@ -108,7 +110,7 @@ aq_pending_op_t aq_pending_end(aq_pending_kind_t kind, gex_Token_t token, aq_coo
     aq_pending_op_t op;
     if (__builtin_expect(!take_pending(cookie, rank, &op) || op.extra != kind, 0))
         aq_fatal("rank %u has answered %s for which no operation waits (cookie 0x%llx)", rank,
-                 aq_pending_name(kind), (unsigned long long)cookie);
+                 pending_name(kind), (unsigned long long)cookie);
     return op;
 }
 
@@ -118,7 +120,7 @@ aq_pending_op_t aq_pending_end_sized(aq_pending_kind_t kind, gex_Token_t token, 
     const aq_pending_op_t op = aq_pending_end(kind, token, cookie);
     if (__builtin_expect(op.nbytes != nbytes, 0))
         aq_fatal("the answer of rank %u to %s of %zu bytes has %zu bytes", token->arrival->source,
-                 aq_pending_name(kind), op.nbytes, nbytes);
+                 pending_name(kind), op.nbytes, nbytes);
     return op;
 }
 
@@ -127,7 +129,7 @@ void aq_pending_check_target(aq_pending_kind_t kind, gex_Token_t token, const vo
 {
     if (__builtin_expect(!aq_segment_holds(addr, nbytes), 0))
         aq_fatal("%s of rank %u (%zu bytes at %p) is not inside a segment of this process",
-                 aq_pending_name(kind), token->arrival->source, nbytes, addr);
+                 pending_name(kind), token->arrival->source, nbytes, addr);
 }
 
 void aq_pending_refuse_size(gex_Token_t token, size_t nbytes)

@@ -26,9 +26,6 @@ typedef enum aq_pending_kind {
 aq_cookie_t aq_pending_add(aq_pending_kind_t kind, uint32_t rank, void *context, void *dest,
                            size_t nbytes);
 
-// Removes an operation whose request was not sent.
-void aq_pending_cancel(aq_cookie_t cookie, uint32_t rank);
-
 // Sends the request of a recorded operation; `part` counts the operation until its answer. If flags
 // has IMMEDIATE and there is no room, removes the operation and returns non-zero. Blocks and polls
 // otherwise.
@@ -42,9 +39,6 @@ aq_pending_op_t aq_pending_end(aq_pending_kind_t kind, gex_Token_t token, aq_coo
 // As above, for an answer that must bring exactly as many bytes as the operation asked for.
 aq_pending_op_t aq_pending_end_sized(aq_pending_kind_t kind, gex_Token_t token, aq_cookie_t cookie,
                                      size_t nbytes);
-
-// "a get", with the article.
-const char *aq_pending_name(aq_pending_kind_t kind);
 
 // For the target: ends the job with a message that names the peer unless these bytes are in a
 // segment of this process.

@@ -39,7 +39,8 @@ bool aq_ibv_entry_take(aq_ibv_peer_t *link)
     return aq_ibv_slot_take(&link->entries->slots);
 }
 
-aq_ibv_op_t *aq_ibv_op_take_with(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
+// The same with a buffer of the pool.
+static aq_ibv_op_t *op_take_with(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
                                  aq_ibv_pool_t *pool)
 {
     aq_ibv_op_t *op = aq_ibv_op_take(queue, link);
@@ -324,9 +325,9 @@ unsigned aq_ibv_reap(aq_ibv_send_queue_t *queue)
 aq_ibv_op_t *aq_ibv_op_take_or_reap(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
                                     aq_ibv_pool_t *pool)
 {
-    aq_ibv_op_t *op = aq_ibv_op_take_with(queue, link, pool);
+    aq_ibv_op_t *op = op_take_with(queue, link, pool);
     if (!op && aq_ibv_reap(queue))
-        op = aq_ibv_op_take_with(queue, link, pool);
+        op = op_take_with(queue, link, pool);
     return op;
 }
 

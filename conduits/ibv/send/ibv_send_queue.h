@@ -133,9 +133,6 @@ static inline aq_ibv_op_t *aq_ibv_op_take(aq_ibv_send_queue_t *queue, aq_ibv_pee
 {
     return aq_ibv_op_take_beside(queue, link, &link->entries->slots);
 }
-// The same with a buffer of the pool.
-aq_ibv_op_t *aq_ibv_op_take_with(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
-                                 aq_ibv_pool_t *pool);
 // The same; if none is free, reaps completions and tries once more.
 aq_ibv_op_t *aq_ibv_op_take_or_reap(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
                                     aq_ibv_pool_t *pool);

@@ -56,7 +56,8 @@ ofi_rma_op_t *ofi_rma_op_take(ofi_conduit_t *ofi, ofi_link_t *link, atomic_uint 
     return op;
 }
 
-void ofi_rma_op_give(ofi_conduit_t *ofi, ofi_rma_op_t *op)
+// The operation, which the provider does not have, is free again, with its copy.
+static void op_give(ofi_conduit_t *ofi, ofi_rma_op_t *op)
 {
     if (op->copy)
         ofi_packet_give(&ofi->buffers, op->copy);
@@ -72,7 +73,7 @@ static void op_finish(ofi_conduit_t *ofi, ofi_rma_op_t *op)
         ofi->rma->ended = op;
         return;
     }
-    ofi_rma_op_give(ofi, op);
+    op_give(ofi, op);
 }
 
 void ofi_rma_release(ofi_conduit_t *ofi, ofi_rma_op_t *ended)
@@ -87,7 +88,7 @@ void ofi_rma_release(ofi_conduit_t *ofi, ofi_rma_op_t *ended)
     aq_lock_take(&ofi->lock);
     for (op = ended; op; op = next) {
         next = op->next;
-        ofi_rma_op_give(ofi, op);
+        op_give(ofi, op);
     }
     aq_lock_drop(&ofi->lock);
 }
@@ -111,7 +112,7 @@ static aq_status_t op_refused(ofi_conduit_t *ofi, ofi_rma_op_t *op, int error)
 {
     ofi_link_t *link = op->op.link;
     const bool injected = op->kind == OFI_RMA_PUT_INJECTED;
-    ofi_rma_op_give(ofi, op);
+    op_give(ofi, op);
     if (injected && ofi_fabric_injects_no_more(&ofi->fabric, error))
         return AQ_AGAIN;
     if (error != -FI_EAGAIN)

@@ -22,9 +22,6 @@ ofi_rma_state_t *ofi_rma_state_new(ofi_conduit_t *ofi);
 // as many as it may have. Ends the job if there is no memory.
 ofi_rma_op_t *ofi_rma_op_take(ofi_conduit_t *ofi, ofi_link_t *link, atomic_uint *pending);
 
-// The operation, which the provider does not have, is free again, with its copy.
-void ofi_rma_op_give(ofi_conduit_t *ofi, ofi_rma_op_t *op);
-
 // Gives a described operation to the provider, and counts it in *pending. AQ_AGAIN: the provider
 // does not take it now, and it is free again.
 aq_status_t ofi_rma_op_begin(ofi_conduit_t *ofi, ofi_rma_op_t *op);

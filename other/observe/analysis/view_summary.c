@@ -47,7 +47,7 @@ static origins_sum_t origins_add(const aq_view_trace_t *trace)
     return sum;
 }
 
-void aq_view_tell_trace(aq_view_sheet_t *sheet, const aq_view_findings_t *findings)
+static void tell_trace(aq_view_sheet_t *sheet, const aq_view_findings_t *findings)
 {
     const aq_view_trace_t *trace = findings->trace;
     const origins_sum_t sum = origins_add(trace);
@@ -133,7 +133,7 @@ static void times_write(aq_view_sheet_t *sheet, rank_times_t *rows, uint32_t cou
                       "waits while a collective is under way; wait: other waits");
 }
 
-void aq_view_tell_times(aq_view_sheet_t *sheet, const aq_view_findings_t *findings)
+static void tell_times(aq_view_sheet_t *sheet, const aq_view_findings_t *findings)
 {
     const aq_view_trace_t *trace = findings->trace;
     rank_times_t *rows = calloc(trace->ranks + 1, sizeof *rows);
@@ -180,7 +180,7 @@ static void operations_add(const aq_view_trace_t *trace, operation_t *rows)
     }
 }
 
-void aq_view_tell_operations(aq_view_sheet_t *sheet, const aq_view_findings_t *findings)
+static void tell_operations(aq_view_sheet_t *sheet, const aq_view_findings_t *findings)
 {
     const aq_view_trace_t *trace = findings->trace;
     operation_t *rows = calloc(trace->name_count + 1, sizeof *rows);
@@ -203,9 +203,9 @@ void aq_view_tell_operations(aq_view_sheet_t *sheet, const aq_view_findings_t *f
 
 void aq_view_summarize(aq_view_sheet_t *sheet, const aq_view_findings_t *findings)
 {
-    aq_view_tell_trace(sheet, findings);
-    aq_view_tell_times(sheet, findings);
-    aq_view_tell_operations(sheet, findings);
+    tell_trace(sheet, findings);
+    tell_times(sheet, findings);
+    tell_operations(sheet, findings);
     aq_view_tell_late(sheet, findings);
     aq_view_tell_paths(sheet, findings);
     aq_view_tell_messages(sheet, findings);

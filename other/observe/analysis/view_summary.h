@@ -22,9 +22,6 @@ void aq_view_findings_free(aq_view_findings_t *findings);
 void aq_view_summarize(aq_view_sheet_t *sheet, const aq_view_findings_t *findings);
 
 // One part each, in this order.
-void aq_view_tell_trace(aq_view_sheet_t *sheet, const aq_view_findings_t *findings);
-void aq_view_tell_times(aq_view_sheet_t *sheet, const aq_view_findings_t *findings);
-void aq_view_tell_operations(aq_view_sheet_t *sheet, const aq_view_findings_t *findings);
 void aq_view_tell_late(aq_view_sheet_t *sheet, const aq_view_findings_t *findings);
 void aq_view_tell_paths(aq_view_sheet_t *sheet, const aq_view_findings_t *findings);
 void aq_view_tell_messages(aq_view_sheet_t *sheet, const aq_view_findings_t *findings);
