@@ -9,7 +9,6 @@
 
 #include "../../other/base/size.h"
 #include "../boot/boot.h"
-#include "hosts_load.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
@@ -398,13 +397,4 @@ bool aq_hosts_read_text(aq_hosts_t *hosts, const char *what, const char *text, s
         at += part + 1;
     }
     return true;
-}
-
-bool aq_hosts_read_file(aq_hosts_t *hosts, const char *path, char *fault, size_t room)
-{
-    size_t length;
-    char *text = aq_hosts_load("host file", path, &length, fault, room);
-    bool ok = text != NULL && aq_hosts_read_text(hosts, path, text, length, fault, room);
-    free(text);
-    return ok;
 }

@@ -44,7 +44,6 @@ typedef struct aq_hosts {
 // Reads a host file: one host per line, `name key=value ...`; # begins a comment. Faults name what.
 bool aq_hosts_read_text(aq_hosts_t *hosts, const char *what, const char *text, size_t length,
                         char *fault, size_t room);
-bool aq_hosts_read_file(aq_hosts_t *hosts, const char *path, char *fault, size_t room);
 
 // Reads words separated by commas or blanks: `[user@]name[:slots]`, IPv6 addresses in brackets.
 bool aq_hosts_read_list(aq_hosts_t *hosts, const char *what, const char *text, char *fault,

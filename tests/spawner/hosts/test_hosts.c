@@ -9,6 +9,7 @@
 
 #include "../../../other/base/log/log.h"
 #include "../../../spawner/hosts/hosts.h"
+#include "../../../spawner/hosts/hosts_load.h"
 
 static char fault[512];
 
@@ -114,10 +115,10 @@ static void test_file_faults(void **state)
     assert_false(aq_hosts_read_text(&hosts, "f", "n1\0n2", 5, fault, sizeof fault));
     assert_non_null(strstr(fault, "bytes that are not text"));
     aq_hosts_free(&hosts);
-    assert_false(aq_hosts_read_file(&hosts, "/nonexistent/x", fault, sizeof fault));
+    size_t length;
+    assert_null(aq_hosts_load("host file", "/nonexistent/x", &length, fault, sizeof fault));
     assert_non_null(strstr(fault, "'/nonexistent/x' cannot be read: No such file"));
-    assert_false(aq_hosts_read_file(&hosts, "/", fault, sizeof fault));
-    aq_hosts_free(&hosts);
+    assert_null(aq_hosts_load("host file", "/", &length, fault, sizeof fault));
 }
 
 static void test_lists(void **state)
