@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The regions of this process. Under the lock.
-#ifndef AQ_FIREHOSE_LOCAL_H
-#define AQ_FIREHOSE_LOCAL_H
+#pragma once
 
 #include "firehose_state.h"
 
@@ -20,5 +19,3 @@ void aq_firehose_local_forget(aq_firehose_t *firehose, uintptr_t start, uintptr_
 
 // Called when the last user released a retired region; takes the lock.
 void aq_firehose_local_last(void *firehose, aq_firehose_region_t *region);
-
-#endif

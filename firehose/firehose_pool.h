@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Accounts of the pools, and their reaction to a limit. Under the lock.
-#ifndef AQ_FIREHOSE_POOL_H
-#define AQ_FIREHOSE_POOL_H
+#pragma once
 
 #include "firehose_state.h"
 
@@ -15,5 +14,3 @@ void aq_firehose_pool_drop(aq_firehose_t *firehose, aq_firehose_pool_t pool, uin
 // A limit was reached: from now on only the amount that is pinned now may be pinned, divided
 // between the pools as before.
 void aq_firehose_pool_shrink(aq_firehose_t *firehose, aq_firehose_pinned_t limit);
-
-#endif

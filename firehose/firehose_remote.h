@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The firehoses of this process into peers.
-#ifndef AQ_FIREHOSE_REMOTE_H
-#define AQ_FIREHOSE_REMOTE_H
+#pragma once
 
 #include "firehose_state.h"
 
@@ -15,5 +14,3 @@ void aq_firehose_remote_revoke(aq_firehose_peer_t *peer, const aq_firehose_messa
 
 // Processes a MOVED.
 aq_status_t aq_firehose_remote_moved(aq_firehose_peer_t *peer, const aq_firehose_message_t *answer);
-
-#endif

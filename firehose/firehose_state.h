@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The state of firehose and the functions that its files share. firehose.h describes how it works.
-#ifndef AQ_FIREHOSE_STATE_H
-#define AQ_FIREHOSE_STATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -70,5 +69,3 @@ static inline aq_firehose_peer_t *aq_firehose_peer_look(const aq_firehose_t *fir
                                         memory_order_acquire)
                  : NULL;
 }
-
-#endif

@@ -42,8 +42,7 @@
 //      buffer       registered buffers                   firehose   keys of memory
 //      limits       how many of everything               memory, paging, segments, whole
 //      wire         what travels                         addresses, ports, filter, path, settings
-#ifndef AQ_IBV_CONDUIT_H
-#define AQ_IBV_CONDUIT_H
+#pragma once
 
 #include "peers/ibv_addresses.h"
 #include "send/ibv_atomic.h"
@@ -114,5 +113,3 @@ aq_ibv_conduit_t *aq_ibv_window_open(aq_ibv_conduit_t *main, uint16_t endpoint);
 
 // Collective over the job: the segment of this process is in place.
 aq_status_t aq_ibv_conduit_attach(aq_ibv_conduit_t *ibv, void *segment, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Send buffers and receives.
-#ifndef AQ_MPI_BUFFERS_H
-#define AQ_MPI_BUFFERS_H
+#pragma once
 
 #include "mpi_state.h"
 
@@ -33,5 +32,3 @@ int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_
                      uint32_t *source);
 // Posts the receive again after its handler has returned.
 void mpi_receive_done(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot);
-
-#endif

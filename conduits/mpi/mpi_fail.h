@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Errors of MPI, and what all ranks agree on.
-#ifndef AQ_MPI_FAIL_H
-#define AQ_MPI_FAIL_H
+#pragma once
 
 #include "mpi_state.h"
 
@@ -16,5 +15,3 @@ void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error) __attribu
 
 // Whether all ranks pass true. Collective.
 aq_status_t mpi_agree(const mpi_conduit_t *mpi, bool yes, bool *all);
-
-#endif

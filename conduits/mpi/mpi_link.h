@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links: their creation, and the tables of them.
-#ifndef AQ_MPI_LINK_H
-#define AQ_MPI_LINK_H
+#pragma once
 
 #include "mpi_state.h"
 
@@ -16,5 +15,3 @@ mpi_link_t **mpi_window_place(const mpi_conduit_t *window, uint32_t rank, uint16
 
 // The link of a window to an endpoint of a rank; NULL: there is none. Under the lock.
 mpi_link_t *mpi_window_find(const mpi_conduit_t *window, uint32_t rank, uint16_t endpoint);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages: sending, receiving, and credits.
-#ifndef AQ_MPI_MESSAGES_H
-#define AQ_MPI_MESSAGES_H
+#pragma once
 
 #include "mpi_state.h"
 
@@ -17,5 +16,3 @@ unsigned mpi_poll_messages(mpi_conduit_t *mpi, unsigned what);
 void mpi_check_lost(mpi_conduit_t *mpi);
 // Messages of MPI do not wake a sleeping process: if some may arrive, sleeps are short.
 void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The variables that only conduit mpi reads.
-#ifndef AQ_MPI_PROFILE_H
-#define AQ_MPI_PROFILE_H
+#pragma once
 
 #include "../../other/base/settings/profile.h"
 
@@ -25,5 +24,3 @@ static inline const aq_setting_t *aq_mpi_setting(aq_mpi_setting_id_t id)
 {
     return &aq_mpi_rows[id];
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Put and get.
-#ifndef AQ_MPI_RMA_H
-#define AQ_MPI_RMA_H
+#pragma once
 
 #include "mpi_state.h"
 
@@ -11,5 +10,3 @@ aq_status_t mpi_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
 void mpi_rma_end(mpi_conduit_t *mpi);
 // Completes outstanding puts and gets; returns their number. Under the lock.
 unsigned mpi_rma_complete(mpi_conduit_t *mpi);
-
-#endif

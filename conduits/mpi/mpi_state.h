@@ -33,8 +33,7 @@
 // A message is a header of 8 bytes, the arguments (padded to a multiple of 8 bytes), for a Long its
 // destination, and then the payload. If the sender reaches the destination of a Long by stores
 // (mpi_shared.c), it writes the payload there, and the message has its length in 8 bytes instead.
-#ifndef MPI_CONDUIT_H
-#define MPI_CONDUIT_H
+#pragma once
 
 #include "../../core/conduit.h"
 #include "../common/credit.h"
@@ -237,5 +236,3 @@ static inline void mpi_leave(mpi_conduit_t *mpi)
     aq_mpilib_inside = false;
     aq_lock_drop(mpi->lock);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Windows: the receive sides of further endpoints.
-#ifndef AQ_MPI_WINDOW_H
-#define AQ_MPI_WINDOW_H
+#pragma once
 
 #include "mpi_state.h"
 
@@ -10,5 +9,3 @@ aq_status_t mpi_windows_prepare(mpi_conduit_t *main);
 
 // Open_window of aq_conduit_ops_t.
 aq_status_t mpi_window_open(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
-
-#endif

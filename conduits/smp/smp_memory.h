@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef AQ_SMP_MEMORY_H
-#define AQ_SMP_MEMORY_H
+#pragma once
 
 #include "smp_state.h"
 
@@ -10,5 +9,3 @@ aq_status_t smp_memory_open(smp_conduit_t *smp);
 aq_status_t smp_memory_admit(aq_conduit_t *conduit, uint32_t joined);
 bool smp_memory_segment_file(aq_conduit_t *conduit, aq_memfile_ticket_t *file, uint64_t *offset);
 aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The variables that only conduit smp reads.
-#ifndef AQ_SMP_PROFILE_H
-#define AQ_SMP_PROFILE_H
+#pragma once
 
 #include "../../other/base/settings/profile.h"
 
@@ -17,5 +16,3 @@ static inline const aq_setting_t *aq_smp_setting(aq_smp_setting_id_t id)
 {
     return &aq_smp_rows[id];
 }
-
-#endif

@@ -6,8 +6,7 @@
 //     [ mailbox ] of each process  [ scratch of each ]  [ segments ]
 //
 // Segments of huge pages may be in a file of the core instead (env->segment_pool).
-#ifndef AQ_SMP_STATE_H
-#define AQ_SMP_STATE_H
+#pragma once
 
 #include "../common/mailbox.h"
 #include "../../other/base/memory/memfile.h"
@@ -32,5 +31,3 @@ static inline smp_conduit_t *smp_of(aq_conduit_t *conduit)
 {
     return (smp_conduit_t *)(void *)conduit;
 }
-
-#endif

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef AQ_SMP_WINDOW_H
-#define AQ_SMP_WINDOW_H
+#pragma once
 
 #include "smp_state.h"
 
 // See open_window in core/conduit.h. A link of a window is an aq_mail_link_t.
 aq_status_t smp_window_open(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
-
-#endif

@@ -5,8 +5,7 @@
 //                                                                                            |
 //                               handler <- aq_am_call <- aq_am_deliver <--------------------+
 //                            `-> gex_AM_ReplyShort1 -> aq_api_reply_short -> conduit->send ...
-#ifndef AQ_AM_H
-#define AQ_AM_H
+#pragma once
 
 #include "am_header.h"
 #include "../ground/bounds.h"
@@ -85,5 +84,3 @@ void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am);
 
 // Whether this is the begin of a function that calls handlers. Any thread; async-signal-safe.
 bool aq_am_is_delivery(const void *function);
-
-#endif

@@ -2,8 +2,7 @@
 // Reads the arguments of a message one after the other, in the handlers of the library that have
 // the token as their only parameter (aq_endpoint_internal_bare). The delivery has compared their
 // number with that of the registration.
-#ifndef AQ_AM_ARGS_H
-#define AQ_AM_ARGS_H
+#pragma once
 
 #include "../ground/arg64.h"
 #include "am.h"
@@ -28,5 +27,3 @@ static inline uint64_t aq_args_64(aq_args_t *args)
     const int32_t high = aq_args_32(args);
     return aq_join(high, aq_args_32(args));
 }
-
-#endif

@@ -4,8 +4,7 @@
 //
 //     aq_encapsulated_begin -> a message of the library, with the number among its arguments
 //     aq_encapsulated_end   ~~~> its handler -> aq_encapsulated_deliver -> the client's handler
-#ifndef AQ_AM_ENCAPSULATED_H
-#define AQ_AM_ENCAPSULATED_H
+#pragma once
 
 #include "am.h"
 
@@ -31,5 +30,3 @@ int aq_encapsulated_end(const aq_encapsulated_t *encapsulated, int refused);
 // process has no such endpoint, or the endpoint does not accept the tag.
 void aq_encapsulated_deliver(const aq_arrival_t *arrival, aq_ep_pair_t pair, aq_tag_t tag,
                              uint64_t number);
-
-#endif

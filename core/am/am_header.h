@@ -11,8 +11,7 @@
 //
 //     client -> am_api.c -> aq_am_header_add -> conduit ~~~> conduit -> aq_am_deliver
 //                        handler of the endpoint <---- aq_am_header_read <-----'
-#ifndef AQ_AM_HEADER_H
-#define AQ_AM_HEADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -145,5 +144,3 @@ static inline gex_EP_t aq_am_endpoint(const aq_arrival_t *inner, aq_ep_pair_t pa
 
 // As aq_am_endpoint, for a message with or without a tag.
 gex_EP_t aq_am_endpoint_tagged(const aq_arrival_t *inner, aq_ep_pair_t pair, aq_tag_t tag);
-
-#endif

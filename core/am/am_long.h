@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends a Long of any length between any endpoints.
-#ifndef AQ_AM_LONG_H
-#define AQ_AM_LONG_H
+#pragma once
 
 #include "am.h"
 
@@ -18,5 +17,3 @@ aq_long_way_t aq_long_way(aq_am_to_t to, const aq_am_t *am);
 // the Long takes several messages. number: of a Long in fragments in the trace; 0: none.
 int aq_am_send_long(aq_am_to_t to, const aq_am_t *am, gex_Flags_t flags, aq_long_way_t way,
                     uint64_t number);
-
-#endif

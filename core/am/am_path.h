@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds the path of a message, whatever its endpoints are. Sends, Prepare, and put and get ask for
 // it.
-#ifndef AQ_AM_PATH_H
-#define AQ_AM_PATH_H
+#pragma once
 
 #include "am.h"
 #include "../endpoint/peer_link.h"
@@ -65,5 +64,3 @@ static inline aq_path_t aq_am_path(aq_am_to_t to, aq_am_t *am)
     return to.token ? aq_path_back_between(to.ep_pair, to.token->arrival, am)
                     : aq_path_between(to.ep_pair, to.jobrank);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages of any length between any two endpoints, which are counted and traced.
-#ifndef AQ_AM_RECORDED_H
-#define AQ_AM_RECORDED_H
+#pragma once
 
 #include "am.h"
 
@@ -10,5 +9,3 @@
 // has IMMEDIATE, returns non-zero instead, unless the message is a Long that takes several
 // messages.
 int aq_am_send_recorded(aq_am_to_t to, aq_am_t *am, gex_Flags_t flags);
-
-#endif

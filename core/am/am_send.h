@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The one way of a message, request or reply: a header if it needs one, its path, and the first
 // attempt, all inline in the calls of the client; the rest is in am_send.c.
-#ifndef AQ_AM_SEND_H
-#define AQ_AM_SEND_H
+#pragma once
 
 #include "am_path.h"
 #include "../progress/poll_loop.h"
@@ -74,5 +73,3 @@ int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
 // Whether the requests sent to a job rank before *mark was set have left this process; otherwise a
 // later poll sends them. The call that finds 0 in *mark sets *mark.
 bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
-
-#endif

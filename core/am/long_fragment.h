@@ -11,8 +11,7 @@
 //
 // A request blocks until its pieces are acknowledged. The handler that replies cannot wait for a
 // peer to run handlers, so a reply is copied, and later polls send it.
-#ifndef AQ_LONG_FRAGMENT_H
-#define AQ_LONG_FRAGMENT_H
+#pragma once
 
 #include "am.h"
 
@@ -25,5 +24,3 @@ bool aq_long_fragment_needed(aq_am_to_t to, const aq_am_t *am);
 // Sends a Long with the client's handler and arguments. number: of the message in the trace; 0:
 // none. The payload may be reused when the call returns. Ends the job if memory is out.
 void aq_long_fragment_send(aq_am_to_t to, const aq_am_t *am, uint64_t number);
-
-#endif

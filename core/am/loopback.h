@@ -5,10 +5,7 @@
 //
 // Atomics take the conduit that reaches this process, as those of peers do, because a network's
 // atomics are atomic among themselves only. So do messages between windows (window.h).
-#ifndef AQ_LOOPBACK_H
-#define AQ_LOOPBACK_H
+#pragma once
 
 // Prepares aq_job.conduits[AQ_LOOPBACK]; at init, once the endpoint can deliver.
 void aq_loopback_start(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operations of a conduit that may find no room: one loop for all of them waits and tries again.
-#ifndef AQ_RETRY_H
-#define AQ_RETRY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -61,5 +60,3 @@ static inline aq_status_t aq_native_rma(aq_path_t path, uint32_t jobrank, aq_rma
                ? AQ_OK
                : aq_native_rma_rest(path, jobrank, rma, mode, status);
 }
-
-#endif

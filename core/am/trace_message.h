@@ -9,8 +9,7 @@
 // stands in front. A message that would have more arguments than conduits take (15 or 16 of the
 // client, from an endpoint with an identity) travels without a number. The number of a Long in
 // pieces is in the message that follows them (long_fragment.h).
-#ifndef AQ_TRACE_MESSAGE_H
-#define AQ_TRACE_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ uint64_t aq_traced_read(const aq_arrival_t *arrival, aq_arrival_t *inner) __attr
 uint64_t aq_traced_handler_begin(const aq_arrival_t *arrival, uint64_t number)
     __attribute__((cold));
 void aq_traced_handler_end(uint64_t opened) __attribute__((cold));
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Asks a peer to connect two windows; window_connect.h has the picture, and the answer.
-#ifndef AQ_WINDOW_ASK_H
-#define AQ_WINDOW_ASK_H
+#pragma once
 
 #include "am.h"
 #include "../endpoint/window.h"
@@ -33,5 +32,3 @@ aq_window_t *aq_window_use(gex_EP_Index_t endpoint);
 // Asks a job rank to connect the windows of two endpoints, at most once. Does nothing if there is
 // no room for a message now. Not in a handler.
 void aq_window_ask(aq_ep_pair_t pair, uint32_t jobrank) __attribute__((cold));
-
-#endif

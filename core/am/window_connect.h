@@ -8,10 +8,7 @@
 //
 // The peer's requests to window i wait until the peer has asked, too: only the answer tells it that
 // window i has connected. Its replies need not wait.
-#ifndef AQ_WINDOW_CONNECT_H
-#define AQ_WINDOW_CONNECT_H
+#pragma once
 
 // Registers the handler of questions and answers; once, at init.
 void aq_window_connect_start(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The objects that a client holds: client, endpoint with its handlers, segment.
-#ifndef AQ_ENDPOINT_H
-#define AQ_ENDPOINT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -102,5 +101,3 @@ void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flag
 // token.
 void aq_endpoint_internal_bare(gex_AM_Index_t index, void (*fn)(gex_Token_t token),
                                gex_Flags_t flags, unsigned nargs, const char *name);
-
-#endif

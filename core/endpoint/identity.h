@@ -11,8 +11,7 @@
 //   replace that, since they do not cover the message.
 // - A tag is computed once for each pair of endpoints, then read from a table.
 // - An endpoint without an identity sends no tag and accepts no message with one.
-#ifndef AQ_IDENTITY_H
-#define AQ_IDENTITY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -58,5 +57,3 @@ uint64_t aq_identity_proof(const aq_identity_t *identity, gex_EP_Index_t ep, uin
 // Counts a dropped message or refused operation for endpoint pair.to of this process. One line on
 // standard error tells when there have been 1,000 in this process.
 void aq_identity_drop(aq_ep_pair_t pair, uint32_t jobrank) __attribute__((cold));
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The link to each rank: the conduit that carries its messages, and what that conduit knows of it.
 // A rank is bound when it is used first, permanently, to the first open conduit that reaches it.
-#ifndef AQ_PEER_LINK_H
-#define AQ_PEER_LINK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ static inline uintptr_t aq_job_conduit_link(uint32_t rank)
 {
     return rank == aq_job.rank ? aq_job_own_link() : aq_job_link(rank);
 }
-
-#endif

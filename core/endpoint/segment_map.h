@@ -10,8 +10,7 @@
 // gets another segment, so an access that comes late faults and hits no other memory. Memory that
 // the client brings is not mapped: the kernel copies (cma_copy.h). Nor is the segment of an
 // endpoint with an identity: puts and gets to it are messages, as between hosts.
-#ifndef AQ_SEGMENT_MAP_H
-#define AQ_SEGMENT_MAP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -91,5 +90,3 @@ typedef struct aq_segment_near {
 // Finds the mapping in or beside which an access to an address here has faulted. Returns false if
 // there is none. Async-signal-safe.
 bool aq_segment_map_find(uintptr_t here, aq_segment_near_t *near);
-
-#endif

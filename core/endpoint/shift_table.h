@@ -5,8 +5,7 @@
 //
 //     [ unused | rank 0, rank 1 ... rank size - 1 ][ no access, up to the largest rank ]
 //                                                  ^ a page begins
-#ifndef AQ_SHIFT_TABLE_H
-#define AQ_SHIFT_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void aq_shift_table_free(intptr_t *table);
 // Whether an address is behind the end of a table. If so, sets the rank that was looked up, and the
 // size of the table. Any thread; async-signal-safe.
 bool aq_shift_table_beyond(uintptr_t addr, uint32_t *rank, uint32_t *size);
-
-#endif

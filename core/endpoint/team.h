@@ -13,8 +13,7 @@
 // - A team has at most one endpoint of each process. endpoints is NULL if all are primordial ones.
 // - peer_shift of the primordial team is the table of the job; teams with members have their own,
 //   which aq_team_refresh fills again when segments are attached.
-#ifndef AQ_TEAM_H
-#define AQ_TEAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -143,5 +142,3 @@ void aq_team_refresh_pairs(gex_EP_Index_t remote_ep);
 // For an endpoint that gets or loses an identity: the next gex_TM_Pair makes its pairs anew, in
 // their old places.
 void aq_team_forget_pairs(gex_EP_Index_t ep);
-
-#endif

@@ -15,8 +15,7 @@
 // - A thread polls the window that it is bound to, and now and then everything. A thread without a
 //   window polls endpoint 0, and one window in turn. Both omit a window that its bound thread has
 //   polled since they last looked, so that its cache lines stay at the processor of that thread.
-#ifndef AQ_WINDOW_H
-#define AQ_WINDOW_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -100,5 +99,3 @@ size_t aq_window_memory_bytes(void);
 
 // Prints queues and counters of all windows; in a handler of a signal.
 void aq_window_dump_state(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory that a peer reads through the network while this process exposes it: expose, conceal and
 // get_exposed of conduit.h, by job rank. Any thread, also in a handler.
-#ifndef AQ_EXPOSURE_H
-#define AQ_EXPOSURE_H
+#pragma once
 
 #include "../conduit.h"
 
@@ -18,5 +17,3 @@ void aq_exposure_end(uint32_t jobrank, const aq_exposure_t *exposure);
 // Begins to read memory that a job rank has exposed with this key, as far as there is room. Ends
 // the job if the conduit fails.
 void aq_exposure_read(uint32_t jobrank, aq_rma_t *get, uint64_t key);
-
-#endif

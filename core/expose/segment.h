@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The segment that gex_Segment_Attach gives to a process, its size limits, and queries of segments.
-#ifndef AQ_SEGMENT_H
-#define AQ_SEGMENT_H
+#pragma once
 
 #include "../../other/base/log/status.h"
 #include "../endpoint/segment_map.h"
@@ -37,5 +36,3 @@ int aq_segment_check_limit(const char *call, uintptr_t size);
 // Registers how gex_Segment_Attach announces a segment in a job that has grown: collectively over
 // the primordial team of this process; returns when all present ranks know the segment.
 void aq_segment_tell_with(void (*tell)(const aq_segment_source_t *segment));
-
-#endif

@@ -5,8 +5,7 @@
 // The notices are requests. What does not find room at once is sent by later polls, so nothing
 // waits. A message that a client sends afterwards, or a barrier, finds the mapping gone; an access
 // to the memory of a destroyed segment faults at once.
-#ifndef AQ_SEGMENT_REVOKE_H
-#define AQ_SEGMENT_REVOKE_H
+#pragma once
 
 #include "../endpoint/endpoint.h"
 
@@ -19,5 +18,3 @@ void aq_segment_revoke_start(void);
 // neighbours. Does nothing for other endpoints. Any thread; does not block; allowed with a lock
 // held.
 void aq_segment_revoke(gex_EP_t ep);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Splits a 64-bit value into two arguments of an active message, and joins them.
-#ifndef AQ_ARG64_H
-#define AQ_ARG64_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ static inline void *aq_join_pointer(int32_t high, int32_t low)
 {
     return (void *)(uintptr_t)aq_join(high, low);
 }
-
-#endif

@@ -2,8 +2,7 @@
 // The numbers in public calls: ranks, lengths, counts and products. Each call checks those that it
 // gets once, in every build, before it uses them as an index or a size: a comparison that a correct
 // client never fails.
-#ifndef AQ_BOUNDS_H
-#define AQ_BOUNDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ static inline void aq_bounds_blocks(const char *call, const char *what, size_t c
     if (__builtin_expect(!aq_bounds_product_fits(count, nbytes), 0))
         aq_bounds_refuse_blocks(call, what, count, nbytes);
 }
-
-#endif

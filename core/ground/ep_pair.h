@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The endpoints of a message: that of its sender and that of its receiver.
-#ifndef AQ_EP_PAIR_H
-#define AQ_EP_PAIR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ static inline bool aq_ep_pair_needs_header(aq_ep_pair_t pair)
 {
     return aq_ep_pair_word(pair) != 0;
 }
-
-#endif

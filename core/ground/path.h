@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where a message goes (aq_am_to_t), and the conduit and link that take it there (aq_path_t).
-#ifndef AQ_PATH_H
-#define AQ_PATH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ static inline aq_am_to_t aq_am_to_rank(uint32_t jobrank)
 {
     return (aq_am_to_t){.jobrank = jobrank};
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How this process leaves a job that this rank or another rank ends.
-#ifndef AQ_EXIT_H
-#define AQ_EXIT_H
+#pragma once
 
 // Registers with the job how this process leaves when another rank has ended it (aq_job_exit_t).
 // Before the job starts.
@@ -14,5 +13,3 @@ void aq_exit_returning(int code);
 // that catches SIGQUIT, then have their usual effect (GASNet-1 specification, gasnet_exit). Call
 // before aq_debug_start, which restores the default for the signals in GASNET_NO_CATCH_SIGNAL.
 void aq_exit_catch_signals(void);
-
-#endif

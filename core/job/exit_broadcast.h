@@ -2,8 +2,7 @@
 // Broadcasts the end of the job over the network, for jobs whose bootstrap notifies only the ranks
 // of one host (aq_boot_t, exit_stays_here): an election decides the code, and a tree tells all
 // ranks.
-#ifndef AQ_EXIT_BROADCAST_H
-#define AQ_EXIT_BROADCAST_H
+#pragma once
 
 // Handlers of the core; extended/rma/layer_table.h has the others.
 enum { AQ_HANDLER_EXIT_ASK = 62, AQ_HANDLER_EXIT_REPLY };
@@ -16,5 +15,3 @@ void aq_exit_broadcast_start(void);
 // another rank ended the job earlier. Blocks and polls for at most the exit timeout. Returns at
 // once if the bootstrap notifies all ranks.
 int aq_exit_broadcast_code(int code);
-
-#endif

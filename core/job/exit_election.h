@@ -24,8 +24,7 @@
 // - A slot traverses the subtree of one child of this rank: from a rank that answers no try to the
 //   children of that rank, otherwise to the next rank. No memory grows with N. The elector replaces
 //   a master that notifies no rank.
-#ifndef AQ_EXIT_ELECTION_H
-#define AQ_EXIT_ELECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -116,5 +115,3 @@ static inline bool aq_election_over(const aq_election_t *e)
 {
     return e->state >= AQ_ELECTION_DONE;
 }
-
-#endif

@@ -10,8 +10,7 @@
 //
 // Tables of the job have had places for these ranks from the start on, so that nothing moves while
 // other threads read.
-#ifndef AQ_JOB_GROW_H
-#define AQ_JOB_GROW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ aq_status_t aq_job_grow(uint32_t count);
 // Ends this process after a collective step of growth has failed, because the job ends: a new rank
 // has logged the reason, or is about to.
 void aq_job_grow_failed(void) __attribute__((noreturn, cold));
-
-#endif

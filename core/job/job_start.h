@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Steps of the start and their counterparts (start_steps.h): spawner, groups of ranks, peer table,
 // conduits. They fill in aq_job. Collective over the job; block.
-#ifndef AQ_JOB_START_H
-#define AQ_JOB_START_H
+#pragma once
 
 #include "start_steps.h"
 
@@ -15,5 +14,3 @@ aq_status_t aq_job_allocate_peers(const aq_job_request_t *request);
 
 aq_status_t aq_job_open_conduits(const aq_job_request_t *request);
 void aq_job_close_conduits(void);
-
-#endif

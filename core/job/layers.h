@@ -4,8 +4,7 @@
 // The core calls no layer by name. The library has one table of layers
 // (extended/rma/layer_table.c), whose references also make a linker extract each layer from an
 // archive.
-#ifndef AQ_LAYERS_H
-#define AQ_LAYERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ extern const aq_layer_t aq_layer_table[];
 
 // Starts each layer of a table, in its order.
 void aq_layers_start(const aq_layer_t *table);
-
-#endif

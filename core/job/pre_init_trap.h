@@ -4,13 +4,10 @@
 // process. A handler of that signal logs the reason. The handler is installed when the library is
 // loaded, removed by gex_Client_Init and installed again after a failed init, so it is never
 // installed while a job runs. A handler of the client is never replaced.
-#ifndef AQ_PRE_INIT_TRAP_H
-#define AQ_PRE_INIT_TRAP_H
+#pragma once
 
 // Installs the handler if SIGSEGV has none. Called by the thread that is in gex_Client_Init.
 void aq_pre_init_trap_catch(void);
 
 // Removes the handler if it is still installed. Called by the same thread.
 void aq_pre_init_trap_leave(void);
-
-#endif

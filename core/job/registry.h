@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The conduits of this installation: built into the library, or modules found at run time.
-#ifndef AQ_REGISTRY_H
-#define AQ_REGISTRY_H
+#pragma once
 
 #include "../../other/base/modules/modules.h"
 #include "../conduit.h"
@@ -25,5 +24,3 @@ size_t aq_registry_report(aq_conduit_report_t *out, size_t max);
 // Opens the modules of conduits that are not known yet, so that their settings become known. Logs
 // nothing about modules that it refuses.
 void aq_registry_open_modules(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The steps by which this process joins a job, and what it stops when it leaves (start_table.c).
-#ifndef AQ_START_STEPS_H
-#define AQ_START_STEPS_H
+#pragma once
 
 #include "../conduit.h"
 #include "../gasnetex_core.h"
@@ -43,5 +42,3 @@ aq_status_t aq_steps_start(const aq_start_step_t *table, const aq_job_request_t 
 
 // Stops the steps of a phase, in the order of the table.
 void aq_steps_stop(const aq_start_step_t *table, aq_start_phase_t phase);
-
-#endif

@@ -8,8 +8,7 @@
 //
 // A put, get or atomic on mapped memory is not checked in a release build without
 // GASNET_ERRORS=return, because the client's code performs it without a call (see fault.h).
-#ifndef AQ_ACCESS_H
-#define AQ_ACCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ bool aq_access_collect(aq_event_t *record, unsigned parts, gex_Event_t event) __
 // Moves the errors of a finished part of an internal event to the operation that it belongs to.
 // Returns whether there were any.
 bool aq_access_pass_on(gex_Event_t from, gex_Event_t to);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A range of addresses that is free in the address space of every rank, so that all ranks can use
 // the same addresses.
-#ifndef AQ_ADDRESS_RANGE_H
-#define AQ_ADDRESS_RANGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@
 // point, also the same at all ranks; or another status after a logged fault.
 aq_status_t aq_range_agree(aq_boot_t *boot, size_t size, void **base, char *errbuf,
                            size_t errbuf_size);
-
-#endif

@@ -5,8 +5,7 @@
 //
 // The target publishes in shared memory which of its segments exist. So an access that begins after
 // a segment was destroyed travels as a message, which the target refuses.
-#ifndef AQ_CMA_COPY_H
-#define AQ_CMA_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void aq_cma_copy_open(gex_EP_Index_t ep, uint64_t serial);
 // does not exist there; the bytes may have been copied in part. If the kernel allows no access at
 // all, one rank of the neighbourhood logs that, once. Any thread; does not block.
 bool aq_cma_copy(const aq_rma_t *rma, uint32_t rank, gex_EP_Index_t ep);
-
-#endif

@@ -4,8 +4,7 @@
 // The process number that a rank reports may belong to another process here, for example if the
 // rank is in a container. So each process reports a random value, too, and its address; others
 // trust the number after they have read that value there.
-#ifndef AQ_CMA_READ_H
-#define AQ_CMA_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void *aq_process_mapped(uint32_t jobrank, uint64_t address, size_t nbytes);
 // Whether nbytes of this process are in memory that neighbours map, its segment or its shared heap,
 // if the system lets them. Any thread; does not block.
 bool aq_process_shows(const void *memory, size_t nbytes);
-
-#endif

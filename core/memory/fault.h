@@ -10,8 +10,7 @@
 //
 // Any other address may be the client's own mistake: then a sentence names the address, and those
 // of ranks for which a put or get would have had it, and the signal takes its course.
-#ifndef AQ_FAULT_H
-#define AQ_FAULT_H
+#pragma once
 
 // aq_fault_note_signals notes which of the signals have no handler of the client, before libraries
 // of an MPI install theirs; aq_fault_start catches these when all other handlers are installed. A
@@ -19,5 +18,3 @@
 // file.
 void aq_fault_note_signals(void);
 void aq_fault_start(void);
-
-#endif

@@ -2,8 +2,7 @@
 // Which memory an access at a given address of this process was meant for. The client's code has
 // added the shift of a rank to the client's address, so several ranks may explain one address here.
 // All functions are async-signal-safe.
-#ifndef AQ_FAULT_PLACE_H
-#define AQ_FAULT_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ bool aq_fault_reaches(uint32_t rank);
 // Whether a register had the shift of exactly one rank, as a small put or get has it; sets *rank.
 // context: the third argument of the handler of the signal.
 bool aq_fault_rank_in_registers(const void *context, uint32_t *rank);
-
-#endif

@@ -6,8 +6,7 @@
 //
 // The blocks are nodes outside of the range, which may be memory that other processes write. A call
 // passes the blocks before its own, so a range is for few, large blocks. There is no lock inside.
-#ifndef AQ_FIRST_FIT_H
-#define AQ_FIRST_FIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ bool aq_first_fit_give(aq_first_fit_t *range, size_t offset);
 
 // Frees the nodes.
 void aq_first_fit_stop(aq_first_fit_t *range);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whether memory of this process exists.
-#ifndef AQ_MAPPED_H
-#define AQ_MAPPED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,5 +9,3 @@
 // take pages for the memory. On kernels before Linux 5.14 only asks whether the bytes are mapped.
 // Other threads may unmap the memory at any time. Any thread.
 bool aq_mapped(const void *addr, size_t nbytes, bool written);
-
-#endif

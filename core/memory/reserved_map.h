@@ -8,8 +8,7 @@
 //                 is a fault (SIGBUS), and makes no page
 //
 // Without userfaultfd, or without room in the address space, the segments go by messages.
-#ifndef AQ_RESERVED_MAP_H
-#define AQ_RESERVED_MAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ aq_status_t aq_reserved_map_share(void *base, size_t size);
 // takes access and pages away. Return 0 or errno; after an error the part is as before.
 int aq_reserved_map_allocate(void *addr, size_t size, size_t offset);
 int aq_reserved_map_free(void *addr, size_t size, size_t offset);
-
-#endif

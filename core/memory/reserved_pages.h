@@ -3,8 +3,7 @@
 // (gasnetx_Segment_AttachReserved), of which each rank allocates parts for itself later. A part
 // that this rank has not allocated is mapped without access, takes no memory, and is no memory that
 // peers may access.
-#ifndef AQ_RESERVED_PAGES_H
-#define AQ_RESERVED_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ aq_reserved_run_t aq_reserved_run(uintptr_t addr, size_t nbytes);
 uint64_t aq_reserved_find(aq_reserved_run_t run, bool allocated);
 
 void aq_reserved_mark(aq_reserved_run_t run, bool allocated);
-
-#endif

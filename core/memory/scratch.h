@@ -3,8 +3,7 @@
 //
 //      of each process:  [ barriers and boards of teams .. | segments | process | heap | claims of
 //                          messages ]
-#ifndef AQ_SCRATCH_H
-#define AQ_SCRATCH_H
+#pragma once
 
 #include "../state/job.h"
 
@@ -30,5 +29,3 @@ static inline char *aq_scratch_of(uint32_t nbrhd_index)
     return (char *)conduit->ops->memory.shared_scratch(conduit) +
            (size_t)nbrhd_index * AQ_SCRATCH_BYTES;
 }
-
-#endif

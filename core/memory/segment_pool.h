@@ -2,8 +2,7 @@
 // The pools of huge pages that an administrator has reserved (vm.nr_hugepages), as memory for the
 // segments of a neighbourhood. Its pages are reserved for a job before they are used: a pool that
 // is too small is not used at all, so that no access ends a process.
-#ifndef AQ_SEGMENT_POOL_H
-#define AQ_SEGMENT_POOL_H
+#pragma once
 
 #include "../../other/base/log/status.h"
 
@@ -15,5 +14,3 @@ aq_status_t aq_segment_pool_open(void);
 
 // Closes the file, which the mappings keep. The segment_pool stays as it is.
 void aq_segment_pool_close(void);
-
-#endif

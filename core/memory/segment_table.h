@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The bound segments of all ranks, and the memory of this process that peers may access.
-#ifndef AQ_SEGMENT_TABLE_H
-#define AQ_SEGMENT_TABLE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -87,5 +86,3 @@ void aq_segment_refuse(const char *call, const char *kind, uint32_t rank, gex_EP
 // For debug builds: as above, unless the bytes are in the segment.
 void aq_segment_check(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
                       const void *addr, size_t nbytes);
-
-#endif

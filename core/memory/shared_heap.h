@@ -11,8 +11,7 @@
 // - A neighbour trusts only the file itself: it asks the kernel for the size, and compares each
 //   address with that.
 // - A process that has no neighbours, or cannot make the file, has a heap in private memory.
-#ifndef AQ_SHARED_HEAP_H
-#define AQ_SHARED_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ bool aq_shared_heap_holds(const void *memory, size_t nbytes);
 // not in the heap of that rank, or this process cannot map it. Ends the job if only a part of them
 // is in the heap. Any thread; the first call for a rank blocks for a moment.
 char *aq_shared_heap_find(uint32_t jobrank, uint64_t address, size_t nbytes);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Work that a poll does as soon as something else is complete: a notice behind its put, the end of
 // a fence that does not block, a Long reply in pieces.
-#ifndef AQ_DEFERRED_H
-#define AQ_DEFERRED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ typedef struct aq_deferred {
 
 // The object belongs to the library until run returns true. Any thread; does not block.
 void aq_deferred_add(aq_deferred_t *deferred);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Polls that call the conduit only if its watches (conduit.h) show that something has arrived: in
 // loops of the client (gasnet_AMPoll) and of the library that wait, and after sends.
-#ifndef AQ_POLL_LOOP_H
-#define AQ_POLL_LOOP_H
+#pragma once
 
 // After the conduits are open.
 void aq_poll_loop_start(void);
@@ -19,5 +18,3 @@ void aq_poll_in_loop(void);
 // As aq_progress_poll_sending, for a send that does not wait. A poll that can find nothing, as far
 // as the watches show, does not ask the conduit.
 void aq_poll_sending(void);
-
-#endif

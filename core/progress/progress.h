@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Progress and waiting: polls conduits, and decides when a waiting thread spins, yields or sleeps.
-#ifndef AQ_PROGRESS_H
-#define AQ_PROGRESS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -78,5 +77,3 @@ static inline void aq_progress_wake(void)
     if (__builtin_expect(aq_sleepers_any(), 0))
         aq_progress_wake_sleepers();
 }
-
-#endif

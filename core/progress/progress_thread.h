@@ -15,8 +15,7 @@
 // serve, and only stands by. A progress thread and a client that poll at the same time take turns
 // by the conduit's own try-locks: neither waits while the other runs a handler. Where arrivals do
 // not end a sleep, the thread polls at intervals (conduit_sleep).
-#ifndef AQ_PROGRESS_THREAD_H
-#define AQ_PROGRESS_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void aq_progress_threads_stop(void);
 // Called by a thread that waits for the end of the process: if it is a progress thread,
 // aq_progress_threads_stop does not wait for it.
 void aq_progress_thread_retire(void);
-
-#endif

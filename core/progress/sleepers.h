@@ -11,8 +11,7 @@
 // (membarrier), so that the other threads, which would need it after each poll, have none. Both
 // fence only if the kernel has no such call. This is the order of conduits/common/mailbox_sleep.c,
 // and tests/model/weak_mail.pml is its model.
-#ifndef AQ_SLEEPERS_H
-#define AQ_SLEEPERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ static inline bool aq_sleepers_any(void)
         atomic_signal_fence(memory_order_seq_cst); // the compiler keeps the order, too
     return atomic_load_explicit(&aq_sleepers, memory_order_relaxed);
 }
-
-#endif

@@ -3,8 +3,7 @@
 // otherwise (spawner/supervise/binding.h). If the process turns out to have more threads than these
 // cores have processors, its threads would wait for each other while processors of other ranks are
 // idle; so they may all use the whole host again, as if nothing had been bound.
-#ifndef AQ_UNBIND_H
-#define AQ_UNBIND_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -21,5 +20,3 @@ static inline void aq_unbind_check(void)
     if (atomic_load_explicit(&aq_unbind_armed, memory_order_relaxed))
         aq_unbind_turn();
 }
-
-#endif

@@ -10,8 +10,7 @@
 //
 // The first ring makes the descriptor readable, and it stays so until the last thread has left:
 // each thread that sleeps on it wakes up.
-#ifndef AQ_WAKE_FD_H
-#define AQ_WAKE_FD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ void aq_wake_fd_ring(void);
 
 // Whether the descriptor is readable.
 bool aq_wake_fd_has_rung(void);
-
-#endif

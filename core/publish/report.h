@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The report on standard error when a signal arrives (GASNET_REPORT_SIGNAL): what each thread waits
 // for (wait_mark.h), and what upper layers and conduits add.
-#ifndef AQ_REPORT_H
-#define AQ_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ bool aq_report_has_signal(int number);
 
 // The first of the signals for which the handler is installed; 0: none.
 int aq_report_signal(void);
-
-#endif

@@ -4,8 +4,7 @@
 //     # counters of a job, a line for each: rank, name, value
 //     3 request_shorts 12
 //     3 note main.c:17: the second phase begins       from GASNETT_STATS_PRINTF
-#ifndef AQ_STATS_FILE_H
-#define AQ_STATS_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void aq_stats_file_set_mask(const char *mask);
 
 // When this rank leaves the job; once: as aq_stats_file_dump.
 void aq_stats_file_end(void);
-
-#endif

@@ -9,8 +9,7 @@
 //   A line through the best samples is offset and drift of the host (trace_line.h).
 // - The error that is stated follows from the samples, and from what a clock may drift while
 //   nothing is measured: 0.05 %, the most by which Linux slews a clock.
-#ifndef AQ_TRACE_CLOCK_H
-#define AQ_TRACE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ static inline uint64_t aq_trace_clock_shared(const aq_trace_clock_t *clock, uint
 {
     return ns + (uint64_t)aq_line_at(&clock->line, ns);
 }
-
-#endif

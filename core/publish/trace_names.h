@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The names of events and of their categories, and what users call them: words of GASNET_TRACE,
 // letters of GASNet's masks (GASNET_TRACEMASK, GASNET_STATSMASK).
-#ifndef AQ_TRACE_NAMES_H
-#define AQ_TRACE_NAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ char aq_mask_read(const char *mask, char letters[AQ_MASK_LETTERS]);
 // The categories of events of these letters. Writes those that have no events here to `without`, if
 // that is not NULL.
 uint32_t aq_mask_categories(const char *letters, char without[AQ_MASK_LETTERS]);
-
-#endif

@@ -9,8 +9,7 @@
 // A rank that has written its lines closes the array, and the next one opens it again
 // (observe_file.c). The bracket may still be missing, if ranks die, which the format allows. Times
 // are microseconds of the clock that all ranks share, that of the first host since it was booted.
-#ifndef AQ_TRACE_OUTPUT_H
-#define AQ_TRACE_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ bool aq_trace_output_open(const char *setting, const char *name, bool make);
 // When this rank leaves the job; once. Adds what this process has traced to the file. Blocks for
 // the file system.
 void aq_trace_write(void);
-
-#endif

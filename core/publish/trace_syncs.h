@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // When the client has synchronized its operations: the ends of asynchronous events.
-#ifndef AQ_TRACE_SYNCS_H
-#define AQ_TRACE_SYNCS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void aq_trace_syncs_find(void);
 uint64_t aq_trace_syncs_end(const aq_trace_record_t *record);
 
 void aq_trace_syncs_free(void);
-
-#endif

@@ -2,8 +2,7 @@
 // The traffic matrix that GASNET_TRAFFIC asks for: what each rank sent to each other one, and what
 // arrived of it, as lines of a file (traffic_format.h), which all ranks add to when the job ends,
 // and when a signal arrives (GASNET_TRAFFIC_SIGNAL).
-#ifndef AQ_TRAFFIC_FILE_H
-#define AQ_TRAFFIC_FILE_H
+#pragma once
 
 // Opens the file, at init, and catches the signals. The first rank of each host makes it, or warns
 // if it cannot be written. Call it after aq_report_start.
@@ -11,5 +10,3 @@ void aq_traffic_start(void);
 
 // Adds the lines of this rank, when it leaves the job; once. Blocks for the file system.
 void aq_traffic_write(void);
-
-#endif

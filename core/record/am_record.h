@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Counts the active messages of the client, and fires their probe. The fast path begins a record
 // before it sends, and cancels it if the message is refused; the other paths record what they sent.
-#ifndef AQ_AM_RECORD_H
-#define AQ_AM_RECORD_H
+#pragma once
 
 #include "../../other/base/probes.h"
 #include "../conduit.h"
@@ -63,5 +62,3 @@ static inline void aq_am_record_sent(gex_EP_Index_t from, uint32_t jobrank, cons
     aq_probe_message_send(jobrank, am->handler, am->category, am->reply, am->nbytes);
     aq_count_further(from, jobrank, aq_am_record_kind(am), aq_am_record_bytes(am), am->nbytes);
 }
-
-#endif

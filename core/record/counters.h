@@ -7,8 +7,7 @@
 // which is found by one load; on an endpoint other than 0, they count in cells of the endpoint,
 // too. Cells of an endpoint are allocated when the thread first uses it. Readers add up the cells
 // of all threads; the cells of a thread that ends are added to those of ended threads.
-#ifndef AQ_COUNTERS_H
-#define AQ_COUNTERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -166,5 +165,3 @@ void aq_counts_sum(gex_EP_Index_t endpoint, uint64_t sum[AQ_COUNTS]);
 
 // As aq_peer_each; takes the lock of the counters.
 void aq_counts_each_peer(aq_peer_visit_t visit, void *context);
-
-#endif

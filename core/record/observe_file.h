@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A file that the ranks of a job add lines to when the job ends.
-#ifndef AQ_OBSERVE_FILE_H
-#define AQ_OBSERVE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void aq_lines_quote(aq_lines_t *lines, const char *text, size_t length);
 void aq_lines_end(aq_lines_t *lines);
 // Writes what is left. Returns 0, or errno of the first fault.
 int aq_lines_flush(aq_lines_t *lines);
-
-#endif

@@ -10,8 +10,7 @@
 //   that exist. A job whose system has no memfd_create uses memory without a file.
 // - Another process of the same user may map the file and read it at any time: all words are
 //   written whole, and only grow.
-#ifndef AQ_PEER_RECORDS_H
-#define AQ_PEER_RECORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ void aq_peer_each(aq_peer_visit_t visit, void *context);
 // Takes no lock, so a handler of a signal may call it. False: the counters are in no file.
 enum { AQ_PEER_READ = 16 };
 bool aq_peer_read(uint32_t first, uint32_t count, aq_peer_record_t *sums);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory file of this rank (other/observe/format/rank_file.h): its making, its identity, its
 // teams.
-#ifndef AQ_RANK_HEAD_H
-#define AQ_RANK_HEAD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -53,5 +52,3 @@ static inline void aq_rank_note_call(aq_event_t *event, const aq_shown_team_t *t
     else
         aq_event_note(event, 0, 0);
 }
-
-#endif

@@ -14,8 +14,7 @@
 //   AQ_HANDLER_TRACED (trace_message.h). Any rank understands that, whether it traces or not.
 // - Adding an event waits for no other thread. A ring never grows: a new event replaces the oldest
 //   one, and the ring counts those that it has replaced.
-#ifndef AQ_TRACE_H
-#define AQ_TRACE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -171,5 +170,3 @@ uint64_t aq_trace_next_number(void) __attribute__((cold));
 
 // Whether puts, gets and atomics of this process with itself are traced (GASNET_TRACELOCAL).
 extern bool aq_trace_local;
-
-#endif

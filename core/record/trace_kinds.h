@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kinds of events in a trace.
-#ifndef AQ_TRACE_KINDS_H
-#define AQ_TRACE_KINDS_H
+#pragma once
 
 // trace_names.c has their names.
 typedef enum aq_traced {
@@ -47,5 +46,3 @@ typedef enum aq_traced {
     AQ_TRACED_TEXT,                     // the text of the AQ_TRACED_USER before it
     AQ_TRACED_NOTHING,                  // an event that was removed again
 } aq_traced_t;
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The line through samples of another clock.
-#ifndef AQ_TRACE_LINE_H
-#define AQ_TRACE_LINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ uint64_t aq_samples_error(const aq_samples_t *samples, uint64_t now);
 
 // The offset at a time.
 int64_t aq_line_at(const aq_line_t *line, uint64_t time);
-
-#endif

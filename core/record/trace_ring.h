@@ -5,8 +5,7 @@
 //   one. Rings are never freed.
 // - A new event takes the place of the oldest one: the end of a job that gets slow or hangs tells
 //   more than its begin.
-#ifndef AQ_TRACE_RING_H
-#define AQ_TRACE_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ static inline aq_trace_record_t *aq_trace_ring_record(const aq_trace_ring_t *rin
 {
     return &ring->records[position % ring->room];
 }
-
-#endif

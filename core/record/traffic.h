@@ -6,8 +6,7 @@
 // jobs do not pay:
 // - no handler has a shape in the fast dispatch (endpoint.h), so the slow one counts arrivals;
 // - inline puts, gets and atomics call the library, which counts those on mapped memory, too.
-#ifndef AQ_TRAFFIC_H
-#define AQ_TRAFFIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ void aq_traffic_received(uint32_t source, aq_arrived_t messages, size_t nbytes);
 
 // Counts a message of the client that has arrived.
 void aq_traffic_arrived(const aq_arrival_t *arrival);
-
-#endif

@@ -5,8 +5,7 @@
 // A thread writes a word when it begins to wait, and another when it goes on. The rest is written
 // only after a wait has polled in vain for a while: when the wait began, when it polled last, and
 // what is pending.
-#ifndef AQ_WAIT_MARK_H
-#define AQ_WAIT_MARK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ static inline void aq_wait_end_unmarked(void)
 
 // Counts turns of a loop of the client that polls in vain.
 void aq_wait_loops(void);
-
-#endif

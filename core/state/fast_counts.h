@@ -2,8 +2,7 @@
 // Counters of the fast path of sends: of requests over one team, whose ranks are job ranks, and of
 // replies without a header. One comparison, of the team or of the endpoints, tells a send that it
 // may take that path.
-#ifndef AQ_FAST_COUNTS_H
-#define AQ_FAST_COUNTS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ typedef struct aq_fast_counts {
     _Atomic uint64_t *requests, *replies; // Shorts, by job rank
     aq_peer_record_t *peers;              // Mediums and Longs
 } aq_fast_counts_t;
-
-#endif

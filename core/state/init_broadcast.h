@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What rank 0 tells all other ranks at the end of init, and ranks that join later: bytes that a
 // layer has found out at rank 0 only, for example in a file that is not on all hosts.
-#ifndef AQ_INIT_BROADCAST_H
-#define AQ_INIT_BROADCAST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool aq_init_broadcast_told(void);
 // Collective over the job, by the boot: copies the bytes of rank 0 to all others. May block. Logs
 // faults; AQ_ERR_PEER, if the bytes are not legal.
 aq_status_t aq_init_broadcast_spread(void);
-
-#endif

@@ -7,8 +7,7 @@
 //     rank r:   link[r]          0: not bound; else the link, bits 0 and 1: index of the conduit
 //               shift[r]         from addresses of r to addresses here; odd: not mapped
 //               segment_addr[r], segment_size[r]    as r sees them; size 0: no segment
-#ifndef AQ_JOB_H
-#define AQ_JOB_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -123,5 +122,3 @@ static inline uint32_t aq_job_present(void)
 
 // Computes the payload limits; called at init and after the limits of a conduit may have changed.
 void aq_job_find_limits(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The hosts and neighbourhoods of all ranks.
-#ifndef AQ_JOB_GROUPS_H
-#define AQ_JOB_GROUPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ typedef struct aq_group_numbers {
     uint32_t host, nbrhd;
 } aq_group_numbers_t;
 aq_group_numbers_t *aq_job_group_numbers(void);
-
-#endif

@@ -12,8 +12,7 @@
 //   thread.
 // - A blocking put or get has its record on the stack of the call.
 // - An access region (NBI) is also such a record; its thread owns it.
-#ifndef AQ_EVENT_H
-#define AQ_EVENT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -109,5 +108,3 @@ bool aq_event_finished(aq_event_t *event, unsigned parts);
 
 // The bits of the parts in an event mask (GEX_EC_*).
 unsigned aq_event_parts_of(gex_EC_t mask);
-
-#endif

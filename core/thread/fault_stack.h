@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A stack for the handlers of faults, since a thread that has used up its own cannot run them.
-#ifndef AQ_FAULT_STACK_H
-#define AQ_FAULT_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ bool aq_fault_stack_is_used_up(const void *context, uintptr_t addr);
 // The size of the stack of the calling thread in bytes; 0: unknown or without limit.
 // Async-signal-safe.
 uint64_t aq_fault_stack_limit(void);
-
-#endif

@@ -13,8 +13,7 @@
 // - Only its own thread adds operations and drops those that are over; other threads read. So the
 //   lock is rarely contended.
 // - An aq_outstanding_t is never freed; a new thread takes that of a thread that has ended.
-#ifndef AQ_OUTSTANDING_H
-#define AQ_OUTSTANDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ void aq_outstanding_list_free(aq_outstanding_list_t *list);
 
 // Drops the operations that are complete from a list. Returns true if none is left.
 bool aq_outstanding_list_done(aq_outstanding_list_t *list);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A source descriptor of negotiated payload: a message between Prepare and Commit or Cancel. Each
 // thread reuses one descriptor (thread.h).
-#ifndef AQ_SRCDESC_H
-#define AQ_SRCDESC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -36,5 +35,3 @@ typedef struct aq_srcdesc {
 
 // Frees a descriptor and its buffer; NULL is allowed.
 void aq_srcdesc_free(aq_srcdesc_t *descriptor);
-
-#endif

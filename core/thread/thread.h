@@ -4,8 +4,7 @@
 // seq: only one thread calls the library. parsync: several threads, never two at once. par: any
 // number at once. aq_threads (lock.h) is true in par, and in parsync if a thread of the library
 // works beside those of the client.
-#ifndef AQ_THREAD_H
-#define AQ_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ void aq_thread_check_context(const char *call, const char *kind);
 
 // As aq_thread_check_context, for a reply, which only a handler may send.
 void aq_thread_check_reply_context(const char *call, const char *kind);
-
-#endif

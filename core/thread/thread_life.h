@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of a thread: its number, and work at its end.
-#ifndef AQ_THREAD_LIFE_H
-#define AQ_THREAD_LIFE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ typedef struct aq_thread_end {
 // later and use the library, too. So call this on each first use, also after run. end may be added
 // again only after run. Does not block. Ends the job if the client uses all keys of the system.
 void aq_thread_at_end(aq_thread_end_t *end);
-
-#endif

@@ -10,8 +10,7 @@
 // numbered from 1. A process is at most one phase ahead of any other process, so two copies of
 // everything, for odd and even phases, are enough. Several phases may be initiated at once; a
 // process enters them one after the other.
-#ifndef AQ_BARRIER_H
-#define AQ_BARRIER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -61,5 +60,3 @@ void aq_barrier_end(aq_barrier_t *b);
 // id.
 #define AQ_BARRIER_NAMED_ID UINT64_MAX
 extern aq_barrier_t aq_barrier_named;
-
-#endif

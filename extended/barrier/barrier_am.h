@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The step of a barrier across neighbourhoods.
-#ifndef AQ_BARRIER_AM_H
-#define AQ_BARRIER_AM_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vot
 // Sends the messages that are due. If the phase is complete, returns true and sets *vote to the
 // joint vote.
 bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The step of a barrier inside a neighbourhood.
-#ifndef AQ_BARRIER_SHARED_H
-#define AQ_BARRIER_SHARED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ void aq_shared_arrive(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote);
 bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote);
 void aq_shared_release(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote);
 bool aq_shared_released(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The names that ranks give to a barrier.
-#ifndef AQ_BARRIER_VOTE_H
-#define AQ_BARRIER_VOTE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ static inline aq_vote_t aq_vote_join(aq_vote_t a, aq_vote_t b)
         return b;
     return b == AQ_VOTE_NONE ? a : AQ_VOTE_MISMATCH;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of the arguments of calls.
-#ifndef AQ_COLL_H
-#define AQ_COLL_H
+#pragma once
 
 #include "coll_op.h"
 
@@ -13,5 +12,3 @@ void aq_coll_check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t 
 // type; else ends the job with a message.
 gex_Coll_ReduceFn_t aq_coll_find_operator(const char *name, gex_DT_t dt, gex_OP_t op,
                                           gex_Coll_ReduceFn_t user_op);
-
-#endif

@@ -18,8 +18,7 @@
 //   post after it has seen the posts of all (tests/model/weak_board.pml).
 // - Other processes can write to boards. So lengths are never read from a board, and an address is
 //   used only if it is in a segment, or in a process that has proved its number.
-#ifndef AQ_COLL_BOARD_H
-#define AQ_COLL_BOARD_H
+#pragma once
 
 #include "../../core/memory/cma_read.h"
 #include "../../core/record/traffic.h"
@@ -225,5 +224,3 @@ aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas);
 void aq_board_free(aq_board_t *board);
 // Makes a board ready for another team; returns false while other processes may still access it.
 bool aq_board_reset(void *area);
-
-#endif

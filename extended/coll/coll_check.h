@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of debug builds that all ranks make the same call.
-#ifndef AQ_COLL_CHECK_H
-#define AQ_COLL_CHECK_H
+#pragma once
 
 #include "coll_op.h"
 
@@ -23,5 +22,3 @@ void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *words);
 void aq_coll_check_start(aq_coll_t *coll); // the caller holds aq_coll_lock
 
 void aq_coll_check_end(aq_coll_t *coll);
-
-#endif

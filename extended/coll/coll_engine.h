@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operations: their start, and their progress.
-#ifndef AQ_COLL_ENGINE_H
-#define AQ_COLL_ENGINE_H
+#pragma once
 
 #include "coll_op.h"
 
@@ -15,5 +14,3 @@ void aq_coll_engine_remove(aq_coll_t *coll);
 // Waits until no operation of this process is outstanding, in any team. The other members have made
 // the same calls or will make them without waiting for this rank.
 void aq_coll_engine_finish(void);
-
-#endif

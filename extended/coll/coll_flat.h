@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks that ranks send directly to those that need them.
-#ifndef AQ_COLL_FLAT_H
-#define AQ_COLL_FLAT_H
+#pragma once
 
 #include "coll_op.h"
 
@@ -17,5 +16,3 @@ void aq_coll_block_send(const aq_coll_op_t *op, uint32_t rank);
 
 // Finds a part of the block of a rank.
 bool aq_coll_block_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The steps of an operation in a team of several hosts.
-#ifndef AQ_COLL_HOSTS_H
-#define AQ_COLL_HOSTS_H
+#pragma once
 
 #include "coll_op.h"
 
@@ -18,5 +17,3 @@ enum { AQ_COLL_STEPS = 3 };
 // divided; all ranks decide alike.
 uint32_t aq_coll_hosts_divide(const aq_coll_t *coll, const aq_coll_call_t *call,
                               aq_coll_step_t steps[AQ_COLL_STEPS]);
-
-#endif

@@ -5,8 +5,7 @@
 // - All ranks have the same table, so that all choose alike. It changes only before the first
 //   operation, and in gasnetx_Coll_SetLimit, when no rank has an operation that is not complete.
 // - Each limit is in the range of its row, so any table of a file is safe, but perhaps slow.
-#ifndef AQ_COLL_LIMITS_H
-#define AQ_COLL_LIMITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -113,5 +112,3 @@ static inline size_t aq_coll_bytes(size_t unit, size_t count)
         aq_coll_refuse_bytes(unit * count);
     return unit * count;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages of collectives.
-#ifndef AQ_COLL_MAIL_H
-#define AQ_COLL_MAIL_H
+#pragma once
 
 #include "coll_op.h"
 
@@ -32,5 +31,3 @@ void aq_coll_mail_free(aq_coll_t *coll);
 size_t aq_coll_part_limit(void);
 // Divides so many bytes into pieces, of whole elements if there are several.
 void aq_coll_divide(aq_coll_op_t *op, size_t bytes);
-
-#endif

@@ -23,8 +23,7 @@
 //   thread of the process at a time.
 // - A rank sends only messages that the receiver waits for: a team without operations sends
 //   nothing.
-#ifndef AQ_COLL_OP_H
-#define AQ_COLL_OP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -256,5 +255,3 @@ static inline bool aq_coll_block_comes(const aq_coll_op_t *op, uint32_t rank)
     return rank != me && (!aq_coll_is_from_root(op) || op->call.root == rank) &&
            (op->call.kind != AQ_COLL_GATHER || op->call.root == me);
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The parts of an operation (coll_op.h): first those that several ways use, then the state of each
 // way, which only the file of that way reads and writes.
-#ifndef AQ_COLL_STATE_H
-#define AQ_COLL_STATE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -126,5 +125,3 @@ typedef struct aq_coll_combine_state {
     uint32_t seen;      // ranks that the current step has finished with
     uint32_t combiners; // ranks that combine a share
 } aq_coll_combine_state_t;
-
-#endif

@@ -15,8 +15,7 @@
 //   board, too.
 // - Two copies of 8 KiB in the nearest cache, by two processors, take less time than the kernel
 //   takes for one (process_vm_readv), and need no permission.
-#ifndef AQ_COLL_STREAM_H
-#define AQ_COLL_STREAM_H
+#pragma once
 
 #include "coll_board.h"
 
@@ -53,5 +52,3 @@ static inline bool aq_stream_is_taken(const aq_coll_op_t *op)
 {
     return op->chunks.took == op->chunks.count;
 }
-
-#endif

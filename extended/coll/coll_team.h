@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The collectives of a team: for the code that creates teams.
-#ifndef AQ_COLL_TEAM_H
-#define AQ_COLL_TEAM_H
+#pragma once
 
 #include "coll_op.h"
 
@@ -19,5 +18,3 @@ void aq_coll_team_start(aq_team_t *team, const uint32_t *slots);
 // Frees the state of the collectives of a team, and its slot. All operations of the team are
 // complete in this process. Local.
 void aq_coll_team_end(aq_team_t *team);
-
-#endif

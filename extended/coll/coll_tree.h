@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Groups of a team, and the trees over them.
-#ifndef AQ_COLL_TREE_H
-#define AQ_COLL_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ uint32_t aq_coll_tree_most(const aq_coll_map_t *map, aq_coll_shape_t shape);
 // the rank and the subtrees of its children follow each other in the order of places.
 void aq_coll_tree_make(const aq_coll_map_t *map, aq_coll_shape_t shape, uint32_t root,
                        uint32_t rank, aq_coll_tree_t *tree, uint32_t *child);
-
-#endif

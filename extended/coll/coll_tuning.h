@@ -7,8 +7,7 @@
 //     part-bytes 32768     a limit that differs from its default
 //
 // A file is legal as a whole or not at all, so that a mistake in it shows in each job.
-#ifndef AQ_COLL_TUNING_H
-#define AQ_COLL_TUNING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ typedef struct aq_tuning_job {
 // receives the reason, in words that follow the file's name and "is not used:".
 aq_tuning_result_t aq_coll_tuning_parse(const char *text, size_t length, aq_tuning_job_t job,
                                         aq_coll_limits_t *limits, char *why, size_t room);
-
-#endif

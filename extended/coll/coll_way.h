@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The choice of the way by which an operation moves its data.
-#ifndef AQ_COLL_WAY_H
-#define AQ_COLL_WAY_H
+#pragma once
 
 #include "coll_op.h"
 
@@ -13,5 +12,3 @@ uint32_t aq_coll_shares(const aq_coll_t *coll, const aq_coll_call_t *call);
 // Chooses the way of an operation whose call and team are set; returns the size of its record in
 // bytes.
 size_t aq_coll_op_plan(aq_coll_op_t *op);
-
-#endif

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef AQ_RATOMIC_AM_H
-#define AQ_RATOMIC_AM_H
+#pragma once
 
 #include "ratomic_domain.h"
 
 // Sends an operation to its target; `part` (event.h) counts it until the reply. Blocks for
 // resources and polls; if atomic->flags has IMMEDIATE, returns non-zero instead and does nothing.
 int aq_ratomic_over_am(aq_atomic_target_t target, const aq_api_atomic_t *atomic, gex_Event_t part);
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef AQ_RATOMIC_CHECK_H
-#define AQ_RATOMIC_CHECK_H
+#pragma once
 
 #include "ratomic_domain.h"
 
@@ -33,5 +32,3 @@ bool aq_ratomic_fits(aq_atomic_target_t target, const aq_api_atomic_t *atomic, i
 // Ends an operation that does not fit, or the job (core/memory/access.h).
 void aq_ratomic_refuse(aq_atomic_target_t target, const aq_api_atomic_t *atomic, bool implicit,
                        int reason, gex_Event_t part) __attribute__((cold));
-
-#endif

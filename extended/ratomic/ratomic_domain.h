@@ -9,8 +9,7 @@
 //
 // Ranks may use different ways on the same memory. Messages use the same processor instructions; a
 // conduit with its own operations guarantees that they are atomic with these, see aq_conduit_ops_t.
-#ifndef AQ_RATOMIC_DOMAIN_H
-#define AQ_RATOMIC_DOMAIN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -44,5 +43,3 @@ static inline size_t aq_ratomic_bytes(gex_DT_t dt)
 {
     return dt & AQ_API_DT_64 ? 8 : 4;
 }
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef AQ_RATOMIC_EVAL_H
-#define AQ_RATOMIC_EVAL_H
+#pragma once
 
 #include "ratomic_domain.h"
 
@@ -11,5 +10,3 @@ uint64_t aq_ratomic_eval(gex_DT_t dt, gex_OP_t op, uint64_t old, uint64_t operan
 // Performs any operation on memory of this process; returns the previous value.
 uint64_t aq_ratomic_apply(void *at, gex_DT_t dt, gex_OP_t op, uint64_t operand1, uint64_t operand2,
                           gex_Flags_t flags);
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef AQ_RATOMIC_NATIVE_H
-#define AQ_RATOMIC_NATIVE_H
+#pragma once
 
 #include "ratomic_domain.h"
 
@@ -13,5 +12,3 @@ bool aq_ratomic_translate(const aq_api_atomic_t *atomic, gex_OP_t ops, aq_atomic
 // atomic->flags has IMMEDIATE, returns AQ_AGAIN instead and does nothing.
 aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_OP_t ops,
                               gex_Event_t part);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names of the data types and operations of atomics and reductions.
-#ifndef AQ_FORMAT_H
-#define AQ_FORMAT_H
+#pragma once
 
 #include "../gasnet_format.h"
 
@@ -9,5 +8,3 @@
 
 const char *aq_op_names(gex_OP_t ops, char text[AQ_OP_NAMES_BYTES]); // returns text
 const char *aq_dt_name(gex_DT_t dt); // "GEX_DT_I32"; "no data type" for none or several
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The layers above the core: the indices of their handlers, and the functions by which they join a
 // starting job. layer_table.c lists the layers.
-#ifndef AQ_LAYER_TABLE_H
-#define AQ_LAYER_TABLE_H
+#pragma once
 
 // Indices of the library's own handlers, which are below those that clients may use. All ranks of a
 // job have the same indices. The core has 50, 51, 54 and those from 57 on.
@@ -78,5 +77,3 @@ void aq_coll_team_start_job(void);
 void aq_coll_tuning_start(void);
 // In a process that joins a running job: makes the team of all ranks. Collective; blocks.
 void aq_grow_start(void);
-
-#endif

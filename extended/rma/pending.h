@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operations over active messages that wait for the answer of a peer. Request and answer carry a
 // cookie (core/ground/cookie.h): no address of the initiator ever travels.
-#ifndef AQ_PENDING_H
-#define AQ_PENDING_H
+#pragma once
 
 #include "../../core/am/am.h"
 #include "../../core/ground/cookie.h"
@@ -57,5 +56,3 @@ static inline size_t aq_pending_get_size(gex_Token_t token, int32_t size)
         aq_pending_refuse_size(token, nbytes);
     return nbytes;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Put and get to peers whose memory is not mapped in this process: by the conduit, or over active
 // messages.
-#ifndef AQ_RMA_H
-#define AQ_RMA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ int aq_rma_tagged(const aq_rma_op_t *op, gex_Event_t part);
 // rma_native.c: by the conduit of this way to the peer
 int aq_rma_native(const aq_rma_op_t *op, aq_path_t path, gex_Event_t part);
 int aq_rma_over_am(const aq_rma_op_t *op, gex_Event_t part); // rma_am.c: the default
-
-#endif

@@ -3,8 +3,7 @@
 // the initiator cannot know: all memory is the segment (GASNET_SEGMENT_EVERYTHING), the segment is
 // one of gex_Segment_Create, which the target may have destroyed, or it is a reserved one, of which
 // the target has allocated parts.
-#ifndef AQ_RMA_PROBE_H
-#define AQ_RMA_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ static inline bool aq_probe_needed(gex_EP_Index_t ep)
 // Whether the target has the memory; if not, sets access->reason. Blocks for a round trip, and
 // polls. Memory that the target unmaps after its answer still ends the job.
 bool aq_probe(aq_access_t *access, bool writes);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What requests from endpoints with an identity share at their target (rma_tagged.c).
-#ifndef AQ_RMA_TAGGED_H
-#define AQ_RMA_TAGGED_H
+#pragma once
 
 #include "../../core/am/am.h"
 #include "pending.h"
@@ -10,5 +9,3 @@
 // counts an identity that is wrong, and replies that the operation of this kind is refused.
 bool aq_tagged_admits(gex_Token_t token, aq_pending_kind_t kind, const void *addr, size_t nbytes,
                       int32_t cookie_high, int32_t cookie_low);
-
-#endif

@@ -5,8 +5,7 @@
 // members of its new team. Each member also sends a number that it has reserved
 // (core/endpoint/team.h): the id of the new team contains the number of the member that becomes
 // rank 0.
-#ifndef AQ_TEAM_SPLIT_H
-#define AQ_TEAM_SPLIT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void *aq_split_allocate(const char *call, size_t count, size_t bytes);
 
 // For debug builds: ends the job if a call over this team is wrong.
 void aq_split_check_parent(const char *call, gex_TM_t tm);
-
-#endif

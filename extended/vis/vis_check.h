@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whether a transfer is legal, and whether its target has the memory.
-#ifndef AQ_VIS_CHECK_H
-#define AQ_VIS_CHECK_H
+#pragma once
 
 #include "vis_transfer.h"
 
@@ -12,5 +11,3 @@ void aq_vis_check(const aq_vis_t *vis, bool notifies);
 // Whether the target has all remote pieces, of which there is at least one. If not, *wrong is the
 // first piece that it does not have.
 bool aq_vis_fits(const aq_vis_t *vis, uint32_t jobrank, aq_access_t *wrong);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Transfers by copies in mapped memory.
-#ifndef AQ_VIS_COPY_H
-#define AQ_VIS_COPY_H
+#pragma once
 
 #include "vis_pieces.h"
 
@@ -16,5 +15,3 @@ void aq_vis_copy(const aq_vis_t *vis, intptr_t shift);
 // Copy between contiguous memory and the next nbytes of a side.
 void aq_vis_gather(char *dest, aq_vis_cursor_t *from, size_t nbytes);
 void aq_vis_scatter(aq_vis_cursor_t *to, const char *src, size_t nbytes);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Peer completion: a handler that runs at the target after a transfer.
-#ifndef AQ_VIS_NOTICE_H
-#define AQ_VIS_NOTICE_H
+#pragma once
 
 #include "vis_transfer.h"
 
@@ -19,5 +18,3 @@ aq_vis_notice_t aq_vis_notice_take(void);
 void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank);
 void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_event_t *pieces,
                          gex_Event_t part);
-
-#endif

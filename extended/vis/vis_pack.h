@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pieces of a transfer packed into messages.
-#ifndef AQ_VIS_PACK_H
-#define AQ_VIS_PACK_H
+#pragma once
 
 #include "vis_transfer.h"
 
@@ -48,5 +47,3 @@ const char *aq_vis_pack_check(const aq_vis_message_t *message, uintptr_t start, 
 // Moves the data of a checked message from or to the places that its runs name.
 void aq_vis_unpack(const char *runs, uint32_t count, const char *data);
 void aq_vis_repack(const char *runs, uint32_t count, char *data);
-
-#endif

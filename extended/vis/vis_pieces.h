@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A walk over the pieces of a side.
-#ifndef AQ_VIS_PIECES_H
-#define AQ_VIS_PIECES_H
+#pragma once
 
 #include "vis_transfer.h"
 
@@ -95,5 +94,3 @@ static inline bool aq_vis_cursor_is_last(const aq_vis_cursor_t *cursor)
 
 // Bytes that a side describes; SIZE_MAX: more than a size_t holds.
 size_t aq_vis_side_bytes(const aq_vis_side_t *side);
-
-#endif

@@ -6,8 +6,7 @@
 //
 // Each side of a transfer is a sequence of contiguous pieces (vis_pieces.c); both have the same
 // number of bytes, but may have different pieces.
-#ifndef AQ_VIS_TRANSFER_H
-#define AQ_VIS_TRANSFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ static inline bool aq_vis_keeps_source(const aq_vis_t *vis)
 {
     return !vis->is_get && !(vis->flags & GEX_FLAG_ENABLE_LEAF_LC);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a message goes on to its destinations.
-#ifndef AQ_LARGE_FORWARD_H
-#define AQ_LARGE_FORWARD_H
+#pragma once
 
 #include "large_state.h"
 
@@ -12,5 +11,3 @@ void aq_large_forward(aq_large_child_t *child, aq_msg_head_t *head, const gasnet
 void aq_large_forward_begin(gasnetx_Large_t message);
 
 void aq_large_forward_register(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The receiver: runs the handler of a message.
-#ifndef AQ_LARGE_HANDLE_H
-#define AQ_LARGE_HANDLE_H
+#pragma once
 
 #include "large_state.h"
 
@@ -10,5 +9,3 @@ aq_large_turn_t aq_large_handle(aq_large_work_t *work);
 
 // The same for a message that is dropped: tells its sender.
 aq_large_turn_t aq_large_drop(aq_large_work_t *work);
-
-#endif

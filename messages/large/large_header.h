@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Headers: their bytes, and how they leave.
-#ifndef AQ_LARGE_HEADER_H
-#define AQ_LARGE_HEADER_H
+#pragma once
 
 #include "large_state.h"
 
@@ -24,5 +23,3 @@ uint8_t *aq_large_bytes_append(uint8_t *to, const void *bytes, size_t count);
 
 // Whether the data of a message may go with its header.
 bool aq_large_is_eager(uint32_t jobrank, size_t nbytes);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The data and the end of a message that has arrived.
-#ifndef AQ_LARGE_MESSAGE_H
-#define AQ_LARGE_MESSAGE_H
+#pragma once
 
 #include "large_state.h"
 
@@ -10,5 +9,3 @@ gasnetx_Request_t aq_large_receive(gasnetx_Large_t message, const aq_request_hoo
 
 // Runs the completion function of the client, and frees the message. Of the task.
 void aq_large_end(gasnetx_Large_t message);
-
-#endif

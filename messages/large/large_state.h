@@ -32,8 +32,7 @@
 // - A forwarder asks for a piece only when it has a place for it: one of AQ_LARGE_PIECES, which is
 //   free again when all destinations have the piece, or memory of the client.
 // - The task frees a message, after everything that arrives for it.
-#ifndef AQ_LARGE_STATE_H
-#define AQ_LARGE_STATE_H
+#pragma once
 
 #include "../two_sided/msg_credits.h"
 
@@ -118,5 +117,3 @@ typedef struct aq_large_child {
     uint64_t asked_bytes;  // by all gets
     uint64_t served;       // bytes; of the task
 } aq_large_child_t;
-
-#endif

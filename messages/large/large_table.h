@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The functions that the client has registered.
-#ifndef AQ_LARGE_TABLE_H
-#define AQ_LARGE_TABLE_H
+#pragma once
 
 #include "large_state.h"
 
 // The function of a message. Ends the job if the id is not registered, or the types differ.
 gasnetx_Large_Fn_t aq_large_function(const aq_msg_head_t *head, const char *types);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The task that does the work of large messages.
-#ifndef AQ_LARGE_TASK_H
-#define AQ_LARGE_TASK_H
+#pragma once
 
 #include "large_state.h"
 
@@ -13,5 +12,3 @@ void aq_large_task_start(void);
 
 // Whether this thread runs a function of the client for a large message.
 bool aq_large_inside(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The handlers of a stream at this rank.
-#ifndef AQ_STREAM_ENTRIES_H
-#define AQ_STREAM_ENTRIES_H
+#pragma once
 
 #include "stream_state.h"
 
@@ -12,5 +11,3 @@ const char *aq_stream_entries_check(const gasnetx_stream_entry_t *entries, size_
 // and the inbox are there. Ends the job if memory is out.
 void aq_stream_entries_make(gasnetx_Stream_t stream);
 void aq_stream_entries_free(gasnetx_Stream_t stream);
-
-#endif

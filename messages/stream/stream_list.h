@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The streams of this process, those of them that have work, and checks of their calls.
-#ifndef AQ_STREAM_LIST_H
-#define AQ_STREAM_LIST_H
+#pragma once
 
 #include "stream_state.h"
 
@@ -27,5 +26,3 @@ int aq_stream_refuse(int error, const char *call, const char *why);
 gasnetx_Stream_t aq_stream_find(uint64_t id); // NULL: there is none
 
 void aq_stream_activate(gasnetx_Stream_t stream); // with the lock
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arrivals on streams, and control messages.
-#ifndef AQ_STREAM_RECEIVE_H
-#define AQ_STREAM_RECEIVE_H
+#pragma once
 
 #include "stream_state.h"
 
@@ -26,5 +25,3 @@ void aq_stream_return_credits(gasnetx_Stream_t stream, uint32_t edge, aq_stream_
 void aq_stream_count_dropped(gasnetx_Stream_t stream, size_t nbytes);
 
 void aq_stream_receive_register(void);
-
-#endif

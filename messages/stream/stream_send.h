@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends on streams.
-#ifndef AQ_STREAM_SEND_H
-#define AQ_STREAM_SEND_H
+#pragma once
 
 #include "stream_state.h"
 
@@ -30,5 +29,3 @@ bool aq_stream_flush(gasnetx_Stream_t stream, uint32_t edge, gex_Flags_t flags);
 // With the lock: whether a message waits that could be sent; whether any message waits.
 bool aq_stream_can_flush(gasnetx_Stream_t stream);
 bool aq_stream_waits(gasnetx_Stream_t stream, aq_stream_span_t span);
-
-#endif

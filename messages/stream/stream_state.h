@@ -32,8 +32,7 @@
 // - The last messages between two neighbours are END, with the number of messages in that
 //   direction, and then BYE, with the number of control messages. So nothing arrives for a stream
 //   that was freed.
-#ifndef AQ_STREAM_STATE_H
-#define AQ_STREAM_STATE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -181,5 +180,3 @@ static inline aq_trace_stream_t aq_stream_traced(gasnetx_Stream_t stream,
                                .number = message->item.number,
                                .bytes = message->nbytes};
 }
-
-#endif

@@ -16,8 +16,7 @@
 //   deadline has passed; deadline UINT64_MAX: no item is there, or there is no limit.
 // - An inbox that drops does not wait for a missing number: an item that arrives after its
 //   successor is late.
-#ifndef AQ_STREAM_SYNC_H
-#define AQ_STREAM_SYNC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -95,5 +94,3 @@ aq_item_t *aq_inbox_take(aq_inbox_t *inbox, unsigned direction);
 // Removes an item that is in a round or waits behind one, when no more items are to come; NULL:
 // there is none any more.
 aq_item_t *aq_inbox_abandon(aq_inbox_t *inbox);
-
-#endif

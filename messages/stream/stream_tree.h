@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tree of a stream, from the parents that its ranks name. No input and output.
-#ifndef AQ_STREAM_TREE_H
-#define AQ_STREAM_TREE_H
+#pragma once
 
 #include "../aqueduct_stream.h"
 
@@ -14,5 +13,3 @@ const char *aq_stream_tree_check(const gex_Rank_t *parents, gex_Rank_t size, gex
 // max_bytes.
 void aq_stream_tree_place(const gex_Rank_t *parents, gex_Rank_t size, gex_Rank_t rank,
                           gasnetx_stream_info_t *info);
-
-#endif

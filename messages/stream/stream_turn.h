@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The task of streams.
-#ifndef AQ_STREAM_TURN_H
-#define AQ_STREAM_TURN_H
+#pragma once
 
 #include "stream_state.h"
 
@@ -12,5 +11,3 @@ bool aq_stream_quiet(gasnetx_Stream_t stream, unsigned direction);
 void aq_stream_abandon(gasnetx_Stream_t stream);
 
 void aq_stream_turn_register(void);
-
-#endif

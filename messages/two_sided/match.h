@@ -14,8 +14,7 @@
 //   whatever conduits brought them.
 // - A search looks only at what is posted for that source and for any source; a receive of any
 //   source looks at all unexpected messages.
-#ifndef AQ_MATCH_H
-#define AQ_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ static inline aq_match_entry_t *aq_match_next(const aq_match_entry_t *message)
 {
     return message->next[AQ_MATCH_OF_SOURCE];
 }
-
-#endif

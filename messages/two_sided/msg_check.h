@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of the arguments of calls.
-#ifndef AQ_MSG_CHECK_H
-#define AQ_MSG_CHECK_H
+#pragma once
 
 #include "msg_state.h"
 
@@ -19,5 +18,3 @@ static inline int aq_msg_check_bytes(const char *call, size_t nbytes)
 
 // Returns GASNET_ERR_BAD_ARG, and logs the reason if the client has asked for verbose errors.
 int aq_msg_refuse(const char *call, const char *why);
-
-#endif

@@ -10,8 +10,7 @@
 // - A piece that the sender has claimed is a piece of a message that is not complete, so the memory
 //   at both sides stays valid until it is written.
 // - Claims have a generation, so that a late sender does not take pieces of a later message.
-#ifndef AQ_MSG_COOP_COPY_H
-#define AQ_MSG_COOP_COPY_H
+#pragma once
 
 #include "msg_state.h"
 
@@ -26,5 +25,3 @@ bool aq_msg_coop_copy_begin(gasnetx_Request_t receive);
 aq_rndv_way_t aq_msg_coop_copy_turn(gasnetx_Request_t receive);
 
 void aq_msg_coop_copy_register(void);
-
-#endif

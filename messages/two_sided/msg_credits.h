@@ -11,8 +11,7 @@
 //
 // The same Short reports whether the receiver has stopped receiving. A message that costs at most
 // half of the credits never starves: less than half of them are ever unreturned.
-#ifndef AQ_MSG_CREDITS_H
-#define AQ_MSG_CREDITS_H
+#pragma once
 
 #include "msg_state.h"
 
@@ -102,5 +101,3 @@ void aq_msg_credits_leave(uint32_t jobrank, size_t cost);
 void aq_msg_credits_await(uint32_t jobrank, size_t cost);
 
 void aq_msg_credits_register(void);
-
-#endif

@@ -13,8 +13,7 @@
 // - A part ends where a block of memory ends, so that the pages of one part suffice for it.
 // - A sender that cannot expose a part answers with 0 bytes, and the receiver begins again, in
 //   pieces.
-#ifndef AQ_MSG_DEVICE_H
-#define AQ_MSG_DEVICE_H
+#pragma once
 
 #include "msg_state.h"
 
@@ -31,5 +30,3 @@ aq_rndv_way_t aq_msg_device_turn(gasnetx_Request_t receive);
 void aq_msg_device_end(uint32_t jobrank, struct aq_msg_exposures *exposures);
 
 void aq_msg_device_register(void);
-
-#endif

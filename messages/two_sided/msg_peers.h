@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a rank keeps of each other rank.
-#ifndef AQ_MSG_PEERS_H
-#define AQ_MSG_PEERS_H
+#pragma once
 
 #include "msg_state.h"
 
@@ -23,5 +22,3 @@ static inline bool aq_msg_is_eager(uint32_t jobrank, size_t nbytes)
     return nbytes <= aq_msg.eager_nbrhd ||
            (nbytes <= aq_msg.eager && !aq_msg_is_neighbour(jobrank));
 }
-
-#endif

@@ -5,8 +5,7 @@
 // The process number of a rank in a container may mean another process here. So each process has a
 // random value at an address, and its messages name both; a receiver uses a process number only
 // after it has read the value there.
-#ifndef AQ_MSG_READ_H
-#define AQ_MSG_READ_H
+#pragma once
 
 #include "msg_state.h"
 
@@ -28,5 +27,3 @@ aq_msg_reach_t aq_msg_reach(const aq_msg_head_t *head);
 // dest may have been written.
 bool aq_msg_read(const aq_msg_head_t *head, uint64_t offset, void *dest, size_t nbytes);
 bool aq_msg_write(const aq_msg_head_t *head, uint64_t offset, const void *src, size_t nbytes);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The side of a message that receives.
-#ifndef AQ_MSG_RECV_H
-#define AQ_MSG_RECV_H
+#pragma once
 
 #include "msg_state.h"
 
@@ -11,5 +10,3 @@ void aq_msg_receive(gasnetx_Request_t request);
 void aq_msg_arrivals_go_on(void);
 
 void aq_msg_recv_register(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rendezvous get: the receiver fetches the bytes of an announced message.
-#ifndef AQ_MSG_RNDV_GET_H
-#define AQ_MSG_RNDV_GET_H
+#pragma once
 
 #include "msg_state.h"
 
@@ -24,5 +23,3 @@ void aq_msg_rndv_gets_turn(void);
 void aq_msg_piece_register(int handler, gex_Flags_t kind, const char *name);
 
 void aq_msg_rndv_get_register(void);
-
-#endif

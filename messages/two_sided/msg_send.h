@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The side of a message that sends.
-#ifndef AQ_MSG_SEND_H
-#define AQ_MSG_SEND_H
+#pragma once
 
 #include "msg_state.h"
 
@@ -13,5 +12,3 @@ int aq_msg_send(gasnetx_Request_t request);
 void aq_msg_send_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t send);
 
 void aq_msg_send_register(void);
-
-#endif

@@ -30,8 +30,7 @@
 // - A get names the cookie of its RTS, an offset and a length, which the sender checks. An
 //   address of a peer is used only by CMA (msg_read.h), which reads or writes the peer's memory,
 //   and where it was found in memory of the peer that is mapped here.
-#ifndef AQ_MSG_STATE_H
-#define AQ_MSG_STATE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -162,5 +161,3 @@ static inline uint32_t aq_msg_jobrank(gex_TM_t tm, gex_Rank_t rank)
 {
     return tm == GEX_TM_INVALID ? rank : aq_tm_jobrank(tm, rank);
 }
-
-#endif

@@ -2,8 +2,7 @@
 // Puts what one rank sends to another one in order: active messages come in any order, so the
 // sender numbers them, and the receiver keeps those that arrive early. There is no lock inside: the
 // caller holds its own lock.
-#ifndef AQ_ORDER_H
-#define AQ_ORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ static inline aq_order_entry_t *aq_order_take(aq_order_t *order)
     order->early = entry->next;
     return entry;
 }
-
-#endif

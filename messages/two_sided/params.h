@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Descriptions of parameter blocks (aqueduct_large.h). They also arrive from peers: any string is a
 // valid argument.
-#ifndef AQ_PARAMS_H
-#define AQ_PARAMS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ bool aq_params_same(const char *types, const char *others);
 
 // Why a block cannot be sent; NULL: it can.
 const char *aq_params_wrong(const gasnetx_params_t *params);
-
-#endif

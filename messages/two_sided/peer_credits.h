@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The credits that this rank has used at a peer, and the peer's credits here. msg_credits.h
 // describes how both use it.
-#ifndef AQ_PEER_CREDITS_H
-#define AQ_PEER_CREDITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ typedef struct aq_msg_credits {
     bool changed;     // and for the peer it has to call the client
     struct aq_msg_credits *next;
 } aq_msg_credits_t;
-
-#endif

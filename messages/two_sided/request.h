@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests: their memory, cookies and completion.
-#ifndef AQ_REQUEST_H
-#define AQ_REQUEST_H
+#pragma once
 
 #include "msg_state.h"
 
@@ -56,5 +55,3 @@ gasnetx_Request_t aq_request_of_cookie(uint32_t jobrank, aq_cookie_t cookie);
 
 // Ends a cookie. False: there is none.
 bool aq_request_cookie_take(uint32_t jobrank, aq_cookie_t cookie);
-
-#endif

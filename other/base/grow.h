@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arrays that grow.
-#ifndef AQ_GROW_H
-#define AQ_GROW_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -17,5 +16,3 @@ static inline void *aq_grow(void *items, size_t count, size_t *room, size_t size
         *room = more;
     return grown;
 }
-
-#endif

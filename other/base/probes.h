@@ -5,8 +5,7 @@
 //
 // Ranks are job ranks; `rank` is that of this process, the others are peers. No probe is on the
 // path of a put or get that is a copy in mapped memory.
-#ifndef AQ_PROBES_H
-#define AQ_PROBES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -127,6 +126,4 @@ static inline void aq_probe_evict(size_t bytes)
 
 #ifdef __clang__
 #pragma clang diagnostic pop
-#endif
-
 #endif

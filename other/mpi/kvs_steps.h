@@ -11,8 +11,7 @@
 // - No rank begins a step while it is in another, because the launcher counts fences. A rank that
 //   leaves while others are in a different step meets them in that step: its mark tells them, and
 //   that is the last step of all.
-#ifndef AQ_KVS_STEPS_H
-#define AQ_KVS_STEPS_H
+#pragma once
 
 #include "mpi_table.h"
 
@@ -48,5 +47,3 @@ int aq_kvs_broadcast(aq_mpilib_comm_t *comm, void *buf, int len, uint32_t root,
                      aq_mpilib_request_t *out);
 int aq_kvs_leave(aq_mpilib_comm_t *comm, aq_mpilib_request_t *out);
 int aq_kvs_test(aq_mpilib_request_t *request, bool *is_done, int *bytes, uint32_t *from);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds the MPI library of this process, if any: the one that the program is linked with, otherwise
 // the one whose mpirun started it. Its module (mpi_table.h) is loaded on first use.
-#ifndef AQ_MPILIB_LIBRARY_H
-#define AQ_MPILIB_LIBRARY_H
+#pragma once
 
 #include "mpi_table.h"
 
@@ -50,5 +49,3 @@ extern const aq_mpilib_turns_t *aq_mpilib_turns;
 // to get its version, for gasnet_info; false: no more. If there is no module, or it cannot be
 // loaded, usable is false and text says why.
 bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, size_t room);
-
-#endif

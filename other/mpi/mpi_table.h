@@ -13,8 +13,7 @@
 //   Everything else that takes time returns a request. A request that was tested as done is
 //   complete, except that a persistent receive can be started again.
 // - One thread at a time may call, unless MPI granted the level AQ_MPI_MULTIPLE.
-#ifndef AQ_MPILIB_TABLE_H
-#define AQ_MPILIB_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -129,5 +128,3 @@ typedef struct aq_mpilib_table {
 
 // Name under which a module (aq_mpi_*.so) exports its table.
 #define AQ_MPILIB_MODULE_SYMBOL "aq_mpi_module"
-
-#endif

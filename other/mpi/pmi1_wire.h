@@ -2,8 +2,7 @@
 // The lines of PMI-1, the protocol of MPICH's mpirun, of srun --mpi=pmi2 and of many others: words
 // KEY=VALUE with spaces between them, of which the first is cmd=NAME. A line comes from the
 // launcher, and nothing in it is used before these functions have checked it.
-#ifndef AQ_PMI1_WIRE_H
-#define AQ_PMI1_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ bool aq_pmi1_text(const char *line, const char *key, char *value, size_t room);
 
 // The same for a decimal number between the two limits.
 bool aq_pmi1_number(const char *line, const char *key, int least, int most, int *value);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Debugging aids: backtraces, and processes that wait for a debugger. Variables: GASNET_FREEZE,
 // _ON_ERROR, _SIGNAL; GASNET_BACKTRACE, _NODES, _SIGNAL, _TYPE, _MT; GASNET_NO_CATCH_SIGNAL.
-#ifndef AQ_DEBUG_AIDS_H
-#define AQ_DEBUG_AIDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ void aq_debug_start(uint32_t rank);
 // Called before a fatal end, with or without a job: prints a backtrace and waits for a debugger, if
 // requested. As safe in a signal handler as glibc's backtrace.
 void aq_debug_on_fault(void);
-
-#endif

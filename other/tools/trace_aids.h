@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the library does for the macros of the tools about traces and statistics (gasnet_tools.h). A
 // process without a job, or without trace and statistics, does nothing.
-#ifndef AQ_TRACE_AIDS_H
-#define AQ_TRACE_AIDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ typedef struct aq_trace_aids {
 
 // Sets them, at init.
 void aq_trace_aids_use(const aq_trace_aids_t *aids);
-
-#endif

@@ -26,8 +26,7 @@
 //   host is there at the start.
 // - Tables have one entry per rank of the job, indexed by its number; this host uses its own
 //   ranks'.
-#ifndef AQ_BOOT_PAGE_H
-#define AQ_BOOT_PAGE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -176,5 +175,3 @@ int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code);
 // As aq_page_announce, but for a supervisor: the job has failed, and ends everywhere without
 // waiting for ranks to leave.
 void aq_page_fail(aq_boot_page_t *page, int code);
-
-#endif

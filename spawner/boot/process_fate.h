@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds out how a process ended that is not a child of this one.
-#ifndef AQ_PROCESS_FATE_H
-#define AQ_PROCESS_FATE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -11,5 +10,3 @@
 // parent to take the status, for at most wait_ms. AQ_FATE_UNKNOWN: the kernel does not report it;
 // before Linux 6.15 it does so only until the parent takes the status.
 int aq_process_fate(pid_t pid, int pidfd, int wait_ms);
-
-#endif

@@ -7,8 +7,7 @@
 // Always true: no two rows have the same user and name, unless repeats are kept (then each row
 // names the first row of its host). The command line of a remote shell cannot mistake a name or a
 // user for an option or for several words.
-#ifndef AQ_HOSTS_H
-#define AQ_HOSTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ typedef struct aq_placement {
 // *overfull: there are more ranks than slots.
 bool aq_hosts_place(const aq_hosts_t *hosts, const aq_placement_t *placement, uint32_t *row_of_rank,
                     bool *overfull, char *fault, size_t room);
-
-#endif

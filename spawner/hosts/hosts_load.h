@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reading the files that list hosts.
-#ifndef AQ_HOSTS_LOAD_H
-#define AQ_HOSTS_LOAD_H
+#pragma once
 
 #include <stddef.h>
 
 // Returns the contents of the file, *length bytes and a NUL; the caller frees them. NULL: fault
 // holds one sentence that begins with what. Does not block on pipes.
 char *aq_hosts_load(const char *what, const char *path, size_t *length, char *fault, size_t room);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How this process was started, as far as its environment tells.
-#ifndef AQ_BOOT_ORIGIN_H
-#define AQ_BOOT_ORIGIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ bool aq_boot_by_rendezvous(const char *conduit);
 
 // False if srun started several tasks without PMI, so that they cannot find each other; logged.
 bool aq_boot_check_step(const char *conduit);
-
-#endif

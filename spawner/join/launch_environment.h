@@ -2,8 +2,7 @@
 // The variables by which a launcher tells its choice to the ranks (GASNET_CONDUIT, GASNET_SPAWNER
 // ...). They are the user's variables, too, so the launcher notes their former values, and a rank
 // restores these after reading: a job that the rank starts is not the launcher's.
-#ifndef AQ_LAUNCH_ENVIRONMENT_H
-#define AQ_LAUNCH_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ bool aq_launch_export(const char *name, const char *value);
 // Puts back what aq_launch_export noted, in a process that inherits the environment, after its
 // settings were loaded. Does nothing without a note.
 void aq_launch_restore(void);
-
-#endif

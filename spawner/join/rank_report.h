@@ -15,8 +15,7 @@
 //   launcher answers it with a byte once it watches the process.
 // - Both sides talk to processes of their own user only.
 // - A rank without a launcher of ours works as one whose launcher does not listen.
-#ifndef AQ_RANK_REPORT_H
-#define AQ_RANK_REPORT_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/socket.h>
@@ -49,5 +48,3 @@ void aq_report_open(uint32_t rank, uint32_t size);
 
 // Reports to the launcher, if it was there. Does not block. Async-signal-safe.
 void aq_report_send(aq_report_kind_t kind, int code);
-
-#endif

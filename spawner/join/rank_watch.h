@@ -8,8 +8,7 @@
 //   later report of a failure replaces a code of 0. A rank that left with another code than 0
 //   before, and did not end the job, decides instead.
 // - A rank that has not said how many ranks there are does not count.
-#ifndef AQ_RANK_WATCH_H
-#define AQ_RANK_WATCH_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ bool aq_rank_watch_signal(int sig);
 // the launcher to end the job; 0: none. Logs which rank died, if that decides, or why no rank
 // joined.
 int aq_rank_watch_code(int code, int stopped_by);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Boot modules that are shared objects (aqueduct_spawn.h): finding and loading them, and refusing
 // those that are incomplete or of another version.
-#ifndef AQ_SPAWN_LOAD_H
-#define AQ_SPAWN_LOAD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ bool aq_loaded_usable(const aq_loaded_t *loaded, const aqueduct_spawn_job_t *job
 bool aq_loaded_joins(const aq_loaded_t *loaded);
 // Has such a module set the variables of that job. ranks: 0: not given. False: logged.
 bool aq_loaded_join(const aq_loaded_t *loaded, const char *conduit, uint32_t ranks);
-
-#endif

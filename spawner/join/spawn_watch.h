@@ -2,8 +2,7 @@
 // The watch of a rank that PMIx or PMI-2 started: a sleeping thread. All ranks end when the
 // launcher ends. Where the launcher does not watch the ranks, each rank also watches the next rank
 // of its host, in a ring. A rank that ends without leaving the job ends the job.
-#ifndef AQ_SPAWN_WATCH_H
-#define AQ_SPAWN_WATCH_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -21,5 +20,3 @@ typedef struct aq_watch {
 // AQ_RANK_FINALIZED in the page), the thread does nothing; until then it logs what happened and
 // ends the process. Logs a fault.
 aq_status_t aq_watch_start(const aq_watch_t *watch);
-
-#endif

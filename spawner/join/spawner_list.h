@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The spawners of this installation by name, and which of them the user asks for.
-#ifndef AQ_SPAWNER_LIST_H
-#define AQ_SPAWNER_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ const aq_setting_t *aq_spawner_setting(const char *conduit);
 
 // Whether the remote shell of spawner ssh is installed.
 bool aq_spawner_has_shell(void);
-
-#endif

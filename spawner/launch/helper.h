@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The helper as a program, and the steps of a process that is one for a while.
-#ifndef AQ_HELPER_H
-#define AQ_HELPER_H
+#pragma once
 
 #include "helper_state.h"
 
@@ -27,5 +26,3 @@ aq_status_t aq_helper_authenticate(aq_helper_t *helper, const aq_intro_t *intro)
 bool aq_helper_take_job(aq_helper_t *helper, const aq_frame_t *frame);
 // Runs the loop until the job or the parent is gone. Returns the exit code of the job.
 int aq_helper_run(aq_helper_t *helper);
-
-#endif

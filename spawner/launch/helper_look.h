@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Answers to readers who look at the ranks of this host.
-#ifndef AQ_HELPER_LOOK_H
-#define AQ_HELPER_LOOK_H
+#pragma once
 
 #include "helper_state.h"
 
@@ -20,5 +19,3 @@ bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame);
 void aq_helper_look(aq_helper_t *helper, const aq_query_t *order);
 
 void aq_helper_check_asks(aq_helper_t *helper);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The members of this process (members.h), if it leads on its host. Nothing here blocks.
-#ifndef AQ_HELPER_MEMBERS_H
-#define AQ_HELPER_MEMBERS_H
+#pragma once
 
 #include "helper_state.h"
 
@@ -14,5 +13,3 @@ void aq_helper_tell_members(aq_helper_t *helper, const aq_frame_t *frame);
 // Tells all members that the master is lost. A member whose link ends without that message logs
 // nothing, because the master reports what has happened.
 void aq_helper_tell_lost(aq_helper_t *helper);
-
-#endif

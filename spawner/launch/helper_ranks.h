@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ranks of the host of a helper. Nothing here blocks.
-#ifndef AQ_HELPER_RANKS_H
-#define AQ_HELPER_RANKS_H
+#pragma once
 
 #include "helper_state.h"
 
@@ -28,5 +27,3 @@ void aq_helper_drain(aq_helper_t *helper);
 
 // Packs lines of the ranks into frames for the parent.
 void aq_helper_pass_lines(aq_helper_t *helper);
-
-#endif

@@ -3,8 +3,7 @@
 // a supervisor start the ranks of its host, and forwards their output and messages. Process names:
 // gasnet-helper for the helper; gasnet-ranks for the supervisor; gasnet-guard for the parent of
 // both, which waits for the end of the helper and then ends what the helper left behind.
-#ifndef AQ_HELPER_STATE_H
-#define AQ_HELPER_STATE_H
+#pragma once
 
 #include <signal.h>
 
@@ -105,5 +104,3 @@ static inline aq_helper_t *aq_helper_of(aq_node_t *node)
 {
     return (aq_helper_t *)(void *)node;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the launcher of a job on several hosts is asked to do.
-#ifndef AQ_LAUNCH_PLAN_H
-#define AQ_LAUNCH_PLAN_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -21,5 +20,3 @@ typedef struct aq_launch_plan {
     uint64_t patience; // nanoseconds until all workers must have arrived; 0: no limit
     pid_t owner;       // the parent, whose end before all workers are there ends the job; 0: none
 } aq_launch_plan_t;
-
-#endif

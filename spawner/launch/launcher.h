@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The launcher of a job on several hosts: the root of the tree. It starts the hosts, lets the ranks
 // start once all hosts are ready, forwards output, input and signals, and determines the exit code.
-#ifndef AQ_LAUNCHER_H
-#define AQ_LAUNCHER_H
+#pragma once
 
 #include "launch_plan.h"
 
@@ -15,5 +14,3 @@ bool aq_launch_find_address(aq_launch_plan_t *plan);
 // Runs the job and blocks until everything is over. Returns the exit code of the job. Takes over
 // all signals and children of the process. Logs faults.
 int aq_launch(const aq_launch_plan_t *plan);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Processes that a command, a boot module or something else starts for the launcher.
-#ifndef AQ_LAUNCHER_COMMAND_H
-#define AQ_LAUNCHER_COMMAND_H
+#pragma once
 
 #include "launcher_job.h"
 
@@ -14,5 +13,3 @@ void aq_launcher_check_workers(aq_launcher_t *launcher);
 void aq_launcher_reaped(aq_node_t *node, pid_t pid, int status);
 // At the end of the job: waits for the command, or ends it. Blocks for seconds at most.
 void aq_launcher_end_command(aq_launcher_t *launcher);
-
-#endif

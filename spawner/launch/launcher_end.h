@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How the launcher ends a job.
-#ifndef AQ_LAUNCHER_END_H
-#define AQ_LAUNCHER_END_H
+#pragma once
 
 #include "launcher_job.h"
 
@@ -11,5 +10,3 @@ void aq_launcher_end_job(aq_launcher_t *launcher, int code, bool now);
 void aq_launcher_fail_start(aq_launcher_t *launcher);
 // Ranks have the time after this signal to leave.
 void aq_launcher_let_leave(aq_launcher_t *launcher, int sig);
-
-#endif

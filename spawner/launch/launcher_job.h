@@ -3,8 +3,7 @@
 // from the start of the hosts to the end of the job; launcher_end.c how a job ends;
 // launcher_command.c the wait for processes that a command, a boot module or something else starts,
 // and the end of that command.
-#ifndef AQ_LAUNCHER_JOB_H
-#define AQ_LAUNCHER_JOB_H
+#pragma once
 
 #include "launch_plan.h"
 #include "../tree/look_readers.h"
@@ -92,5 +91,3 @@ static inline aq_launcher_t *aq_launcher_of(aq_node_t *node)
 {
     return (aq_launcher_t *)(void *)node;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Readers who look at the ranks of the job.
-#ifndef AQ_LAUNCHER_LOOK_H
-#define AQ_LAUNCHER_LOOK_H
+#pragma once
 
 #include "launcher_job.h"
 
@@ -13,5 +12,3 @@ void aq_launcher_look_watch(aq_launcher_t *launcher);
 void aq_launcher_look_asked(aq_launcher_t *launcher, const aq_frame_t *frame);
 // Hands the answer of a host to the reader who has asked.
 void aq_launcher_look_answer(aq_launcher_t *launcher, const aq_frame_t *frame);
-
-#endif

@@ -2,8 +2,7 @@
 // The starter: a child process of the launcher in which a boot module (aqueduct_spawn.h) starts the
 // helpers of the hosts, so that a module can block, use threads and fail without harm to the
 // launcher. It waits for the programs that the module has started.
-#ifndef AQ_STARTER_H
-#define AQ_STARTER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ bool aq_starter_begin(const aq_starter_t *starter, const aq_node_t *node, uint16
                       pid_t *out);
 // Operation `run` of a job.
 int aq_starter_run(const aqueduct_spawn_job_t *job, char *const argv[], char *why, size_t room);
-
-#endif

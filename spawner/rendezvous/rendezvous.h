@@ -21,8 +21,7 @@
 //
 // Always true: the master listens before rank 0 calls; the key of the ranks is random and new in
 // each job, whatever the key file has.
-#ifndef AQ_RENDEZVOUS_H
-#define AQ_RENDEZVOUS_H
+#pragma once
 
 #include "../launch/helper_state.h"
 
@@ -64,5 +63,3 @@ aq_status_t aq_rendezvous_read(aq_rendezvous_t *out);
 bool aq_rendezvous_split(const char *text, char host[AQ_MASTER_HOST], uint16_t *port);
 // Removes the variables, so that programs that the rank starts do not call.
 void aq_rendezvous_clear(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Network addresses for the tree: the own addresses that a peer can call, and the peers that may
 // call. All addresses are numeric text, IPv4 or IPv6, so only GASNET_MASTERIP needs a name lookup.
-#ifndef AQ_NET_ADDRESS_H
-#define AQ_NET_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT]);
 
 // Whether a comma-separated list contains the address.
 bool aq_net_is_listed(const char *list, const char *address);
-
-#endif

@@ -9,8 +9,7 @@
 //
 // Always true: the key is sent only after the greeting of a helper. Output of a shell's start-up
 // files before the greeting does no harm.
-#ifndef AQ_REMOTE_H
-#define AQ_REMOTE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -57,5 +56,3 @@ void aq_remote_end(aq_remote_t *remote);
 void aq_remote_own_addresses(char text[AQ_REMOTE_TEXT]);
 // For the helper: prints the greeting.
 void aq_remote_greet(void);
-
-#endif

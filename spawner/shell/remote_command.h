@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The command line that starts one of our programs on another host.
-#ifndef AQ_REMOTE_COMMAND_H
-#define AQ_REMOTE_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ bool aq_remote_is_here(const aq_remote_host_t *host);
 bool aq_remote_command_make(aq_remote_command_t *command, const aq_remote_way_t *way,
                             const aq_remote_host_t *host, const char *word);
 void aq_remote_command_free(aq_remote_command_t *command);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Words for shells and from shells.
-#ifndef AQ_SHELL_WORDS_H
-#define AQ_SHELL_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void aq_shell_free_words(char **words);
 char *aq_shell_quote(const char *word);
 // Prints a word to standard output as a shell needs it, quoted if necessary.
 void aq_shell_print(const char *word);
-
-#endif

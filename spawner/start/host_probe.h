@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Running one command on all hosts of a list in parallel, for gasnet_recon and gasnet_wipe, and
 // what gasnetrun answers on each host.
-#ifndef AQ_HOST_PROBE_H
-#define AQ_HOST_PROBE_H
+#pragma once
 
 #include "../wire/frame.h"
 #include "../hosts/hosts.h"
@@ -53,5 +52,3 @@ uint64_t aq_probe_clock_ms(void);
 // Run on the host: print the answer and return the exit code.
 int aq_recon_answer(void);
 int aq_wipe_answer(bool all);
-
-#endif

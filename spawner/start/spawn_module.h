@@ -2,8 +2,7 @@
 // Spawn modules: the ways in which the launcher can start a job. Each module is one const table in
 // a file of its own (start_*.c), or is loaded at run time (aqueduct_spawn.h, start_loaded.c);
 // spawn_module.c chooses one and runs it.
-#ifndef AQ_SPAWN_MODULE_H
-#define AQ_SPAWN_MODULE_H
+#pragma once
 
 #include "../join/spawn_load.h"
 #include "../supervise/supervise.h"
@@ -78,5 +77,3 @@ const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *na
 // Runs all operations of the module after init, in order. dry: stops after describe. Returns the
 // exit code of the job.
 int aq_spawn_run(const aq_spawn_module_t *module, const aq_start_t *start, bool dry);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The priorities of spawners that the user has set: GASNET_SPAWN_PRIORITY="slurm=30,ssh=0".
-#ifndef AQ_SPAWN_PRIORITY_H
-#define AQ_SPAWN_PRIORITY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ bool aq_spawn_check_priorities(void);
 
 // The priority of that spawner: the user's, else its own.
 int aq_spawn_priority(const char *spawner, int own);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What other modules share with module ssh: hosts, placement and the description of the job.
-#ifndef AQ_START_SSH_H
-#define AQ_START_SSH_H
+#pragma once
 
 #include "../hosts/hosts.h"
 #include "../launch/launcher.h"
@@ -22,5 +21,3 @@ aq_status_t aq_ssh_allocate(const aq_start_t *start, const char *schema);
 void aq_ssh_print_places(const aq_start_t *start);
 // The row of the list for host number `host` of the plan.
 const aq_host_t *aq_ssh_row(const aq_ssh_job_t *ssh, uint32_t host);
-
-#endif

@@ -9,8 +9,7 @@
 //
 // A claim is a lock (flock) on the folder of a processor in /sys. It keeps two jobs of a host from
 // binding ranks to the same core, and ends with the process that holds it, however that ends.
-#ifndef AQ_BINDING_H
-#define AQ_BINDING_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ bool aq_binding_count(const cpu_set_t *allowed, uint32_t each, uint32_t count, a
 // Closes the descriptors of the claims in a child that does not exec; the parent keeps the claims.
 void aq_binding_leave(const aq_binding_t *binding);
 void aq_binding_free(aq_binding_t *binding);
-
-#endif

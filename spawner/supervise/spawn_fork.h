@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The back end of spawners fork and ssh, for a rank.
-#ifndef AQ_SPAWN_FORK_H
-#define AQ_SPAWN_FORK_H
+#pragma once
 
 #include "../boot/boot_page.h"
 
@@ -18,5 +17,3 @@ aq_status_t aq_boot_fork_join(const char *control, aq_boot_t **out);
 
 // As aq_boot_fork_join, for a child that was forked with the page already mapped. Logs a fault.
 aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out);
-
-#endif

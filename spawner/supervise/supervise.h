@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting and supervising the ranks of this host: what the launcher, the helper of a host and a
 // program that forks its own ranks have in common. supervisor_job.h has the state.
-#ifndef AQ_SUPERVISE_H
-#define AQ_SUPERVISE_H
+#pragma once
 
 #include "../boot/boot.h"
 
@@ -37,5 +36,3 @@ typedef struct aq_supervise_options {
 //
 // The settings must be loaded. Takes over all signals and all children of the process.
 bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *code);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The loop of the supervisor, and what other parents of ranks share with it.
-#ifndef AQ_SUPERVISOR_H
-#define AQ_SUPERVISOR_H
+#pragma once
 
 #include "supervisor_job.h"
 
@@ -18,5 +17,3 @@ bool aq_supervised_same_file(int a, int b);
 
 // Kills all children of this process (a subreaper), including those that their ends bring here.
 void aq_supervised_sweep(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The processors of the ranks.
-#ifndef AQ_SUPERVISOR_BIND_H
-#define AQ_SUPERVISOR_BIND_H
+#pragma once
 
 #include "supervisor_job.h"
 
@@ -10,5 +9,3 @@ void aq_supervised_bind(aq_supervised_t *job);
 
 // Tells the ranks on the page that they were bound without being asked.
 void aq_supervised_note_bound(const aq_supervised_t *job);
-
-#endif

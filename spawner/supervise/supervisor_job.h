@@ -8,8 +8,7 @@
 // Always true: alive counts the ranks whose process is not reaped yet, and only those get signals.
 // The first `started` places of the tables have had a process; the others are the reserve.
 // phase only grows. Once the exit is announced, the exit word of the page has the code of the job.
-#ifndef AQ_SUPERVISOR_JOB_H
-#define AQ_SUPERVISOR_JOB_H
+#pragma once
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -97,5 +96,3 @@ static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
 {
     return atomic_load(&job->page->ranks.present);
 }
-
-#endif

@@ -12,8 +12,7 @@
 //
 // Always true: nothing here blocks. While a sink is blocked, its pipes are not read, so a slow
 // reader slows the ranks down and costs neither memory nor lines.
-#ifndef AQ_SUPERVISOR_OUTPUT_H
-#define AQ_SUPERVISOR_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ static inline void aq_stream_note_due(const aq_stream_t *stream, uint64_t *due)
     if (own != 0 && (*due == 0 || own < *due))
         *due = own;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Signals to the ranks.
-#ifndef AQ_SUPERVISOR_SIGNAL_H
-#define AQ_SUPERVISOR_SIGNAL_H
+#pragma once
 
 #include "supervisor_job.h"
 
@@ -29,5 +28,3 @@ int aq_supervised_hidden_code(const aq_supervised_t *job, uint32_t place, pid_t 
 // Collects the signals that a user may send to a job. A signal that is ignored stays ignored
 // (nohup, background jobs of a shell).
 void aq_supervised_signals(sigset_t *set);
-
-#endif

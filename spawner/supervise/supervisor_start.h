@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Limits, pipes, fork and exec of the ranks.
-#ifndef AQ_SUPERVISOR_START_H
-#define AQ_SUPERVISOR_START_H
+#pragma once
 
 #include "supervisor_job.h"
 
@@ -17,5 +16,3 @@ bool aq_supervised_check(aq_supervised_t *job, int *code);
 // which goes on as *rank (a place). Returns false in the caller; *code != 0 after a fault (logged;
 // job has what was started).
 bool aq_supervised_start_ranks(aq_supervised_t *job, uint32_t last, uint32_t *rank, int *code);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Workers that a boot module starts (workers.h): the helper of one host each. The launcher's part.
-#ifndef AQ_HOST_WORKERS_H
-#define AQ_HOST_WORKERS_H
+#pragma once
 
 #include "node_state.h"
 
@@ -15,5 +14,3 @@ void aq_host_workers_name_absent(const aq_node_t *node, char *text, size_t room)
 // Once all workers are here: orders them by host, and sends each the job. Must not be called while
 // children of the node are in use. False: no memory, logged.
 bool aq_host_workers_number(aq_node_t *node);
-
-#endif

@@ -4,8 +4,7 @@
 //
 // A slow reader cannot delay the job: its answers wait in memory up to a limit, above which it is
 // disconnected.
-#ifndef AQ_LOOK_READERS_H
-#define AQ_LOOK_READERS_H
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -49,5 +48,3 @@ void aq_reader_tell(aq_look_reader_t *reader, unsigned type, const uint8_t *data
 aq_look_reader_t *aq_readers_find(aq_look_readers_t *readers, uint32_t number);
 // Whether a reader may ask this.
 bool aq_look_is_request(unsigned what);
-
-#endif

@@ -16,8 +16,7 @@
 //
 // Always true: a member is on the list from its call on; once it has told its rank, either DONE has
 // come from it or LOST goes up when its link ends.
-#ifndef AQ_MEMBERS_H
-#define AQ_MEMBERS_H
+#pragma once
 
 #include "node_state.h"
 
@@ -69,5 +68,3 @@ void aq_members_send(aq_members_t *members, const aq_bytes_t *frames);
 void aq_members_flush(aq_members_t *members);
 // Whether the ranks of all members are gone.
 bool aq_members_done(const aq_members_t *members);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The loop of a process of the tree.
-#ifndef AQ_NODE_H
-#define AQ_NODE_H
+#pragma once
 
 #include "node_state.h"
 
@@ -14,5 +13,3 @@ void aq_node_close(aq_node_t *node);
 // From here on the hosts of go have ranks. Gives up children that are not ready, and sets how many
 // contributions a collective step has.
 void aq_node_go(aq_node_t *node, const aq_go_t *go);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connections of helpers to the process that started them.
-#ifndef AQ_NODE_CALL_H
-#define AQ_NODE_CALL_H
+#pragma once
 
 #include "node_state.h"
 
@@ -13,5 +12,3 @@ void aq_node_check_calls(aq_node_t *node);
 
 // Closes callers and ports, and logs how many callers were refused beyond those already reported.
 void aq_node_close_calls(aq_node_t *node);
-
-#endif

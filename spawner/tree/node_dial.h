@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Children that the daemons of a universe fork.
-#ifndef AQ_NODE_DIAL_H
-#define AQ_NODE_DIAL_H
+#pragma once
 
 #include "node_state.h"
 
 // Called before and after each wait.
 void aq_node_watch_dials(aq_node_t *node);
 void aq_node_check_dials(aq_node_t *node);
-
-#endif

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The routing of frames from children.
-#ifndef AQ_NODE_FRAMES_H
-#define AQ_NODE_FRAMES_H
+#pragma once
 
 #include "node_state.h"
 
 // Handles frames of a child that have already arrived.
 void aq_node_take_frames(aq_node_t *node, aq_child_t *child);
-
-#endif

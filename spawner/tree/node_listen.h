@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ports at which helpers call the process that started them.
-#ifndef AQ_NODE_LISTEN_H
-#define AQ_NODE_LISTEN_H
+#pragma once
 
 #include "node_state.h"
 
@@ -13,5 +12,3 @@ bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_liste
 // Listens for workers, which may call from any host: at master_address, or at all addresses of this
 // host. Returns 0 or errno.
 int aq_node_listen_all(aq_node_t *node, uint16_t *port);
-
-#endif

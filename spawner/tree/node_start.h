@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting the children of a process of the tree.
-#ifndef AQ_NODE_START_H
-#define AQ_NODE_START_H
+#pragma once
 
 #include "node_state.h"
 
@@ -18,5 +17,3 @@ void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status);
 void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why);
 // Gives up a child that the job does without.
 void aq_node_dismiss_child(aq_node_t *node, aq_child_t *child);
-
-#endif

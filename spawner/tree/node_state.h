@@ -22,8 +22,7 @@
 // node.c: the loop; node_call.c: connections; node_dial.c: children that a daemon forks;
 // node_frames.c: frames of children; node_start.c: starting children; node_listen.c: ports;
 // node_watch.c: waiting; node_tree.c: the children.
-#ifndef AQ_NODE_STATE_H
-#define AQ_NODE_STATE_H
+#pragma once
 
 #include <poll.h>
 
@@ -159,5 +158,3 @@ struct aq_node {
 #define AQ_NODE_LAUNCHER UINT32_MAX
 #define AQ_NODE_ANY (UINT32_MAX - 1)     // a worker that has no number yet
 #define AQ_NODE_KEYLESS (UINT32_MAX - 2) // a worker that has no key, and only reports that
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The children of a process of the tree, and frames that it makes for them and for the launcher.
-#ifndef AQ_NODE_TREE_H
-#define AQ_NODE_TREE_H
+#pragma once
 
 #include "node_state.h"
 
@@ -33,5 +32,3 @@ aq_child_t *aq_node_child_of(aq_node_t *node, uint32_t host);
 
 // Sends the child the job, for the hosts of its subtree.
 void aq_node_send_job(aq_node_t *node, aq_child_t *child);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a process of the tree waits for.
-#ifndef AQ_NODE_WATCH_H
-#define AQ_NODE_WATCH_H
+#pragma once
 
 #include "node_state.h"
 
@@ -10,5 +9,3 @@
 void aq_node_wait(aq_node_t *node, int ms);
 
 void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, void *item);
-
-#endif

@@ -17,8 +17,7 @@
 // name of the system.
 //
 // The key reaches a worker in its environment (AQ_WORKER_KEY), or in the words of the command.
-#ifndef AQ_WORKERS_H
-#define AQ_WORKERS_H
+#pragma once
 
 #include "node_state.h"
 
@@ -79,5 +78,3 @@ uint32_t aq_worker_rank(const char *wish);
 // Fills in what a worker tells the launcher about itself. host: of its option. Texts are static, or
 // belong to the option or the environment.
 void aq_worker_introduce(const char *host, aq_worker_t *out);
-
-#endif

@@ -29,8 +29,7 @@
 // loop and end of a daemon; universe_calls.c: its callers, and what they ask for;
 // universe_coordinator.c: members, and the election of a coordinator; universe_boot.c: starting
 // daemons; start_universe.c: the spawner.
-#ifndef AQ_UNIVERSE_H
-#define AQ_UNIVERSE_H
+#pragma once
 
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -88,5 +87,3 @@ typedef struct aq_daemon {
     int signals; // signalfd
     aq_daemon_jobs_t jobs;
 } aq_daemon_t;
-
-#endif

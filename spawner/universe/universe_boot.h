@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting the daemons of a universe by the user's remote shell, for gasnet_boot and gasnet_grow.
-#ifndef AQ_UNIVERSE_BOOT_H
-#define AQ_UNIVERSE_BOOT_H
+#pragma once
 
 #include "../hosts/hosts.h"
 #include "universe_table.h"
@@ -13,5 +12,3 @@ size_t aq_universe_start(const aq_hosts_t *hosts, const aq_join_config_t *config
 
 // The config of a daemon that joins the universe with that key and table.
 aq_join_config_t aq_universe_join_config(const uint8_t key[AQ_KEY_BYTES], const aq_table_t *table);
-
-#endif

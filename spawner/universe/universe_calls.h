@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Callers and programs that connect to a daemon.
-#ifndef AQ_UNIVERSE_CALLS_H
-#define AQ_UNIVERSE_CALLS_H
+#pragma once
 
 #include "universe.h"
 
@@ -13,5 +12,3 @@ void aq_daemon_serve_caller(aq_daemon_t *daemon, aq_caller_t *caller);
 void aq_daemon_serve_peer(aq_daemon_t *daemon, aq_peer_t *peer);
 // Closes callers that are late, and forgets connections that have ended.
 void aq_daemon_check_calls(aq_daemon_t *daemon);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Members of a universe.
-#ifndef AQ_UNIVERSE_COORDINATOR_H
-#define AQ_UNIVERSE_COORDINATOR_H
+#pragma once
 
 #include "universe.h"
 
@@ -17,5 +16,3 @@ void aq_daemon_serve_dial(aq_daemon_t *daemon);
 void aq_daemon_tell_jobs(aq_daemon_t *daemon);
 // What is due: broadcasts, elections, the end.
 void aq_daemon_check_members(aq_daemon_t *daemon);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What gasnet_recon and gasnet_wipe do in a universe.
-#ifndef AQ_UNIVERSE_HOSTS_H
-#define AQ_UNIVERSE_HOSTS_H
+#pragma once
 
 #include "../hosts/hosts.h"
 
@@ -9,5 +8,3 @@
 int aq_universe_print(void);
 // Lists the hosts of the universe. Returns -1, or the exit code after logging the fault.
 int aq_universe_list(aq_hosts_t *hosts);
-
-#endif

@@ -6,8 +6,7 @@
 // The folder is the first of these that another user has not taken: /tmp/gasnet-<uid>,
 // $XDG_RUNTIME_DIR/gasnet (/run/user/<uid>/gasnet if that variable is not set), $HOME/.gasnet.
 // Programs look in all three. A name with a slash is a path: <path>@<host>.
-#ifndef AQ_UNIVERSE_LOCAL_H
-#define AQ_UNIVERSE_LOCAL_H
+#pragma once
 
 #include "../wire/link.h"
 #include "universe_table.h"
@@ -43,5 +42,3 @@ int aq_universe_listen(const char *name, char *why, size_t room);
 int aq_universe_accept(int listener);
 // Removes the socket that this process has made from the file system.
 void aq_universe_unlink(void);
-
-#endif

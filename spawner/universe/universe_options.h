@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the programs for a universe have in common: their words, and the connection.
-#ifndef AQ_UNIVERSE_OPTIONS_H
-#define AQ_UNIVERSE_OPTIONS_H
+#pragma once
 
 #include "../hosts/hosts.h"
 #include "universe_local.h"
@@ -12,5 +11,3 @@
 int aq_universe_options(int argc, char **argv, const char *usage, aq_hosts_t *hosts);
 // Opens the universe of this host. Returns -1, or the exit code as above, after logging the fault.
 int aq_universe_meet(aq_universe_t *universe);
-
-#endif

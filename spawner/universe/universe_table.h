@@ -3,8 +3,7 @@
 //
 // Always true: the rows ascend by number, and every number is below `next`. A number is given once
 // in the life of a universe. The coordinator is the first row that is not lost.
-#ifndef AQ_UNIVERSE_TABLE_H
-#define AQ_UNIVERSE_TABLE_H
+#pragma once
 
 #include "../wire/messages.h"
 
@@ -79,5 +78,3 @@ bool aq_read_join_config(aq_view_t view, aq_join_config_t *out);
 // KEY: to a process of the same user on the same host.
 void aq_write_key(aq_bytes_t *bytes, const uint8_t key[AQ_KEY_BYTES]);
 bool aq_read_key(aq_view_t view, uint8_t key[AQ_KEY_BYTES]);
-
-#endif

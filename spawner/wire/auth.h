@@ -3,8 +3,7 @@
 // a keyed hash over random numbers that both sides chose. The key itself never travels, and an old
 // tag cannot be replayed. The keys of the connection that follows are derived from the same numbers
 // (seal.h).
-#ifndef AQ_AUTH_H
-#define AQ_AUTH_H
+#pragma once
 
 #include "messages.h"
 
@@ -34,5 +33,3 @@ bool aq_auth_verify(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool
 // after use.
 void aq_auth_session_key(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool by_caller,
                          uint8_t out[AQ_SESSION_KEY_BYTES]);
-
-#endif

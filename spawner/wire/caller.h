@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A caller that is not authenticated yet, as the process that listens sees it: a helper that calls
 // the process that started it, or any process that calls the daemon of a universe.
-#ifndef AQ_CALLER_H
-#define AQ_CALLER_H
+#pragma once
 
 #include "auth.h"
 #include "link.h"
@@ -35,5 +34,3 @@ bool aq_caller_proves(const aq_caller_t *caller, const uint8_t key[AQ_KEY_BYTES]
 // second, and one that has sent HELLO later. Take one such place at a time, and read what the
 // others have sent before the next one. NULL: there is no place.
 aq_caller_t *aq_callers_place(aq_caller_t *callers);
-
-#endif

@@ -10,8 +10,7 @@
 //
 // An address that does not answer, or where another process answers, is followed by the next one of
 // the list.
-#ifndef AQ_DIAL_H
-#define AQ_DIAL_H
+#pragma once
 
 #include "auth.h"
 #include "link.h"
@@ -44,5 +43,3 @@ aq_status_t aq_dial_turn(aq_dial_t *dial, const uint8_t key[AQ_KEY_BYTES]);
 aq_status_t aq_dial_wait(aq_dial_t *dial, const uint8_t key[AQ_KEY_BYTES]);
 // Ends and frees a call that was allocated; NULL is allowed. Sets *dial to NULL.
 void aq_dial_free(aq_dial_t **dial);
-
-#endif

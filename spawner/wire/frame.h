@@ -6,8 +6,7 @@
 // Always true: a view never reads past its end. Once a value does not fit, the view stays bad and
 // every further value is 0 or empty. A buffer that ran out of memory stays failed, and its contents
 // are not sent.
-#ifndef AQ_FRAME_H
-#define AQ_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ aq_framing_t aq_frame_read(const uint8_t *data, size_t used, size_t most, aq_fra
 
 // Appends an unchanged frame.
 void aq_frame_copy(aq_bytes_t *bytes, const aq_frame_t *frame);
-
-#endif

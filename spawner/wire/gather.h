@@ -10,8 +10,7 @@
 //
 // In a tree of P processes a step takes 2 (P - 1) frames, none longer than the data it must
 // deliver.
-#ifndef AQ_GATHER_H
-#define AQ_GATHER_H
+#pragma once
 
 #include "../boot/boot_page.h"
 #include "messages.h"
@@ -58,5 +57,3 @@ aq_gathered_t aq_gather_result(const aq_gather_t *gather);
 bool aq_gather_union(const aq_gather_t *gather, aq_bytes_t *out);
 // Prepares for the next step. Ranks that join are not absent any more.
 void aq_gather_reset(aq_gather_t *gather);
-
-#endif

@@ -9,8 +9,7 @@
 // A link begins in clear, until the peer is authenticated. Until then it is read in small pieces
 // and never holds more than AQ_LINK_CLEAR_MAX bytes from the peer. After aq_link_seal all bytes
 // are sealed in both directions (seal.h), and `in` holds only what the peer has sealed.
-#ifndef AQ_LINK_H
-#define AQ_LINK_H
+#pragma once
 
 #include "seal.h"
 
@@ -59,5 +58,3 @@ aq_framing_t aq_link_next(aq_link_t *link, size_t most, aq_frame_t *out);
 // *bytes, which the caller erases and frees. Blocks for at most timeout_ms per byte. False: no
 // frame came, or it is not legal.
 bool aq_link_read_first(int fd, size_t most, int timeout_ms, aq_bytes_t *bytes, aq_frame_t *out);
-
-#endif

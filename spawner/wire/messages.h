@@ -13,8 +13,7 @@
 // Between a process of a rendezvous and another of its host, which shares its helper (members.h):
 //
 //   up:   MEMBER  DONE FAILED                     down: START  SIGNAL  ENDED LOST
-#ifndef AQ_MESSAGES_H
-#define AQ_MESSAGES_H
+#pragma once
 
 #include "frame.h"
 #include "../shell/remote_command.h"
@@ -347,5 +346,3 @@ typedef struct aq_fault {
 } aq_fault_t;
 void aq_write_fault(aq_bytes_t *bytes, const aq_fault_t *fault);
 bool aq_read_fault(aq_view_t view, aq_fault_t *out);
-
-#endif

@@ -10,8 +10,7 @@
 // is changed, inserted, replayed, reordered or missing makes the stream fail for good, and nothing
 // of it is delivered. The stream has no end mark, because messages of the job say when a host is
 // done.
-#ifndef AQ_SEAL_H
-#define AQ_SEAL_H
+#pragma once
 
 #include "auth.h"
 
@@ -36,5 +35,3 @@ void aq_seal_record(aq_seal_t *seal, const uint8_t *plain, size_t length, aq_byt
 // what the peer sealed; this and every later call deliver nothing.
 bool aq_seal_open(aq_seal_t *seal, const uint8_t *wire, size_t length, size_t *used,
                   aq_bytes_t *plain);
-
-#endif

@@ -14,8 +14,7 @@
 //   grow with the job.
 // - Each endpoint has connections of its own (aq_ibv_end). One connector makes those of all
 //   endpoints: the request says which endpoint of this process it is for.
-#ifndef AQ_IBV_CONNECT_H
-#define AQ_IBV_CONNECT_H
+#pragma once
 
 #include <pthread.h>
 
@@ -165,5 +164,3 @@ void aq_ibv_log_no_queue_pair(int error);
 
 // Wakes the connector's thread, so that it calls ops->timeout again. Any thread.
 void aq_ibv_connector_wake(aq_ibv_connector_t *connector);
-
-#endif

@@ -11,8 +11,7 @@
 //
 // If two processes call each other at the same time, the request of the lower rank counts: its
 // process refuses the other request, and the peer drops its own.
-#ifndef AQ_IBV_CONNECT_CM_H
-#define AQ_IBV_CONNECT_CM_H
+#pragma once
 
 #include "ibv_connect.h"
 
@@ -30,5 +29,3 @@ typedef enum aq_ibv_verdict {
 // process is higher than that of the peer.
 aq_ibv_verdict_t aq_ibv_request_judge(aq_ibv_connection_t *conn,
                                       const uint8_t nonce[AQ_IBV_NONCE_BYTES], bool is_higher);
-
-#endif

@@ -8,8 +8,7 @@
 //                        connection, so one of both lines is enough
 //
 // A % in the name of a file stands for the number of the rank, decimal.
-#ifndef AQ_IBV_CONNECT_FILE_H
-#define AQ_IBV_CONNECT_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool aq_ibv_connect_file_begin(const char *name, uint32_t rank, uint32_t size, u
 // Appends the peers of a rank in one write. False: that is not possible (logged).
 bool aq_ibv_connect_file_add(const char *name, uint32_t rank, uint32_t size, unsigned base,
                              const bool *peers);
-
-#endif

@@ -16,8 +16,7 @@
 //   what a side hears in a round has come by the port that the link is to use.
 // - A process that has ended does not answer; its peers learn of that from the launcher, or from
 //   the device when an operation fails.
-#ifndef AQ_IBV_CONNECT_UD_H
-#define AQ_IBV_CONNECT_UD_H
+#pragma once
 
 #include "ibv_connect.h"
 
@@ -38,5 +37,3 @@ typedef struct aq_ibv_ud_counts {
 
 // What happened so far; all 0 if connections are not made by datagrams. Takes the connector's lock.
 aq_ibv_ud_counts_t aq_ibv_ud_counts(aq_ibv_connector_t *connector);
-
-#endif

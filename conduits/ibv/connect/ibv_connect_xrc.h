@@ -16,8 +16,7 @@
 // - KNOWN says that the place of the datagram's sender has a receiving queue pair, connected with
 //   the sending one of the datagram's receiver. Its number comes with KNOWN. So a sending queue
 //   pair is connected when its first link becomes READY, and not before.
-#ifndef AQ_IBV_CONNECT_XRC_H
-#define AQ_IBV_CONNECT_XRC_H
+#pragma once
 
 #include "ibv_connect.h"
 #include "../peers/ibv_datagram.h"
@@ -36,5 +35,3 @@ void aq_ibv_xrc_say(const aq_ibv_end_t *end, const aq_ibv_peer_t *link,
 // link cannot be connected (logged).
 int aq_ibv_xrc_follow(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, unsigned actions,
                       const aq_ibv_datagram_t *theirs);
-
-#endif

@@ -6,8 +6,7 @@
 // that belongs to the port. So the GID of RoCE and the path of InfiniBand follow from addresses,
 // and iWARP needs nothing of its own. If the port has no IP address, or GASNET_IBV_CONNECT=ud, this
 // process opens the device itself, and connections are made by datagrams (ibv_connect_ud.h).
-#ifndef AQ_IBV_DEVICE_H
-#define AQ_IBV_DEVICE_H
+#pragma once
 
 #include <rdma/rdma_cma.h>
 
@@ -52,5 +51,3 @@ typedef enum aq_ibv_connect_choice {
 aq_ibv_connect_choice_t aq_ibv_connect_choice(void);
 
 void aq_ibv_device_close(aq_ibv_device_t *device);
-
-#endif

@@ -10,8 +10,7 @@
 // - All addresses are different, and of the family of this process. A rank that listens at an
 //   address of another family cannot be reached: its port is 0.
 // - The table does not change after the exchange, so readers take no lock.
-#ifndef AQ_IBV_ADDRESSES_H
-#define AQ_IBV_ADDRESSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,5 +99,3 @@ static inline size_t aq_ibv_addresses_bytes(const aq_ibv_addresses_t *addresses,
         sizeof *addresses->rows + (addresses->queue_pairs ? sizeof *addresses->queue_pairs : 0);
     return ranks * each + (size_t)addresses->count * addresses->bytes;
 }
-
-#endif

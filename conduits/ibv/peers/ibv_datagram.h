@@ -14,8 +14,7 @@
 // order does not matter (ibv_handshake.h). So a datagram that an attacker has recorded and replays
 // is one more duplicate. It has no effect on another process or job, since the proof covers the
 // ranks and depends on the key of the job.
-#ifndef AQ_IBV_DATAGRAM_H
-#define AQ_IBV_DATAGRAM_H
+#pragma once
 
 #include "ibv_proof.h"
 #include "../verbs/ibv_queue_pair.h"
@@ -49,5 +48,3 @@ static inline size_t aq_ibv_datagram_bytes(unsigned count)
 // from a process of the job, and has to be ignored.
 bool aq_ibv_datagram_read(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t size,
                           const void *bytes, size_t count, aq_ibv_datagram_t *out);
-
-#endif

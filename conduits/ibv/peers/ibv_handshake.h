@@ -40,8 +40,7 @@
 // - A refusal ends the handshake of a side that has heard nothing else.
 //
 // tests/model/ibv_handshake.pml is the model.
-#ifndef AQ_IBV_HANDSHAKE_H
-#define AQ_IBV_HANDSHAKE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -116,5 +115,3 @@ static inline uint64_t aq_ibv_handshake_deadline(const aq_ibv_handshake_t *hands
     const bool waits = handshake->begun && !handshake->known && !handshake->failed;
     return waits ? handshake->deadline_ms : AQ_IBV_NO_DEADLINE;
 }
-
-#endif

@@ -5,8 +5,7 @@
 // message and an exit code. So a lost connection only starts a grace period, half of the exit
 // timeout, for the end of the job to become known. If it does not, the connector's thread ends the
 // job with a message that names the first lost peer.
-#ifndef AQ_IBV_LOST_H
-#define AQ_IBV_LOST_H
+#pragma once
 
 #include "../../../core/conduit.h"
 #include "ibv_peer.h"
@@ -42,5 +41,3 @@ void aq_ibv_losses_await_end(const aq_ibv_losses_t *losses);
 // For the connector's thread: ends the job if a peer was lost and the grace period is over. Returns
 // the time until it has to be called again, in ms; -1: only after a wake-up.
 int aq_ibv_losses_watch(const aq_ibv_losses_t *losses);
-
-#endif

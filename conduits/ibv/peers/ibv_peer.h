@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Peers: what one endpoint of this process keeps for each endpoint that it is connected to, the
 // table that finds them by number, and the credits that they share.
-#ifndef AQ_IBV_PEER_H
-#define AQ_IBV_PEER_H
+#pragma once
 
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
@@ -142,5 +141,3 @@ void aq_ibv_peer_start(aq_ibv_peers_t *peers, aq_ibv_peer_t *link,
                        const aq_ibv_conn_private_data_t *theirs);
 
 void aq_ibv_peers_free(aq_ibv_peers_t *peers);
-
-#endif

@@ -23,8 +23,7 @@
 //
 // Connections that are made by datagrams (ibv_datagram.h) have the same proof, without that
 // weakness.
-#ifndef AQ_IBV_PROOF_H
-#define AQ_IBV_PROOF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -109,5 +108,3 @@ static inline bool aq_ibv_private_data_between(const aq_ibv_conn_private_data_t 
 {
     return theirs->endpoint == from && theirs->to_endpoint == to;
 }
-
-#endif

@@ -4,8 +4,7 @@
 //
 // - Datagrams may be lost: one for which there is no room, here or at the peer, is.
 // - The caller serializes all calls.
-#ifndef AQ_IBV_UD_PORT_H
-#define AQ_IBV_UD_PORT_H
+#pragma once
 
 #include "ibv_addresses.h"
 
@@ -46,5 +45,3 @@ aq_ibv_ud_sent_t aq_ibv_ud_port_send(aq_ibv_ud_port_t *port, uint32_t rank, cons
 void aq_ibv_ud_port_take(aq_ibv_ud_port_t *port,
                          void (*handle)(void *context, const void *datagram, size_t bytes),
                          void *context);
-
-#endif

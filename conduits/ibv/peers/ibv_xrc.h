@@ -24,8 +24,7 @@
 //   before it can send: a reply finds no room until the number is there that connects the pair.
 // - The device keeps a receiving queue pair as long as a process has it open. Each rank of the
 //   place opens it with its link, so the end of the one that made it does not cut off the others.
-#ifndef AQ_IBV_XRC_H
-#define AQ_IBV_XRC_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -98,5 +97,3 @@ aq_status_t aq_ibv_xrc_open(aq_ibv_xrc_t *xrc, aq_boot_t *boot, struct ibv_conte
 
 // Ends it before any queue pair was made. No effect if it was not opened.
 void aq_ibv_xrc_close(aq_ibv_xrc_t *xrc);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which ports a process uses, by its ranks and its affinity (ibv_select.h, ibv_distance.h).
-#ifndef AQ_IBV_AFFINITY_H
-#define AQ_IBV_AFFINITY_H
+#pragma once
 
 #include "../../../core/conduit.h"
 #include "ibv_ports.h"
@@ -37,5 +36,3 @@ typedef struct aq_ibv_network {
 bool aq_ibv_networks_meet(const aq_ibv_network_t *mine, uint32_t rank,
                           const aq_ibv_network_t *first, uint32_t first_rank, char *errbuf,
                           size_t errbuf_size);
-
-#endif

@@ -5,8 +5,7 @@
 // package, host) from the processors beside the device up to the first object that also has all
 // processors of the process, and the same for the memory that the process is bound to. It is 0
 // for all devices of which the system does not know the place: those in software, for example.
-#ifndef AQ_IBV_DISTANCE_H
-#define AQ_IBV_DISTANCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ unsigned aq_ibv_distances_of(const aq_ibv_distances_t *distances, const char *be
 // most `most`; 0: hwloc knows no such kind, or the host has no such object.
 size_t aq_ibv_distances_numbers(const aq_ibv_distances_t *distances, const char *kind,
                                 const aq_ibv_binding_t *binding, uint32_t *numbers, size_t most);
-
-#endif

@@ -11,8 +11,7 @@
 // - An empty text is no filter: it stands for the first active port of every device.
 //
 // The functions read the text each time: they keep and allocate nothing, and look at no device.
-#ifndef AQ_IBV_FILTER_H
-#define AQ_IBV_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool aq_ibv_filter_check(const char *text, char *err, size_t err_size);
 // What a filter says about a port, by the most favourable of its entries. aq_ibv_filter_check has
 // accepted the text.
 aq_ibv_filter_verdict_t aq_ibv_filter_match(const char *text, const char *device, unsigned port);
-
-#endif

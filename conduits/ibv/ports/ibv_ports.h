@@ -12,8 +12,7 @@
 // - A device that cannot be queried is in the list once, with port 0 and the reason.
 // - The list is a copy, and keeps no device open. The choice looks only at the list, so it can be
 //   tested without a device.
-#ifndef AQ_IBV_PORTS_H
-#define AQ_IBV_PORTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -173,5 +172,3 @@ bool aq_ibv_usable(char *errbuf, size_t errbuf_size);
 // Lists all devices, ports, addresses and limits, and why a port is not used; calls `print` for
 // each line.
 void aq_ibv_report(void (*print)(void *arg, const char *label, const char *text), void *arg);
-
-#endif

@@ -12,8 +12,7 @@
 // - A link has queue_pairs queue pairs, number i on port i % count. Number 0 is the first one of
 // the
 //   link; ibv_rail_state.h has the others.
-#ifndef AQ_IBV_RAIL_PORTS_H
-#define AQ_IBV_RAIL_PORTS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -66,5 +65,3 @@ static inline bool aq_ibv_rails_exist(const aq_ibv_rail_ports_t *rails)
 {
     return rails->queue_pairs > 1;
 }
-
-#endif

@@ -10,8 +10,7 @@
 //
 // The functions of this header look neither at the environment nor at the host, so they can be
 // tested without either; ibv_distance.h measures how far a port is.
-#ifndef AQ_IBV_SELECT_H
-#define AQ_IBV_SELECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ void aq_ibv_select_ports(const aq_ibv_select_row_t *rows, size_t processes, size
 
 // How many ports are as near to a process as its nearest.
 size_t aq_ibv_select_nearest(const aq_ibv_select_row_t *row, size_t ports);
-
-#endif

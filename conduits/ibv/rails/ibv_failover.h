@@ -19,8 +19,7 @@
 // - Failovers move while arrivals are polled: under the receiver's lock, since the resync says what
 //   is in the ring of the peer. The lock of a failover guards its journal.
 // - If no way is left, or something cannot be repeated, the peer is lost (ibv_lost.h).
-#ifndef AQ_IBV_FAILOVER_H
-#define AQ_IBV_FAILOVER_H
+#pragma once
 
 #include "../verbs/ibv_queues.h"
 #include "ibv_replay.h"
@@ -111,5 +110,3 @@ void aq_ibv_failovers_port(aq_ibv_failovers_t *failovers, unsigned port, bool up
 // See stand_by of aq_ibv_rails_t.
 void aq_ibv_failover_stand_by(void *failovers, aq_ibv_peer_t *link, unsigned way,
                               struct ibv_qp *pair);
-
-#endif

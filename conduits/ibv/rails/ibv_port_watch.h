@@ -11,8 +11,7 @@
 // What is always true:
 // - `changed` is called once when a port goes down, and for a port that is up only after that.
 // - A device that failed as a whole does not come up again.
-#ifndef AQ_IBV_PORT_WATCH_H
-#define AQ_IBV_PORT_WATCH_H
+#pragma once
 
 #include <poll.h>
 
@@ -44,5 +43,3 @@ void aq_ibv_port_watch_turn(aq_ibv_port_watch_t *watch, uint64_t now_ns);
 
 // The time until the next turn is due without an event, in ms; -1: for ever.
 int aq_ibv_port_watch_timeout(const aq_ibv_port_watch_t *watch, uint64_t now_ns);
-
-#endif

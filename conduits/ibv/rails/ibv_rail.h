@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Puts and gets over rails.
-#ifndef AQ_IBV_RAIL_H
-#define AQ_IBV_RAIL_H
+#pragma once
 
 #include "ibv_rail_state.h"
 
@@ -29,5 +28,3 @@ unsigned aq_ibv_rails_send_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_
 // The same for the receive thread, and arrivals on standbys.
 void aq_ibv_rails_rearm_arrivals(aq_ibv_rails_t *rails);
 unsigned aq_ibv_rails_arrival_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MAX]);
-
-#endif

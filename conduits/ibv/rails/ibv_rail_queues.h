@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The queues of rails, and which rails are in use.
-#ifndef AQ_IBV_RAIL_QUEUES_H
-#define AQ_IBV_RAIL_QUEUES_H
+#pragma once
 
 #include "ibv_rail_state.h"
 
@@ -18,5 +17,3 @@ void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *wh
 
 // The same for a rail whose queue pair has failed already.
 void aq_ibv_rail_give_up(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *why);
-
-#endif

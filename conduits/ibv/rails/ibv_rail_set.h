@@ -9,8 +9,7 @@
 // - While the thread has the task, it reads the queue pairs that the task names, and nothing
 //   else of the set: so these are not destroyed.
 // - A set is connected once, with what the peer's first message says.
-#ifndef AQ_IBV_RAIL_SET_H
-#define AQ_IBV_RAIL_SET_H
+#pragma once
 
 #include "../verbs/ibv_queue_pair.h"
 #include "ibv_rail_state.h"
@@ -41,5 +40,3 @@ bool aq_ibv_rail_set_connect(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set,
 // Takes in which rails the thread has connected, and frees the task, which is one of
 // rails->finished. Returns the set. Logs the first failure of this process.
 aq_ibv_rail_set_t *aq_ibv_rail_set_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *task);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How the rails of a link come about.
-#ifndef AQ_IBV_RAIL_SETUP_H
-#define AQ_IBV_RAIL_SETUP_H
+#pragma once
 
 #include "ibv_rail_state.h"
 
@@ -18,5 +17,3 @@ bool aq_ibv_rails_arrived(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const void
 // Takes in what the connector's thread has done, and tells the peers about it and about the rails
 // that were given up.
 void aq_ibv_rails_learn(aq_ibv_rails_t *rails);
-
-#endif

@@ -22,8 +22,7 @@
 //   is given up, and the first queue pair does all that was outstanding on it. A put that was done
 //   but not acknowledged is done twice, with the same bytes, before it is complete. If the first
 //   queue pair fails, another port carries its traffic (ibv_failover.h), or the peer is lost.
-#ifndef AQ_IBV_RAIL_STATE_H
-#define AQ_IBV_RAIL_STATE_H
+#pragma once
 
 #include <poll.h>
 
@@ -126,5 +125,3 @@ typedef struct aq_ibv_rails {
 // As aq_ibv_rma_begin, over the rails of the link; and as aq_ibv_rma_begin_fenced.
 aq_ibv_rma_begin_t aq_ibv_rma_begin_on_rails;
 aq_ibv_rma_begin_t aq_ibv_rma_begin_fenced_on_rails;
-
-#endif

@@ -21,8 +21,7 @@
 // - A queue pair delivers in order: so everything that was posted ahead of a message that the peer
 //   has received is done, except reads, and is not done again.
 // - The journal has the work requests from the oldest that is not known to be complete, in order.
-#ifndef AQ_IBV_REPLAY_H
-#define AQ_IBV_REPLAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -113,5 +112,3 @@ typedef enum aq_ibv_resync_verdict {
 // lost.
 aq_ibv_resync_verdict_t aq_ibv_replay_hear(aq_ibv_replay_t *replay,
                                            const aq_ibv_replay_resync_t *theirs);
-
-#endif

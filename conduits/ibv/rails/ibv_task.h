@@ -10,8 +10,7 @@
 // - Tasks take turns, one attempt each, and the thread serves its connections after every attempt.
 // - Lists of tasks are atomic, not locked by an aq_lock_t: that is no lock in mode seq, where the
 //   connector's thread runs beside the client's one all the same.
-#ifndef AQ_IBV_TASK_H
-#define AQ_IBV_TASK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ void aq_ibv_task_give(aq_ibv_tasks_t *tasks, aq_ibv_task_t *task);
 // For the thread: makes one attempt, if there is a task. Returns whether it has to be called again
 // without waiting for anything.
 bool aq_ibv_tasks_turn(aq_ibv_tasks_t *tasks);
-
-#endif

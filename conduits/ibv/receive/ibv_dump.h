@@ -2,12 +2,9 @@
 // The dump of a job that hangs, by signal (GASNET_REPORT_SIGNAL): what is outstanding here, and to
 // each peer. It runs in the handler of a signal: it takes no locks, and what it reads may be
 // changing.
-#ifndef AQ_IBV_DUMP_H
-#define AQ_IBV_DUMP_H
+#pragma once
 
 #include "ibv_receive.h"
 
 // See dump_state of aq_conduit_ops_t.
 void aq_ibv_dump(const aq_ibv_receiver_t *receiver);
-
-#endif

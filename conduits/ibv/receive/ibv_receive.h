@@ -10,8 +10,7 @@
 // used up, spare buffers are posted in one call. If there are no spare buffers, and no more posted
 // ones than needed, the message is copied before its handler runs, and its own buffer is posted
 // again. So by the time a credit returns to its owner, the buffer that it stands for is posted.
-#ifndef AQ_IBV_RECEIVE_H
-#define AQ_IBV_RECEIVE_H
+#pragma once
 
 #include "../rails/ibv_rail_state.h"
 #include "../send/ibv_ring.h"
@@ -63,5 +62,3 @@ unsigned aq_ibv_deliver_some(aq_ibv_receiver_t *receiver, unsigned what);
 // Before a sleep, which a message in a ring does not end: asks all owners of rings to leave them,
 // if `ask`. True: no ring is in use. False: sleep for a short time only.
 bool aq_ibv_rings_quiet(aq_ibv_receiver_t *receiver, bool ask);
-
-#endif

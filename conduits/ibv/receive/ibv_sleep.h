@@ -3,8 +3,7 @@
 // threads ring. Messages in rings make no completion; see aq_ibv_rings_quiet. With the receive
 // thread (GASNET_RCV_THREAD), arrivals wake that thread, which rings the bell; with the send thread
 // (GASNET_SND_THREAD), completions of what was sent wake that one.
-#ifndef AQ_IBV_SLEEP_H
-#define AQ_IBV_SLEEP_H
+#pragma once
 
 #include "../verbs/ibv_queues.h"
 #include "ibv_receive.h"
@@ -58,5 +57,3 @@ void aq_ibv_nudge_receiver(aq_ibv_sleeper_t *sleeper);
 // context is the sleeper.
 int aq_ibv_poll_by_thread(void *context);
 int aq_ibv_reap_by_thread(void *context);
-
-#endif

@@ -12,8 +12,7 @@
 // - Between rearm and sleep, a poll has found nothing: so the thread misses no event.
 // - The thread blocks all signals: they go to the client's threads.
 // - It knows no device: the caller provides the fds and the functions that rearm and poll.
-#ifndef AQ_IBV_THREAD_H
-#define AQ_IBV_THREAD_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ void aq_ibv_source_rearm(aq_ibv_source_t *source);
 
 // Call it after the thread has ended and before the completion queue is destroyed.
 void aq_ibv_source_close(aq_ibv_source_t *source);
-
-#endif

@@ -11,8 +11,7 @@
 //   is not mapped fails.
 // - In mode FAST the region is for this process only: peers have the keys of its segment.
 // - Nothing changes after aq_ibv_implicit_odp_publish, so readers take no lock.
-#ifndef AQ_IBV_IMPLICIT_ODP_H
-#define AQ_IBV_IMPLICIT_ODP_H
+#pragma once
 
 #include "../../../spawner/boot/boot.h"
 #include "../verbs/ibv_memory.h"
@@ -55,5 +54,3 @@ static inline size_t aq_ibv_implicit_odp_table_bytes(const aq_ibv_implicit_odp_t
 {
     return odp->there ? (size_t)odp->ranks * odp->ports * sizeof *odp->there : 0;
 }
-
-#endif

@@ -20,8 +20,7 @@
 // - All ranks of a job have the same mode. It may change in attach, and never afterwards.
 //
 // Threads: any thread may ask and release at any time. Neither takes a lock when the key is known.
-#ifndef AQ_IBV_KEYS_H
-#define AQ_IBV_KEYS_H
+#pragma once
 
 #include "../../../core/conduit.h"
 #include "../verbs/ibv_memory.h"
@@ -194,5 +193,3 @@ aq_status_t aq_ibv_keys_serve(aq_ibv_keys_t *keys, uint32_t peer,
                               uint32_t data_bytes, aq_firehose_message_t *answer);
 aq_status_t aq_ibv_keys_answered(aq_ibv_keys_t *keys, uint32_t peer,
                                  const aq_firehose_message_t *answer);
-
-#endif

@@ -11,8 +11,7 @@
 // What is always true:
 // - All segments are cut into pieces in the same way; only their lengths differ.
 // - Nothing changes after the exchange, so readers take no lock.
-#ifndef AQ_IBV_SEGMENTS_H
-#define AQ_IBV_SEGMENTS_H
+#pragma once
 
 #include "../../../spawner/boot/boot.h"
 #include "../verbs/ibv_memory.h"
@@ -79,5 +78,3 @@ static inline uint32_t aq_ibv_segments_key_at(const aq_ibv_segments_t *segments,
     return segments
         ->more_keys[((port - 1) * (size_t)segments->ranks + rank) * segments->stride + piece];
 }
-
-#endif

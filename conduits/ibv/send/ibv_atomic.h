@@ -7,8 +7,7 @@
 // operations are the device's, so that none goes to the target's processor. Devices whose atomics
 // are atomic with respect to processors (IBV_ATOMIC_GLOB) may mix with any. The target's device
 // decides; it says what it can do when the connection is made.
-#ifndef AQ_IBV_ATOMIC_H
-#define AQ_IBV_ATOMIC_H
+#pragma once
 
 #include "ibv_send_queue.h"
 
@@ -25,5 +24,3 @@ aq_ibv_atomics_t aq_ibv_atomics_of(enum ibv_atomic_cap can);
 // See atomic of aq_conduit_ops_t.
 aq_status_t aq_ibv_atomic(aq_ibv_atomic_path_t *path, aq_ibv_peer_t *link,
                           const aq_atomic_t *atomic, atomic_uint *pending);
-
-#endif

@@ -9,8 +9,7 @@
 // - This process does not sleep long while peers have rings here, since a write into a ring does
 //   not wake it: it asks for them back, and sleeps for short times until all are left. From then on
 //   any message makes a completion, which ends the sleep.
-#ifndef AQ_IBV_RING_H
-#define AQ_IBV_RING_H
+#pragma once
 
 #include "ibv_send.h"
 
@@ -63,5 +62,3 @@ void aq_ibv_rings_free_left(aq_ibv_rings_t *rings);
 
 // Asks all owners to leave their rings.
 void aq_ibv_rings_ask_all(aq_ibv_rings_t *rings);
-
-#endif

@@ -11,8 +11,7 @@
 //   order the device writes. Positions start again only after the footers were cleared.
 // - A slot is written again only after the handler of its message has returned: the receiver
 //   returns slots in order, in the header of any message to the writer.
-#ifndef AQ_IBV_RING_SLOT_H
-#define AQ_IBV_RING_SLOT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ static inline uint64_t aq_ibv_ring_hash(const void *message, uint32_t bytes, uin
 {
     return XXH3_64bits_withSeed(message, bytes, (uint64_t)bytes << 32 | position);
 }
-
-#endif

@@ -10,8 +10,7 @@
 // - A process learns of its ring from the header of a message. When it is asked to leave the ring
 //   (AQ_IBV_ASK, which also wakes it), it answers behind its last write: that it has left, or that
 //   it has no ring, if the request has overtaken the news. In that case it is asked again.
-#ifndef AQ_IBV_RING_WRITER_H
-#define AQ_IBV_RING_WRITER_H
+#pragma once
 
 #include "../peers/ibv_peer.h"
 #include "ibv_send_queue.h"
@@ -46,5 +45,3 @@ void aq_ibv_ring_hear(aq_ibv_ring_writer_t *writer, aq_ibv_peer_t *link, const a
 
 // The peer asks for its ring back: later messages do not go there.
 void aq_ibv_ring_leave(aq_ibv_ring_writer_t *writer, aq_ibv_peer_t *link);
-
-#endif

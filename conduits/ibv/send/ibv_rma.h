@@ -2,8 +2,7 @@
 // Put and get by RDMA write and read, between local memory and memory of a peer whose key is known.
 // Local memory that is registered, as the segment is, is used in place; other memory goes through
 // bounce buffers, or firehose pins it.
-#ifndef AQ_IBV_RMA_H
-#define AQ_IBV_RMA_H
+#pragma once
 
 #include "ibv_send_queue.h"
 
@@ -50,5 +49,3 @@ aq_ibv_hold_t aq_ibv_fence_hold(aq_ibv_op_t *fence, const aq_ibv_hold_t *there,
 void aq_ibv_fence_drop(aq_ibv_op_t *fence);
 // Describes in the fence the read of one byte, on the first queue pair.
 void aq_ibv_fence_describe(aq_ibv_rma_path_t *path, aq_ibv_op_t *fence, uint64_t remote);
-
-#endif

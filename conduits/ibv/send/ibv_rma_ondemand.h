@@ -18,8 +18,7 @@
 //   replies always find some as the device completes its operations. The source of a put that may
 //   change meanwhile is therefore copied to memory of its own.
 // - After asking, a transfer is owned by the thread that handles the answer.
-#ifndef AQ_IBV_RMA_ONDEMAND_H
-#define AQ_IBV_RMA_ONDEMAND_H
+#pragma once
 
 #include "../../../core/ground/cookie.h"
 #include "ibv_rma.h"
@@ -67,5 +66,3 @@ void aq_ibv_ondemand_arrived(aq_ibv_ondemand_t *ondemand, aq_ibv_peer_t *link,
 
 // Continues what found no room. False: an answer still finds none, which lasts for moments only.
 bool aq_ibv_ondemand_progress(aq_ibv_ondemand_t *ondemand);
-
-#endif

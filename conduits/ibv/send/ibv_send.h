@@ -9,8 +9,7 @@
 // The receiver has a posted buffer for each credit, and for the reply to each request, so the
 // device never has to wait for a receive buffer as long as there are no more peers than grants;
 // beyond that it waits and retransmits by itself.
-#ifndef AQ_IBV_SEND_H
-#define AQ_IBV_SEND_H
+#pragma once
 
 #include "../../../core/conduit.h"
 #include "ibv_ring_writer.h"
@@ -41,5 +40,3 @@ void aq_ibv_send_answer(aq_ibv_sender_t *sender, aq_ibv_peer_t *link);
 
 // Cookie of a request that came through a ring and took no credit: its reply returns none.
 #define AQ_IBV_COOKIE_RING UINT64_C(1)
-
-#endif

@@ -11,8 +11,7 @@
 //   one of a list is signaled.
 // - On a device that completes operations in any order (limits->device.unordered) all are signaled,
 //   and each gives back only what is its own.
-#ifndef AQ_IBV_SEND_QUEUE_H
-#define AQ_IBV_SEND_QUEUE_H
+#pragma once
 
 #include "../verbs/ibv_buffer.h"
 #include "../registration/ibv_keys.h"
@@ -200,5 +199,3 @@ unsigned aq_ibv_reap_before_sleep(aq_ibv_send_queue_t *queue);
 
 // Waits until the device has completed all operations, for a tenth of a second at most.
 void aq_ibv_drain(aq_ibv_send_queue_t *queue, aq_ibv_peers_t *peers);
-
-#endif

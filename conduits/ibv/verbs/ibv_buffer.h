@@ -4,8 +4,7 @@
 // first link.
 //
 //      slab:  | arrivals | bounces | large bounces | rings |
-#ifndef AQ_IBV_BUFFER_H
-#define AQ_IBV_BUFFER_H
+#pragma once
 
 #include "../../../core/ground/lock.h"
 #include "../../../spawner/boot/boot.h"
@@ -51,5 +50,3 @@ void aq_ibv_buffers_close(aq_ibv_buffers_t *buffers, aq_ibv_memory_t *memory);
 // NULL: no buffer is free now. Any thread.
 aq_ibv_buffer_t *aq_ibv_buffer_take(aq_ibv_pool_t *pool);
 void aq_ibv_buffer_put(aq_ibv_buffer_t *buffer);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How many of everything an endpoint of conduit ibv has, computed once from the settings and from
 // what the device supports.
-#ifndef AQ_IBV_LIMITS_H
-#define AQ_IBV_LIMITS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -87,5 +86,3 @@ aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main);
 
 // Bytes of a queue pair: of its send queue, about; each device rounds up in its own way.
 size_t aq_ibv_pair_bytes(const aq_ibv_limits_t *limits);
-
-#endif

@@ -17,8 +17,7 @@
 // - The calls of libibverbs are injected: tests have their own.
 //
 // Threads: any thread may register and release at any time.
-#ifndef AQ_IBV_MEMORY_H
-#define AQ_IBV_MEMORY_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -175,5 +174,3 @@ static inline uint32_t aq_ibv_segment_piece(size_t length, aq_ibv_cut_t cut, siz
 // kernel does not, libibverbs keeps registered pages from the child. Call it before anything is
 // registered. AQ_ERR_RESOURCE: neither is possible; errbuf has the message.
 aq_status_t aq_ibv_memory_fork_safe(const aq_ibv_calls_t *calls, char *errbuf, size_t errbuf_size);
-
-#endif

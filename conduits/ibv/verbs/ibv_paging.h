@@ -2,8 +2,7 @@
 // The trial of on-demand paging: a queue pair that is connected with itself copies a few bytes into
 // and out of memory that the device pages, at offsets in a page where a driver may go wrong. Such
 // data would be lost silently, because the device reports success.
-#ifndef AQ_IBV_PAGING_H
-#define AQ_IBV_PAGING_H
+#pragma once
 
 #include "ibv_memory.h"
 #include "ibv_path.h"
@@ -12,5 +11,3 @@
 // belong, and rank 0 warns. from: the port of the device. Takes milliseconds, or on a device that
 // does not answer seconds.
 void aq_ibv_paging_try(aq_ibv_memory_t *memory, const aq_ibv_path_source_t *from);
-
-#endif

@@ -9,8 +9,7 @@
 //      service level    aq_ibv_path_set                       of datagrams too
 //      traffic class    aq_ibv_path_set                       of datagrams too
 //      GID              follows from the IP address           gid_index
-#ifndef AQ_IBV_PATH_H
-#define AQ_IBV_PATH_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -88,5 +87,3 @@ static inline unsigned aq_ibv_mtu_bytes(enum ibv_mtu mtu)
 {
     return 128u << mtu;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The variables that only conduit ibv reads.
-#ifndef AQ_IBV_PROFILE_H
-#define AQ_IBV_PROFILE_H
+#pragma once
 
 #include "../../../other/base/settings/profile.h"
 
@@ -67,5 +66,3 @@ static inline const aq_setting_t *aq_ibv_setting(aq_ibv_setting_id_t id)
 {
     return &aq_ibv_rows[id];
 }
-
-#endif

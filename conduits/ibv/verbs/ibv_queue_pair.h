@@ -10,8 +10,7 @@
 //
 //      sending      INIT -- aq_ibv_pair_connect_sending --> RTR --> RTS
 //      receiving    INIT -- aq_ibv_pair_connect_receiving --> RTR
-#ifndef AQ_IBV_QUEUE_PAIR_H
-#define AQ_IBV_QUEUE_PAIR_H
+#pragma once
 
 #include "ibv_path.h"
 
@@ -68,5 +67,3 @@ int aq_ibv_pair_connect_receiving(struct ibv_qp *qp, const aq_ibv_path_source_t 
 // Nothing arrives at a queue pair any more, and all that is outstanding on it fails. No effect if
 // it has failed already.
 void aq_ibv_pair_stop(struct ibv_qp *qp);
-
-#endif

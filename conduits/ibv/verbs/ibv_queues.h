@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The queues of one endpoint of this process: where the device reports what was sent and what has
 // arrived, the shared receive queue of all its queue pairs, and the channels that wake threads.
-#ifndef AQ_IBV_QUEUES_H
-#define AQ_IBV_QUEUES_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -32,5 +31,3 @@ void aq_ibv_queues_close(aq_ibv_queues_t *queues);
 
 // How many bytes may travel inside a work request, by trial: a device does not report it.
 unsigned aq_ibv_queues_find_inline(const aq_ibv_queues_t *queues, struct ibv_pd *pd);
-
-#endif

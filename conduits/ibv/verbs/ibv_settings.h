@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of settings that the settings table cannot do by itself: variables of older versions,
 // variables that exclude each other, and values that exceed what a device supports.
-#ifndef AQ_IBV_SETTINGS_H
-#define AQ_IBV_SETTINGS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ size_t aq_ibv_ports_wanted(void);
 // How many queue pairs a link has, given how many ports the process uses: GASNET_NUM_QPS, or one
 // for each port.
 unsigned aq_ibv_queue_pairs_wanted(unsigned ports);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The wire format of conduit ibv: the header of a message, its flags, and what follows the header.
 // Integers are in the byte order of the machine: all processes of a job run on the same kind.
-#ifndef AQ_IBV_WIRE_H
-#define AQ_IBV_WIRE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ static inline size_t aq_ibv_longest_packed(void)
 {
     return AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
 }
-
-#endif

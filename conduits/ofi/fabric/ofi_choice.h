@@ -6,8 +6,7 @@
 // - The order depends on the list of libfabric and on the settings only, so that equal hosts choose
 //   alike.
 // - Variables FI_* are libfabric's; nothing here reads or sets them.
-#ifndef AQ_OFI_CHOICE_H
-#define AQ_OFI_CHOICE_H
+#pragma once
 
 #include <rdma/fabric.h>
 #include <stdbool.h>
@@ -59,5 +58,3 @@ ofi_wish_t ofi_wish_of(const ofi_job_t *job);
 
 // What the conduit may use of a provider that it chose. May ask libfabric.
 void ofi_traits_read(const struct fi_info *info, ofi_traits_t *out);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sentence for users who have no provider for their job.
-#ifndef AQ_OFI_EXPLAIN_H
-#define AQ_OFI_EXPLAIN_H
+#pragma once
 
 #include "ofi_rank.h"
 
@@ -9,5 +8,3 @@
 // hides providers from us; NULL: not set.
 void ofi_explain(const ofi_ranking_t *ranking, const ofi_wish_t *wish, const char *filter,
                  char *errbuf, size_t errbuf_size);
-
-#endif

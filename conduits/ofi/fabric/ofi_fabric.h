@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The objects of libfabric that a process has: fabric, domain, address vector, completion queue and
 // one endpoint, which sends and receives everything.
-#ifndef AQ_OFI_FABRIC_H
-#define AQ_OFI_FABRIC_H
+#pragma once
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -51,5 +50,3 @@ static inline void *ofi_descriptor(struct fid_mr *region)
 // Whether a provider that offers injections refused one because it does not do them: from then on
 // traits.inject_most is 0. error: a negative one of libfabric.
 bool ofi_fabric_injects_no_more(ofi_fabric_t *fabric, int error);
-
-#endif

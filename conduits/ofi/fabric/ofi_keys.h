@@ -11,8 +11,7 @@
 // - Either all ranks have registered their memory, or none has.
 // - With FAST and LARGE, operations reach nothing outside of the segments.
 // - Where all ranks have the same key, there is no table of keys.
-#ifndef AQ_OFI_KEYS_H
-#define AQ_OFI_KEYS_H
+#pragma once
 
 #include <rdma/fi_rma.h>
 
@@ -42,5 +41,3 @@ bool ofi_keys_own(const ofi_keys_t *keys, const void *memory, size_t bytes, void
 // The name that memory of a rank has for the provider. False: it has none.
 bool ofi_keys_remote(const ofi_keys_t *keys, uint32_t rank, const void *memory, size_t bytes,
                      struct fi_rma_iov *out);
-
-#endif

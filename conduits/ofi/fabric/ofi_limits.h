@@ -4,8 +4,7 @@
 // What is always true: each peer has at least one credit from the start, and for each credit that
 // peers have, and for each request of this process that has no answer, a receive buffer is posted.
 // So the first message of any peer finds one, whatever the number of ranks.
-#ifndef AQ_OFI_LIMITS_H
-#define AQ_OFI_LIMITS_H
+#pragma once
 
 #include "../../common/credit.h"
 #include "ofi_choice.h"
@@ -37,5 +36,3 @@ static inline unsigned ofi_receives_needed(const aq_credit_limits_t *limits, uin
 // The longest packet of a job whose processes post buffers for so many: a multiple of 8.
 // message_most: of the provider.
 size_t ofi_packet_most(size_t message_most, unsigned receives);
-
-#endif

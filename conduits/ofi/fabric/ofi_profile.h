@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The variables that only conduit ofi reads.
-#ifndef AQ_OFI_PROFILE_H
-#define AQ_OFI_PROFILE_H
+#pragma once
 
 #include "../../../other/base/settings/profile.h"
 
@@ -28,5 +27,3 @@ static inline const aq_setting_t *aq_ofi_setting(aq_ofi_setting_id_t id)
 {
     return &aq_ofi_rows[id];
 }
-
-#endif

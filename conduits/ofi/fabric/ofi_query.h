@@ -2,8 +2,7 @@
 // Questions to libfabric: which providers there are, and what one of them can do.
 //
 // What is always true: variables FI_* are libfabric's; nothing here reads or sets them.
-#ifndef AQ_OFI_QUERY_H
-#define AQ_OFI_QUERY_H
+#pragma once
 
 #include <rdma/fabric.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ struct fi_info *ofi_query_capable(const struct fi_info *chosen, size_t receives)
 
 // Whether the provider accepts FI_DELIVERY_COMPLETE for operations.
 bool ofi_query_delivers(const struct fi_info *chosen);
-
-#endif

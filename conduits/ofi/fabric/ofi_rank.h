@@ -7,8 +7,7 @@
 // - A provider that moves data by hardware precedes those in software. What reaches this host only
 //   is for jobs on one host. Providers for debugging and unknown ones are never chosen before
 //   others that can be used.
-#ifndef AQ_OFI_RANK_H
-#define AQ_OFI_RANK_H
+#pragma once
 
 #include <netinet/in.h>
 #include <rdma/fabric.h>
@@ -88,5 +87,3 @@ bool ofi_infos_same(const struct fi_info *a, const struct fi_info *b);
 
 // The address of an IP provider as text, or "".
 void ofi_address_text(const struct fi_info *info, char text[INET6_ADDRSTRLEN]);
-
-#endif

@@ -8,8 +8,7 @@
 // A packet without frames returns credits.
 //
 // Integers have the byte order of the machine: all ranks of a job have the same.
-#ifndef AQ_OFI_WIRE_H
-#define AQ_OFI_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ bool ofi_header_read(const void *packet, size_t bytes, uint64_t job, uint32_t ra
 // Reads the frame at an offset of a packet, and returns the offset behind it. 0: there is no valid
 // frame. An offset of `bytes` is the end.
 size_t ofi_frame_parse(char *packet, size_t bytes, size_t offset, ofi_frame_read_t *out);
-
-#endif

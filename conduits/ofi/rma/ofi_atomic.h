@@ -5,8 +5,7 @@
 // processor, by which a rank and its neighbours access their own segments. So the target performs
 // atomics, unless the user promises with GASNET_OFI_ATOMICS=1 that nothing else accesses the
 // memory.
-#ifndef AQ_OFI_ATOMIC_H
-#define AQ_OFI_ATOMIC_H
+#pragma once
 
 #include "ofi_rma_op.h"
 
@@ -17,5 +16,3 @@ void ofi_atomics_open(ofi_conduit_t *ofi);
 // Atomic of aq_conduit_ops_t.
 aq_status_t ofi_atomic(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
                        atomic_uint *pending);
-
-#endif

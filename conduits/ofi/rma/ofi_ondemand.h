@@ -17,8 +17,7 @@
 // - A transfer that waits has neither buffer nor operation of the provider. So the source of a put
 //   that may change meanwhile is copied.
 // - After asking, a transfer is owned by the thread that handles the answer.
-#ifndef AQ_OFI_ONDEMAND_H
-#define AQ_OFI_ONDEMAND_H
+#pragma once
 
 #include "ofi_rma_state.h"
 
@@ -36,5 +35,3 @@ bool ofi_ondemand_arrived(ofi_conduit_t *ofi, ofi_link_t *link, const ofi_frame_
 
 // For polls, without the lock: continues what found no room.
 void ofi_ondemand_progress(ofi_conduit_t *ofi);
-
-#endif

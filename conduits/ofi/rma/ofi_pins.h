@@ -13,8 +13,7 @@
 //   when the lock was dropped.
 // - All ranks have the same limits, those of the weakest, or none uses firehose.
 // - Without need for firehose there is none, and both flags are false.
-#ifndef AQ_OFI_PINS_H
-#define AQ_OFI_PINS_H
+#pragma once
 
 #include "ofi_rma_state.h"
 
@@ -38,5 +37,3 @@ aq_firehose_region_t *ofi_pins_local(const ofi_conduit_t *ofi, const void *memor
 // The name that memory of a peer, the beginning of which is in a region, has for the provider.
 struct fi_rma_iov ofi_pins_remote(const ofi_conduit_t *ofi, const aq_firehose_region_t *region,
                                   const void *memory, size_t bytes);
-
-#endif

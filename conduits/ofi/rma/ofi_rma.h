@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Put, get and atomics: by the provider itself where it reaches memory of peers, else in messages.
-#ifndef AQ_OFI_RMA_H
-#define AQ_OFI_RMA_H
+#pragma once
 
 #include "../state/ofi_state.h"
 
@@ -12,5 +11,3 @@ aq_status_t ofi_rma_open(ofi_conduit_t *ofi);
 // Attach and rma of aq_conduit_ops_t.
 aq_status_t ofi_attach(aq_conduit_t *conduit, void *segment, size_t size);
 aq_status_t ofi_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
-
-#endif

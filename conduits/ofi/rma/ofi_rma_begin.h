@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The begin of a put or get whose memory at the peer has a name: memory here is used in place,
 // registered first, or copied.
-#ifndef AQ_OFI_RMA_BEGIN_H
-#define AQ_OFI_RMA_BEGIN_H
+#pragma once
 
 #include "ofi_rma_op.h"
 
@@ -15,5 +14,3 @@ aq_status_t ofi_rma_begin(ofi_conduit_t *ofi, ofi_link_t *link, const struct fi_
 // The same in a region of firehose that has the beginning of the memory.
 aq_status_t ofi_rma_begin_held(ofi_conduit_t *ofi, ofi_link_t *link, aq_firehose_region_t *hold,
                                aq_rma_t *rma);
-
-#endif

@@ -10,8 +10,7 @@
 //   posted yet.
 //
 // Everything here is called under the lock of the conduit, except ofi_rma_release.
-#ifndef AQ_OFI_RMA_OP_H
-#define AQ_OFI_RMA_OP_H
+#pragma once
 
 #include "ofi_rma_state.h"
 
@@ -40,5 +39,3 @@ static inline ofi_rma_op_t *ofi_rma_take_ended(ofi_rma_state_t *state)
 
 // Without the lock: releases the regions that these operations use, and frees the operations.
 void ofi_rma_release(ofi_conduit_t *ofi, ofi_rma_op_t *ended);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One put, get or atomic, and the call of libfabric that gives it to the provider.
-#ifndef AQ_OFI_RMA_POST_H
-#define AQ_OFI_RMA_POST_H
+#pragma once
 
 #include <rdma/fi_rma.h>
 
@@ -46,5 +45,3 @@ static inline ofi_words_t *ofi_rma_op_words(ofi_rma_op_t *op)
 // Gives a described operation to the provider, which then owns it, unless the call fails. Returns
 // 0, or what libfabric returns: -FI_EAGAIN or another negative error. Does not block.
 int ofi_rma_post(const ofi_fabric_t *fabric, ofi_rma_op_t *op);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a process has for put, get and atomics by the provider.
-#ifndef AQ_OFI_RMA_STATE_H
-#define AQ_OFI_RMA_STATE_H
+#pragma once
 
 #include "../../../core/ground/cookie.h"
 #include "../../../firehose/firehose.h"
@@ -42,5 +41,3 @@ typedef struct ofi_rma_state {
     bool puts;                // the provider tells when a put is in place
     bool atomics;             // all ranks use those of the provider
 } ofi_rma_state_t;
-
-#endif

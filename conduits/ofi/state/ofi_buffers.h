@@ -10,8 +10,7 @@
 //   messages for which peers have credits.
 //
 // Everything here is called under the lock of the conduit.
-#ifndef AQ_OFI_BUFFERS_H
-#define AQ_OFI_BUFFERS_H
+#pragma once
 
 #include "../fabric/ofi_fabric.h"
 #include "../fabric/ofi_limits.h"
@@ -75,5 +74,3 @@ void ofi_inbox_replace(ofi_buffers_t *buffers, ofi_inbox_t *inbox);
 
 // A packet in an inbox is not used any more.
 void ofi_inbox_drop(ofi_buffers_t *buffers, ofi_inbox_t *inbox);
-
-#endif

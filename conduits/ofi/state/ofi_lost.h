@@ -5,8 +5,7 @@
 // message and an exit code. So a failure only starts a grace period, half of the exit timeout, for
 // the end of the job to become known. If it does not, a poll ends the job with a message that names
 // the first lost peer.
-#ifndef AQ_OFI_LOST_H
-#define AQ_OFI_LOST_H
+#pragma once
 
 #include "../../../core/conduit.h"
 
@@ -27,5 +26,3 @@ void ofi_losses_note(ofi_losses_t *losses, uint32_t rank, const char *provider, 
 
 // For polls, once a peer was lost: ends the job if the grace period is over. Any thread.
 void ofi_losses_watch(const ofi_losses_t *losses);
-
-#endif

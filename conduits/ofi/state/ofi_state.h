@@ -16,8 +16,7 @@
 // - Packets that the provider does not take now stay in the list of their link, in order.
 // - The lock is held in all calls of libfabric (FI_THREAD_DOMAIN) and when shared state changes. No
 //   handler runs under the lock.
-#ifndef AQ_OFI_STATE_H
-#define AQ_OFI_STATE_H
+#pragma once
 
 #include "../../../core/thread/thread.h"
 #include "ofi_buffers.h"
@@ -209,5 +208,3 @@ uint32_t ofi_arm(aq_conduit_t *conduit);
 void ofi_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
 void ofi_disarm(aq_conduit_t *conduit);
 void ofi_wake(aq_conduit_t *conduit, bool neighbourhood);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory of a receive side, the time at which its links are due, and the end of its socket.
-#ifndef AQ_UDP_BUFFER_H
-#define AQ_UDP_BUFFER_H
+#pragma once
 
 #include "udp_state.h"
 
@@ -26,5 +25,3 @@ static inline void udp_check_socket(const udp_conduit_t *udp)
     if (__builtin_expect(atomic_load_explicit(&udp->socket.broken, memory_order_relaxed), 0))
         udp_end_without_socket(udp);
 }
-
-#endif

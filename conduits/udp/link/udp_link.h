@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links: creation, and work that is due by time.
-#ifndef AQ_UDP_LINK_H
-#define AQ_UDP_LINK_H
+#pragma once
 
 #include "udp_state.h"
 
@@ -19,5 +18,3 @@ uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
 
 // Serves all links if the deadline of one has passed.
 void udp_links_serve(udp_conduit_t *udp, uint64_t *now);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The check of the network while a job starts.
-#ifndef AQ_UDP_MEET_H
-#define AQ_UDP_MEET_H
+#pragma once
 
 #include "udp_state.h"
 
@@ -13,5 +12,3 @@ aq_status_t udp_watch_check_network(udp_conduit_t *udp);
 // Collective, when ranks have joined: the counterpart of udp_watch_check_network at the ranks that
 // were there. Blocks and polls.
 aq_status_t udp_watch_admit(const udp_conduit_t *udp);
-
-#endif

@@ -11,8 +11,7 @@
 //   always be fragmented from then on.
 // - Mere loss hits short datagrams too: a short one that needed several transmissions is evidence
 //   against the path being too narrow, as is a long one that needed few.
-#ifndef AQ_UDP_PATH_H
-#define AQ_UDP_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ bool udp_path_learn(udp_path_t *path, size_t bytes, unsigned sends);
 
 // Whether to warn of a datagram after so many transmissions: not even its fragments arrive.
 bool udp_path_is_blocked(const udp_path_t *path, size_t bytes, unsigned sends);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Places, which name memory of a rank in frames (udp_wire.h).
-#ifndef AQ_UDP_PLACE_H
-#define AQ_UDP_PLACE_H
+#pragma once
 
 #include "udp_state.h"
 
@@ -16,5 +15,3 @@ void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, 
 // accesses that memory.
 uint64_t udp_place_of_long(const udp_conduit_t *udp, uint32_t rank, const aq_am_t *am);
 void *udp_place_long(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes);
-
-#endif

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Datagrams that arrive.
-#ifndef AQ_UDP_RECEIVE_H
-#define AQ_UDP_RECEIVE_H
+#pragma once
 
 #include "udp_state.h"
 
 // See aq_conduit_ops_t.
 unsigned udp_poll(aq_conduit_t *conduit, unsigned what);
-
-#endif

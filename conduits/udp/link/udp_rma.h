@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Put and get.
-#ifndef AQ_UDP_RMA_H
-#define AQ_UDP_RMA_H
+#pragma once
 
 #include "udp_state.h"
 
@@ -20,5 +19,3 @@ void *udp_rma_dest(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *fram
 // By the receiver, with the link's lock held: completes a put or get reply; placed: its data is at
 // the destination already.
 void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed);
-
-#endif

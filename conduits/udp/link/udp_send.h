@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Datagrams on their way out.
-#ifndef AQ_UDP_SEND_H
-#define AQ_UDP_SEND_H
+#pragma once
 
 #include "udp_state.h"
 
@@ -64,5 +63,3 @@ void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsig
 // traffic of the class waits for it, and a lossy network would delay it most.
 void udp_send_epoch(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
                     uint32_t epoch, uint64_t now);
-
-#endif

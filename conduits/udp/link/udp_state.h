@@ -35,8 +35,7 @@
 //   udp_link.c     timers: retransmissions, new epochs, acknowledgements without data
 //   udp_watch.c    silent peers and hosts; udp_warn.c: warnings; udp_meet.c: the check at the start
 //   udp_window.c   windows
-#ifndef AQ_UDP_STATE_H
-#define AQ_UDP_STATE_H
+#pragma once
 
 #include "../../../core/conduit.h"
 #include "../../../core/ground/cookie.h"
@@ -285,5 +284,3 @@ static inline size_t udp_buffer_bytes(const udp_buffer_t *buffer)
 }
 
 extern const aq_conduit_ops_t aq_udp_conduit;
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Warnings about a path or a peer, each of which a process gives once.
-#ifndef AQ_UDP_WARN_H
-#define AQ_UDP_WARN_H
+#pragma once
 
 #include "udp_state.h"
 
@@ -12,5 +11,3 @@ void udp_watch_warn_of_silence(const udp_conduit_t *udp, const udp_link_t *link)
 // was done about it; or that not even fragments of them arrive.
 void udp_watch_warn_of_path(udp_conduit_t *udp, const udp_link_t *link);
 void udp_watch_warn_of_block(udp_conduit_t *udp, const udp_link_t *link, size_t bytes);
-
-#endif

@@ -16,8 +16,7 @@
 //   its answer waits in the socket, or because this process computed.
 // - Windows watch neither hosts nor peers that have nothing to acknowledge; the main receive side
 //   does. A peer's window that owes an acknowledgement is watched like any other peer.
-#ifndef AQ_UDP_WATCH_H
-#define AQ_UDP_WATCH_H
+#pragma once
 
 #include "udp_state.h"
 
@@ -44,5 +43,3 @@ uint64_t udp_watch_link(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
 
 // As udp_watch_link, for all hosts. Takes the locks of links.
 uint64_t udp_watch_hosts(udp_conduit_t *udp, uint64_t now);
-
-#endif

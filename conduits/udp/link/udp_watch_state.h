@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The state of udp_watch.c: what a receive side knows of silent peers and hosts. udp_watch.h says
 // what silence means.
-#ifndef AQ_UDP_WATCH_STATE_H
-#define AQ_UDP_WATCH_STATE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ typedef struct udp_peer_watch {
     uint64_t asked;   // time since which an answer is due; 0: none is
     uint64_t ping_at; // next ping, on the system clock
 } udp_peer_watch_t;
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Receive sides, and the windows among them.
-#ifndef AQ_UDP_WINDOW_H
-#define AQ_UDP_WINDOW_H
+#pragma once
 
 #include "udp_state.h"
 
@@ -19,5 +18,3 @@ udp_link_t *udp_window_find(const udp_conduit_t *window, uint32_t ep_id);
 
 // As connect of aq_conduit_ops_t, for a window. Logs faults.
 aq_status_t udp_window_connect(udp_conduit_t *window, const aq_peer_t *peer, void **link);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The variables that only conduit udp reads.
-#ifndef AQ_UDP_PROFILE_H
-#define AQ_UDP_PROFILE_H
+#pragma once
 
 #include "../../../other/base/settings/profile.h"
 
@@ -39,5 +38,3 @@ static inline const aq_setting_t *aq_udp_setting(aq_udp_setting_id_t id)
 {
     return &aq_udp_rows[id];
 }
-
-#endif

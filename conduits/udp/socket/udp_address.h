@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Addresses in their three forms (as peers exchange them, as the kernel wants them, as users read
 // them), and a datagram that is sent to one.
-#ifndef AQ_UDP_ADDRESS_H
-#define AQ_UDP_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ typedef struct udp_outgoing {
     const struct iovec *pieces;
     unsigned count;
 } udp_outgoing_t;
-
-#endif

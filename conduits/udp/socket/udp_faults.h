@@ -12,8 +12,7 @@
 //      datagram -> udp_faults_decide -> dropped
 //                                    -> 1 or 2 copies -> cut short, a bit flipped -> now
 //                                                                                 -> held, then
-#ifndef AQ_UDP_FAULTS_H
-#define AQ_UDP_FAULTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ void udp_faults_due(udp_faults_t *faults, uint64_t now, udp_faults_emit_t *emit,
 uint64_t udp_faults_deadline(udp_faults_t *faults);
 
 udp_faults_counts_t udp_faults_count(udp_faults_t *faults);
-
-#endif

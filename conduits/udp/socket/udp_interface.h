@@ -3,8 +3,7 @@
 // otherwise the interface that GASNET_WORKERIP or GASNET_MASTERIP names, or the one that leads to
 // another host of the job if the spawner knows one, or that of the default route. IPv4 is
 // preferred; IPv6 is used if there is nothing else.
-#ifndef AQ_UDP_INTERFACE_H
-#define AQ_UDP_INTERFACE_H
+#pragma once
 
 #include "../../../other/base/log/status.h"
 #include "udp_address.h"
@@ -38,5 +37,3 @@ size_t udp_interface_datagram(size_t mtu, sa_family_t family);
 
 // The MTU of the interface. An interface with less than UDP_MTU_MIN is refused; logs faults.
 aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu);
-
-#endif

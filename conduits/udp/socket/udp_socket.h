@@ -17,8 +17,7 @@
 //      udp_socket_send --> udp_faults (only if asked for) --> sendmmsg, UDP_SEGMENT
 //      udp_socket_receive <---------------------------------- recvmmsg, UDP_GRO
 //      udp_socket_wait <------------------------------------- ppoll, also woken by udp_socket_wake
-#ifndef AQ_UDP_SOCKET_H
-#define AQ_UDP_SOCKET_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -176,5 +175,3 @@ static inline uint32_t udp_socket_wakings(const udp_socket_t *socket)
 // all threads.
 bool udp_socket_wait(udp_socket_t *socket, uint32_t wakings, uint64_t limit_ns);
 void udp_socket_wake(udp_socket_t *socket);
-
-#endif

@@ -3,8 +3,7 @@
 //
 // What is always true: a counter only grows. The holder of the lock of a peer's flows counts for
 // that peer, and the receiver counts drops; printing belongs to the end, when no thread counts.
-#ifndef AQ_UDP_STATS_H
-#define AQ_UDP_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ void udp_stats_print_peer(FILE *out, uint32_t ep_id, uint32_t peer, const udp_st
 // counters of the socket.
 void udp_stats_print_all(FILE *out, uint32_t ep_id, const udp_stats_t *sum,
                          const udp_unauthenticated_t *unauthenticated, const udp_socket_t *socket);
-
-#endif

@@ -30,8 +30,7 @@
 // repeat (the packet number). What remains is guessing, for each forged datagram: a payload that
 // collides with a given one under the unknown key (probability below 2^-90 for 64 KiB), or the hash
 // (2^-64).
-#ifndef AQ_UDP_AUTH_H
-#define AQ_UDP_AUTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ bool udp_auth_genuine(const udp_auth_t *auth, const udp_header_t *header, const 
 
 // Whether the checksum of a complete datagram is correct; true without checksums.
 bool udp_auth_intact(const udp_auth_t *auth, const udp_header_t *header, const uint8_t *datagram);
-
-#endif

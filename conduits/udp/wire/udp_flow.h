@@ -51,8 +51,7 @@
 //   request from that time moves the receiver at most one epoch ahead; the sender's next time-out
 //   requests that same epoch, and traffic continues.
 // - tests/model/udp_epoch.pml is a model of this protocol for the checker spin.
-#ifndef AQ_UDP_FLOW_H
-#define AQ_UDP_FLOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -259,5 +258,3 @@ static inline bool udp_receiver_has_news(const udp_receiver_t *receiver)
 // Whether a datagram below a received one is missing: the sooner the sender learns it, the sooner
 // it retransmits.
 bool udp_receiver_gap(const udp_receiver_t *receiver);
-
-#endif

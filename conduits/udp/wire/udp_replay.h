@@ -9,8 +9,7 @@
 //
 //      refused: too old   | bits of `seen`: 1 accepted, 0 still to come | any number
 //      ------------------ next - UDP_REPLAY_WINDOW -------------------- next
-#ifndef AQ_UDP_REPLAY_H
-#define AQ_UDP_REPLAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ static inline void udp_replay_accept(udp_replay_t *replay, uint64_t number)
     }
     replay->seen[number / 64 % UDP_REPLAY_WORDS] |= UINT64_C(1) << number % 64;
 }
-
-#endif

@@ -17,8 +17,7 @@
 //      frames ---> encrypted ----------> tag          key: job's key, source, dest, generation
 //
 // 2^22 packets of 64 KiB are 2^34 blocks under one key: an attacker's advantage stays below 2^-59.
-#ifndef AQ_UDP_SEAL_H
-#define AQ_UDP_SEAL_H
+#pragma once
 
 #include "udp_auth.h"
 
@@ -72,5 +71,3 @@ bool udp_seal_close(udp_seal_t *seal, uint64_t packet, uint8_t *datagram, size_t
 // there is no memory for a key; then the bytes of the frames are undefined.
 bool udp_seal_open(udp_seal_t *seal, uint64_t packet, uint8_t *datagram, size_t header,
                    size_t length);
-
-#endif

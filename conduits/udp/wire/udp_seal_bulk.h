@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // AES-256-GCM and ChaCha20-Poly1305 by OpenSSL's libcrypto. It is loaded when a job encrypts a
 // long text, so that a program that does not neither links nor loads it.
-#ifndef AQ_UDP_SEAL_BULK_H
-#define AQ_UDP_SEAL_BULK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ bool udp_bulk_encrypt(void *context, const uint8_t nonce[UDP_BULK_NONCE_BYTES], 
 bool udp_bulk_tag(void *context, uint8_t tag[UDP_BULK_TAG_BYTES]);
 bool udp_bulk_decrypt(void *context, const uint8_t nonce[UDP_BULK_NONCE_BYTES], struct iovec fields,
                       struct iovec text, const uint8_t tag[UDP_BULK_TAG_BYTES]);
-
-#endif

@@ -14,8 +14,7 @@
 //
 //      | header, 56 to 104 bytes                           | frame | frame | frame ... |
 //      | proof | fields | up to 2 acknowledgements         | front, arguments, payload
-#ifndef AQ_UDP_WIRE_H
-#define AQ_UDP_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -260,5 +259,3 @@ enum { UDP_ALONE_BYTES = UDP_HEADER_MAX + 2 * 8 };
 // Whether a datagram with this header, of which only the first UDP_ALONE_BYTES are readable, holds
 // one put or get reply and nothing else. If so, *frame is complete except for the payload.
 bool udp_frame_alone(const uint8_t *head, const udp_header_t *header, udp_frame_t *frame);
-
-#endif

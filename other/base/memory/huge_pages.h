@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The pools of huge pages that the kernel keeps, one for each size of page.
-#ifndef AQ_HUGE_PAGES_H
-#define AQ_HUGE_PAGES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
 // AQ_HUGE_PAGE_SIZES; 0 if the kernel has no such pools. A pool may be empty. Linux:
 // Documentation/admin-guide/mm/hugetlbpage.rst.
 unsigned aq_huge_page_sizes(size_t *sizes);
-
-#endif

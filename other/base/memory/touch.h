@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Populates memory before its first use. Otherwise the kernel allocates and clears each page when
 // it is touched first, one page at a time; here several threads share that work.
-#ifndef AQ_TOUCH_H
-#define AQ_TOUCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ typedef void aq_touch_told_t(size_t done, size_t bytes, void *context);
 // NULL. Blocks: some 0.1 to 0.4 s for each GB and processor. Returns 0, or errno: ENOMEM, EFAULT:
 // the memory is not there; then part of the pages may have been given.
 int aq_touch(void *start, size_t bytes, unsigned threads, aq_touch_told_t *told, void *context);
-
-#endif

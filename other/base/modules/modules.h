@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Modules: shared objects that are searched at run time, in GASNET_MODULE_PATH or $libdir/gasnet.
-#ifndef AQ_MODULES_H
-#define AQ_MODULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ const void *aq_module_open(const char *path, const char *symbol, char *why, size
 
 // The folder of the installed modules.
 const char *aq_module_folder(void);
-
-#endif

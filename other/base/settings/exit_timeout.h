@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How long the ranks of a job may take to exit once its end is announced.
-#ifndef AQ_EXIT_TIMEOUT_H
-#define AQ_EXIT_TIMEOUT_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,5 +20,3 @@ uint64_t aq_exit_memory_ns(uint64_t bytes);
 
 // The memory that a process has in use, in bytes; 0: unknown. Async-signal-safe.
 uint64_t aq_exit_resident(pid_t process);
-
-#endif

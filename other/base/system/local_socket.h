@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connections to sockets of this host. Any user may take a name in /tmp, and any abstract name, so
 // callers limit the wait for the listener, and check that it belongs to the same user.
-#ifndef AQ_LOCAL_SOCKET_H
-#define AQ_LOCAL_SOCKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -22,5 +21,3 @@ bool aq_local_is_own(int fd);
 bool aq_local_is_own_or_root(int fd);
 // The process at the other end, as this one sees it; 0: it cannot be seen.
 pid_t aq_local_process(int fd);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The limit of open files. Most users have a low one that they may raise up to a second, hard
 // limit.
-#ifndef AQ_OPEN_FILES_H
-#define AQ_OPEN_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -15,5 +14,3 @@ bool aq_open_files_raise(rlim_t need, struct rlimit *before);
 
 // Puts a limit back. Async-signal-safe; leaves errno alone.
 void aq_open_files_restore(const struct rlimit *before);
-
-#endif

@@ -3,8 +3,7 @@
 // (/tmp), another user may have put a file or link of that name. These functions apply the rules of
 // the kernel's fs.protected_symlinks, protected_regular and protected_fifos, which not every host
 // enables.
-#ifndef AQ_OWN_FILE_H
-#define AQ_OWN_FILE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -23,5 +22,3 @@ int aq_own_file_place(char *temporary, const char *path, int fine);
 
 // The meaning of an errno of these functions, as part of a sentence.
 const char *aq_own_file_error(int error);
-
-#endif

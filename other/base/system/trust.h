@@ -6,8 +6,7 @@
 // those who can change the folders above that file, and the owner of the root folder, who is root
 // by another number in some containers. A group that is the user's alone, by number, is trusted
 // like the user.
-#ifndef AQ_TRUST_H
-#define AQ_TRUST_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -19,5 +18,3 @@
 // then on. False: why has a sentence without a full stop, which names the file or folder and the
 // remedy. Any thread.
 bool aq_trust_file(const char *path, char real[PATH_MAX], char *why, size_t room);
-
-#endif

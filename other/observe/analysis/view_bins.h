@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The timeline of a trace for a picture of limited width: for each row and column, what took most
 // of the time.
-#ifndef AQ_VIEW_BINS_H
-#define AQ_VIEW_BINS_H
+#pragma once
 
 #include "view_times.h"
 
@@ -33,5 +32,3 @@ uint32_t aq_view_bins_row(const aq_view_bins_t *bins, const aq_view_event_t *eve
 
 // The rank of the first thread of a row.
 uint32_t aq_view_bins_rank(const aq_view_bins_t *bins, uint32_t row);
-
-#endif

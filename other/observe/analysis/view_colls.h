@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The collectives of a trace: which rank came last, and how long the others waited for it.
-#ifndef AQ_VIEW_COLLS_H
-#define AQ_VIEW_COLLS_H
+#pragma once
 
 #include "../input/view_trace.h"
 
@@ -27,5 +26,3 @@ const aq_view_coll_t *aq_view_colls_of(const aq_view_colls_t *colls,
                                        const aq_view_event_t *arrival);
 
 void aq_view_colls_free(aq_view_colls_t *colls);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The messages of a trace, from the send to the handler.
-#ifndef AQ_VIEW_MESSAGES_H
-#define AQ_VIEW_MESSAGES_H
+#pragma once
 
 #include "../input/view_trace.h"
 
@@ -28,5 +27,3 @@ static inline int64_t aq_view_latency(const aq_view_message_t *message)
 {
     return message->handled->start - message->sent->start;
 }
-
-#endif

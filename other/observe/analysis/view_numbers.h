@@ -7,8 +7,7 @@
 //   are none.
 // - The first two regions are AQ_OTF2_PROGRAM and AQ_OTF2_NOTE.
 // - The first communicator has all members: it is that of team 0.
-#ifndef AQ_VIEW_NUMBERS_H
-#define AQ_VIEW_NUMBERS_H
+#pragma once
 
 #include "view_summary.h"
 
@@ -54,5 +53,3 @@ uint32_t aq_otf2_communicator(const aq_otf2_numbers_t *numbers, uint32_t team);
 
 // The number of a rank in that communicator, or AQ_VIEW_NO_RANK.
 uint32_t aq_otf2_member(const aq_otf2_numbers_t *numbers, uint32_t communicator, uint32_t rank);
-
-#endif

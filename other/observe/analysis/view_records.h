@@ -7,8 +7,7 @@
 //   after the one around them, which clocks can cause, are cut to its end.
 // - Each AQ_VIEW_COLL_BEGIN has its AQ_VIEW_COLL_END. These are not nested: a collective goes on
 //   while its thread does other things.
-#ifndef AQ_VIEW_RECORDS_H
-#define AQ_VIEW_RECORDS_H
+#pragma once
 
 #include "../input/view_trace.h"
 
@@ -36,5 +35,3 @@ size_t aq_view_thread_end(const aq_view_trace_t *trace, size_t first);
 // take has returned false.
 bool aq_view_records_pass(const aq_view_trace_t *trace, size_t first, size_t end,
                           aq_view_record_take_t *take, void *context);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The summary of a trace, in tables.
-#ifndef AQ_VIEW_SUMMARY_H
-#define AQ_VIEW_SUMMARY_H
+#pragma once
 
 #include "view_colls.h"
 #include "view_messages.h"
@@ -25,5 +24,3 @@ void aq_view_summarize(aq_view_sheet_t *sheet, const aq_view_findings_t *finding
 void aq_view_tell_late(aq_view_sheet_t *sheet, const aq_view_findings_t *findings);
 void aq_view_tell_paths(aq_view_sheet_t *sheet, const aq_view_findings_t *findings);
 void aq_view_tell_messages(aq_view_sheet_t *sheet, const aq_view_findings_t *findings);
-
-#endif

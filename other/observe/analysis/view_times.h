@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the threads of a rank spent their time with.
-#ifndef AQ_VIEW_TIMES_H
-#define AQ_VIEW_TIMES_H
+#pragma once
 
 #include "../input/view_trace.h"
 
@@ -31,5 +30,3 @@ typedef struct aq_view_times {
 // The times of a thread of a rank, or of all added up, between two times. False: memory is out.
 bool aq_view_times_of(const aq_view_trace_t *trace, uint32_t rank, uint32_t thread, int64_t from,
                       int64_t to, aq_view_times_t *times);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The axes of a picture of a matrix: ranks and hosts at the left and at the top.
-#ifndef AQ_VIEW_AXES_H
-#define AQ_VIEW_AXES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ aq_view_axes_t aq_view_axes_make(uint32_t ranks, uint32_t most_tiles);
 
 // Draws a frame, numbers of ranks, and lines between hosts with their numbers.
 void aq_view_axes_draw(FILE *stream, const aq_view_axes_t *axes, const aq_view_matrix_t *matrix);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Numbers as texts and as colours.
-#ifndef AQ_VIEW_SCALE_H
-#define AQ_VIEW_SCALE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ bool aq_view_colour_is_dark(unsigned level);
 
 // "1.5 MiB" for bytes, else "1.5M"; short_form: "1.5M" for both. Returns text.
 const char *aq_view_number(uint64_t value, bool bytes, bool short_form, char text[AQ_VIEW_TEXT]);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tables of a summary, which are written as text or as HTML.
-#ifndef AQ_VIEW_SHEET_H
-#define AQ_VIEW_SHEET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void aq_view_sheet_free(aq_view_sheet_t *sheet);
 
 // "1.23 ms". Returns text.
 const char *aq_view_time(int64_t ns, char text[AQ_VIEW_TIME]);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Draws a traffic matrix as a picture.
-#ifndef AQ_VIEW_SVG_H
-#define AQ_VIEW_SVG_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@
 // picture has at most 256 of them in a row. False: memory is out. The caller checks the stream.
 bool aq_view_svg_write(FILE *stream, const aq_view_matrix_t *matrix, aq_view_what_t what,
                        const char *title);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes texts: of a traffic matrix, and into XML.
-#ifndef AQ_VIEW_TEXT_H
-#define AQ_VIEW_TEXT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,5 +11,3 @@ bool aq_view_text_write(FILE *stream, const aq_view_matrix_t *matrix, aq_view_wh
 
 // Writes any text so that XML and HTML show it.
 void aq_view_xml_write(FILE *stream, const char *text);
-
-#endif

@@ -21,8 +21,7 @@
 //         u32 number of ranks with counts | for each: u32 rank, u64[AQ_PEER_COUNTS]
 //
 // Numbers are big-endian, but for the bytes of the head.
-#ifndef AQ_LOOK_FORMAT_H
-#define AQ_LOOK_FORMAT_H
+#pragma once
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ static inline socklen_t aq_look_job_address(uint64_t job, struct sockaddr_un *ad
                                 AQ_LOOK_JOB_SOCKET "%016" PRIx64, job);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
-
-#endif

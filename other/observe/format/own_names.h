@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The names of what a thread counts of itself (rank_file.h), for programs that print it.
-#ifndef AQ_OWN_NAMES_H
-#define AQ_OWN_NAMES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@ static inline const char *aq_own_name(unsigned count)
     };
     return count < AQ_OWN_COUNTS ? names[count] : NULL;
 }
-
-#endif

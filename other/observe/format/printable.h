@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes texts of other users safe for terminals and for files in UTF-8.
-#ifndef AQ_PRINTABLE_H
-#define AQ_PRINTABLE_H
+#pragma once
 
 // Puts '?' in the place of what is no printable character of UTF-8.
 void aq_printable_make(char *text);
-
-#endif

@@ -13,8 +13,7 @@
 //   (rank_reader.c).
 // - All words that change are written whole. What belongs together may be from two moments.
 // - Times are nanoseconds of CLOCK_MONOTONIC.
-#ifndef AQ_RANK_FILE_H
-#define AQ_RANK_FILE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -280,5 +279,3 @@ typedef struct aq_rank_head {
 _Static_assert(sizeof(aq_rank_head_t) == AQ_RANK_HEAD_BYTES, "the head has three pages");
 _Static_assert(offsetof(aq_rank_head_t, thread) == 4096, "the threads have the second one");
 _Static_assert(sizeof(aq_shown_stack_t) <= 4096, "the stack has a page");
-
-#endif

@@ -7,8 +7,7 @@
 //   Counts of snapshots begin at the start of the job, too.
 // - Hosts are numbered by first appearance. Files of hosts that share none have other lines, and
 //   may be concatenated with their titles.
-#ifndef AQ_TRAFFIC_FORMAT_H
-#define AQ_TRAFFIC_FORMAT_H
+#pragma once
 
 typedef enum aq_traffic_column {
     AQ_TRAFFIC_FROM,
@@ -61,5 +60,3 @@ typedef enum aq_traffic_column {
     "stream_bytes,coll_messages,coll_bytes,arrived_requests,arrived_request_bytes,"                \
     "arrived_replies,arrived_reply_bytes,arrived_sends,arrived_send_bytes,"                        \
     "arrived_stream_messages,arrived_stream_bytes,no_room,resent,snapshot"
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the file of GASNET_TRAFFIC.
-#ifndef AQ_VIEW_CSV_H
-#define AQ_VIEW_CSV_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@
 // names file, line and remedy: the file is not a traffic matrix, or is damaged.
 bool aq_view_csv_read(FILE *stream, uint32_t index, aq_view_matrix_t *matrix, char *why,
                       size_t room);
-
-#endif

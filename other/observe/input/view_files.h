@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The files that gasnet_view reads and writes. All faults are logged here.
-#ifndef AQ_VIEW_FILES_H
-#define AQ_VIEW_FILES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -20,5 +19,3 @@ FILE *aq_view_create(const char *path);
 
 // Ends a file of aq_view_create. False: something was not written, which is logged.
 bool aq_view_close(FILE *stream, const char *path);
-
-#endif

@@ -4,8 +4,7 @@
 // What is always true after aq_view_matrix_finish:
 // - The lines are sorted by "from" and "to", and a pair has at most one line.
 // - ranks is one more than the largest rank of a line, and at most AQ_VIEW_RANKS.
-#ifndef AQ_VIEW_MATRIX_H
-#define AQ_VIEW_MATRIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ size_t aq_view_matrix_check(const aq_view_matrix_t *matrix,
                             void (*tell)(const char *sentence, void *context), void *context);
 
 void aq_view_matrix_free(aq_view_matrix_t *matrix);
-
-#endif

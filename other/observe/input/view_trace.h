@@ -6,8 +6,7 @@
 //   and a call before what happens in it.
 // - Ranks of events are below `ranks`; peers are, too, or AQ_VIEW_NO_RANK.
 // - Times are nanoseconds since the first event.
-#ifndef AQ_VIEW_TRACE_H
-#define AQ_VIEW_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ bool aq_view_trace_finish(aq_view_trace_t *trace);
 int64_t aq_view_trace_span(const aq_view_trace_t *trace);
 
 void aq_view_trace_free(aq_view_trace_t *trace);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the file of GASNET_TRACE: events of Chrome's JSON, one in a line.
-#ifndef AQ_VIEW_TRACE_READ_H
-#define AQ_VIEW_TRACE_READ_H
+#pragma once
 
 #include <stdio.h>
 
@@ -15,5 +14,3 @@ enum { AQ_VIEW_TRACE_VERSION = 2 };
 // is no trace, is of another version or is damaged.
 bool aq_view_trace_read(FILE *stream, const char *name, aq_view_trace_t *trace, char *why,
                         size_t room);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a picture of a trace has besides its rows: messages, ranks that came last to a collective,
 // and single events.
-#ifndef AQ_VIEW_MARKS_H
-#define AQ_VIEW_MARKS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -25,5 +24,3 @@ double aq_view_canvas_y(const aq_view_canvas_t *canvas, uint32_t row);
 // Draws the marks, and writes a sentence for each kind of them, below the rows, at a height and 17
 // pixels further down for each.
 void aq_view_marks_draw(const aq_view_canvas_t *canvas, double below);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Parts of view_otf2.c: what an archive of OTF2 is written with.
-#ifndef AQ_VIEW_OTF2_WRITE_H
-#define AQ_VIEW_OTF2_WRITE_H
+#pragma once
 
 #include <otf2/otf2.h>
 
@@ -29,5 +28,3 @@ bool aq_otf2_write_events(aq_otf2_t *otf2, uint32_t location);
 // Writes what the archive is about: clock, hosts, ranks, threads, regions, teams. The events must
 // be written before. False: memory is out; other faults are noted.
 bool aq_otf2_write_definitions(aq_otf2_t *otf2);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes a page that needs no network: the timeline of a trace, its summary, and a matrix.
-#ifndef AQ_VIEW_PAGE_H
-#define AQ_VIEW_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ bool aq_view_page_write(FILE *stream, const aq_view_page_t *page);
 // The page, line by line, with lines @NAME@ for what is put there, and NULL at the end. The build
 // makes it of view_page.html.
 extern const char *const aq_view_page_lines[];
-
-#endif

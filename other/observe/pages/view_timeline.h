@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes the events of a trace for the script of the page (view_page.html), as JSON.
-#ifndef AQ_VIEW_TIMELINE_H
-#define AQ_VIEW_TIMELINE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@ enum { AQ_VIEW_EVENTS_MAX = 200000, AQ_VIEW_MESSAGES_MAX = 50000 }; // the longe
 
 // False: memory is out.
 bool aq_view_timeline_write(FILE *stream, const aq_view_findings_t *findings);
-
-#endif

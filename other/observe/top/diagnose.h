@@ -5,8 +5,7 @@
 // The graph: a thread that has waited for AQ_DIAGNOSE_NS waits for ranks. In a collective these are
 // the members that have not begun it; if all have, those that do not poll. In a wait for a message
 // or for room it is the peer. What a rank is doing that others wait for is said behind it.
-#ifndef AQ_DIAGNOSE_H
-#define AQ_DIAGNOSE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ typedef aq_stack_result_t (*aq_stack_get_t)(const aq_watched_job_t *job,
 // sentences that name something wrong: 0 if no rank waits for long and all are there. Returns -1 if
 // memory is out.
 int aq_diagnose(const aq_watched_job_t *job, uint64_t now, aq_stack_get_t get, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ranks of other hosts, through the launcher of the job (look_format.h).
-#ifndef AQ_JOB_REMOTE_H
-#define AQ_JOB_REMOTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ aq_stack_result_t aq_remote_look_at(aq_remote_t *remote, uint32_t rank, bool sta
 // Writes a rank into a memory file, as the rank itself would have it; file -1: makes one. Returns
 // the file, or -1.
 int aq_remote_store(const aq_remote_rank_t *rank, int file);
-
-#endif

@@ -4,8 +4,7 @@
 //
 // A process that holds such a file has it among its descriptors, so one pass over /proc finds the
 // jobs of this user, however they were started. No process is disturbed.
-#ifndef AQ_JOB_WATCH_H
-#define AQ_JOB_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -99,5 +98,3 @@ const aq_seen_rank_t *aq_watched_guide(const aq_watched_job_t *job);
 
 // The rank with this number, or NULL: no file of it was found.
 aq_watched_rank_t *aq_watched_find(const aq_watched_job_t *job, uint32_t rank);
-
-#endif

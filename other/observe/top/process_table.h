@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What /proc says about processes.
-#ifndef AQ_PROCESS_TABLE_H
-#define AQ_PROCESS_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool aq_process_each_file_of(pid_t pid, const char *name,
 
 // Opens a descriptor of another process again, for reading; -1: it is gone.
 int aq_process_open_file(pid_t pid, int fd);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the memory file of a rank (rank_file.h), which may be damaged: what comes out of here is
 // within its bounds, and texts have an end. One thread at a time.
-#ifndef AQ_RANK_READER_H
-#define AQ_RANK_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ typedef struct aq_seen_stack {
     char frame[AQ_SHOWN_FRAMES][sizeof(((aq_shown_stack_t *)0)->frame[0])];
 } aq_seen_stack_t;
 bool aq_rank_read_stack(int fd, aq_seen_stack_t *stack);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The question for the stack of a rank, by its report signal (GASNET_REPORT_SIGNAL), and what
 // becomes of it. Nothing here waits.
-#ifndef AQ_RANK_SIGNAL_H
-#define AQ_RANK_SIGNAL_H
+#pragma once
 
 #include "rank_reader.h"
 
@@ -30,5 +29,3 @@ bool aq_rank_has_answered(int fd, uint32_t before, aq_seen_stack_t *stack);
 
 // Why there is no stack: "it gives no stack ...".
 const char *aq_stack_excuse(aq_stack_result_t result);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a rank does, in words.
-#ifndef AQ_RANK_TEXT_H
-#define AQ_RANK_TEXT_H
+#pragma once
 
 
 #include "job_watch.h"
@@ -39,5 +38,3 @@ const char *aq_text_wait(const aq_seen_rank_t *rank, const aq_seen_thread_t *thr
 
 // The thread that has waited longest; NULL: none waits for so long (nanoseconds).
 const aq_seen_thread_t *aq_seen_longest(const aq_seen_rank_t *rank, uint64_t now, uint64_t least);
-
-#endif

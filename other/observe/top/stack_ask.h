@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Asks a rank for the stack of a thread, by its report signal (GASNET_REPORT_SIGNAL).
-#ifndef AQ_STACK_ASK_H
-#define AQ_STACK_ASK_H
+#pragma once
 
 #include "job_watch.h"
 
@@ -11,5 +10,3 @@
 // signal does.
 aq_stack_result_t aq_stack_ask(const aq_watched_job_t *job, const aq_watched_rank_t *rank,
                                aq_seen_stack_t *stack);
-
-#endif

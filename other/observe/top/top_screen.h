@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The screen of gasnet_top.
-#ifndef AQ_TOP_SCREEN_H
-#define AQ_TOP_SCREEN_H
+#pragma once
 
 #include "job_watch.h"
 
@@ -11,5 +10,3 @@ bool aq_top_screen(aq_watched_job_t *job, int delay, char *why, size_t room);
 
 // Whether a rank of the job is there.
 bool aq_top_goes_on(const aq_watched_job_t *job);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What gasnet_top writes without a screen: text, JSON, and the text exposition format.
-#ifndef AQ_TOP_WRITE_H
-#define AQ_TOP_WRITE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -47,5 +46,3 @@ const char *aq_top_networks(const aq_seen_rank_t *seen, char *text, size_t room)
 bool aq_top_write_text(const aq_watched_job_t *job, FILE *out);
 bool aq_top_write_json(const aq_watched_job_t *job, FILE *out);
 bool aq_top_write_prometheus(const aq_watched_job_t *job, FILE *out);
-
-#endif
