@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How much the machine allows a process to pin, and which limit prevents more; and that malloc
 // keeps what is pinned.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "firehose.h"
 
 #include "../other/base/settings/settings.h"

@@ -11,10 +11,6 @@
 #include "../../other/base/modules/modules.h"
 #include "../../other/base/settings/profile.h"
 
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 // The conduits that configure has selected to be built in.
 #define DECLARED(conduit) extern const aq_conduit_ops_t aq_##conduit##_conduit;
 #define ADDRESS(conduit) &aq_##conduit##_conduit,

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds out which process is a neighbour, and reads, writes and looks up its memory. cma_copy.c,
 // the collectives and messages/two_sided call it.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "cma_read.h"
 
 #include <errno.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes the reserved segment of this process a file, maps those of neighbours, and adds and removes
 // pages of the file. segment_reserved.c calls it.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "reserved_map.h"
 
 #include <errno.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Divides memory that neighbours can map, and maps theirs. messages/ allocates here for
 // gasnetx_Msg_Alloc; cma_read.c looks up memory of neighbours.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "shared_heap.h"
 
 #include <stdatomic.h>

@@ -2,9 +2,6 @@
 // Counts the threads of a bound process, and lifts the binding if they outnumber its processors.
 // progress.c calls it in waits. Always true: only threads that have the processors of the
 // launcher's binding are released; a thread that the client has bound stays where it is.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "unbind.h"
 
 #include <dirent.h>

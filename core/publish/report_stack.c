@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes the stack of the interrupted thread to the memory file of the rank. report.c calls it in
 // the handler of its signal if a reader of the file asks for a stack.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE // dladdr, gettid
-#endif
 #include "report_stack.h"
 
 #include <dlfcn.h>

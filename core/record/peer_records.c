@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Gives each thread a slot in the memory file of the rank (rank_head.c), and sums or walks the
 // records of all slots. counters.c calls it with its lock; traffic_file.c reads without one.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE // SEEK_DATA
-#endif
 #include "peer_records.h"
 
 #include <stdbool.h>

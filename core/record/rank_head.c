@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes the memory file of the rank, or takes over that of its starter, and fills in the head:
 // identity, stage, teams. client.c calls it at init; gasnet_top and the report read the file.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE // program_invocation_short_name
-#endif
 #include "rank_head.h"
 
 #include <errno.h>

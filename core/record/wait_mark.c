@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Publishes in the memory file of the rank what each thread waits for. The waits of event_wait.c,
 // progress.c and retry.c mark their begin and their end here.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE // gettid
-#endif
 #include "wait_mark.h"
 
 #include <stdatomic.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The parsers of numbers for settings.c and for clients (tools/tools_env.c), without the locale's
 // rules; and the memory and processors that control groups and affinity leave this process.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "size.h"
 #include "minmax.h"
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Environment variables for clients: numbers, sizes, and reports of the values in use.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Information about the host, the process and this build; limits and streams of the process.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

@@ -2,9 +2,6 @@
 // The connector's thread, and what both ways of connecting share: states of links, queue pairs,
 // limits of retries. ibv_table.c comes here on first use of a peer; ops->call leads on to
 // ibv_connect_cm.c or ibv_connect_ud.c.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_connect.h"
 #include "../verbs/ibv_profile.h"
 #include "../rails/ibv_rail_set.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The connector's operations over librdmacm. ibv_connect.c begins a call here, and hands over the
 // events of librdmacm, of both sides.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_connect_cm.h"
 #include "../verbs/ibv_profile.h"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Parser and writer of both files. ibv_conduit.c reads one before it makes connections, and writes
 // the other one when it closes.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_connect_file.h"
 
 #include <errno.h>

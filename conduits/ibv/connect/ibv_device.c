@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The first step of ibv_conduit.c: chooses the ports (ports/ibv_affinity.c), listens or opens the
 // device, and lets all ranks agree on network and XRC.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_device.h"
 
 #include <errno.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The verbs calls of one port: sends with an address handle for each address, and receives into
 // slots. ibv_connect_ud.c opens one for each port and serves its events.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_ud_port.h"
 
 #include <errno.h>

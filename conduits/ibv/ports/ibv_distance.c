@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The only calls of hwloc; in a build without it, stubs that report nothing. ibv_affinity.c asks
 // for bindings and distances.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_distance.h"
-
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sleeps on the channels of the device and on the bell, and starts the receive and send threads
 // (ibv_thread.c) with what they do when they wake. The core's waits come here through ibv_table.c.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_sleep.h"
 
 #include <errno.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The loop of such a thread, and the completion channel that wakes it. ibv_sleep.c starts one for
 // each kind that the user wants.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_thread.h"
 #include "../verbs/ibv_profile.h"
 

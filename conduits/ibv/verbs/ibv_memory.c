@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Registers and releases memory with ibv_reg_mr, and explains refusals. Buffers, segments, firehose
 // and rails register through it.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_memory.h"
 #include "ibv_profile.h"
 

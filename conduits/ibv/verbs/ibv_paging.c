@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs the trial copies, when ibv_rail_ports.c opens the ports of a process.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_paging.h"
 
 #include <stdint.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes channels, completion queues and the shared receive queue of an endpoint; ibv_conduit.c
 // opens them, for a window with its first link.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "ibv_queues.h"
 #include "ibv_profile.h"
 #include "ibv_queue_pair.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The library's end of a message: prefix, one line, one write. log_calls.c takes the arguments of a
 // call; a module's messages arrive here through host.h.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "log.h"
 
 #include <errno.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Creates, opens and maps memfds, with the remedy for each errno. Boot pages, the rings and windows
 // of conduit smp, and segments live in such files.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "memfile.h"
 
 #include <errno.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Populates memory by madvise, or by writing to each page where the kernel cannot populate.
 // core/memory/segment_pages.c calls it for GASNET_SEGMENT_TOUCH.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "touch.h"
 
 #include <errno.h>

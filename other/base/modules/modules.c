@@ -14,10 +14,6 @@
 #include "../settings/settings.h"
 #include "../system/trust.h"
 
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 const char *aq_module_folder(void)
 {
     return AQ_MODULE_DIR;

@@ -5,10 +5,6 @@
 
 #include <string.h>
 
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 enum { PROFILES_MAX = 16 };
 
 #define DECLARED(conduit) extern const aq_conduit_profile_t aq_##conduit##_profile;

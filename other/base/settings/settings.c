@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The engine of the table: reads the environment into one value for each row, and checks, prints
 // and suggests names. The rows stand in settings_table.c and in the conduits' profiles.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "settings.h"
 
 #include "../log/log.h"
 #include "settings_family.h"
 #include "settings_lists.h"
 #include "../minmax.h"
-
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 
 #include <assert.h>
 #include <pthread.h>

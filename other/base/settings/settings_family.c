@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Searches the environment itself, since a family has no rows in the table.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "settings_family.h"
 
 #include <stdio.h>

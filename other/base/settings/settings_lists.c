@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The parsers of lists in settings, used twice: by settings.c to check a value, and by its reader
 // to take the value apart.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "settings_lists.h"
 
 #include <ctype.h>

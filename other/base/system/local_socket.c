@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connects with a limit by SO_SNDTIMEO, and asks the kernel for the user of the other end. Callers
 // are members of a rendezvous, universes, reports of ranks and gasnet_top.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE // struct ucred
-#endif
 #include "local_socket.h"
 
 #include <errno.h>

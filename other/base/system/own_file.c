@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks every part of a path before opening, and the opened file again. Statistics, traces and the
 // output files of the programs go through here.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE // asprintf, mkostemp
-#endif
 #include "own_file.h"
 
 #include <errno.h>

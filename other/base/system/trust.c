@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Follows the path of a module to the root and compares owner and mode of each folder with those
 // who are trusted. modules.c asks before each dlopen.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE // dladdr
-#endif
 #include "trust.h"
 
 #include <dlfcn.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Speaks the reader's side of look_format.h: connects, sends a request, and checks and decodes the
 // frames. job_watch.c stores the ranks that arrive as files of this host.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE // memfd_create
-#endif
 #include "job_remote.h"
 
 #include <poll.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copies the file and checks each number on the way out. job_watch.c reads ranks of this host by
 // it, and spawner/launch/helper_look.c those that it reports.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE // SEEK_DATA
-#endif
 #include "rank_reader.h"
 
 #include <stdlib.h>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks that the process in the file is a rank of its owner and handles the signal, then sends it
 // by pidfd. stack_ask.c waits for the answer here, spawner/launch/helper_look.c for another host.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE // syscall
-#endif
 #include "rank_signal.h"
 
 #include <fcntl.h>

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // gasnet_info: prints what this host supports for jobs, and the environment variables of the
 // library.
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>

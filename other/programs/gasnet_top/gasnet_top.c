@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // gasnet_top: shows what the ranks of a running job do, without disturbing them.
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
