@@ -4,7 +4,6 @@
 #include "exit_election.h"
 #include "../../other/base/minmax.h"
 
-
 // ---- the tree ----
 
 static uint32_t place_of(const aq_election_t *e, uint32_t rank)

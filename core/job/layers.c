@@ -2,7 +2,6 @@
 // Starts the layers above the core, which client.c passes as a table.
 #include "layers.h"
 
-
 void aq_layers_start(const aq_layer_t *table)
 {
     for (const aq_layer_t *layer = table; layer->start; layer++)

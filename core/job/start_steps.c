@@ -2,7 +2,6 @@
 // Takes and stops the steps of a table.
 #include "start_steps.h"
 
-
 static aq_status_t take(const aq_start_step_t *step, const aq_job_request_t *request)
 {
     if (step->join)

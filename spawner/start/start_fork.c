@@ -20,7 +20,7 @@ static aq_status_t fork_parse_options(const aq_start_t *start)
 {
     if (start->host_count > 1) {
         aq_log_error("option -N: %" PRId64 " hosts, but spawner fork starts all ranks on this "
-                                           "host; name hosts with -H, or give -N 1",
+                     "host; name hosts with -H, or give -N 1",
                      start->host_count);
         return AQ_ERR_CONFIG;
     }

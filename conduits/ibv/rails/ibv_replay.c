@@ -3,7 +3,6 @@
 // and arrival, and carries out the moves.
 #include "ibv_replay.h"
 
-
 void aq_ibv_replay_init(aq_ibv_replay_t *replay, aq_ibv_entry_t *entries, unsigned depth)
 {
     *replay = (aq_ibv_replay_t){.entries = entries, .depth = depth, .usable = 1, .opened = 1};

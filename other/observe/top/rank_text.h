@@ -2,7 +2,6 @@
 // What a rank does, in words.
 #pragma once
 
-
 #include "job_watch.h"
 
 enum { AQ_RANK_TEXT = 256 };
