@@ -156,11 +156,15 @@ static void channel_take_events(struct ibv_comp_channel *channel)
         ibv_ack_cq_events(cq, 1);
 }
 
+// The further ports that are in use; 0 before they open.
+static unsigned ports_open(const aq_ibv_rails_t *rails)
+{
+    return atomic_load_explicit(&rails->open, memory_order_acquire) ? rails->ports->count : 0;
+}
+
 void aq_ibv_rails_arm(aq_ibv_rails_t *rails)
 {
-    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
-        return;
-    for (unsigned port = 0; port < rails->ports->count; port++) {
+    for (unsigned port = 0, ports = ports_open(rails); port < ports; port++) {
         const aq_ibv_rail_queue_t *queue = &rails->queues[port];
         if (!rails->send_thread)
             sends_arm(queue);
@@ -172,37 +176,29 @@ void aq_ibv_rails_arm(aq_ibv_rails_t *rails)
 unsigned aq_ibv_rails_events(const aq_ibv_rails_t *rails,
                              struct pollfd events[AQ_IBV_RAIL_PORTS_MAX])
 {
-    unsigned count = 0;
-    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
-        return 0;
-    for (; count < rails->ports->count; count++)
-        events[count] = (struct pollfd){.fd = rails->queues[count].channel->fd, .events = POLLIN};
+    const unsigned count = ports_open(rails);
+    for (unsigned port = 0; port < count; port++)
+        events[port] = (struct pollfd){.fd = rails->queues[port].channel->fd, .events = POLLIN};
     return count;
 }
 
 void aq_ibv_rails_take_events(aq_ibv_rails_t *rails)
 {
-    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
-        return;
-    for (unsigned port = 0; port < rails->ports->count; port++)
+    for (unsigned port = 0, ports = ports_open(rails); port < ports; port++)
         channel_take_events(rails->queues[port].channel);
 }
 
 unsigned aq_ibv_rails_send_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MAX])
 {
-    unsigned count = 0;
-    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
-        return 0;
-    for (; count < rails->ports->count; count++)
-        fds[count] = rails->queues[count].sends->fd;
+    const unsigned count = ports_open(rails);
+    for (unsigned port = 0; port < count; port++)
+        fds[port] = rails->queues[port].sends->fd;
     return count;
 }
 
 void aq_ibv_rails_rearm_sends(aq_ibv_rails_t *rails)
 {
-    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
-        return;
-    for (unsigned port = 0; port < rails->ports->count; port++) {
+    for (unsigned port = 0, ports = ports_open(rails); port < ports; port++) {
         channel_take_events(rails->queues[port].sends);
         sends_arm(&rails->queues[port]);
     }
@@ -211,9 +207,7 @@ void aq_ibv_rails_rearm_sends(aq_ibv_rails_t *rails)
 unsigned aq_ibv_rails_arrival_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MAX])
 {
     unsigned count = 0;
-    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
-        return 0;
-    for (unsigned port = 0; port < rails->ports->count; port++)
+    for (unsigned port = 0, ports = ports_open(rails); port < ports; port++)
         if (rails->queues[port].srq)
             fds[count++] = rails->queues[port].receives->fd;
     return count;
@@ -221,9 +215,7 @@ unsigned aq_ibv_rails_arrival_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RA
 
 void aq_ibv_rails_rearm_arrivals(aq_ibv_rails_t *rails)
 {
-    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
-        return;
-    for (unsigned port = 0; port < rails->ports->count; port++) {
+    for (unsigned port = 0, ports = ports_open(rails); port < ports; port++) {
         if (!rails->queues[port].srq)
             continue;
         channel_take_events(rails->queues[port].receives);
