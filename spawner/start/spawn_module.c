@@ -185,23 +185,35 @@ const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *na
     return candidate_take(&chosen);
 }
 
+static bool step_succeeds(aq_status_t (*step)(const aq_start_t *start), const aq_start_t *start)
+{
+    return step == NULL || step(start) == AQ_OK;
+}
+
+static void step_take(void (*step)(const aq_start_t *start), const aq_start_t *start)
+{
+    if (step != NULL)
+        step(start);
+}
+
 int aq_spawn_run(const aq_spawn_module_t *module, const aq_start_t *start, bool dry)
 {
     int code = AQ_EXIT_USAGE;
     if (module->parse_options(start) != AQ_OK)
         return code;
-    if (module->allocate_hosts(start) == AQ_OK && module->verify_hosts(start) == AQ_OK) {
+    if (step_succeeds(module->allocate_hosts, start) &&
+        step_succeeds(module->verify_hosts, start)) {
         if (start->verbose)
-            module->describe(start);
+            step_take(module->describe, start);
         if (dry) {
             code = 0;
         } else {
             code = 1;
-            if (module->prepare(start) == AQ_OK)
+            if (step_succeeds(module->prepare, start))
                 module->start(start, &code);
-            module->finalize(start);
+            step_take(module->finalize, start);
         }
     }
-    module->deallocate_hosts(start);
+    step_take(module->deallocate_hosts, start);
     return code;
 }

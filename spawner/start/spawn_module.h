@@ -25,7 +25,8 @@ typedef struct aq_start {
 } aq_start_t;
 
 // The launcher, which has one thread, calls the operations in this order, each once. Only the
-// chosen module gets calls after `init`. The module logs its faults, except for `why`.
+// chosen module gets calls after `init`. The module logs its faults, except for `why`. Where it has
+// nothing to do, the operation is NULL; init, parse_options and start are always there.
 typedef struct aq_spawn_module {
     const char *name;
     bool has_spares;  // takes the option --spare
@@ -41,7 +42,7 @@ typedef struct aq_spawn_module {
     aq_status_t (*allocate_hosts)(const aq_start_t *start);
     // Checks that the job can run on these hosts, as far as that is known without contacting them.
     aq_status_t (*verify_hosts)(const aq_start_t *start);
-    // Prints on standard output what start would do (-v, -t).
+    // Prints on standard output what start would do (-v, -t), beyond hosts and ranks.
     void (*describe)(const aq_start_t *start);
     // Makes what start needs: key, descriptors.
     aq_status_t (*prepare)(const aq_start_t *start);

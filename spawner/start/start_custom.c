@@ -89,12 +89,6 @@ static aq_status_t custom_allocate_hosts(const aq_start_t *start)
     return aq_workers_allocate(&plan.spec, start->run.size) ? AQ_OK : AQ_ERR_RESOURCE;
 }
 
-static aq_status_t custom_verify_hosts(const aq_start_t *start)
-{
-    (void)start;
-    return AQ_OK;
-}
-
 static void custom_describe(const aq_start_t *start)
 {
     (void)start;
@@ -302,7 +296,6 @@ const aq_spawn_module_t aq_module_custom = {
     .init = custom_init,
     .parse_options = custom_parse_options,
     .allocate_hosts = custom_allocate_hosts,
-    .verify_hosts = custom_verify_hosts,
     .describe = custom_describe,
     .prepare = custom_prepare,
     .start = custom_start,

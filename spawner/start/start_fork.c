@@ -32,25 +32,9 @@ static aq_status_t fork_parse_options(const aq_start_t *start)
     return AQ_OK;
 }
 
-static aq_status_t fork_nothing(const aq_start_t *start)
-{
-    (void)start;
-    return AQ_OK;
-}
-
-static void fork_describe(const aq_start_t *start)
-{
-    (void)start; // the launcher prints the host and the number of ranks
-}
-
 static void fork_start(const aq_start_t *start, int *code)
 {
     (void)aq_supervise(&start->run, NULL, code);
-}
-
-static void fork_undo(const aq_start_t *start)
-{
-    (void)start;
 }
 
 const aq_spawn_module_t aq_module_fork = {
@@ -58,11 +42,5 @@ const aq_spawn_module_t aq_module_fork = {
     .has_reserve = true,
     .init = fork_init,
     .parse_options = fork_parse_options,
-    .allocate_hosts = fork_nothing,
-    .verify_hosts = fork_nothing,
-    .describe = fork_describe,
-    .prepare = fork_nothing,
     .start = fork_start,
-    .deallocate_hosts = fork_undo,
-    .finalize = fork_undo,
 };

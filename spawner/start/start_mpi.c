@@ -250,12 +250,6 @@ static aq_status_t pmi_prepare(const aq_start_t *start)
     return export_spawner("pmi");
 }
 
-static aq_status_t mpi_nothing(const aq_start_t *start)
-{
-    (void)start;
-    return AQ_OK;
-}
-
 static void mpi_describe(const aq_start_t *start)
 {
     (void)start;
@@ -357,22 +351,15 @@ static void mpi_deallocate(const aq_start_t *start)
     words = NULL;
 }
 
-static void mpi_finalize(const aq_start_t *start)
-{
-    (void)start;
-}
-
 const aq_spawn_module_t aq_module_mpi = {
     .name = "mpi",
     .init = mpi_init,
     .parse_options = mpi_parse_options,
     .allocate_hosts = mpi_allocate_hosts,
-    .verify_hosts = mpi_nothing,
     .describe = mpi_describe,
     .prepare = mpi_prepare,
     .start = mpi_start,
     .deallocate_hosts = mpi_deallocate,
-    .finalize = mpi_finalize,
 };
 
 const aq_spawn_module_t aq_module_pmi = {
@@ -380,10 +367,8 @@ const aq_spawn_module_t aq_module_pmi = {
     .init = pmi_init,
     .parse_options = mpi_parse_options,
     .allocate_hosts = mpi_allocate_hosts,
-    .verify_hosts = mpi_nothing,
     .describe = mpi_describe,
     .prepare = pmi_prepare,
     .start = mpi_start,
     .deallocate_hosts = mpi_deallocate,
-    .finalize = mpi_finalize,
 };

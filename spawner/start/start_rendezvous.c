@@ -60,12 +60,6 @@ static aq_status_t rendezvous_parse_options(const aq_start_t *start)
     return AQ_ERR_CONFIG;
 }
 
-static aq_status_t rendezvous_nothing(const aq_start_t *start)
-{
-    (void)start;
-    return AQ_OK;
-}
-
 static void rendezvous_describe(const aq_start_t *start)
 {
     printf("gasnetrun: prints %" PRIu32 " commands, for whatever starts the processes\n",
@@ -192,20 +186,11 @@ static void rendezvous_start(const aq_start_t *start, int *code)
     *code = fflush(stdout) == 0 ? 0 : 1;
 }
 
-static void rendezvous_undo(const aq_start_t *start)
-{
-    (void)start;
-}
-
 const aq_spawn_module_t aq_module_rendezvous = {
     .name = "rendezvous",
     .init = rendezvous_init,
     .parse_options = rendezvous_parse_options,
-    .allocate_hosts = rendezvous_nothing,
-    .verify_hosts = rendezvous_nothing,
     .describe = rendezvous_describe,
     .prepare = rendezvous_prepare,
     .start = rendezvous_start,
-    .deallocate_hosts = rendezvous_undo,
-    .finalize = rendezvous_undo,
 };

@@ -164,12 +164,6 @@ static aq_status_t universe_allocate_hosts(const aq_start_t *start)
     return AQ_ERR_ABSENT;
 }
 
-static aq_status_t universe_verify_hosts(const aq_start_t *start)
-{
-    (void)start;
-    return AQ_OK;
-}
-
 static void universe_describe(const aq_start_t *start)
 {
     printf("gasnetrun: hosts of universe '%s'\n", aq_settings_text(AQ_SET_UNIVERSE));
@@ -210,7 +204,6 @@ const aq_spawn_module_t aq_module_universe = {
     .init = universe_init,
     .parse_options = universe_parse_options,
     .allocate_hosts = universe_allocate_hosts,
-    .verify_hosts = universe_verify_hosts,
     .describe = universe_describe,
     .prepare = universe_prepare,
     .start = universe_start,
