@@ -449,7 +449,7 @@ typedef struct aq_conduit_report_ops {
     void (*dump_state)(aq_conduit_t *conduit);
     // Writes which network the conduit uses, in a few words for gasnet_top: the device, the address
     // or the provider. After open; does not block.
-    void (*network)(aq_conduit_t *conduit, char *text, size_t room);
+    void (*network)(aq_conduit_t *conduit, char *text, size_t size);
 } aq_conduit_report_ops_t;
 
 // The table of a conduit. A sub-table without functions is absent, and the core does that work by

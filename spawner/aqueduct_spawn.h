@@ -18,9 +18,9 @@
 // start has started does everything else: it starts the ranks of its host, forwards their input,
 // output, signals and ends, and leaves nothing behind.
 //
-// Operations return 0, or -1 with one sentence in why (room bytes) that says what is wrong and what
-// to do; the launcher prints it. They may block. Operations that are NULL are left out. The module
-// is never unloaded. Plain C; compiles as C++.
+// Operations return 0, or -1 with one sentence in errbuf (errbuf_size bytes) that says what is
+// wrong and what to do; the launcher prints it. They may block. Operations that are NULL are left
+// out. The module is never unloaded. Plain C; compiles as C++.
 #ifndef AQUEDUCT_SPAWN_H
 #define AQUEDUCT_SPAWN_H
 
@@ -61,7 +61,8 @@ struct aqueduct_spawn_job {
     // with the starter's environment and without input, and does not wait for it. From any thread.
     // The starter waits for all of them; the first exit code other than 0 fails the job, unless all
     // helpers have called.
-    int (*run)(const aqueduct_spawn_job_t *job, char *const argv[], char *why, size_t room);
+    int (*run)(const aqueduct_spawn_job_t *job, char *const argv[], char *errbuf,
+               size_t errbuf_size);
 };
 
 // Sets a variable of the environment for join. Copies both texts.
@@ -76,37 +77,38 @@ typedef struct aqueduct_spawn_module {
     // Whether the module can start jobs here; sets *priority, otherwise 0: only on request. The
     // usable module of highest priority wins; fork has 10, ssh 20 if hosts are named. Must be
     // there. Called in every launcher without -spawner, so it should be quick.
-    int (*init)(const aqueduct_spawn_job_t *job, int *priority, char *why, size_t room);
+    int (*init)(const aqueduct_spawn_job_t *job, int *priority, char *errbuf, size_t errbuf_size);
     // Checks that the options are legal for this module.
-    int (*parse_options)(const aqueduct_spawn_job_t *job, char *why, size_t room);
+    int (*parse_options)(const aqueduct_spawn_job_t *job, char *errbuf, size_t errbuf_size);
     // Finds hosts: *schema is text in the format of a host file, which belongs to the module. NULL:
     // the launcher finds hosts as for ssh (-H, variables, files, batch systems).
-    int (*allocate_hosts)(const aqueduct_spawn_job_t *job, const char **schema, char *why,
-                          size_t room);
+    int (*allocate_hosts)(const aqueduct_spawn_job_t *job, const char **schema, char *errbuf,
+                          size_t errbuf_size);
     // Checks the hosts that get ranks, as far as that is possible without contacting them.
-    int (*verify_hosts)(const aqueduct_spawn_job_t *job, char *why, size_t room);
+    int (*verify_hosts)(const aqueduct_spawn_job_t *job, char *errbuf, size_t errbuf_size);
     // Prints lines on standard output (-v, -t) that say how the job is started.
     void (*describe)(const aqueduct_spawn_job_t *job);
     // Makes what the start needs.
-    int (*prepare)(const aqueduct_spawn_job_t *job, char *why, size_t room);
+    int (*prepare)(const aqueduct_spawn_job_t *job, char *errbuf, size_t errbuf_size);
 
     // Starts the command on that host, and returns once it was started. Called in the starter for
     // one host after the other, or by GASNET_SPAWN_WINDOW threads at once with
     // GASNET_SPAWN_ALGORITHM=threads and flag AQUEDUCT_SPAWN_THREADS. The command needs the
     // variable GASNET_SPAWN_KEY of the starter's environment, unless GASNET_CSPAWN_KEY=command.
     int (*start_host)(const aqueduct_spawn_job_t *job, const aqueduct_spawn_host_t *host,
-                      char *const argv[], char *why, size_t room);
+                      char *const argv[], char *errbuf, size_t errbuf_size);
     // Starts the same command once on each host. Replaces start_host. host_variable: the variable
     // in which the started command finds the name of its host, as in the list; NULL: the name of
     // its system.
-    int (*start)(const aqueduct_spawn_job_t *job, char *const argv[], char *why, size_t room);
+    int (*start)(const aqueduct_spawn_job_t *job, char *const argv[], char *errbuf,
+                 size_t errbuf_size);
     const char *host_variable;
 
     // Replaces both where something else starts all processes, of which this is one. Sets the
     // variables of spawner rendezvous (GASNET_MASTER, _RANK, _SIZE, _KEY_FILE or _KEY_FD), and the
     // launcher becomes the program. Called in bare programs too, with GASNET_SPAWNER=NAME.
-    int (*join)(const aqueduct_spawn_job_t *job, aqueduct_spawn_set_t *set, void *to, char *why,
-                size_t room);
+    int (*join)(const aqueduct_spawn_job_t *job, aqueduct_spawn_set_t *set, void *to, char *errbuf,
+                size_t errbuf_size);
 
     // Release what allocate_hosts and prepare have made.
     void (*deallocate_hosts)(void);

@@ -25,12 +25,12 @@ static void places_set(uintptr_t *places, uint32_t count, uint32_t own, uintptr_
 bool aq_guarded_reserve(uintptr_t *places, uint32_t count, uint32_t own, size_t huge, bool guards)
 {
     const size_t guard = guards ? AQ_SEGMENT_GUARD : 0;
-    size_t room = guard;
+    size_t size = guard;
     for (uint32_t i = 0; i < count; i++)
-        room += places[i] + guard + huge;
-    char *base = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        size += places[i] + guard + huge;
+    char *base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return false;
-    places_set(places, count, own, (uintptr_t)base + room, huge, guard);
+    places_set(places, count, own, (uintptr_t)base + size, huge, guard);
     return true;
 }

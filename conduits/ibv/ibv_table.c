@@ -227,13 +227,13 @@ static void ibv_dump_state(aq_conduit_t *conduit)
 }
 
 // "mlx5_0:1, mlx5_1:1": the ports in use.
-static void ibv_network(aq_conduit_t *conduit, char *text, size_t room)
+static void ibv_network(aq_conduit_t *conduit, char *text, size_t size)
 {
     const aq_ibv_device_t *device = &aq_ibv_of(conduit)->shared->device;
     const aq_ibv_rail_ports_t *further = &device->rails; // from the second one on
-    size_t used = (size_t)snprintf(text, room, "%s:%u", device->verbs->device->name, device->port);
-    for (unsigned i = 1; i < further->count && used < room; i++)
-        used += (size_t)snprintf(text + used, room - used, ", %s:%u", further->list[i].device,
+    size_t used = (size_t)snprintf(text, size, "%s:%u", device->verbs->device->name, device->port);
+    for (unsigned i = 1; i < further->count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, ", %s:%u", further->list[i].device,
                                  further->list[i].number);
 }
 

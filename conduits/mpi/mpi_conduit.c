@@ -254,9 +254,9 @@ static void mpi_dump_state(aq_conduit_t *conduit)
     aq_mail_dump_state(conduit);
 }
 
-static void mpi_network(aq_conduit_t *conduit, char *text, size_t room)
+static void mpi_network(aq_conduit_t *conduit, char *text, size_t size)
 {
-    mpi_of(conduit)->mpi->version(text, room);
+    mpi_of(conduit)->mpi->version(text, size);
 }
 
 const aq_conduit_ops_t aq_mpi_conduit = {

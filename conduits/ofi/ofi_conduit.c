@@ -288,10 +288,10 @@ static void ofi_dump_state(aq_conduit_t *conduit)
             aq_log_notice("ofi: all credits for rank %u are in use", link->rank);
 }
 
-static void ofi_network(aq_conduit_t *conduit, char *text, size_t room)
+static void ofi_network(aq_conduit_t *conduit, char *text, size_t size)
 {
     const struct fi_info *info = ofi_of(conduit)->fabric.info;
-    snprintf(text, room, "provider %s on %s", info->fabric_attr->prov_name,
+    snprintf(text, size, "provider %s on %s", info->fabric_attr->prov_name,
              info->domain_attr->name);
 }
 

@@ -119,8 +119,8 @@ static int file_place(void *base, size_t size)
 static int file_map(int fd, size_t size, char **here)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    const size_t room = size + 2 * AQ_SEGMENT_GUARD;
-    char *at = mmap(NULL, room, PROT_NONE, flags, -1, 0);
+    const size_t capacity = size + 2 * AQ_SEGMENT_GUARD;
+    char *at = mmap(NULL, capacity, PROT_NONE, flags, -1, 0);
     if (at == MAP_FAILED)
         return errno;
     *here = at + AQ_SEGMENT_GUARD;
@@ -131,7 +131,7 @@ static int file_map(int fd, size_t size, char **here)
         madvise(*here, size, MADV_DONTDUMP) == 0 && ioctl(watch, UFFDIO_REGISTER, &pages) == 0)
         return 0;
     const int error = errno;
-    munmap(at, room);
+    munmap(at, capacity);
     return error;
 }
 

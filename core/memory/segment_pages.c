@@ -23,7 +23,7 @@
 
 // The word in brackets, such as "advise" of "always within_size [advise] never"; "" if the kernel
 // has no such file.
-static void read_choice(char *word, size_t room)
+static void read_choice(char *word, size_t size)
 {
     char line[128] = "";
     FILE *file = fopen(SHARED_PAGES, "re");
@@ -32,7 +32,7 @@ static void read_choice(char *word, size_t room)
         return;
     const char *begin = fgets(line, sizeof line, file) ? strchr(line, '[') : NULL;
     if (begin)
-        snprintf(word, room, "%.*s", (int)strcspn(begin + 1, "]"), begin + 1);
+        snprintf(word, size, "%.*s", (int)strcspn(begin + 1, "]"), begin + 1);
     (void)fclose(file);
 }
 

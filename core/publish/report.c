@@ -37,16 +37,16 @@ void aq_report_set_stack(void (*tell)(void))
 }
 
 // "put: 2, AM: 1": what is pending.
-static void pending_describe(uint64_t pending, char *text, size_t room)
+static void pending_describe(uint64_t pending, char *text, size_t size)
 {
     static const char *const names[AQ_PENDING_KINDS] = {
         "get", "put", "AM", "local completion", "RMW", "barrier or other"};
     size_t used = 0;
     text[0] = '\0';
-    for (unsigned i = 0; i < AQ_PENDING_KINDS && used < room; i++) {
+    for (unsigned i = 0; i < AQ_PENDING_KINDS && used < size; i++) {
         const unsigned count = pending >> AQ_PENDING_BITS * i & AQ_PENDING_MAX;
         if (count)
-            used += (size_t)snprintf(text + used, room - used, "%s%s: %u", used ? ", " : "",
+            used += (size_t)snprintf(text + used, size - used, "%s%s: %u", used ? ", " : "",
                                      names[i], count);
     }
 }

@@ -47,20 +47,20 @@ static int32_t handler_find(void *const *frames, int count)
     return -1;
 }
 
-static void frame_describe(void *frame, char *text, size_t room)
+static void frame_describe(void *frame, char *text, size_t size)
 {
     Dl_info info;
     if (!dladdr((char *)frame - 1, &info) || !info.dli_fname) {
-        snprintf(text, room, "%p", frame);
+        snprintf(text, size, "%p", frame);
         return;
     }
     const char *slash = strrchr(info.dli_fname, '/');
     const char *object = slash ? slash + 1 : info.dli_fname;
     const uintptr_t offset = (uintptr_t)frame - 1 - (uintptr_t)info.dli_fbase;
     if (info.dli_sname)
-        snprintf(text, room, "%s+0x%zx (%s)", object, (size_t)offset, info.dli_sname);
+        snprintf(text, size, "%s+0x%zx (%s)", object, (size_t)offset, info.dli_sname);
     else
-        snprintf(text, room, "%s+0x%zx", object, (size_t)offset);
+        snprintf(text, size, "%s+0x%zx", object, (size_t)offset);
 }
 
 static void stack_write(void)

@@ -54,7 +54,7 @@ static bool sum_is_zero(const sum_t *sum)
 }
 
 // The columns behind the hosts, in the order of the title.
-static size_t columns_write(const sum_t *sum, unsigned snapshot, char *line, size_t room)
+static size_t columns_write(const sum_t *sum, unsigned snapshot, char *line, size_t size)
 {
     static const aq_count_t order[AQ_PEER_COUNTS] = {
         AQ_COUNT_REQUEST_SHORT, AQ_COUNT_REQUEST_MEDIUM,
@@ -74,11 +74,11 @@ static size_t columns_write(const sum_t *sum, unsigned snapshot, char *line, siz
         AQ_ARRIVED_SENDS,    AQ_ARRIVED_SEND_BYTES,    AQ_ARRIVED_STREAMS, AQ_ARRIVED_STREAM_BYTES};
     size_t length = 0;
     for (unsigned i = 0; i < AQ_PEER_COUNTS; i++)
-        length += (size_t)snprintf(line + length, room - length, ",%" PRIu64, sum->sent[order[i]]);
+        length += (size_t)snprintf(line + length, size - length, ",%" PRIu64, sum->sent[order[i]]);
     for (unsigned i = 0; i < AQ_ARRIVED; i++)
         length +=
-            (size_t)snprintf(line + length, room - length, ",%" PRIu64, sum->arrived[arrivals[i]]);
-    return length + (size_t)snprintf(line + length, room - length, ",%" PRIu64 ",%" PRIu64 ",%u\n",
+            (size_t)snprintf(line + length, size - length, ",%" PRIu64, sum->arrived[arrivals[i]]);
+    return length + (size_t)snprintf(line + length, size - length, ",%" PRIu64 ",%" PRIu64 ",%u\n",
                                      sum->trouble[AQ_TROUBLE_NO_ROOM],
                                      sum->trouble[AQ_TROUBLE_RESENT], snapshot);
 }

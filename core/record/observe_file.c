@@ -114,13 +114,13 @@ int aq_observe_path_open(const char *setting, const char *path, const char *titl
 
 void aq_lines_add(aq_lines_t *lines, const char *fmt, ...)
 {
-    const size_t room = sizeof lines->text - lines->length;
+    const size_t size = sizeof lines->text - lines->length;
     va_list args;
     va_start(args, fmt);
-    const int length = vsnprintf(lines->text + lines->length, room, fmt, args);
+    const int length = vsnprintf(lines->text + lines->length, size, fmt, args);
     va_end(args);
     if (length > 0)
-        lines->length += (size_t)length < room ? (size_t)length : room - 1;
+        lines->length += (size_t)length < size ? (size_t)length : size - 1;
 }
 
 void aq_lines_quote(aq_lines_t *lines, const char *text, size_t length)

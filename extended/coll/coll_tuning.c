@@ -170,10 +170,14 @@ static bool take_all(reader_t *reader)
 }
 
 aq_tuning_result_t aq_coll_tuning_parse(const char *text, size_t length, aq_tuning_job_t job,
-                                        aq_coll_limits_t *limits, char *why, size_t room)
+                                        aq_coll_limits_t *limits, char *errbuf, size_t errbuf_size)
 {
-    reader_t reader = {
-        .text = text, .length = length, .job = job, .limits = limits, .why = why, .room = room};
+    reader_t reader = {.text = text,
+                       .length = length,
+                       .job = job,
+                       .limits = limits,
+                       .why = errbuf,
+                       .room = errbuf_size};
     *limits = aq_coll_fallbacks;
     if (!take_all(&reader)) {
         *limits = aq_coll_fallbacks;
@@ -181,8 +185,8 @@ aq_tuning_result_t aq_coll_tuning_parse(const char *text, size_t length, aq_tuni
     }
     if (reader.best)
         return AQ_TUNING_FOUND;
-    snprintf(why, room, "it has no section for conduit %s and %u ranks or fewer", job.conduit,
-             job.ranks);
+    snprintf(errbuf, errbuf_size, "it has no section for conduit %s and %u ranks or fewer",
+             job.conduit, job.ranks);
     return AQ_TUNING_NONE;
 }
 
@@ -199,17 +203,17 @@ static bool limits_are_legal(const void *bytes)
     return true;
 }
 
-static bool load_limits(const char *path, char *why, size_t room)
+static bool load_limits(const char *path, char *errbuf, size_t errbuf_size)
 {
     size_t length;
     char *text = aq_text_file_read(path, FILE_MAX, &length);
     if (!text) {
-        snprintf(why, room, "it cannot be read: %s", strerror(errno));
+        snprintf(errbuf, errbuf_size, "it cannot be read: %s", strerror(errno));
         return false;
     }
     const aq_tuning_job_t job = {aq_job.network, aq_job_present()};
     const aq_tuning_result_t result =
-        aq_coll_tuning_parse(text, length, job, &aq_coll_limits, why, room);
+        aq_coll_tuning_parse(text, length, job, &aq_coll_limits, errbuf, errbuf_size);
     free(text);
     return result == AQ_TUNING_FOUND;
 }

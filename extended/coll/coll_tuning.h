@@ -32,7 +32,7 @@ typedef struct aq_tuning_job {
 // Reads the text of a file, which may hold any bytes, and sets the limits for a job. Of the
 // sections of its conduit, the last one with the highest number of ranks that the job has counts;
 // limits that this section does not name get their defaults. If there is no such section, or the
-// file is not legal, all limits get their defaults, and why, of `room` bytes (at least 100),
-// receives the reason, in words that follow the file's name and "is not used:".
+// file is not legal, all limits get their defaults, and errbuf (at least 100 bytes) receives the
+// reason, in words that follow the file's name and "is not used:".
 aq_tuning_result_t aq_coll_tuning_parse(const char *text, size_t length, aq_tuning_job_t job,
-                                        aq_coll_limits_t *limits, char *why, size_t room);
+                                        aq_coll_limits_t *limits, char *errbuf, size_t errbuf_size);

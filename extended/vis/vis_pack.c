@@ -72,8 +72,8 @@ size_t aq_vis_pack_add(aq_vis_pack_t *pack, const char *at, size_t nbytes)
 size_t aq_vis_pack_add_rows(aq_vis_pack_t *pack, const char *at, size_t nbytes, ptrdiff_t stride,
                             size_t rows)
 {
-    const size_t room = pack_room(pack, pack->runs + 1);
-    const size_t n = aq_min(aq_min(room / nbytes, rows), UINT32_MAX);
+    const size_t size = pack_room(pack, pack->runs + 1);
+    const size_t n = aq_min(aq_min(size / nbytes, rows), UINT32_MAX);
     if (n < 2 || nbytes > UINT32_MAX)
         return 0;
     aq_vis_pack_end(pack);

@@ -109,7 +109,7 @@ static const known_t *in_process(void)
 }
 
 // The first line of the text by which the MPI of the program names itself.
-static void name_in_process(char *text, size_t room)
+static void name_in_process(char *text, size_t size)
 {
     int (*version)(char *, int *);
     void *found = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
@@ -119,14 +119,14 @@ static void name_in_process(char *text, size_t room)
         memcpy(&version, &found, sizeof version);
         version(whole, &len);
     }
-    snprintf(text, room, "%.*s", (int)strcspn(whole, "\n,"), whole);
+    snprintf(text, size, "%.*s", (int)strcspn(whole, "\n,"), whole);
 }
 
-static bool find_module(const known_t *which, char *path, size_t room)
+static bool find_module(const known_t *which, char *path, size_t size)
 {
     char file[64];
     snprintf(file, sizeof file, "aq_mpi_%s.so", which->module);
-    return aq_module_find(file, path, room);
+    return aq_module_find(file, path, size);
 }
 
 static bool has_module(const known_t *which)
@@ -148,23 +148,24 @@ bool aq_mpilib_has_mpi(void)
     return i < KNOWN;
 }
 
-static const aq_mpilib_table_t *module_load(const known_t *which, char *why, size_t room)
+static const aq_mpilib_table_t *module_load(const known_t *which, char *errbuf, size_t errbuf_size)
 {
     char path[1024];
     if (which->here)
         return which->here;
     if (!find_module(which, path, sizeof path)) {
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "this installation has no module for %s (aq_mpi_%s.so in %s); configure it again "
                  "where its headers are",
                  which->says, which->module, aq_module_folder());
         return NULL;
     }
-    const aq_mpilib_table_t *table = aq_module_open(path, AQ_MPILIB_MODULE_SYMBOL, why, room);
+    const aq_mpilib_table_t *table =
+        aq_module_open(path, AQ_MPILIB_MODULE_SYMBOL, errbuf, errbuf_size);
     if (table && table->abi == AQ_MPILIB_ABI)
         return table;
-    if (!*why)
-        snprintf(why, room,
+    if (!*errbuf)
+        snprintf(errbuf, errbuf_size,
                  "%s is of another version: install the one that belongs to this library", path);
     return NULL;
 }
@@ -178,7 +179,7 @@ static const char *file_of(void *function)
 
 // A module calls the MPI that the program is linked with, whichever that is. So this must be the
 // one that the module was linked with: another has other handles.
-static bool module_fits(const known_t *which, char *why, size_t room)
+static bool module_fits(const known_t *which, char *errbuf, size_t errbuf_size)
 {
     char path[1024];
     void *program = dlsym(RTLD_DEFAULT, "PMPI_Init");
@@ -187,7 +188,7 @@ static bool module_fits(const known_t *which, char *why, size_t room)
     void *linked = module ? dlsym(module, "PMPI_Init") : NULL;
     if (!program || !linked || program == linked)
         return true;
-    snprintf(why, room,
+    snprintf(errbuf, errbuf_size,
              "the program is linked with %s, but %s with %s; link the program with the latter, or "
              "configure this library again where the headers of the former are",
              file_of(program), path, file_of(linked));
@@ -208,47 +209,48 @@ static const known_t *by_launcher(void)
 }
 
 // Loads the first MPI that is available: without mpirun it starts a job of one process.
-static const aq_mpilib_table_t *load_first(char *why, size_t room)
+static const aq_mpilib_table_t *load_first(char *errbuf, size_t errbuf_size)
 {
     for (unsigned i = 0; i < KNOWN; i++) {
-        const aq_mpilib_table_t *table = module_load(&known[i], why, room);
+        const aq_mpilib_table_t *table = module_load(&known[i], errbuf, errbuf_size);
         if (table)
             return table;
     }
     return NULL;
 }
 
-static void explain_unknown(char *why, size_t room)
+static void explain_unknown(char *errbuf, size_t errbuf_size)
 {
     char text[128];
     name_in_process(text, sizeof text);
     if (abi_in_process())
         snprintf(
-            why, room,
+            errbuf, errbuf_size,
             "the program is linked with version %d of the standard ABI of MPI ('%s'), and this "
             "library knows version %d; link the program with Open MPI or MPICH themselves",
             abi_in_process(), text, ABI_MAJOR);
     else
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "the program is linked with an MPI that is not known here ('%s'); link it with "
                  "Open MPI, MPICH or the standard ABI of MPI",
                  text);
 }
 
-const aq_mpilib_table_t *aq_mpilib_find_mpi(char *why, size_t room)
+const aq_mpilib_table_t *aq_mpilib_find_mpi(char *errbuf, size_t errbuf_size)
 {
     static const aq_mpilib_table_t *table;
     if (table)
         return table;
     const known_t *which = in_process();
     if (!which && aq_mpilib_in_process()) {
-        explain_unknown(why, room);
+        explain_unknown(errbuf, errbuf_size);
         return NULL;
     }
     if (!which)
         which = by_launcher();
-    const aq_mpilib_table_t *found = which ? module_load(which, why, room) : load_first(why, room);
-    if (found && (!which || module_fits(which, why, room)))
+    const aq_mpilib_table_t *found =
+        which ? module_load(which, errbuf, errbuf_size) : load_first(errbuf, errbuf_size);
+    if (found && (!which || module_fits(which, errbuf, errbuf_size)))
         table = found;
     return table;
 }
@@ -261,11 +263,11 @@ static const known_t *pmi_at(unsigned i)
     return &pmis[by_srun && i > 0 ? PMIS - i : i];
 }
 
-const aq_mpilib_table_t *aq_mpilib_start_pmi(char *why, size_t room)
+const aq_mpilib_table_t *aq_mpilib_start_pmi(char *errbuf, size_t errbuf_size)
 {
     size_t used = 0;
-    *why = '\0';
-    for (unsigned i = 0; i < PMIS && used < room; i++) {
+    *errbuf = '\0';
+    for (unsigned i = 0; i < PMIS && used < errbuf_size; i++) {
         char reason[512] = "";
         const known_t *which = pmi_at(i);
         const aq_mpilib_table_t *table = module_load(which, reason, sizeof reason);
@@ -274,13 +276,13 @@ const aq_mpilib_table_t *aq_mpilib_start_pmi(char *why, size_t room)
             return table;
         if (error)
             table->explain(error, reason, sizeof reason);
-        used += (size_t)snprintf(why + used, room - used, "%s%s: %s", used ? "; " : "", which->says,
-                                 reason);
+        used += (size_t)snprintf(errbuf + used, errbuf_size - used, "%s%s: %s", used ? "; " : "",
+                                 which->says, reason);
     }
     return NULL;
 }
 
-bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, size_t room)
+bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, size_t size)
 {
     char path[1024];
     if (*at >= KNOWN + PMIS)
@@ -290,13 +292,13 @@ bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, s
     *name = which->says;
     *usable = false;
     if (which->module && !find_module(which, path, sizeof path)) {
-        snprintf(text, room, "this installation has no module for it (aq_mpi_%s.so)",
+        snprintf(text, size, "this installation has no module for it (aq_mpi_%s.so)",
                  which->module);
         return true;
     }
-    const aq_mpilib_table_t *table = module_load(which, text, room);
+    const aq_mpilib_table_t *table = module_load(which, text, size);
     *usable = table != NULL;
     if (table)
-        table->version(text, room);
+        table->version(text, size);
     return true;
 }

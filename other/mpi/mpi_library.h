@@ -18,17 +18,17 @@ aq_mpilib_launch_t aq_mpilib_launched(void);
 // Whether this installation has a module for any MPI. Loads none. Settings must be loaded.
 bool aq_mpilib_has_mpi(void);
 
-// The table of the MPI library of this process; NULL: why has one sentence, without a full stop.
+// The table of the MPI library of this process; NULL: errbuf has one sentence, without a full stop.
 // Settings must be loaded; one thread at a time.
-const aq_mpilib_table_t *aq_mpilib_find_mpi(char *why, size_t room);
+const aq_mpilib_table_t *aq_mpilib_find_mpi(char *errbuf, size_t errbuf_size);
 
 // Whether the program is linked with an MPI, supported or not. Loads none.
 bool aq_mpilib_in_process(void);
 
 // Starts PMIx, PMI-1 or PMI-2, the first that the launcher answers, and returns its table, which
-// has only what the start of a job needs: neither messages nor windows. NULL: why has the reason of
-// each. Settings must be loaded; one thread at a time; may block.
-const aq_mpilib_table_t *aq_mpilib_start_pmi(char *why, size_t room);
+// has only what the start of a job needs: neither messages nor windows. NULL: errbuf has the reason
+// of each. Settings must be loaded; one thread at a time; may block.
+const aq_mpilib_table_t *aq_mpilib_start_pmi(char *errbuf, size_t errbuf_size);
 
 // Set before init if only one thread will ever use MPI in this process, as far as client and
 // conduit can tell: MPI then works without locks.
@@ -48,4 +48,4 @@ extern const aq_mpilib_turns_t *aq_mpilib_turns;
 // Iterates over the supported libraries (MPIs and PMIs), starting with *at = 0, and loads each
 // to get its version, for gasnet_info; false: no more. If there is no module, or it cannot be
 // loaded, usable is false and text says why.
-bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, size_t room);
+bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, size_t size);

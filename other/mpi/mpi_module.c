@@ -29,7 +29,7 @@ static MPI_Request *handle_of(aq_mpilib_request_t *request)
 
 // ---- the library ----
 
-static void mpi_version(char *text, size_t room)
+static void mpi_version(char *text, size_t size)
 {
     char whole[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int len = 0;
@@ -37,8 +37,8 @@ static void mpi_version(char *text, size_t room)
     whole[strcspn(whole, "\n,")] = '\0';
     for (char *c = whole; *c; c++) // MPICH writes a tab
         *c = *c == '\t' ? ' ' : *c;
-    strncpy(text, whole, room - 1);
-    text[room - 1] = '\0';
+    strncpy(text, whole, size - 1);
+    text[size - 1] = '\0';
 }
 
 static bool mpi_started(void)
@@ -55,14 +55,14 @@ static bool mpi_finished(void)
     return flag;
 }
 
-static void mpi_explain(int error, char *text, size_t room)
+static void mpi_explain(int error, char *text, size_t size)
 {
     char whole[MPI_MAX_ERROR_STRING] = "";
     int len = 0;
     if (mpi_started() && !mpi_finished())
         MPI_Error_string(error, whole, &len);
-    strncpy(text, *whole ? whole : "MPI gives no reason", room - 1);
-    text[room - 1] = '\0';
+    strncpy(text, *whole ? whole : "MPI gives no reason", size - 1);
+    text[size - 1] = '\0';
 }
 
 static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,

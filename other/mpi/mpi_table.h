@@ -45,10 +45,10 @@ typedef struct aq_mpilib_table {
     aq_mpilib_level_t level_for_threads;
 
     // The library. All of these may be called before start.
-    void (*version)(char *text, size_t room); // first line of its version text
+    void (*version)(char *text, size_t size); // first line of its version text
     bool (*started)(void);
     bool (*finished)(void);
-    void (*explain)(int error, char *text, size_t room);
+    void (*explain)(int error, char *text, size_t size);
 
     int (*start)(aq_mpilib_level_t wanted);
     aq_mpilib_level_t (*level)(void);

@@ -34,9 +34,9 @@ static struct connection {
     char name[NAME_BYTES]; // of the store of the job
 } launcher = {.fd = -1};
 
-static void pmi1_version(char *text, size_t room)
+static void pmi1_version(char *text, size_t size)
 {
-    snprintf(text, room, "PMI-1, spoken by this library itself");
+    snprintf(text, size, "PMI-1, spoken by this library itself");
 }
 
 static bool pmi1_started(void)
@@ -69,10 +69,10 @@ static const char *own_error(int error)
     }
 }
 
-static void pmi1_explain(int error, char *text, size_t room)
+static void pmi1_explain(int error, char *text, size_t size)
 {
     const char *why = aq_kvs_explain(error);
-    snprintf(text, room, "%s", why ? why : own_error(error));
+    snprintf(text, size, "%s", why ? why : own_error(error));
 }
 
 // ---- requests and answers ----

@@ -31,11 +31,11 @@ static const char *find_value(const char *line, const char *key, size_t *length)
     return NULL;
 }
 
-bool aq_pmi1_text(const char *line, const char *key, char *value, size_t room)
+bool aq_pmi1_text(const char *line, const char *key, char *value, size_t size)
 {
     size_t length, other;
     const char *found = find_value(line, key, &length);
-    if (!found || length == 0 || length >= room || find_value(found + length, key, &other))
+    if (!found || length == 0 || length >= size || find_value(found + length, key, &other))
         return false;
     memcpy(value, found, length);
     value[length] = '\0';

@@ -17,7 +17,7 @@ bool aq_pmi1_answers(const char *line, size_t length, const char *name);
 
 // Copies the value of a key of a line that was checked. False: the line does not have the key
 // exactly once, or its value is empty or longer than room.
-bool aq_pmi1_text(const char *line, const char *key, char *value, size_t room);
+bool aq_pmi1_text(const char *line, const char *key, char *value, size_t size);
 
 // The same for a decimal number between the two limits.
 bool aq_pmi1_number(const char *line, const char *key, int least, int most, int *value);

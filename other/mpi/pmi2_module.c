@@ -19,13 +19,13 @@ _Static_assert(AQ_KVS_KEY_BYTES <= PMI2_MAX_KEYLEN && AQ_KVS_VALUE_BYTES <= PMI2
 
 static bool was_finished;
 
-static void pmi2_version(char *text, size_t room)
+static void pmi2_version(char *text, size_t size)
 {
     Dl_info info;
     void *call = dlsym(RTLD_DEFAULT, "PMI2_Init");
     if (!call || !dladdr(call, &info))
         info.dli_fname = "the program";
-    snprintf(text, room, "PMI-2 of %s", info.dli_fname);
+    snprintf(text, size, "PMI-2 of %s", info.dli_fname);
 }
 
 static bool pmi2_started(void)
@@ -38,7 +38,7 @@ static bool pmi2_finished(void)
     return was_finished;
 }
 
-static void pmi2_explain(int error, char *text, size_t room)
+static void pmi2_explain(int error, char *text, size_t size)
 {
     const char *why = aq_kvs_explain(error);
     if (error == PMI2_ERR_INIT)
@@ -46,9 +46,9 @@ static void pmi2_explain(int error, char *text, size_t room)
     if (error == NO_SIZE)
         why = "the launcher does not report the number of ranks";
     if (why)
-        snprintf(text, room, "%s", why);
+        snprintf(text, size, "%s", why);
     else
-        snprintf(text, room, "error %d, the launcher may be gone", error);
+        snprintf(text, size, "error %d, the launcher may be gone", error);
 }
 
 static int store_put(const char *key, const char *value)

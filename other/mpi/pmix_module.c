@@ -34,9 +34,9 @@ static pmix_proc_t myself;
 static bool was_finished;
 static int line[2] = {-1, -1}; // a pipe: the first end hangs up when the server has ended
 
-static void pmix_version(char *text, size_t room)
+static void pmix_version(char *text, size_t size)
 {
-    snprintf(text, room, "%.*s", (int)strcspn(PMIx_Get_version(), "(,"), PMIx_Get_version());
+    snprintf(text, size, "%.*s", (int)strcspn(PMIx_Get_version(), "(,"), PMIx_Get_version());
 }
 
 static bool pmix_started(void)
@@ -49,9 +49,9 @@ static bool pmix_finished(void)
     return was_finished;
 }
 
-static void pmix_explain(int error, char *text, size_t room)
+static void pmix_explain(int error, char *text, size_t size)
 {
-    snprintf(text, room, "%s", PMIx_Error_string(error));
+    snprintf(text, size, "%s", PMIx_Error_string(error));
 }
 
 // In a thread of PMIx.

@@ -82,24 +82,24 @@ static bool copy_text(char **to, const char *from)
     return from == NULL || *to != NULL;
 }
 
-static bool no_memory(char *fault, size_t room)
+static bool no_memory(char *fault, size_t size)
 {
-    snprintf(fault, room, "no memory for the list of hosts; name fewer hosts");
+    snprintf(fault, size, "no memory for the list of hosts; name fewer hosts");
     return false;
 }
 
-static bool hosts_grow(aq_hosts_t *hosts, char *fault, size_t room)
+static bool hosts_grow(aq_hosts_t *hosts, char *fault, size_t size)
 {
     if (hosts->count < hosts->room)
         return true;
     if (hosts->count >= AQ_HOSTS_MAX) {
-        snprintf(fault, room, "more than %u hosts are named; name fewer", AQ_HOSTS_MAX);
+        snprintf(fault, size, "more than %u hosts are named; name fewer", AQ_HOSTS_MAX);
         return false;
     }
     size_t wanted = hosts->room > 0 ? 2 * hosts->room : 16;
     aq_host_t *rows = realloc(hosts->rows, wanted * sizeof *rows);
     if (rows == NULL)
-        return no_memory(fault, room);
+        return no_memory(fault, size);
     hosts->rows = rows;
     hosts->room = wanted;
     return true;
@@ -118,13 +118,13 @@ static bool merge_row(aq_hosts_t *hosts, aq_host_t *row, const aq_host_t *host)
     return hosts->repeated != NULL || copy_text(&hosts->repeated, host->name);
 }
 
-bool aq_hosts_add(aq_hosts_t *hosts, const aq_host_t *host, char *fault, size_t room)
+bool aq_hosts_add(aq_hosts_t *hosts, const aq_host_t *host, char *fault, size_t size)
 {
     aq_host_t *row = find_row(hosts, host);
     if (row != NULL && !hosts->keep_repeats)
-        return merge_row(hosts, row, host) || no_memory(fault, room);
+        return merge_row(hosts, row, host) || no_memory(fault, size);
     uint32_t first = (uint32_t)(row != NULL ? (size_t)(row - hosts->rows) : hosts->count);
-    if (!hosts_grow(hosts, fault, room))
+    if (!hosts_grow(hosts, fault, size))
         return false;
     row = &hosts->rows[hosts->count];
     *row =
@@ -136,7 +136,7 @@ bool aq_hosts_add(aq_hosts_t *hosts, const aq_host_t *host, char *fault, size_t 
         return true;
     }
     free_row(row);
-    return no_memory(fault, room);
+    return no_memory(fault, size);
 }
 
 void aq_hosts_free(aq_hosts_t *hosts)
@@ -151,9 +151,9 @@ void aq_hosts_free(aq_hosts_t *hosts)
 
 // ---- words: [user@]name[:slots] ----
 
-static bool refuse_word(const char *what, const char *word, char *fault, size_t room)
+static bool refuse_word(const char *what, const char *word, char *fault, size_t size)
 {
-    snprintf(fault, room,
+    snprintf(fault, size,
              "%s: '%.80s' is not a host; write [user@]name[:slots], an IPv6 address in brackets, "
              "and commas between",
              what, word);
@@ -190,31 +190,31 @@ static bool cut_slots(char *word, aq_host_t *host)
 }
 
 static bool add_word(aq_hosts_t *hosts, const char *what, const char *word, char *fault,
-                     size_t room)
+                     size_t size)
 {
     aq_host_t host = {0};
     char *copy = strdup(word);
     if (copy == NULL)
-        return no_memory(fault, room);
+        return no_memory(fault, size);
     char *at = strchr(copy, '@');
     if (at != NULL)
         *at = '\0';
     host.user = at != NULL ? copy : NULL;
     bool ok = cut_slots(at != NULL ? at + 1 : copy, &host) && aq_hosts_legal_name(host.name) &&
               (at == NULL || aq_hosts_legal_user(host.user));
-    ok = ok ? aq_hosts_add(hosts, &host, fault, room) : refuse_word(what, word, fault, room);
+    ok = ok ? aq_hosts_add(hosts, &host, fault, size) : refuse_word(what, word, fault, size);
     free(copy);
     return ok;
 }
 
 bool aq_hosts_read_list(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                        size_t room)
+                        size_t size)
 {
     static const char between[] = ", \t\r\n";
     while (text += strspn(text, between), *text != '\0') {
         size_t length = strcspn(text, between);
         char *word = strndup(text, length);
-        bool ok = word != NULL ? add_word(hosts, what, word, fault, room) : no_memory(fault, room);
+        bool ok = word != NULL ? add_word(hosts, what, word, fault, size) : no_memory(fault, size);
         free(word);
         if (!ok)
             return false;
@@ -386,9 +386,9 @@ static bool take_bytes(aq_hosts_t *hosts, const place_t *place, const char *byte
 }
 
 bool aq_hosts_read_text(aq_hosts_t *hosts, const char *what, const char *text, size_t length,
-                        char *fault, size_t room)
+                        char *fault, size_t size)
 {
-    place_t place = {.what = what, .line = 1, .fault = fault, .room = room};
+    place_t place = {.what = what, .line = 1, .fault = fault, .room = size};
     for (size_t at = 0; at < length; place.line++) {
         const char *end = memchr(text + at, '\n', length - at);
         size_t part = end != NULL ? (size_t)(end - (text + at)) : length - at;

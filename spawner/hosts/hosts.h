@@ -38,28 +38,28 @@ typedef struct aq_hosts {
 } aq_hosts_t;
 
 // Readers add to a list that is {0} or was read before. On a fault they return false, with one
-// sentence in fault (room bytes); the caller still frees the list. Only file access blocks.
+// sentence in fault (size bytes); the caller still frees the list. Only file access blocks.
 
 // Reads a host file: one host per line, `name key=value ...`; # begins a comment. Faults name what.
 bool aq_hosts_read_text(aq_hosts_t *hosts, const char *what, const char *text, size_t length,
-                        char *fault, size_t room);
+                        char *fault, size_t size);
 
 // Reads words separated by commas or blanks: `[user@]name[:slots]`, IPv6 addresses in brackets.
 bool aq_hosts_read_list(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                        size_t room);
+                        size_t size);
 
 // Reads SLURM's variables: a list such as n[1-3,07-09],gpu, and slots such as 4(x2),8 or NULL.
 bool aq_hosts_read_slurm(aq_hosts_t *hosts, const char *nodes, const char *slots, char *fault,
-                         size_t room);
+                         size_t size);
 // Reads `name slots name slots ...` (LSB_MCPU_HOSTS).
 bool aq_hosts_read_pairs(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                         size_t room);
+                         size_t size);
 // Reads names; each mention of a host is a slot (LSB_HOSTS, PBS's file).
 bool aq_hosts_read_repeats(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                           size_t room);
+                           size_t size);
 // Reads lines `name slots queue processors` (SGE's file).
 bool aq_hosts_read_sge(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                       size_t room);
+                       size_t size);
 
 // Takes the first source that names hosts: list (-H; NULL: not given), GASNET_SSH_NODEFILE,
 // GASNET_SSH_SERVERS, GASNET_NODEFILE, SSH_SERVERS, then SLURM, PBS, LSF and SGE. Logs faults, and
@@ -71,7 +71,7 @@ const char *aq_hosts_source(const char *list);
 
 // Adds a row, with copies of the texts of host. Unless repeats are kept, an existing row gets the
 // additional slots and processors instead.
-bool aq_hosts_add(aq_hosts_t *hosts, const aq_host_t *host, char *fault, size_t room);
+bool aq_hosts_add(aq_hosts_t *hosts, const aq_host_t *host, char *fault, size_t size);
 bool aq_hosts_legal_name(const char *name);
 bool aq_hosts_legal_user(const char *user);
 void aq_hosts_free(aq_hosts_t *hosts);
@@ -89,4 +89,4 @@ typedef struct aq_placement {
 // slots in the order of the list if any host has slots, else spreads ranks evenly over all hosts.
 // *overfull: there are more ranks than slots.
 bool aq_hosts_place(const aq_hosts_t *hosts, const aq_placement_t *placement, uint32_t *row_of_rank,
-                    bool *overfull, char *fault, size_t room);
+                    bool *overfull, char *fault, size_t size);

@@ -13,10 +13,10 @@
 #define PREFIX_MAX 4096u // of a name of SLURM, before the name is checked
 
 static bool refuse_text(const char *what, const char *text, const char *expected, char *fault,
-                        size_t room)
+                        size_t size)
 {
     snprintf(
-        fault, room,
+        fault, size,
         "%s: '%.80s' is not %s; the batch system wrote that value, so report it to the operator",
         what, text, expected);
     return false;
@@ -124,9 +124,9 @@ static size_t name_length(const char *text)
 }
 
 bool aq_hosts_read_slurm(aq_hosts_t *hosts, const char *nodes, const char *slots, char *fault,
-                         size_t room)
+                         size_t size)
 {
-    slurm_t slurm = {.hosts = hosts, .slots = slots, .fault = fault, .room = room};
+    slurm_t slurm = {.hosts = hosts, .slots = slots, .fault = fault, .room = size};
     while (*nodes != '\0') {
         size_t length = name_length(nodes);
         char *name = strndup(nodes, length);
@@ -141,36 +141,36 @@ bool aq_hosts_read_slurm(aq_hosts_t *hosts, const char *nodes, const char *slots
 
 // ---- LSF, PBS, SGE ----
 
-// Copies the next word to out (room bytes). False: there is none.
-static bool next_word(const char **text, char *out, size_t room)
+// Copies the next word to out (size bytes). False: there is none.
+static bool next_word(const char **text, char *out, size_t size)
 {
     *text += strspn(*text, BLANKS);
     size_t length = strcspn(*text, BLANKS);
-    snprintf(out, room, "%.*s", (int)(length < room ? length : room - 1), *text);
+    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), *text);
     *text += length;
     return length > 0;
 }
 
 static bool add_named(aq_hosts_t *hosts, const char *what, char *name, const char *slots,
-                      char *fault, size_t room)
+                      char *fault, size_t size)
 {
     int64_t value = 0;
     if (!aq_hosts_legal_name(name))
-        return refuse_text(what, name, "the name of a host", fault, room);
+        return refuse_text(what, name, "the name of a host", fault, size);
     if (!aq_size_parse_int(slots, &value) || value < 1 || value > INT32_MAX)
-        return refuse_text(what, slots, "a number of slots", fault, room);
+        return refuse_text(what, slots, "a number of slots", fault, size);
     aq_host_t host = {.name = name, .slots = (uint32_t)value};
-    return aq_hosts_add(hosts, &host, fault, room);
+    return aq_hosts_add(hosts, &host, fault, size);
 }
 
 // Reads names, each followed by its slots. whole_lines: ignores the rest of each line.
 static bool read_named(aq_hosts_t *hosts, const char *what, const char *text, bool whole_lines,
-                       char *fault, size_t room)
+                       char *fault, size_t size)
 {
     char name[AQ_HOST_NAME_MAX + 2], slots[32];
     while (next_word(&text, name, sizeof name)) {
         (void)next_word(&text, slots, sizeof slots);
-        if (!add_named(hosts, what, name, slots, fault, room))
+        if (!add_named(hosts, what, name, slots, fault, size))
             return false;
         if (whole_lines)
             text += strcspn(text, "\n");
@@ -179,43 +179,43 @@ static bool read_named(aq_hosts_t *hosts, const char *what, const char *text, bo
 }
 
 bool aq_hosts_read_pairs(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                         size_t room)
+                         size_t size)
 {
-    return read_named(hosts, what, text, false, fault, room);
+    return read_named(hosts, what, text, false, fault, size);
 }
 
 bool aq_hosts_read_repeats(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                           size_t room)
+                           size_t size)
 {
     char name[AQ_HOST_NAME_MAX + 2];
     while (next_word(&text, name, sizeof name))
-        if (!add_named(hosts, what, name, "1", fault, room))
+        if (!add_named(hosts, what, name, "1", fault, size))
             return false;
     return true;
 }
 
 bool aq_hosts_read_sge(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                       size_t room)
+                       size_t size)
 {
-    return read_named(hosts, what, text, true, fault, room);
+    return read_named(hosts, what, text, true, fault, size);
 }
 
 // ---- sources of hosts ----
 
 typedef bool aq_text_reader_t(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                              size_t room);
+                              size_t size);
 
 static bool read_schema(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                        size_t room)
+                        size_t size)
 {
-    return aq_hosts_read_text(hosts, what, text, strlen(text), fault, room);
+    return aq_hosts_read_text(hosts, what, text, strlen(text), fault, size);
 }
 
 static bool read_nodelist(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                          size_t room)
+                          size_t size)
 {
     (void)what;
-    return aq_hosts_read_slurm(hosts, text, getenv("SLURM_JOB_CPUS_PER_NODE"), fault, room);
+    return aq_hosts_read_slurm(hosts, text, getenv("SLURM_JOB_CPUS_PER_NODE"), fault, size);
 }
 
 typedef struct source {
@@ -257,20 +257,20 @@ const char *aq_hosts_source(const char *list)
     return source != NULL ? source->variable : NULL;
 }
 
-static bool read_source(aq_hosts_t *hosts, const source_t *source, char *fault, size_t room)
+static bool read_source(aq_hosts_t *hosts, const source_t *source, char *fault, size_t size)
 {
     const char *value = getenv(source->variable);
     size_t length;
     if (!source->file)
-        return source->read(hosts, source->variable, value, fault, room);
-    char *text = aq_hosts_load(source->variable, value, &length, fault, room);
+        return source->read(hosts, source->variable, value, fault, size);
+    char *text = aq_hosts_load(source->variable, value, &length, fault, size);
     if (text == NULL)
         return false;
     bool ok = strlen(text) == length;
     if (!ok)
-        snprintf(fault, room, "%s: the file '%s' is not text; it should name one host per line",
+        snprintf(fault, size, "%s: the file '%s' is not text; it should name one host per line",
                  source->variable, value);
-    ok = ok && source->read(hosts, value, text, fault, room);
+    ok = ok && source->read(hosts, value, text, fault, size);
     free(text);
     return ok;
 }

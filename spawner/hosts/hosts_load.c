@@ -11,10 +11,10 @@
 
 #define FILE_MAX ((size_t)64 << 20)
 
-char *aq_hosts_load(const char *what, const char *path, size_t *length, char *fault, size_t room)
+char *aq_hosts_load(const char *what, const char *path, size_t *length, char *fault, size_t size)
 {
     char *text = aq_text_file_read(path, FILE_MAX, length);
     if (text == NULL)
-        snprintf(fault, room, "%s: the file '%s' cannot be read: %s", what, path, strerror(errno));
+        snprintf(fault, size, "%s: the file '%s' cannot be read: %s", what, path, strerror(errno));
     return text;
 }

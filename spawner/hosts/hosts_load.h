@@ -6,4 +6,4 @@
 
 // Returns the contents of the file, *length bytes and a NUL; the caller frees them. NULL: fault
 // holds one sentence that begins with what. Does not block on pipes.
-char *aq_hosts_load(const char *what, const char *path, size_t *length, char *fault, size_t room);
+char *aq_hosts_load(const char *what, const char *path, size_t *length, char *fault, size_t size);

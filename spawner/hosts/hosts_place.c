@@ -24,7 +24,7 @@ static uint32_t slots_of(const aq_host_t *host, const aq_placement_t *placement)
     return host->cpus >= each ? host->cpus / each : 1;
 }
 
-static bool choose_hosts(places_t *places, char *fault, size_t room)
+static bool choose_hosts(places_t *places, char *fault, size_t capacity)
 {
     uint32_t wanted = places->placement->host_count;
     for (size_t i = 0; i < places->hosts->count; i++) {
@@ -35,14 +35,14 @@ static bool choose_hosts(places_t *places, char *fault, size_t room)
             places->any_slots || slots_of(&places->hosts->rows[i], places->placement) > 0;
     }
     if (places->count == 0)
-        snprintf(fault, room, "no host takes ranks: all have schedule=no; remove it from one");
+        snprintf(fault, capacity, "no host takes ranks: all have schedule=no; remove it from one");
     else if (wanted > places->count)
-        snprintf(fault, room,
+        snprintf(fault, capacity,
                  "option -N: %" PRIu32 " hosts, but %" PRIu32
                  " are named that take ranks; name more, or give -N %" PRIu32,
                  wanted, places->count, places->count);
     else if (wanted > places->placement->size)
-        snprintf(fault, room,
+        snprintf(fault, capacity,
                  "option -N: %" PRIu32 " hosts for %" PRIu32
                  " ranks; give at most one host for each rank",
                  wanted, places->placement->size);
@@ -87,13 +87,13 @@ static bool is_overfull(const places_t *places)
 }
 
 // carried: one zero per row.
-static bool check_room(const places_t *places, uint32_t *carried, char *fault, size_t room)
+static bool check_room(const places_t *places, uint32_t *carried, char *fault, size_t size)
 {
     for (uint32_t i = 0; i < places->count; i++) {
         uint32_t first = places->hosts->rows[places->row[i]].first;
         carried[first] += places->ranks[i];
         if (carried[first] > AQ_RANKS_MAX) {
-            snprintf(fault, room,
+            snprintf(fault, size,
                      "host %s would get %" PRIu32
                      " ranks, but one host carries at most %d; name more hosts",
                      places->hosts->rows[first].name, carried[first], AQ_RANKS_MAX);
@@ -121,7 +121,7 @@ static void number_cyclic(const places_t *places, uint32_t *row_of_rank)
 }
 
 bool aq_hosts_place(const aq_hosts_t *hosts, const aq_placement_t *placement, uint32_t *row_of_rank,
-                    bool *overfull, char *fault, size_t room)
+                    bool *overfull, char *fault, size_t size)
 {
     places_t places = {.hosts = hosts, .placement = placement};
     places.row = calloc(hosts->count + 1, sizeof *places.row);
@@ -130,15 +130,15 @@ bool aq_hosts_place(const aq_hosts_t *hosts, const aq_placement_t *placement, ui
     bool ok = places.row != NULL && places.ranks != NULL && carried != NULL;
     *overfull = false;
     if (!ok)
-        snprintf(fault, room, "no memory for the list of hosts; name fewer hosts");
-    ok = ok && choose_hosts(&places, fault, room);
+        snprintf(fault, size, "no memory for the list of hosts; name fewer hosts");
+    ok = ok && choose_hosts(&places, fault, size);
     if (ok) {
         if (placement->host_count > 0 || !places.any_slots)
             share_evenly(&places);
         else
             *overfull = share_by_slots(&places);
         *overfull = *overfull || is_overfull(&places);
-        ok = check_room(&places, carried, fault, room);
+        ok = check_room(&places, carried, fault, size);
     }
     if (ok && placement->cyclic)
         number_cyclic(&places, row_of_rank);

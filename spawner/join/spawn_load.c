@@ -15,11 +15,11 @@
 static aq_loaded_t modules[MODULES_MAX];
 static size_t module_count;
 
-static bool find_file(const char *name, char *path, size_t room)
+static bool find_file(const char *name, char *path, size_t size)
 {
     char file[AQ_MODULE_NAME_MAX + 16];
     snprintf(file, sizeof file, "aq_spawn_%s.so", name);
-    return strlen(name) < AQ_MODULE_NAME_MAX && aq_module_find(file, path, room);
+    return strlen(name) < AQ_MODULE_NAME_MAX && aq_module_find(file, path, size);
 }
 
 bool aq_loaded_exists(const char *name)
@@ -106,11 +106,12 @@ const aq_loaded_t *aq_loaded_at(size_t index)
 // ---- calls ----
 
 bool aq_loaded_usable(const aq_loaded_t *loaded, const aqueduct_spawn_job_t *job, int *priority,
-                      char *why, size_t room)
+                      char *errbuf, size_t errbuf_size)
 {
-    snprintf(why, room, "%s", loaded->table != NULL ? "its module gives no reason" : loaded->why);
+    snprintf(errbuf, errbuf_size, "%s",
+             loaded->table != NULL ? "its module gives no reason" : loaded->why);
     *priority = 0;
-    return loaded->table != NULL && loaded->table->init(job, priority, why, room) == 0;
+    return loaded->table != NULL && loaded->table->init(job, priority, errbuf, errbuf_size) == 0;
 }
 
 bool aq_loaded_joins(const aq_loaded_t *loaded)

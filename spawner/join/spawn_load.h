@@ -11,7 +11,7 @@
 typedef struct aq_loaded {
     char name[AQ_MODULE_NAME_MAX];
     char path[1024];
-    const aqueduct_spawn_module_t *table; // NULL: it is refused, and why holds one sentence
+    const aqueduct_spawn_module_t *table; // NULL: it is refused, and errbuf holds one sentence
     char why[3072];                       // without a full stop
 } aq_loaded_t;
 
@@ -23,9 +23,9 @@ const aq_loaded_t *aq_loaded_find(const char *name);
 // no more.
 const aq_loaded_t *aq_loaded_at(size_t index);
 
-// Operation init of the module. False: why says why it cannot be used, or why it is refused.
+// Operation init of the module. False: errbuf says why it cannot be used, or why it is refused.
 bool aq_loaded_usable(const aq_loaded_t *loaded, const aqueduct_spawn_job_t *job, int *priority,
-                      char *why, size_t room);
+                      char *errbuf, size_t errbuf_size);
 // Whether the module joins this process to a job that something else starts.
 bool aq_loaded_joins(const aq_loaded_t *loaded);
 // Has such a module set the variables of that job. ranks: 0: not given. False: logged.

@@ -358,13 +358,13 @@ typedef struct info {
     aq_memfile_ticket_t page; // of the first rank of a host
 } host_info_t;
 
-static void read_line(const char *path, char *text, size_t room)
+static void read_line(const char *path, char *text, size_t size)
 {
     FILE *file = fopen(path, "re");
     *text = '\0';
     if (!file)
         return;
-    if (fgets(text, (int)room, file))
+    if (fgets(text, (int)size, file))
         text[strcspn(text, "\n")] = '\0';
     fclose(file);
 }

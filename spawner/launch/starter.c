@@ -33,14 +33,15 @@ typedef struct host_queue {
     atomic_bool failed;
 } host_queue_t;
 
-int aq_starter_run(const aqueduct_spawn_job_t *job, char *const argv[], char *why, size_t room)
+int aq_starter_run(const aqueduct_spawn_job_t *job, char *const argv[], char *errbuf,
+                   size_t errbuf_size)
 {
     pid_t pid;
     (void)job;
     int error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
     if (error == 0)
         return 0;
-    snprintf(why, room, "%s cannot be started: %s", argv[0], strerror(error));
+    snprintf(errbuf, errbuf_size, "%s cannot be started: %s", argv[0], strerror(error));
     return -1;
 }
 

@@ -22,4 +22,5 @@ typedef struct aq_starter {
 bool aq_starter_begin(const aq_starter_t *starter, const aq_node_t *node, uint16_t port,
                       pid_t *out);
 // Operation `run` of a job.
-int aq_starter_run(const aqueduct_spawn_job_t *job, char *const argv[], char *why, size_t room);
+int aq_starter_run(const aqueduct_spawn_job_t *job, char *const argv[], char *errbuf,
+                   size_t errbuf_size);

@@ -60,17 +60,18 @@ static int find_pod(pod_t *pod)
     return pod->number != NULL && (index == NULL || strcmp(index, pod->number) == 0);
 }
 
-static int k8s_init(const aqueduct_spawn_job_t *job, int *priority, char *why, size_t room)
+static int k8s_init(const aqueduct_spawn_job_t *job, int *priority, char *errbuf,
+                    size_t errbuf_size)
 {
     pod_t pod;
     (void)job;
     *priority = 0; // a pod may run a job of its own
     if (!is_set("KUBERNETES_SERVICE_HOST"))
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "this is no pod of Kubernetes (KUBERNETES_SERVICE_HOST is not set): start it in "
                  "the pods of a StatefulSet, an indexed Job or a JobSet");
     else if (!find_pod(&pod) && !(is_set("GASNET_RANK") && is_set("GASNET_MASTER")))
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "the host name of this pod does not end with its number, as in a StatefulSet, an "
                  "indexed Job or a JobSet (%.200s): take one of these, or set POD_NAME, or "
                  "GASNET_RANK and GASNET_MASTER",
@@ -167,10 +168,10 @@ static int set_key(const variables_t *variables)
     return 0;
 }
 
-static int k8s_join(const aqueduct_spawn_job_t *job, aqueduct_spawn_set_t *set, void *to, char *why,
-                    size_t room)
+static int k8s_join(const aqueduct_spawn_job_t *job, aqueduct_spawn_set_t *set, void *to,
+                    char *errbuf, size_t errbuf_size)
 {
-    const variables_t variables = {set, to, why, room};
+    const variables_t variables = {set, to, errbuf, errbuf_size};
     pod_t pod;
     int numbered = find_pod(&pod);
     if (set_size(&variables, job->ranks) != 0 || set_master(&variables, &pod) != 0)

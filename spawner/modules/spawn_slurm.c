@@ -25,15 +25,16 @@ static int has_srun(void)
 }
 
 // A conduit of one host starts its ranks here unless the user asks for something else, as with ssh.
-static int slurm_init(const aqueduct_spawn_job_t *job, int *priority, char *why, size_t room)
+static int slurm_init(const aqueduct_spawn_job_t *job, int *priority, char *errbuf,
+                      size_t errbuf_size)
 {
     *priority = job->one_host ? 0 : PRIORITY;
     if (getenv("SLURM_JOB_ID") == NULL)
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "this is no allocation of Slurm (SLURM_JOB_ID is not set): run it under sbatch or "
                  "salloc");
     else if (!has_srun())
-        snprintf(why, room, "srun is not in PATH: install Slurm's client on this node");
+        snprintf(errbuf, errbuf_size, "srun is not in PATH: install Slurm's client on this node");
     else
         return 0;
     return -1;
@@ -48,21 +49,22 @@ static void slurm_describe(const aqueduct_spawn_job_t *job)
 // Returns the option that names the nodes, allocated; NULL: no memory.
 static char *list_nodes(const aqueduct_spawn_job_t *job)
 {
-    size_t room = sizeof "--nodelist=", used = room - 1;
+    size_t size = sizeof "--nodelist=", used = size - 1;
     for (uint32_t h = 0; h < job->host_count; h++)
-        room += strlen(job->hosts[h].name) + 1;
-    char *text = malloc(room);
+        size += strlen(job->hosts[h].name) + 1;
+    char *text = malloc(size);
     if (text == NULL)
         return NULL;
     strcpy(text, "--nodelist=");
     for (uint32_t h = 0; h < job->host_count; h++)
-        used += (size_t)snprintf(text + used, room - used, "%s%s", h > 0 ? "," : "",
+        used += (size_t)snprintf(text + used, size - used, "%s%s", h > 0 ? "," : "",
                                  job->hosts[h].name);
     return text;
 }
 
 // --overlap: the processors of the allocation may be those of the step in which the launcher runs.
-static int slurm_start(const aqueduct_spawn_job_t *job, char *const argv[], char *why, size_t room)
+static int slurm_start(const aqueduct_spawn_job_t *job, char *const argv[], char *errbuf,
+                       size_t errbuf_size)
 {
     char nodes[32], tasks[32], *list = list_nodes(job);
     snprintf(nodes, sizeof nodes, "--nodes=%u", job->host_count);
@@ -80,10 +82,10 @@ static int slurm_start(const aqueduct_spawn_job_t *job, char *const argv[], char
                        argv[1],
                        NULL};
     if (list == NULL) {
-        snprintf(why, room, "no memory for the names of %u nodes", job->host_count);
+        snprintf(errbuf, errbuf_size, "no memory for the names of %u nodes", job->host_count);
         return -1;
     }
-    int result = job->run(job, words, why, room);
+    int result = job->run(job, words, errbuf, errbuf_size);
     free(list);
     return result;
 }

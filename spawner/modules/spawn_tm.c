@@ -51,14 +51,14 @@ static int find_call(void *library, const char *name, void *to)
     return call != NULL;
 }
 
-static int open_calls(tm_calls_t *tm, char *why, size_t room)
+static int open_calls(tm_calls_t *tm, char *errbuf, size_t errbuf_size)
 {
     void *library = open_library();
     if (library != NULL && find_call(library, "tm_init", &tm->init) &&
         find_call(library, "tm_spawn", &tm->spawn) && find_call(library, "tm_poll", &tm->poll) &&
         find_call(library, "tm_finalize", &tm->finalize))
         return 0;
-    snprintf(why, room,
+    snprintf(errbuf, errbuf_size,
              "the library of PBS cannot be loaded (libpbs.so or libtorque.so, with tm_init): "
              "install it on this node, or set LD_LIBRARY_PATH");
     return -1;
@@ -67,13 +67,13 @@ static int open_calls(tm_calls_t *tm, char *why, size_t room)
 // ---- before the start ----
 
 // A conduit of one host starts its ranks here unless the user asks for something else, as with ssh.
-static int tm_init(const aqueduct_spawn_job_t *job, int *priority, char *why, size_t room)
+static int tm_init(const aqueduct_spawn_job_t *job, int *priority, char *errbuf, size_t errbuf_size)
 {
     tm_calls_t tm;
     *priority = job->one_host ? 0 : PRIORITY;
     if (getenv("PBS_JOBID") != NULL && getenv("PBS_NODEFILE") != NULL)
-        return open_calls(&tm, why, room);
-    snprintf(why, room,
+        return open_calls(&tm, errbuf, errbuf_size);
+    snprintf(errbuf, errbuf_size,
              "this is no job of PBS (PBS_JOBID and PBS_NODEFILE are not set): run it under qsub");
     return -1;
 }
@@ -98,13 +98,13 @@ static int find_node(FILE *file, const char *host)
     return -1;
 }
 
-static int find_nodes(const aqueduct_spawn_job_t *job, int *nodes, char *why, size_t room)
+static int find_nodes(const aqueduct_spawn_job_t *job, int *nodes, char *errbuf, size_t errbuf_size)
 {
     const char *path = getenv("PBS_NODEFILE");
     FILE *file = path != NULL ? fopen(path, "re") : NULL;
     uint32_t found = 0;
     if (file == NULL) {
-        snprintf(why, room, "PBS_NODEFILE cannot be read: %s", strerror(errno));
+        snprintf(errbuf, errbuf_size, "PBS_NODEFILE cannot be read: %s", strerror(errno));
         return -1;
     }
     while (found < job->host_count && (nodes[found] = find_node(file, job->hosts[found].name)) >= 0)
@@ -112,32 +112,32 @@ static int find_nodes(const aqueduct_spawn_job_t *job, int *nodes, char *why, si
     fclose(file);
     if (found == job->host_count)
         return 0;
-    snprintf(why, room,
+    snprintf(errbuf, errbuf_size,
              "host %s is not in PBS_NODEFILE, so PBS does not start a task there: leave it out",
              job->hosts[found].name);
     return -1;
 }
 
-static int tm_verify_hosts(const aqueduct_spawn_job_t *job, char *why, size_t room)
+static int tm_verify_hosts(const aqueduct_spawn_job_t *job, char *errbuf, size_t errbuf_size)
 {
     int *nodes = calloc(job->host_count, sizeof *nodes);
-    int result = nodes != NULL ? find_nodes(job, nodes, why, room) : -1;
+    int result = nodes != NULL ? find_nodes(job, nodes, errbuf, errbuf_size) : -1;
     free(nodes);
     return result;
 }
 
 // ---- the start ----
 
-static int refuse_call(const char *call, int error, char *why, size_t room)
+static int refuse_call(const char *call, int error, char *errbuf, size_t errbuf_size)
 {
-    snprintf(why, room, "%s of PBS failed with error %d: see tm(3) and the log of pbs_mom", call,
-             error);
+    snprintf(errbuf, errbuf_size,
+             "%s of PBS failed with error %d: see tm(3) and the log of pbs_mom", call, error);
     return -1;
 }
 
 // TM answers later, so all tasks are asked for before the first answer is awaited.
 static int spawn_tasks(const tm_calls_t *tm, const aqueduct_spawn_job_t *job, const int *nodes,
-                       char *const argv[], char *why, size_t room)
+                       char *const argv[], char *errbuf, size_t errbuf_size)
 {
     unsigned int *tasks = calloc(job->host_count, sizeof *tasks);
     int event, error = tasks != NULL ? TM_SUCCESS : ENOMEM, status = TM_SUCCESS;
@@ -147,31 +147,32 @@ static int spawn_tasks(const tm_calls_t *tm, const aqueduct_spawn_job_t *job, co
         error = tm->poll(TM_NULL_EVENT, &event, 1, &status);
     free(tasks);
     if (error != TM_SUCCESS || status != TM_SUCCESS)
-        return refuse_call("tm_spawn", error != TM_SUCCESS ? error : status, why, room);
+        return refuse_call("tm_spawn", error != TM_SUCCESS ? error : status, errbuf, errbuf_size);
     return 0;
 }
 
 static int start_tasks(const aqueduct_spawn_job_t *job, const int *nodes, char *const argv[],
-                       char *why, size_t room)
+                       char *errbuf, size_t errbuf_size)
 {
     tm_calls_t tm;
     tm_roots_t roots;
-    if (open_calls(&tm, why, room) != 0)
+    if (open_calls(&tm, errbuf, errbuf_size) != 0)
         return -1;
     int error = tm.init(NULL, &roots);
     if (error != TM_SUCCESS)
-        return refuse_call("tm_init", error, why, room);
-    int result = spawn_tasks(&tm, job, nodes, argv, why, room);
+        return refuse_call("tm_init", error, errbuf, errbuf_size);
+    int result = spawn_tasks(&tm, job, nodes, argv, errbuf, errbuf_size);
     (void)tm.finalize();
     return result;
 }
 
-static int tm_start(const aqueduct_spawn_job_t *job, char *const argv[], char *why, size_t room)
+static int tm_start(const aqueduct_spawn_job_t *job, char *const argv[], char *errbuf,
+                    size_t errbuf_size)
 {
     int *nodes = calloc(job->host_count, sizeof *nodes);
-    int result = nodes != NULL ? find_nodes(job, nodes, why, room) : -1;
+    int result = nodes != NULL ? find_nodes(job, nodes, errbuf, errbuf_size) : -1;
     if (result == 0)
-        result = start_tasks(job, nodes, argv, why, room);
+        result = start_tasks(job, nodes, argv, errbuf, errbuf_size);
     free(nodes);
     return result;
 }

@@ -124,9 +124,9 @@ static int master_code(pid_t master, int status)
 
 // Lists the addresses of the master. Rank 0 adds the loopback: the master is on its host, whether
 // or not the name resolves there.
-static bool find_addresses(const aq_rendezvous_t *call, char *text, size_t room)
+static bool find_addresses(const aq_rendezvous_t *call, char *text, size_t size)
 {
-    bool known = aq_net_resolve_all(call->host, text, room - sizeof ",127.0.0.1");
+    bool known = aq_net_resolve_all(call->host, text, size - sizeof ",127.0.0.1");
     if (call->rank == 0)
         strcat(text, known ? ",127.0.0.1" : "127.0.0.1");
     return known || call->rank == 0;

@@ -46,13 +46,13 @@ aq_status_t aq_rendezvous_join(aq_boot_t **out);
 typedef enum aq_awaited {
     AQ_AWAIT_JOB,     // its job is here
     AQ_AWAIT_ENDED,   // the job does not start; end_code is the exit code
-    AQ_AWAIT_REFUSED, // the job does not need this process; why has the reason
+    AQ_AWAIT_REFUSED, // the job does not need this process; errbuf has the reason
     AQ_AWAIT_LOST,    // the connection broke
 } aq_awaited_t;
 
 // Waits until the job starts or ends, however long it takes. On AQ_AWAIT_JOB the helper has its
 // parent: the master, or with helper->attached the process that leads on this host.
-aq_awaited_t aq_rendezvous_wait(aq_helper_t *helper, char *why, size_t room);
+aq_awaited_t aq_rendezvous_wait(aq_helper_t *helper, char *errbuf, size_t errbuf_size);
 
 // ---- rendezvous_call.c: the environment ----
 

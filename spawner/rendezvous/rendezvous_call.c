@@ -42,12 +42,12 @@ static aq_status_t check_file(const char *path, int fd)
     return refuse_file(path, why);
 }
 
-static ssize_t read_all(int fd, uint8_t *text, size_t room)
+static ssize_t read_all(int fd, uint8_t *text, size_t size)
 {
     size_t used = 0;
     ssize_t n = 1;
-    while (used < room && n != 0) {
-        n = read(fd, text + used, room - used);
+    while (used < size && n != 0) {
+        n = read(fd, text + used, size - used);
         if (n < 0 && errno != EINTR)
             return -1;
         used += n > 0 ? (size_t)n : 0;

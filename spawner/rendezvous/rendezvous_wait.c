@@ -244,9 +244,9 @@ static void wait_more(wait_t *wait)
         tell_unreached(wait);
 }
 
-aq_awaited_t aq_rendezvous_wait(aq_helper_t *helper, char *why, size_t room)
+aq_awaited_t aq_rendezvous_wait(aq_helper_t *helper, char *errbuf, size_t errbuf_size)
 {
-    wait_t wait = {.helper = helper, .leader.fd = -1, .why = why, .room = room};
+    wait_t wait = {.helper = helper, .leader.fd = -1, .why = errbuf, .room = errbuf_size};
     // The job may have come in one piece with the last bytes of the introduction.
     serve_master(&helper->node, &wait, POLLOUT);
     while (!wait.over)

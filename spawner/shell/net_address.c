@@ -96,7 +96,7 @@ unsigned aq_net_mtu(const char *address)
     return mtu;
 }
 
-void aq_net_own_addresses(char *text, size_t room)
+void aq_net_own_addresses(char *text, size_t size)
 {
     struct ifaddrs *all = NULL;
     char address[AQ_ADDRESS_TEXT];
@@ -105,9 +105,9 @@ void aq_net_own_addresses(char *text, size_t room)
     if (getifaddrs(&all) != 0)
         return;
     for (const struct ifaddrs *entry = all; entry != NULL; entry = entry->ifa_next)
-        if (can_announce(entry, address) && used + strlen(address) + 2 < room)
+        if (can_announce(entry, address) && used + strlen(address) + 2 < size)
             used +=
-                (size_t)snprintf(text + used, room - used, "%s%s", used > 0 ? "," : "", address);
+                (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? "," : "", address);
     freeifaddrs(all);
 }
 
@@ -151,14 +151,14 @@ bool aq_net_resolve(const char *name, char address[AQ_ADDRESS_TEXT])
 }
 
 // Appends a text and a comma between texts, if it fits and is not there yet.
-static void list_address(char *list, size_t room, const char *address)
+static void list_address(char *list, size_t size, const char *address)
 {
     size_t used = strlen(list);
-    if (*address != '\0' && !aq_net_is_listed(list, address) && used + strlen(address) + 2 < room)
-        snprintf(list + used, room - used, "%s%s", used > 0 ? "," : "", address);
+    if (*address != '\0' && !aq_net_is_listed(list, address) && used + strlen(address) + 2 < size)
+        snprintf(list + used, size - used, "%s%s", used > 0 ? "," : "", address);
 }
 
-bool aq_net_resolve_all(const char *name, char *text, size_t room)
+bool aq_net_resolve_all(const char *name, char *text, size_t size)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     char address[AQ_ADDRESS_TEXT];
@@ -167,7 +167,7 @@ bool aq_net_resolve_all(const char *name, char *text, size_t room)
         return false;
     for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
         write_address(at->ai_addr, at->ai_addrlen, address);
-        list_address(text, room, address);
+        list_address(text, size, address);
     }
     freeaddrinfo(list);
     return text[0] != '\0';

@@ -19,7 +19,7 @@ typedef struct aq_listener {
 } aq_listener_t;
 
 // Writes the addresses of this host that other hosts can use, separated by commas, as many as fit.
-void aq_net_own_addresses(char *text, size_t room);
+void aq_net_own_addresses(char *text, size_t size);
 bool aq_net_is_loopback(const char *address);
 // The MTU of the interface that has this address of this host; "": of the first one that others can
 // use. 0: unknown.
@@ -32,7 +32,7 @@ bool aq_net_source(const char *target, char source[AQ_ADDRESS_TEXT]);
 bool aq_net_resolve(const char *name, char address[AQ_ADDRESS_TEXT]);
 // Writes the numeric addresses of a name, separated by commas, as many as fit. A name lookup may
 // block. False: the name is not known.
-bool aq_net_resolve_all(const char *name, char *text, size_t room);
+bool aq_net_resolve_all(const char *name, char *text, size_t size);
 // Whether the text is an address, not a name.
 bool aq_net_is_numeric(const char *text);
 

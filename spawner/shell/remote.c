@@ -147,15 +147,16 @@ void aq_remote_listen(aq_remote_t *remote)
     remote->last_used += length;
 }
 
-static void describe_status(int status, char *why, size_t room)
+static void describe_status(int status, char *errbuf, size_t errbuf_size)
 {
     if (WIFSIGNALED(status))
-        snprintf(why, room, "the remote shell was killed by signal %d", WTERMSIG(status));
+        snprintf(errbuf, errbuf_size, "the remote shell was killed by signal %d", WTERMSIG(status));
     else
-        snprintf(why, room, "the remote shell ended with exit code %d", WEXITSTATUS(status));
+        snprintf(errbuf, errbuf_size, "the remote shell ended with exit code %d",
+                 WEXITSTATUS(status));
 }
 
-void aq_remote_reason(aq_remote_t *remote, char *why, size_t room)
+void aq_remote_reason(aq_remote_t *remote, char *errbuf, size_t errbuf_size)
 {
     static const char prefix[] = "*** GASNet: ";
     while (remote->err >= 0 && remote->last_used + 1 < sizeof remote->last) {
@@ -176,9 +177,9 @@ void aq_remote_reason(aq_remote_t *remote, char *why, size_t room)
         if ((unsigned char)*c < ' ')
             *c = ' ';
     if (line[0] != '\0')
-        snprintf(why, room, "%s", line);
+        snprintf(errbuf, errbuf_size, "%s", line);
     else
-        describe_status(remote->status, why, room);
+        describe_status(remote->status, errbuf, errbuf_size);
 }
 
 void aq_remote_end(aq_remote_t *remote)

@@ -48,7 +48,7 @@ bool aq_remote_greeted(aq_remote_t *remote, aq_greeting_t *out);
 // Reads standard error once.
 void aq_remote_listen(aq_remote_t *remote);
 // Writes the last line of standard error, or how the shell ended.
-void aq_remote_reason(aq_remote_t *remote, char *why, size_t room);
+void aq_remote_reason(aq_remote_t *remote, char *errbuf, size_t errbuf_size);
 // Closes the pipes and kills the process if it still runs.
 void aq_remote_end(aq_remote_t *remote);
 

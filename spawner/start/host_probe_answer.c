@@ -112,11 +112,11 @@ static bool is_rank(pid_t pid)
 {
     static const char wanted[] = "GASNET_SPAWN_CONTROL=";
     char path[64], *entry = NULL;
-    size_t room = 0;
+    size_t size = 0;
     bool found = false;
     snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
     FILE *file = fopen(path, "re");
-    while (file != NULL && !found && getdelim(&entry, &room, '\0', file) > 0)
+    while (file != NULL && !found && getdelim(&entry, &size, '\0', file) > 0)
         found = strncmp(entry, wanted, strlen(wanted)) == 0;
     free(entry);
     if (file != NULL)

@@ -25,8 +25,8 @@ typedef struct aq_start {
 } aq_start_t;
 
 // The launcher, which has one thread, calls the operations in this order, each once. Only the
-// chosen module gets calls after `init`. The module logs its faults, except for `why`. Where it has
-// nothing to do, the operation is NULL; init, parse_options and start are always there.
+// chosen module gets calls after `init`. The module logs its faults, except for `errbuf`. Where it
+// has nothing to do, the operation is NULL; init, parse_options and start are always there.
 typedef struct aq_spawn_module {
     const char *name;
     bool has_spares;  // takes the option --spare
@@ -34,8 +34,8 @@ typedef struct aq_spawn_module {
     bool has_reserve; // can start ranks later (--reserve)
 
     // Whether this module can start the job here. True: *priority is set, and the module with the
-    // highest priority wins. False: why holds one sentence without a full stop. Does not block.
-    bool (*init)(const aq_start_t *start, int *priority, char *why, size_t room);
+    // highest priority wins. False: errbuf holds one sentence without a full stop. Does not block.
+    bool (*init)(const aq_start_t *start, int *priority, char *errbuf, size_t errbuf_size);
     // Checks that the options are legal for this module.
     aq_status_t (*parse_options)(const aq_start_t *start);
     // Finds the hosts and places the ranks on them. May read files.
@@ -63,8 +63,8 @@ extern const aq_spawn_module_t aq_module_mpi;        // start_mpi.c
 extern const aq_spawn_module_t aq_module_pmi;        // start_mpi.c
 
 // Operation init of a module that is loaded.
-bool aq_loaded_init(const aq_loaded_t *loaded, const aq_start_t *start, int *priority, char *why,
-                    size_t room);
+bool aq_loaded_init(const aq_loaded_t *loaded, const aq_start_t *start, int *priority, char *errbuf,
+                    size_t errbuf_size);
 // Returns the table by which the launcher runs the job with this module, which is not refused.
 // Once.
 const aq_spawn_module_t *aq_loaded_take(const aq_loaded_t *loaded);

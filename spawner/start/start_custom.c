@@ -28,13 +28,13 @@ static char program[PATH_ROOM], folder[PATH_ROOM];
 
 // ---- before the start ----
 
-static bool custom_init(const aq_start_t *start, int *priority, char *why, size_t room)
+static bool custom_init(const aq_start_t *start, int *priority, char *errbuf, size_t errbuf_size)
 {
     const char *command = aq_settings_text(AQ_SET_CSPAWN_CMD);
     (void)start;
     *priority = 0; // only on request
     if (command[strspn(command, " \t\n")] == '\0') {
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "GASNET_CSPAWN_CMD is not set: set it to the command that starts the processes, "
                  "such as 'srun -n %%N %%C'");
         return false;

@@ -7,11 +7,11 @@
 
 #define PRIORITY 10 // below modules that use the hosts that the user or the batch system names
 
-static bool fork_init(const aq_start_t *start, int *priority, char *why, size_t room)
+static bool fork_init(const aq_start_t *start, int *priority, char *errbuf, size_t errbuf_size)
 {
     (void)start;
-    (void)why;
-    (void)room;
+    (void)errbuf;
+    (void)errbuf_size;
     *priority = PRIORITY;
     return true;
 }

@@ -35,11 +35,11 @@ static void fill_job(const aq_start_t *start)
                                  .run = aq_starter_run};
 }
 
-bool aq_loaded_init(const aq_loaded_t *loaded, const aq_start_t *start, int *priority, char *why,
-                    size_t room)
+bool aq_loaded_init(const aq_loaded_t *loaded, const aq_start_t *start, int *priority, char *errbuf,
+                    size_t errbuf_size)
 {
     fill_job(start);
-    return aq_loaded_usable(loaded, &job, priority, why, room);
+    return aq_loaded_usable(loaded, &job, priority, errbuf, errbuf_size);
 }
 
 // Logs the sentence of an operation that failed.
@@ -51,7 +51,7 @@ static aq_status_t check_result(int result, const char *why)
     return AQ_ERR_CONFIG;
 }
 
-typedef int operation_t(const aqueduct_spawn_job_t *job, char *why, size_t room);
+typedef int operation_t(const aqueduct_spawn_job_t *job, char *errbuf, size_t errbuf_size);
 
 static aq_status_t call_module(operation_t *operation)
 {

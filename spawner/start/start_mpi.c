@@ -50,17 +50,17 @@ static bool in_path(const char *program)
     return false;
 }
 
-static bool find_command(int *priority, char *why, size_t room)
+static bool find_command(int *priority, char *errbuf, size_t errbuf_size)
 {
     *priority = PRIORITY;
     char **command = aq_shell_split(aq_settings_text(source));
     bool found = false;
     if (!command)
-        snprintf(why, room, "a quote is not closed in %s", source_name());
+        snprintf(errbuf, errbuf_size, "a quote is not closed in %s", source_name());
     else if (!command[0])
-        snprintf(why, room, "%s is blank", source_name());
+        snprintf(errbuf, errbuf_size, "%s is blank", source_name());
     else if (!in_path(command[0]))
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "the program '%.100s' (%s) is not in PATH: install the package openmpi-bin or "
                  "mpich, or name another mpirun in %s",
                  command[0], source_name(), source_name());
@@ -71,18 +71,18 @@ static bool find_command(int *priority, char *why, size_t room)
     return found;
 }
 
-static bool mpi_init(const aq_start_t *start, int *priority, char *why, size_t room)
+static bool mpi_init(const aq_start_t *start, int *priority, char *errbuf, size_t errbuf_size)
 {
     (void)start;
     source = AQ_SET_MPIRUN_CMD;
-    return find_command(priority, why, room);
+    return find_command(priority, errbuf, errbuf_size);
 }
 
-static bool pmi_init(const aq_start_t *start, int *priority, char *why, size_t room)
+static bool pmi_init(const aq_start_t *start, int *priority, char *errbuf, size_t errbuf_size)
 {
     (void)start;
     source = *aq_settings_text(AQ_SET_PMIRUN_CMD) ? AQ_SET_PMIRUN_CMD : AQ_SET_MPIRUN_CMD;
-    return find_command(priority, why, room);
+    return find_command(priority, errbuf, errbuf_size);
 }
 
 static aq_status_t refuse_option(const char *option, const char *what)

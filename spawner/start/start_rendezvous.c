@@ -26,11 +26,12 @@ static char master[AQ_MASTER_HOST + 16], key_file[PATH_MAX];
 
 // ---- before the start ----
 
-static bool rendezvous_init(const aq_start_t *start, int *priority, char *why, size_t room)
+static bool rendezvous_init(const aq_start_t *start, int *priority, char *errbuf,
+                            size_t errbuf_size)
 {
     (void)start;
-    (void)why;
-    (void)room;
+    (void)errbuf;
+    (void)errbuf_size;
     *priority = 0; // only on request
     return true;
 }

@@ -25,12 +25,12 @@ static bool is_one_host(const aq_start_t *start)
 
 // ---- choice ----
 
-static bool ssh_init(const aq_start_t *start, int *priority, char *why, size_t room)
+static bool ssh_init(const aq_start_t *start, int *priority, char *errbuf, size_t errbuf_size)
 {
     const char *source = aq_hosts_source(start->host_list);
     *priority = PRIORITY;
     if (source == NULL)
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "no hosts are named (-H, GASNET_SSH_SERVERS, GASNET_SSH_NODEFILE or a batch "
                  "system)");
     // Variables that were set for other conduits do not decide where a job of smp runs.
@@ -92,7 +92,7 @@ static bool number_hosts(aq_ssh_job_t *ssh, const uint32_t *row_of_rank, uint32_
 }
 
 // Adds the hosts that follow in the list as spare ones.
-static bool add_spares(aq_ssh_job_t *ssh, uint32_t spare, char *fault, size_t room)
+static bool add_spares(aq_ssh_job_t *ssh, uint32_t spare, char *fault, size_t size)
 {
     aq_spec_t *spec = &ssh->plan.spec;
     const aq_hosts_t *hosts = &ssh->hosts;
@@ -103,7 +103,7 @@ static bool add_spares(aq_ssh_job_t *ssh, uint32_t spare, char *fault, size_t ro
             spec->spare++;
         }
     if (spec->spare < spare)
-        snprintf(fault, room,
+        snprintf(fault, size,
                  "option --spare: %" PRIu32 " hosts are needed and %" PRIu32
                  " spare ones, but %" PRIu32 " are named that take ranks; name more",
                  needed, spare, spec->host_count);

@@ -33,19 +33,22 @@ static bool reachable_cpus(const cpu_set_t *now, cpu_set_t *out)
 }
 
 // Finds the processors for the ranks.
-static bool usable_cpus(const aq_binding_wish_t *wish, cpu_set_t *out, char *why, size_t room)
+static bool usable_cpus(const aq_binding_wish_t *wish, cpu_set_t *out, char *errbuf,
+                        size_t errbuf_size)
 {
     char list[LIST_ROOM];
     cpu_set_t reachable;
     if (sched_getaffinity(0, sizeof *out, out) != 0 || !reachable_cpus(out, &reachable)) {
-        snprintf(why, room, "the system does not let this process choose its processors (%s)",
+        snprintf(errbuf, errbuf_size,
+                 "the system does not let this process choose its processors (%s)",
                  strerror(errno));
         return false;
     }
     if (wish->force || CPU_EQUAL(out, &reachable))
         return true;
     aq_cpus_print(out, list, sizeof list);
-    snprintf(why, room, "what started this process has bound it already, to processors %s", list);
+    snprintf(errbuf, errbuf_size,
+             "what started this process has bound it already, to processors %s", list);
     return false;
 }
 
@@ -70,17 +73,19 @@ static bool claim_cpu(aq_binding_t *binding, int cpu)
 }
 
 // Claims the processors of all ranks; if forced, those that are free.
-static bool claim_cores(aq_binding_t *binding, const cpu_set_t *wanted, bool force, char *why,
-                        size_t room)
+static bool claim_cores(aq_binding_t *binding, const cpu_set_t *wanted, bool force, char *errbuf,
+                        size_t errbuf_size)
 {
     binding->claims = calloc((size_t)CPU_COUNT(wanted) + 1, sizeof *binding->claims);
     for (int cpu = 0; binding->claims != NULL && cpu < CPU_SETSIZE; cpu++) {
         if (!CPU_ISSET(cpu, wanted) || claim_cpu(binding, cpu) || force)
             continue;
         if (errno == EWOULDBLOCK)
-            snprintf(why, room, "another job has bound its ranks to processor %d and others", cpu);
+            snprintf(errbuf, errbuf_size,
+                     "another job has bound its ranks to processor %d and others", cpu);
         else
-            snprintf(why, room, "processor %d cannot be claimed (%s)", cpu, strerror(errno));
+            snprintf(errbuf, errbuf_size, "processor %d cannot be claimed (%s)", cpu,
+                     strerror(errno));
         return false;
     }
     return binding->claims != NULL;
@@ -88,20 +93,21 @@ static bool claim_cores(aq_binding_t *binding, const cpu_set_t *wanted, bool for
 
 // Whether the processors of all ranks are claimed, and not used by a program that does not claim
 // what it is bound to.
-static bool take_cores(aq_binding_t *binding, const aq_binding_wish_t *wish, char *why, size_t room)
+static bool take_cores(aq_binding_t *binding, const aq_binding_wish_t *wish, char *errbuf,
+                       size_t errbuf_size)
 {
     cpu_set_t wanted, usable;
     CPU_ZERO(&wanted);
     for (uint32_t i = 0; i < wish->count; i++)
         CPU_OR(&wanted, &wanted, &binding->of[i]);
-    if (!claim_cores(binding, &wanted, wish->force, why, room))
+    if (!claim_cores(binding, &wanted, wish->force, errbuf, errbuf_size))
         return false;
     if (wish->force || sched_getaffinity(0, sizeof usable, &usable) != 0)
         return true;
     const pid_t other = aq_binding_find_other(&wanted, &usable);
     if (other == 0)
         return true;
-    snprintf(why, room, "process %ld runs and is bound to some of the same processors",
+    snprintf(errbuf, errbuf_size, "process %ld runs and is bound to some of the same processors",
              (long)other);
     return false;
 }
@@ -109,42 +115,45 @@ static bool take_cores(aq_binding_t *binding, const aq_binding_wish_t *wish, cha
 // ---- the choice ----
 
 // Finds the cores, and whether binding to them makes a difference.
-static bool enough_cores(const aq_binding_wish_t *wish, aq_cores_t *cores, char *why, size_t room)
+static bool enough_cores(const aq_binding_wish_t *wish, aq_cores_t *cores, char *errbuf,
+                         size_t errbuf_size)
 {
     cpu_set_t cpus;
-    if (!usable_cpus(wish, &cpus, why, room))
+    if (!usable_cpus(wish, &cpus, errbuf, errbuf_size))
         return false;
     if (wish->ranks > (uint32_t)CPU_COUNT(&cpus)) {
-        snprintf(why, room, "%" PRIu32 " ranks are more than the %d processors", wish->ranks,
-                 CPU_COUNT(&cpus));
+        snprintf(errbuf, errbuf_size, "%" PRIu32 " ranks are more than the %d processors",
+                 wish->ranks, CPU_COUNT(&cpus));
         return false;
     }
     if (wish->ranks == 1 && !wish->force) {
-        snprintf(why, room, "the only rank of this host may use all %d processors",
+        snprintf(errbuf, errbuf_size, "the only rank of this host may use all %d processors",
                  CPU_COUNT(&cpus));
         return false;
     }
     if (!aq_cores_read(AQ_CPU_FOLDER, &cpus, cores)) {
-        snprintf(why, room, "%s does not describe the processors of this host", AQ_CPU_FOLDER);
+        snprintf(errbuf, errbuf_size, "%s does not describe the processors of this host",
+                 AQ_CPU_FOLDER);
         return false;
     }
     if (aq_cores_suffice(cores, wish->ranks) && (!wish->force || wish->ranks <= cores->count))
         return true;
-    snprintf(why, room, "%" PRIu32 " ranks are more than the %" PRIu32 " cores", wish->ranks,
-             cores->count);
+    snprintf(errbuf, errbuf_size, "%" PRIu32 " ranks are more than the %" PRIu32 " cores",
+             wish->ranks, cores->count);
     return false;
 }
 
-void aq_binding_make(const aq_binding_wish_t *wish, aq_binding_t *out, char *why, size_t room)
+void aq_binding_make(const aq_binding_wish_t *wish, aq_binding_t *out, char *errbuf,
+                     size_t errbuf_size)
 {
     aq_cores_t cores = {0};
     *out = (aq_binding_t){0};
-    snprintf(why, room, "there is no memory for it");
-    bool bound = enough_cores(wish, &cores, why, room) &&
+    snprintf(errbuf, errbuf_size, "there is no memory for it");
+    bool bound = enough_cores(wish, &cores, errbuf, errbuf_size) &&
                  (out->of = calloc(wish->count, sizeof *out->of)) != NULL;
     for (uint32_t i = 0; bound && i < wish->count; i++)
         aq_cores_share(&cores, wish->ranks, wish->numbers[i], &out->of[i]);
-    if (!bound || !take_cores(out, wish, why, room))
+    if (!bound || !take_cores(out, wish, errbuf, errbuf_size))
         aq_binding_free(out);
     aq_cores_free(&cores);
 }

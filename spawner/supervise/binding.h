@@ -40,7 +40,7 @@ bool aq_cores_suffice(const aq_cores_t *cores, uint32_t ranks);
 void aq_cores_share(const aq_cores_t *cores, uint32_t ranks, uint32_t rank, cpu_set_t *out);
 
 // Writes a set as a list ("0-3,8"), as far as it fits.
-void aq_cpus_print(const cpu_set_t *cpus, char *text, size_t room);
+void aq_cpus_print(const cpu_set_t *cpus, char *text, size_t size);
 // Reads such a list, up to the end of a line. False: it is none, or names no processor.
 bool aq_cpus_parse(const char *text, cpu_set_t *out);
 
@@ -66,8 +66,9 @@ typedef struct aq_binding {
 // Chooses the processors of the ranks and claims their cores. Unless forced, ranks are bound only
 // if nothing has restricted the processors of this process, apart from a cpuset (of a container),
 // no other job has claimed one of the cores, and no other program is bound to them and runs. Writes
-// into `why`, as a clause, why ranks are not bound. The caller frees *out.
-void aq_binding_make(const aq_binding_wish_t *wish, aq_binding_t *out, char *why, size_t room);
+// into `errbuf`, as a clause, why ranks are not bound. The caller frees *out.
+void aq_binding_make(const aq_binding_wish_t *wish, aq_binding_t *out, char *errbuf,
+                     size_t errbuf_size);
 // Binds each of `count` ranks to `each` of the processors `allowed`, from the lowest on; `allowed`
 // must have enough. False: no memory.
 bool aq_binding_count(const cpu_set_t *allowed, uint32_t each, uint32_t count, aq_binding_t *out);

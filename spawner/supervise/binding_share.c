@@ -51,11 +51,11 @@ void aq_cores_share(const aq_cores_t *cores, uint32_t ranks, uint32_t rank, cpu_
     core_divide(&cores->core[core], first_rank(cores, ranks, core + 1) - first, rank - first, out);
 }
 
-void aq_cpus_print(const cpu_set_t *cpus, char *text, size_t room)
+void aq_cpus_print(const cpu_set_t *cpus, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int cpu = 0; cpu < CPU_SETSIZE && used + 16 < room; cpu++) {
+    for (int cpu = 0; cpu < CPU_SETSIZE && used + 16 < size; cpu++) {
         if (!CPU_ISSET(cpu, cpus))
             continue;
         const int first = cpu;
@@ -63,8 +63,8 @@ void aq_cpus_print(const cpu_set_t *cpus, char *text, size_t room)
             cpu++;
         const char *comma = used > 0 ? "," : "";
         used +=
-            (size_t)(cpu > first ? snprintf(text + used, room - used, "%s%d-%d", comma, first, cpu)
-                                 : snprintf(text + used, room - used, "%s%d", comma, cpu));
+            (size_t)(cpu > first ? snprintf(text + used, size - used, "%s%d-%d", comma, first, cpu)
+                                 : snprintf(text + used, size - used, "%s%d", comma, cpu));
     }
 }
 

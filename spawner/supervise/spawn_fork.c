@@ -88,9 +88,9 @@ static aq_status_t fork_broadcast(aq_boot_t *boot, void *buf, size_t len, uint32
                      root, boot->size);
         return AQ_ERR_ARG;
     }
-    size_t room = (size_t)boot->size * AQ_SLOT_BYTES;
+    size_t capacity = (size_t)boot->size * AQ_SLOT_BYTES;
     for (size_t done = 0; done < len && boot->size > 1;) {
-        size_t part = aq_min(len - done, room);
+        size_t part = aq_min(len - done, capacity);
         const aq_page_step_t step = {.kind = AQ_STEP_BROADCAST,
                                      .part = (uint32_t)part,
                                      .root = root,

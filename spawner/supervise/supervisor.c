@@ -122,11 +122,11 @@ static void kill_job(aq_supervised_t *job)
 }
 
 // Writes the ranks that are still alive, as far as they fit: "1-3, 7".
-static void name_alive(const aq_supervised_t *job, char *text, size_t room)
+static void name_alive(const aq_supervised_t *job, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (uint32_t r = 0; r < job->started && used + 32 < room; r++) {
+    for (uint32_t r = 0; r < job->started && used + 32 < size; r++) {
         if (job->ranks[r].pid == 0)
             continue;
         uint32_t last = r;
@@ -135,14 +135,14 @@ static void name_alive(const aq_supervised_t *job, char *text, size_t room)
             last++;
         const char *comma = used > 0 ? ", " : "";
         used +=
-            (size_t)(last > r ? snprintf(text + used, room - used, "%s%" PRIu32 "-%" PRIu32, comma,
+            (size_t)(last > r ? snprintf(text + used, size - used, "%s%" PRIu32 "-%" PRIu32, comma,
                                          aq_supervised_rank(job, r), aq_supervised_rank(job, last))
-                              : snprintf(text + used, room - used, "%s%" PRIu32, comma,
+                              : snprintf(text + used, size - used, "%s%" PRIu32, comma,
                                          aq_supervised_rank(job, r)));
         r = last;
     }
-    if (used + 32 >= room)
-        snprintf(text + used, room - used, " and others");
+    if (used + 32 >= size)
+        snprintf(text + used, size - used, " and others");
 }
 
 static void kill_late(aq_supervised_t *job)

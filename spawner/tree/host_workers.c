@@ -68,7 +68,7 @@ bool aq_host_workers_take(const aq_node_t *node, aq_child_t *child, const char *
     return true;
 }
 
-void aq_host_workers_name_absent(const aq_node_t *node, char *text, size_t room)
+void aq_host_workers_name_absent(const aq_node_t *node, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -76,11 +76,11 @@ void aq_host_workers_name_absent(const aq_node_t *node, char *text, size_t room)
         const char *name = node->spec.hosts[h].name;
         if (find_child(node, h) != NULL)
             continue;
-        if (used + strlen(name) + 16 > room) {
-            snprintf(text + used, room - used, " and others");
+        if (used + strlen(name) + 16 > size) {
+            snprintf(text + used, size - used, " and others");
             return;
         }
-        used += (size_t)snprintf(text + used, room - used, "%s%s", used > 0 ? ", " : "", name);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
     }
 }
 

@@ -9,7 +9,7 @@
 bool aq_host_workers_take(const aq_node_t *node, aq_child_t *child, const char *host);
 
 // Writes the names of the hosts that have not called, "n1, n3", as far as they fit.
-void aq_host_workers_name_absent(const aq_node_t *node, char *text, size_t room);
+void aq_host_workers_name_absent(const aq_node_t *node, char *text, size_t size);
 
 // Once all workers are here: orders them by host, and sends each the job. Must not be called while
 // children of the node are in use. False: no memory, logged.

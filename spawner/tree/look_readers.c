@@ -56,8 +56,8 @@ static bool take_request(aq_node_t *node, aq_look_reader_t *reader)
 
 static void take_requests(aq_node_t *node, aq_look_reader_t *reader)
 {
-    const size_t room = AQ_LOOK_REQUEST - reader->request_bytes;
-    const ssize_t got = read(reader->link.fd, reader->request + reader->request_bytes, room);
+    const size_t size = AQ_LOOK_REQUEST - reader->request_bytes;
+    const ssize_t got = read(reader->link.fd, reader->request + reader->request_bytes, size);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     reader->request_bytes += got > 0 ? (size_t)got : 0;

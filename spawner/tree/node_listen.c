@@ -84,12 +84,13 @@ static int listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listene
 }
 
 bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listener_t **out,
-                        char *why, size_t room)
+                        char *errbuf, size_t errbuf_size)
 {
     const int error = listen_for(node, greeting, out);
     if (error == 0)
         return true;
-    snprintf(why, room, "host %s cannot listen for it (%s); %s", aq_log_host(), strerror(error),
+    snprintf(errbuf, errbuf_size, "host %s cannot listen for it (%s); %s", aq_log_host(),
+             strerror(error),
              error == EADDRINUSE ? "widen the range GASNET_SPAWN_PORTS"
                                  : "give the address by which it reaches that host with "
                                    "GASNET_MASTERIP");

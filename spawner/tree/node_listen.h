@@ -4,10 +4,10 @@
 
 #include "node_state.h"
 
-// Finds or opens the port at which the host that sent the greeting must call. False: why holds one
-// sentence.
+// Finds or opens the port at which the host that sent the greeting must call. False: errbuf holds
+// one sentence.
 bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listener_t **out,
-                        char *why, size_t room);
+                        char *errbuf, size_t errbuf_size);
 
 // Listens for workers, which may call from any host: at master_address, or at all addresses of this
 // host. Returns 0 or errno.

@@ -10,16 +10,16 @@
 void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, void *item)
 {
     if (node->wait.count == node->wait.room) {
-        size_t room = 2 * node->wait.room + 32;
-        struct pollfd *polls = realloc(node->wait.polls, room * sizeof *polls);
+        size_t size = 2 * node->wait.room + 32;
+        struct pollfd *polls = realloc(node->wait.polls, size * sizeof *polls);
         node->wait.polls = polls != NULL ? polls : node->wait.polls;
-        aq_watch_t *watches = realloc(node->wait.watches, room * sizeof *watches);
+        aq_watch_t *watches = realloc(node->wait.watches, size * sizeof *watches);
         node->wait.watches = watches != NULL ? watches : node->wait.watches;
         if (polls == NULL || watches == NULL) {
             aq_log_error("no memory to watch the hosts of the job; the job is ended");
             _exit(1); // what this process started ends with its links
         }
-        node->wait.room = room;
+        node->wait.room = size;
     }
     node->wait.polls[node->wait.count] = (struct pollfd){.fd = fd, .events = events};
     node->wait.watches[node->wait.count++] = (aq_watch_t){call, item};

@@ -231,35 +231,35 @@ bool aq_workers_complete(const aq_node_t *node)
 }
 
 // Writes the ranks without a process, as far as they fit: "1-3, 7". there: by rank.
-static void name_absent(const bool *there, uint32_t size, char *text, size_t room)
+static void name_absent(const bool *there, uint32_t size, char *text, size_t capacity)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (uint32_t r = 0; r < size && used + 32 < room; r++) {
+    for (uint32_t r = 0; r < size && used + 32 < capacity; r++) {
         uint32_t first = r;
         while (r < size && !there[r])
             r++;
         if (r == first)
             continue;
-        used +=
-            (size_t)snprintf(text + used, room - used, "%s%" PRIu32, used > 0 ? ", " : "", first);
+        used += (size_t)snprintf(text + used, capacity - used, "%s%" PRIu32, used > 0 ? ", " : "",
+                                 first);
         if (r > first + 1)
-            used += (size_t)snprintf(text + used, room - used, "-%" PRIu32, r - 1);
+            used += (size_t)snprintf(text + used, capacity - used, "-%" PRIu32, r - 1);
     }
-    if (used + 32 >= room)
-        snprintf(text + used, room - used, " and others");
+    if (used + 32 >= capacity)
+        snprintf(text + used, capacity - used, " and others");
 }
 
-void aq_workers_name_absent(const aq_node_t *node, char *text, size_t room)
+void aq_workers_name_absent(const aq_node_t *node, char *text, size_t capacity)
 {
     uint32_t size = node->spec.size;
     bool *there = calloc(size, sizeof *there);
     for (uint32_t i = 0; there != NULL && i < node->child_count; i++)
         if (node->children[i].host[0] != '\0')
             there[node->children[i].wish] = true;
-    snprintf(text, room, "some");
+    snprintf(text, capacity, "some");
     if (there != NULL)
-        name_absent(there, size, text, room);
+        name_absent(there, size, text, capacity);
     free(there);
 }
 

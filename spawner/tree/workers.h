@@ -49,7 +49,7 @@ uint32_t aq_workers_arrived(const aq_node_t *node);
 // Whether all have, and all members have attached.
 bool aq_workers_complete(const aq_node_t *node);
 // In a rendezvous that is not unfit: writes the ranks that have not arrived, "1-3, 7".
-void aq_workers_name_absent(const aq_node_t *node, char *text, size_t room);
+void aq_workers_name_absent(const aq_node_t *node, char *text, size_t size);
 
 // Once all workers are here: numbers them, by their hosts, by GASNET_WORKER_RANK or else adjacently
 // on each machine, and sends each its job. In a rendezvous, only processes that lead stay children.

@@ -28,13 +28,13 @@ static bool is_asked_for(void)
            strcmp(aq_settings_text(AQ_SET_UNIVERSE), AQ_UNIVERSE_NONE) != 0;
 }
 
-static bool universe_init(const aq_start_t *start, int *priority, char *why, size_t room)
+static bool universe_init(const aq_start_t *start, int *priority, char *errbuf, size_t errbuf_size)
 {
     bool here = aq_profile_find(start->conduit)->one_host && start->host_list == NULL;
     *priority = here ? 0 : PRIORITY;
     if (is_asked_for() || aq_universe_exists())
         return true;
-    snprintf(why, room, "no universe of this user is on this host (gasnet_boot)");
+    snprintf(errbuf, errbuf_size, "no universe of this user is on this host (gasnet_boot)");
     return false;
 }
 

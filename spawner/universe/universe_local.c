@@ -34,20 +34,20 @@ static struct sockaddr_un listening; // the socket that this process has made; "
 enum { PLACE_TMP, PLACE_SESSION, PLACE_HOME, PLACES };
 
 // Returns whether there is such a place.
-static bool write_folder(unsigned place, char *folder, size_t room)
+static bool write_folder(unsigned place, char *folder, size_t size)
 {
     const unsigned user = (unsigned)geteuid();
     const char *session = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
     int n = 0;
     if (place == PLACE_TMP)
-        n = snprintf(folder, room, "/tmp/gasnet-%u", user);
+        n = snprintf(folder, size, "/tmp/gasnet-%u", user);
     else if (place == PLACE_SESSION && session != NULL && session[0] == '/')
-        n = snprintf(folder, room, "%s/gasnet", session);
+        n = snprintf(folder, size, "%s/gasnet", session);
     else if (place == PLACE_SESSION)
-        n = snprintf(folder, room, "/run/user/%u/gasnet", user);
+        n = snprintf(folder, size, "/run/user/%u/gasnet", user);
     else if (home != NULL && home[0] == '/')
-        n = snprintf(folder, room, "%s/.gasnet", home);
-    return n > 0 && (size_t)n < room;
+        n = snprintf(folder, size, "%s/.gasnet", home);
+    return n > 0 && (size_t)n < size;
 }
 
 static bool is_path(const char *name)
@@ -142,25 +142,27 @@ bool aq_universe_exists(void)
     return fd >= 0 || errno == EAGAIN;
 }
 
-static void explain_absence(const char *name, int error, char *why, size_t room)
+static void explain_absence(const char *name, int error, char *errbuf, size_t errbuf_size)
 {
     if (strcmp(name, AQ_UNIVERSE_NONE) == 0)
-        snprintf(why, room, "GASNET_UNIVERSE=none switches universes off");
+        snprintf(errbuf, errbuf_size, "GASNET_UNIVERSE=none switches universes off");
     else if (error == EACCES || error == EPERM)
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "universe '%s' belongs to another user, or others can write to its folder "
                  "(GASNET_UNIVERSE)",
                  name);
     else if (error == EAGAIN)
-        snprintf(why, room, "the daemon of universe '%s' on host %s takes no calls; " REVIVE_DAEMON,
-                 name, aq_log_host());
+        snprintf(errbuf, errbuf_size,
+                 "the daemon of universe '%s' on host %s takes no calls; " REVIVE_DAEMON, name,
+                 aq_log_host());
     else if (is_absent(error))
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "no daemon of a universe '%s' of this user runs on host %s; gasnet_boot starts "
                  "one, and GASNET_UNIVERSE names another one",
                  name, aq_log_host());
     else
-        snprintf(why, room, "the daemon of universe '%s' on host %s cannot be reached: %s", name,
+        snprintf(errbuf, errbuf_size,
+                 "the daemon of universe '%s' on host %s cannot be reached: %s", name,
                  aq_log_host(), strerror(error));
 }
 
@@ -191,52 +193,54 @@ static bool wait_for(aq_link_t *link, aq_message_t type, uint64_t deadline, aq_f
     return false;
 }
 
-static bool read_version(aq_universe_t *universe, uint64_t deadline, char *why, size_t room)
+static bool read_version(aq_universe_t *universe, uint64_t deadline, char *errbuf,
+                         size_t errbuf_size)
 {
     aq_frame_t frame;
     const char *version = "";
     if (!wait_for(&universe->link, AQ_MSG_VERSION, deadline, &frame) ||
         !aq_read_version(frame.payload, &version)) {
-        snprintf(why, room, "the daemon of the universe on host %s does not answer; " REVIVE_DAEMON,
+        snprintf(errbuf, errbuf_size,
+                 "the daemon of the universe on host %s does not answer; " REVIVE_DAEMON,
                  aq_log_host());
         return false;
     }
     if (strcmp(version, PACKAGE_VERSION) == 0)
         return true;
-    snprintf(why, room,
+    snprintf(errbuf, errbuf_size,
              "the universe on host %s has version %.64s of Aqueduct, this program is %s; use the "
              "programs of that version, or end the universe with its gasnet_halt",
              aq_log_host(), version, PACKAGE_VERSION);
     return false;
 }
 
-static bool read_view(aq_universe_t *universe, uint64_t deadline, char *why, size_t room)
+static bool read_view(aq_universe_t *universe, uint64_t deadline, char *errbuf, size_t errbuf_size)
 {
     aq_frame_t frame;
-    if (!read_version(universe, deadline, why, room))
+    if (!read_version(universe, deadline, errbuf, errbuf_size))
         return false;
     if (wait_for(&universe->link, AQ_MSG_KEY, deadline, &frame) &&
         aq_read_key(frame.payload, universe->key) && aq_universe_next(universe, OPEN_MS))
         return true;
-    snprintf(why, room,
+    snprintf(errbuf, errbuf_size,
              "the daemon of the universe on host %s does not know its hosts, because their "
              "coordinator does not answer; try again in a moment",
              aq_log_host());
     return false;
 }
 
-bool aq_universe_open(aq_universe_t *universe, char *why, size_t room)
+bool aq_universe_open(aq_universe_t *universe, char *errbuf, size_t errbuf_size)
 {
     const char *name = aq_settings_text(AQ_SET_UNIVERSE);
     const int fd = call_daemon(name, OPEN_MS);
     *universe = (aq_universe_t){.link.fd = -1};
     if (fd < 0) {
-        explain_absence(name, errno, why, room);
+        explain_absence(name, errno, errbuf, errbuf_size);
         return false;
     }
     aq_link_open(&universe->link, fd);
     universe->link.trusted = true;
-    if (read_view(universe, aq_clock_ns() + (uint64_t)OPEN_MS * 1000000, why, room))
+    if (read_view(universe, aq_clock_ns() + (uint64_t)OPEN_MS * 1000000, errbuf, errbuf_size))
         return true;
     aq_universe_close(universe);
     return false;
@@ -333,27 +337,28 @@ static int listen_somewhere(const char *name, struct sockaddr_un *at)
     return fd;
 }
 
-static void explain_no_socket(const char *name, const struct sockaddr_un *at, int error, char *why,
-                              size_t room)
+static void explain_no_socket(const char *name, const struct sockaddr_un *at, int error,
+                              char *errbuf, size_t errbuf_size)
 {
     if (error == ENAMETOOLONG)
-        snprintf(why, room, "GASNET_UNIVERSE: '%s' is too long for the path of a socket", name);
+        snprintf(errbuf, errbuf_size, "GASNET_UNIVERSE: '%s' is too long for the path of a socket",
+                 name);
     else if (error == EADDRINUSE)
-        snprintf(why, room, "a daemon of universe '%s' runs on host %s already", name,
+        snprintf(errbuf, errbuf_size, "a daemon of universe '%s' runs on host %s already", name,
                  aq_log_host());
     else if (error == EPERM || error == ELOOP || error == ENOTDIR)
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "the folder of the socket %s belongs to another user, or others can write to it; "
                  "give GASNET_UNIVERSE a path in a folder of your own",
                  at->sun_path);
     else
-        snprintf(why, room, "the socket %s cannot be made: %s", at->sun_path,
+        snprintf(errbuf, errbuf_size, "the socket %s cannot be made: %s", at->sun_path,
                  error == EEXIST ? "there is a file or folder of this name" : strerror(error));
 }
 
 // Refuses if a daemon of that name listens in any of the places: one that found the first place
 // taken listens in a later one.
-int aq_universe_listen(const char *name, char *why, size_t room)
+int aq_universe_listen(const char *name, char *errbuf, size_t errbuf_size)
 {
     struct sockaddr_un at = {0};
     int fd = connect_daemon(name, 0);
@@ -362,7 +367,7 @@ int aq_universe_listen(const char *name, char *why, size_t room)
         (void)close(fd);
     fd = is_there ? -1 : listen_somewhere(name, &at);
     if (fd < 0)
-        explain_no_socket(name, &at, is_there ? EADDRINUSE : errno, why, room);
+        explain_no_socket(name, &at, is_there ? EADDRINUSE : errno, errbuf, errbuf_size);
     return fd;
 }
 

@@ -26,8 +26,8 @@ typedef struct aq_universe {
 // Does not block.
 bool aq_universe_exists(void);
 // Connects, and reads key and table. Blocks until the coordinator has answered, for at most 20 s.
-// False: why has one sentence.
-bool aq_universe_open(aq_universe_t *universe, char *why, size_t room);
+// False: errbuf has one sentence.
+bool aq_universe_open(aq_universe_t *universe, char *errbuf, size_t errbuf_size);
 // Reads the next table. Blocks for at most that time; negative: without limit. False: no table
 // came, or the daemon has ended (link.fd is then -1).
 bool aq_universe_next(aq_universe_t *universe, int timeout_ms);
@@ -36,8 +36,8 @@ bool aq_universe_ask(aq_universe_t *universe, aq_message_t type, uint32_t number
 // Erases the key.
 void aq_universe_close(aq_universe_t *universe);
 
-// For the daemon: makes the socket. Returns a descriptor, or -1 with one sentence in why.
-int aq_universe_listen(const char *name, char *why, size_t room);
+// For the daemon: makes the socket. Returns a descriptor, or -1 with one sentence in errbuf.
+int aq_universe_listen(const char *name, char *errbuf, size_t errbuf_size);
 // Accepts a program. -1: none waits, or it belongs to another user.
 int aq_universe_accept(int listener);
 // Removes the socket that this process has made from the file system.

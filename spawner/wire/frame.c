@@ -20,14 +20,14 @@ static bool make_room(aq_bytes_t *bytes, size_t length)
     }
     if (bytes->used + length <= bytes->room)
         return true;
-    size_t room = 2 * (bytes->used + length) + 64;
-    uint8_t *data = realloc(bytes->data, room);
+    size_t size = 2 * (bytes->used + length) + 64;
+    uint8_t *data = realloc(bytes->data, size);
     if (data == NULL) {
         bytes->failed = true;
         return false;
     }
     bytes->data = data;
-    bytes->room = room;
+    bytes->room = size;
     return true;
 }
 

@@ -65,17 +65,17 @@ void aq_link_close(aq_link_t *link)
     link->taken = link->sent = link->wire_sent = 0;
 }
 
-void aq_link_reason(const aq_link_t *link, int error, char *text, size_t room)
+void aq_link_reason(const aq_link_t *link, int error, char *text, size_t size)
 {
     char address[AQ_ADDRESS_TEXT];
     aq_net_peer(link->fd, address);
     if (error == EBADMSG)
-        snprintf(text, room,
+        snprintf(text, size,
                  "bytes from %s were changed, inserted, replayed or dropped on the way, by an "
                  "attacker on the network without the key of the job",
                  address[0] != '\0' ? address : "there");
     else
-        snprintf(text, room, "%s", strerror(error));
+        snprintf(text, size, "%s", strerror(error));
 }
 
 // ---- out ----

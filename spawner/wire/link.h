@@ -50,7 +50,7 @@ int aq_link_flush(aq_link_t *link);
 // closed. EBADMSG: bytes were changed on the way, and nothing that follows is delivered.
 int aq_link_receive(aq_link_t *link);
 // Describes why a link broke with that errno. Call before closing the link.
-void aq_link_reason(const aq_link_t *link, int error, char *text, size_t room);
+void aq_link_reason(const aq_link_t *link, int error, char *text, size_t size);
 // Returns the next complete frame, valid until the next call. most: see aq_frame_read.
 aq_framing_t aq_link_next(aq_link_t *link, size_t most, aq_frame_t *out);
 

@@ -113,9 +113,9 @@ static aq_status_t file_read(reader_t *reader, FILE *file, const char *name, cha
                              size_t errbuf_size)
 {
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     aq_status_t status = AQ_OK;
-    for (unsigned number = 1; status == AQ_OK && getline(&line, &room, file) >= 0; number++)
+    for (unsigned number = 1; status == AQ_OK && getline(&line, &capacity, file) >= 0; number++)
         if (!line_read(reader, line)) {
             status = AQ_ERR_CONFIG;
             snprintf(errbuf, errbuf_size,

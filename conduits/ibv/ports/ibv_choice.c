@@ -220,38 +220,40 @@ static bool was_filtered(aq_ibv_use_t use)
     return use == AQ_IBV_OTHER_DEVICE || use == AQ_IBV_OTHER_PORT;
 }
 
-static size_t put_port(char *why, size_t size, size_t at, const aq_ibv_port_t *port)
+static size_t put_port(char *errbuf, size_t errbuf_size, size_t at, const aq_ibv_port_t *port)
 {
-    return port->number == 0 ? text_put(why, size, at, "device %s", port->device)
-                             : text_put(why, size, at, "port %u of %s", port->number, port->device);
+    return port->number == 0
+               ? text_put(errbuf, errbuf_size, at, "device %s", port->device)
+               : text_put(errbuf, errbuf_size, at, "port %u of %s", port->number, port->device);
 }
 
-static void explain_filter(const aq_ibv_ports_t *ports, const char *filter, char *why, size_t size)
+static void explain_filter(const aq_ibv_ports_t *ports, const char *filter, char *errbuf,
+                           size_t errbuf_size)
 {
-    size_t at =
-        text_put(why, size, 0, "no port that GASNET_IBV_PORTS='%s' names was found, but", filter);
+    size_t at = text_put(errbuf, errbuf_size, 0,
+                         "no port that GASNET_IBV_PORTS='%s' names was found, but", filter);
     for (size_t i = 0; i < ports->count && i < NAMED_MAX; i++) {
         const aq_ibv_port_t *port = &ports->list[i];
-        at = text_put(why, size, at, i > 0 ? ", " : " ");
-        at = put_port(why, size, at, port);
+        at = text_put(errbuf, errbuf_size, at, i > 0 ? ", " : " ");
+        at = put_port(errbuf, errbuf_size, at, port);
         if (port->number != 0)
-            at = text_put(why, size, at, " (%s, %s)", aq_ibv_link_name(port->link),
+            at = text_put(errbuf, errbuf_size, at, " (%s, %s)", aq_ibv_link_name(port->link),
                           aq_ibv_port_state_name(port->state));
     }
-    text_put(why, size, at, "%s; name one that is active, or unset the variable",
+    text_put(errbuf, errbuf_size, at, "%s; name one that is active, or unset the variable",
              ports->count > NAMED_MAX ? " and more" : "");
 }
 
-static void explain_ports(const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses, char *why,
-                          size_t size)
+static void explain_ports(const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses, char *errbuf,
+                          size_t errbuf_size)
 {
-    size_t named = 0, at = text_put(why, size, 0, "an active port is needed, but");
+    size_t named = 0, at = text_put(errbuf, errbuf_size, 0, "an active port is needed, but");
     for (size_t i = 0; i < ports->count && named < NAMED_MAX; i++) {
         if (was_filtered(uses[i]))
             continue;
-        at = text_put(why, size, at, named++ > 0 ? ". Also, " : " ");
-        at = put_port(why, size, at, &ports->list[i]);
-        at = text_put(why, size, at, " %s", aq_ibv_use_words(&ports->list[i], uses[i]));
+        at = text_put(errbuf, errbuf_size, at, named++ > 0 ? ". Also, " : " ");
+        at = put_port(errbuf, errbuf_size, at, &ports->list[i]);
+        at = text_put(errbuf, errbuf_size, at, " %s", aq_ibv_use_words(&ports->list[i], uses[i]));
     }
 }
 

@@ -153,7 +153,7 @@ const char *aq_ibv_port_state_name(aq_ibv_port_state_t state);
 const char *aq_ibv_gid_type_name(const aq_ibv_port_t *port, const aq_ibv_gid_t *gid);
 
 // What a device can do beyond the basics of verbs: "on-demand paging: ...; XRC: yes; DC: no".
-void aq_ibv_abilities_words(const aq_ibv_device_limits_t *limits, char *text, size_t room);
+void aq_ibv_abilities_words(const aq_ibv_device_limits_t *limits, char *text, size_t size);
 
 // Why a port is not used, with the remedy, to stand behind the name of the port: "is down; ...".
 // NULL: it is used.

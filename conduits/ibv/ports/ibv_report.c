@@ -63,13 +63,13 @@ static bool survey_begin(survey_t *survey, char *errbuf, size_t errbuf_size)
 }
 
 // "port 1 of mlx5_0, InfiniBand; port 1 of mlx5_1, InfiniBand".
-static void used_name(const survey_t *survey, char *text, size_t room)
+static void used_name(const survey_t *survey, char *text, size_t size)
 {
     size_t at = 0;
     for (size_t i = 0; i < survey->ports.count; i++) {
         const aq_ibv_port_t *port = &survey->ports.list[i];
-        if (survey->uses[i] == AQ_IBV_USED && at < room)
-            at += (size_t)snprintf(text + at, room - at, "%sport %u of %s, %s", at ? "; " : "",
+        if (survey->uses[i] == AQ_IBV_USED && at < size)
+            at += (size_t)snprintf(text + at, size - at, "%sport %u of %s, %s", at ? "; " : "",
                                    port->number, port->device, aq_ibv_link_name(port->link));
     }
 }
@@ -125,9 +125,9 @@ static void port_print(const aq_ibv_port_t *port, aq_ibv_use_t use, print_line_t
     gids_print(port, use == AQ_IBV_USED, print, arg);
 }
 
-void aq_ibv_abilities_words(const aq_ibv_device_limits_t *limits, char *text, size_t room)
+void aq_ibv_abilities_words(const aq_ibv_device_limits_t *limits, char *text, size_t size)
 {
-    snprintf(text, room, "on-demand paging: %s; XRC: %s; DC: %s",
+    snprintf(text, size, "on-demand paging: %s; XRC: %s; DC: %s",
              limits->pages_all ? "of all memory"
              : limits->pages   ? "of registered memory"
                                : "no",

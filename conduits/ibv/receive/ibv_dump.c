@@ -26,23 +26,23 @@ static const char *state_of(const aq_ibv_peer_t *link)
 }
 
 // "14 of 16 slots free in the ring there".
-static void ring_describe(const aq_ibv_peer_t *link, char *text, size_t room)
+static void ring_describe(const aq_ibv_peer_t *link, char *text, size_t size)
 {
     if (atomic_load_explicit(&link->out.at, memory_order_relaxed))
-        snprintf(text, room, "%" PRIu32 " of %" PRIu32 " slots free in the ring there",
+        snprintf(text, size, "%" PRIu32 " of %" PRIu32 " slots free in the ring there",
                  link->out.free_slots, link->out.depth);
     else
-        snprintf(text, room, "no ring there");
+        snprintf(text, size, "no ring there");
 }
 
 // "rank 3"; of a window "rank 3, from endpoint 2 to endpoint 5".
-static void name_describe(const aq_ibv_peer_t *link, char *text, size_t room)
+static void name_describe(const aq_ibv_peer_t *link, char *text, size_t size)
 {
     if (link->here)
-        snprintf(text, room, "rank %" PRIu32 ", from endpoint %u to endpoint %u", link->rank,
+        snprintf(text, size, "rank %" PRIu32 ", from endpoint %u to endpoint %u", link->rank,
                  link->here, link->endpoint);
     else
-        snprintf(text, room, "rank %" PRIu32, link->rank);
+        snprintf(text, size, "rank %" PRIu32, link->rank);
 }
 
 static void link_dump(const aq_ibv_limits_t *limits, const aq_ibv_peer_t *link)

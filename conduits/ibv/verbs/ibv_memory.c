@@ -132,7 +132,7 @@ static void refusal_explain(const aq_ibv_memory_t *memory, const char *what, uin
              memory->regions, found, remedy);
 }
 
-// As memory_fits(); if there is no room, writes the message into why.
+// As memory_fits(); if there is no room, writes the message into errbuf.
 static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes,
                      aq_ibv_access_t access, char *errbuf, size_t errbuf_size)
 {
@@ -179,8 +179,8 @@ size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const aq_ibv_pool_ar
     while (count >= least) {
         const aq_ibv_area_t area = {pool->what, pool->start, count * pool->unit, AQ_IBV_BUFFER};
         char *sentence = count == most ? first : errbuf;
-        size_t room = count == most ? sizeof first : errbuf_size;
-        if (aq_ibv_memory_register(memory, &area, region, sentence, room) == AQ_OK) {
+        size_t size = count == most ? sizeof first : errbuf_size;
+        if (aq_ibv_memory_register(memory, &area, region, sentence, size) == AQ_OK) {
             if (count < most)
                 snprintf(errbuf, errbuf_size, "%s; continuing with %zu of %zu", first, count, most);
             return count;

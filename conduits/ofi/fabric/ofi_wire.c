@@ -42,10 +42,10 @@ bool ofi_header_read(const void *packet, size_t bytes, uint64_t job, uint32_t ra
            out->source < ranks;
 }
 
-static bool frame_is_valid(const ofi_frame_t *frame, size_t room)
+static bool frame_is_valid(const ofi_frame_t *frame, size_t size)
 {
-    return frame->kind < OFI_KINDS && frame->nargs <= AQ_AM_MAX_ARGS && frame->bytes <= room &&
-           ofi_frame_bytes(frame->kind, frame->nargs, frame->bytes) <= room;
+    return frame->kind < OFI_KINDS && frame->nargs <= AQ_AM_MAX_ARGS && frame->bytes <= size &&
+           ofi_frame_bytes(frame->kind, frame->nargs, frame->bytes) <= size;
 }
 
 size_t ofi_frame_parse(char *packet, size_t bytes, size_t offset, ofi_frame_read_t *out)

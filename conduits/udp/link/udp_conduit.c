@@ -259,11 +259,11 @@ static void udp_dump_state(aq_conduit_t *conduit)
     print_stats(udp_of(conduit));
 }
 
-static void udp_network(aq_conduit_t *conduit, char *text, size_t room)
+static void udp_network(aq_conduit_t *conduit, char *text, size_t size)
 {
     const udp_socket_t *socket = &udp_of(conduit)->socket;
     char address[UDP_ADDRESS_TEXT];
-    snprintf(text, room, "%s on %s", udp_address_text(&socket->here, address), socket->interface);
+    snprintf(text, size, "%s on %s", udp_address_text(&socket->here, address), socket->interface);
 }
 
 // Frees nothing, because other threads may still be inside the conduit.

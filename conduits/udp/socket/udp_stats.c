@@ -140,12 +140,12 @@ typedef struct udp_line {
 static void AQ_PRINTF(2, 3) line_add(udp_line_t *line, const char *fmt, ...)
 {
     va_list args;
-    size_t room = sizeof line->text - line->length;
+    size_t size = sizeof line->text - line->length;
     va_start(args, fmt);
-    int length = vsnprintf(line->text + line->length, room, fmt, args);
+    int length = vsnprintf(line->text + line->length, size, fmt, args);
     va_end(args);
     if (length > 0)
-        line->length += (size_t)length < room ? (size_t)length : room - 1;
+        line->length += (size_t)length < size ? (size_t)length : size - 1;
 }
 
 static double ratio_of(uint64_t part, uint64_t whole)

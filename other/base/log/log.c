@@ -134,10 +134,10 @@ static void message_print(aq_log_take_t *take, const char *kind, const char *fmt
 {
     int saved_errno = errno;
     char line[LINE_MAX_BYTES];
-    const size_t room = sizeof line - 1;
-    size_t length = (size_t)format_prefix(line, room);
-    length += (size_t)snprintf(line + length, room - length, "%s", kind);
-    int n = vsnprintf(line + length, room - length, fmt, args);
+    const size_t size = sizeof line - 1;
+    size_t length = (size_t)format_prefix(line, size);
+    length += (size_t)snprintf(line + length, size - length, "%s", kind);
+    int n = vsnprintf(line + length, size - length, fmt, args);
     length = end_line(line, length + (size_t)(n > 0 ? n : 0));
     if (take != NULL)
         take(line + strlen(MARK));

@@ -20,11 +20,11 @@ const char *aq_module_folder(void)
 }
 
 // Finds the first folder of a colon-separated list that has the file; false: none has it.
-static bool find_in(const char *folders, const char *file, char *path, size_t room)
+static bool find_in(const char *folders, const char *file, char *path, size_t size)
 {
     while (*folders) {
         size_t length = strcspn(folders, ":");
-        snprintf(path, room, "%.*s/%s", (int)length, folders, file);
+        snprintf(path, size, "%.*s/%s", (int)length, folders, file);
         if (length && access(path, F_OK) == 0)
             return true;
         folders += length + (folders[length] == ':');
@@ -32,17 +32,17 @@ static bool find_in(const char *folders, const char *file, char *path, size_t ro
     return false;
 }
 
-bool aq_module_find(const char *file, char *path, size_t room)
+bool aq_module_find(const char *file, char *path, size_t size)
 {
-    return !strchr(file, '/') && (find_in(aq_settings_text(AQ_SET_MODULE_PATH), file, path, room) ||
-                                  find_in(AQ_MODULE_DIR, file, path, room));
+    return !strchr(file, '/') && (find_in(aq_settings_text(AQ_SET_MODULE_PATH), file, path, size) ||
+                                  find_in(AQ_MODULE_DIR, file, path, size));
 }
 
-bool aq_module_find_conduit(const char *conduit, char *path, size_t room)
+bool aq_module_find_conduit(const char *conduit, char *path, size_t size)
 {
     char file[128];
     snprintf(file, sizeof file, "aq_conduit_%s.so", conduit);
-    return aq_module_find(file, path, room);
+    return aq_module_find(file, path, size);
 }
 
 // Whether the file is aq_KIND_NAME.so; sets the name.
@@ -86,18 +86,18 @@ void aq_module_each(const char *kind, void (*each)(void *arg, const char *name),
     each_module_in(AQ_MODULE_DIR, kind, each, arg);
 }
 
-const void *aq_module_open(const char *path, const char *symbol, char *why, size_t room)
+const void *aq_module_open(const char *path, const char *symbol, char *errbuf, size_t errbuf_size)
 {
     aq_dispositions_t kept;
     char real[PATH_MAX];
-    if (!aq_trust_file(path, real, why, room))
+    if (!aq_trust_file(path, real, errbuf, errbuf_size))
         return NULL;
-    *why = '\0';
+    *errbuf = '\0';
     aq_dispositions_keep(&kept);
     void *module = dlopen(real, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     aq_dispositions_restore(&kept);
     if (!module) {
-        snprintf(why, room, "its module cannot be loaded: %s; replace or remove the file",
+        snprintf(errbuf, errbuf_size, "its module cannot be loaded: %s; replace or remove the file",
                  dlerror());
         return NULL;
     }

@@ -119,21 +119,21 @@ static bool is_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-bool aq_trust_file(const char *path, char real[PATH_MAX], char *why, size_t room)
+bool aq_trust_file(const char *path, char real[PATH_MAX], char *errbuf, size_t errbuf_size)
 {
     trusted_t trusted;
     char loose[PATH_MAX] = "";
     trusted_find(&trusted);
     if (!look_at_folder(&trusted, path, real, loose) ||
         (loose[0] == '\0' && !look(&trusted, path, real, loose)))
-        snprintf(why, room, "%s cannot be read: %s", path, strerror(errno));
+        snprintf(errbuf, errbuf_size, "%s cannot be read: %s", path, strerror(errno));
     else if (loose[0] != '\0')
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "%s is not loaded, because other users can change %s: give that to %s, and chmod "
                  "go-w it",
                  path, loose, geteuid() == 0 ? "root" : "root or to this user");
     else if (!is_file(real))
-        snprintf(why, room, "%s is no file: replace or remove it", path);
+        snprintf(errbuf, errbuf_size, "%s is no file: replace or remove it", path);
     else
         return true;
     return false;

@@ -15,6 +15,6 @@
 // Whether the file, and all folders above it that are not above this code, too, belong to trusted
 // users, and no others can write to them; others may write to a sticky folder (/tmp), which
 // protects the files of its users. *real: the path without symbolic links, which must be used from
-// then on. False: why has a sentence without a full stop, which names the file or folder and the
+// then on. False: errbuf has a sentence without a full stop, which names the file or folder and the
 // remedy. Any thread.
-bool aq_trust_file(const char *path, char real[PATH_MAX], char *why, size_t room);
+bool aq_trust_file(const char *path, char real[PATH_MAX], char *errbuf, size_t errbuf_size);

@@ -82,7 +82,7 @@ static const aq_view_event_t *wait_find(const aq_view_trace_t *trace, const aq_v
 }
 
 // "program 40 ms, access 12 us": the longest kinds.
-static void times_tell(const aq_view_times_t *times, char *text, size_t room)
+static void times_tell(const aq_view_times_t *times, char *text, size_t size)
 {
     aq_view_times_t left = *times;
     char time[AQ_VIEW_TIME];
@@ -94,7 +94,7 @@ static void times_tell(const aq_view_times_t *times, char *text, size_t room)
             most = left.ns[kind] > left.ns[most] ? kind : most;
         if (left.ns[most] <= 0)
             break;
-        length += (size_t)snprintf(text + length, room - length, "%s%s %s", length ? ", " : "",
+        length += (size_t)snprintf(text + length, size - length, "%s%s %s", length ? ", " : "",
                                    aq_view_kind_names[most], aq_view_time(left.ns[most], time));
         left.ns[most] = 0;
     }
@@ -128,7 +128,7 @@ static const aq_view_coll_t *coll_find(const aq_view_findings_t *findings, uint3
 // Explains a wait between two times for a collective at which all ranks had arrived: the processor
 // was busy, or messages were slow. Writes nothing if that was less than half of the time.
 static void sleep_tell(const aq_view_findings_t *findings, const aq_view_event_t *wait,
-                       int64_t from, int64_t to, char *text, size_t room)
+                       int64_t from, int64_t to, char *text, size_t size)
 {
     const aq_view_coll_t *coll = coll_find(findings, wait->rank, wait->start);
     char time[AQ_VIEW_TIME];
@@ -138,7 +138,7 @@ static void sleep_tell(const aq_view_findings_t *findings, const aq_view_event_t
     ready = wait->start > ready ? wait->start : ready;
     const int64_t idle = wait->start + wait->length - ready;
     if (idle * 2 > to - from)
-        snprintf(text, room, "; waited %s after all had come to the one before",
+        snprintf(text, size, "; waited %s after all had come to the one before",
                  aq_view_time(idle, time));
 }
 

@@ -135,10 +135,10 @@ static bool line_take(reader_t *reader, char *text, uint32_t index, aq_view_matr
     return false;
 }
 
-bool aq_view_csv_read(FILE *stream, uint32_t index, aq_view_matrix_t *matrix, char *why,
-                      size_t room)
+bool aq_view_csv_read(FILE *stream, uint32_t index, aq_view_matrix_t *matrix, char *errbuf,
+                      size_t errbuf_size)
 {
-    reader_t reader = {.name = matrix->files[index], .why = why, .room = room};
+    reader_t reader = {.name = matrix->files[index], .why = errbuf, .room = errbuf_size};
     char text[LINE_BYTES];
     while (fgets(text, sizeof text, stream)) {
         reader.number++;
@@ -146,10 +146,10 @@ bool aq_view_csv_read(FILE *stream, uint32_t index, aq_view_matrix_t *matrix, ch
             return false;
     }
     if (ferror(stream))
-        snprintf(why, room, "%s: cannot be read: %s; name the file of GASNET_TRAFFIC", reader.name,
-                 strerror(errno));
+        snprintf(errbuf, errbuf_size, "%s: cannot be read: %s; name the file of GASNET_TRAFFIC",
+                 reader.name, strerror(errno));
     else if (reader.number == 0)
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "%s: the file is empty; a job writes the title at its start, if GASNET_TRAFFIC "
                  "names the file",
                  reader.name);

@@ -12,9 +12,9 @@
 #include "view_csv.h"
 #include "view_trace_read.h"
 
-// Reads a file into the matrix or trace; index: of the file. False: why has the reason.
+// Reads a file into the matrix or trace; index: of the file. False: errbuf has the reason.
 typedef bool (*file_read_t)(FILE *stream, const char *const *files, uint32_t index, void *to,
-                            char *why, size_t room);
+                            char *errbuf, size_t errbuf_size);
 
 // setting: the one that names such files. Logs faults.
 static bool files_load(const char *setting, const char *const *files, int count, file_read_t take,
@@ -36,12 +36,12 @@ static bool files_load(const char *setting, const char *const *files, int count,
     return read;
 }
 
-static bool matrix_read(FILE *stream, const char *const *files, uint32_t index, void *to, char *why,
-                        size_t room)
+static bool matrix_read(FILE *stream, const char *const *files, uint32_t index, void *to,
+                        char *errbuf, size_t errbuf_size)
 {
     aq_view_matrix_t *matrix = to;
     matrix->files = files;
-    return aq_view_csv_read(stream, index, matrix, why, room);
+    return aq_view_csv_read(stream, index, matrix, errbuf, errbuf_size);
 }
 
 bool aq_view_load_matrix(aq_view_matrix_t *matrix, const char *const *files, int count,
@@ -56,10 +56,10 @@ bool aq_view_load_matrix(aq_view_matrix_t *matrix, const char *const *files, int
     return false;
 }
 
-static bool trace_read(FILE *stream, const char *const *files, uint32_t index, void *to, char *why,
-                       size_t room)
+static bool trace_read(FILE *stream, const char *const *files, uint32_t index, void *to,
+                       char *errbuf, size_t errbuf_size)
 {
-    return aq_view_trace_read(stream, files[index], to, why, room);
+    return aq_view_trace_read(stream, files[index], to, errbuf, errbuf_size);
 }
 
 bool aq_view_load_trace(aq_view_trace_t *trace, const char *const *files, int count)

@@ -64,13 +64,13 @@ static int line_compare(const void *a, const void *b)
     return 0;
 }
 
-static bool lines_are_unique(const aq_view_matrix_t *matrix, char *why, size_t room)
+static bool lines_are_unique(const aq_view_matrix_t *matrix, char *errbuf, size_t errbuf_size)
 {
     for (size_t i = 1; i < matrix->count; i++) {
         const aq_view_line_t *line = &matrix->lines[i], *twin = line - 1;
         if (line_compare(twin, line) != 0)
             continue;
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "%s:%u: ranks %" PRIu64 " and %" PRIu64 " have this line already at %s:%u; give "
                  "only files of one job, and each of them once",
                  matrix->files[line->file], line->number, line->column[AQ_TRAFFIC_FROM],
@@ -120,14 +120,14 @@ static void lines_choose(aq_view_matrix_t *matrix, int64_t snapshot)
 
 // ---- hosts ----
 
-static bool host_note(aq_view_matrix_t *matrix, const aq_view_line_t *line, bool of_to, char *why,
-                      size_t room)
+static bool host_note(aq_view_matrix_t *matrix, const aq_view_line_t *line, bool of_to,
+                      char *errbuf, size_t errbuf_size)
 {
     const uint64_t rank = line->column[of_to ? AQ_TRAFFIC_TO : AQ_TRAFFIC_FROM];
     const uint32_t now = (uint32_t)line->column[of_to ? AQ_TRAFFIC_TO_HOST : AQ_TRAFFIC_FROM_HOST];
     uint32_t *host = &matrix->host[rank];
     if (*host != AQ_VIEW_NO_HOST && *host != now && matrix->at_end) {
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "%s:%u: rank %" PRIu64 " is on host %u here, and on host %u in another line; give "
                  "only files of one job",
                  matrix->files[line->file], line->number, rank, now, *host);
@@ -138,7 +138,7 @@ static bool host_note(aq_view_matrix_t *matrix, const aq_view_line_t *line, bool
     return true;
 }
 
-static bool hosts_find(aq_view_matrix_t *matrix, char *why, size_t room)
+static bool hosts_find(aq_view_matrix_t *matrix, char *errbuf, size_t errbuf_size)
 {
     for (size_t i = 0; i < matrix->count; i++)
         matrix->ranks =
@@ -146,27 +146,28 @@ static bool hosts_find(aq_view_matrix_t *matrix, char *why, size_t room)
                                                        matrix->lines[i].column[AQ_TRAFFIC_TO]));
     matrix->host = malloc((matrix->ranks + 1) * sizeof *matrix->host);
     if (!matrix->host) {
-        snprintf(why, room, "out of memory for the hosts of %u ranks", matrix->ranks);
+        snprintf(errbuf, errbuf_size, "out of memory for the hosts of %u ranks", matrix->ranks);
         return false;
     }
     memset(matrix->host, 0xff, (matrix->ranks + 1) * sizeof *matrix->host);
     for (size_t i = 0; i < matrix->count; i++)
-        if (!host_note(matrix, &matrix->lines[i], false, why, room) ||
-            !host_note(matrix, &matrix->lines[i], true, why, room))
+        if (!host_note(matrix, &matrix->lines[i], false, errbuf, errbuf_size) ||
+            !host_note(matrix, &matrix->lines[i], true, errbuf, errbuf_size))
             return false;
     return true;
 }
 
-bool aq_view_matrix_finish(aq_view_matrix_t *matrix, int64_t snapshot, char *why, size_t room)
+bool aq_view_matrix_finish(aq_view_matrix_t *matrix, int64_t snapshot, char *errbuf,
+                           size_t errbuf_size)
 {
     if (matrix->count)
         qsort(matrix->lines, matrix->count, sizeof *matrix->lines, line_compare);
-    if (!lines_are_unique(matrix, why, room))
+    if (!lines_are_unique(matrix, errbuf, errbuf_size))
         return false;
     lines_choose(matrix, snapshot);
     if (matrix->count)
-        return hosts_find(matrix, why, room);
-    snprintf(why, room,
+        return hosts_find(matrix, errbuf, errbuf_size);
+    snprintf(errbuf, errbuf_size,
              snapshot > 0 ? "no rank has written snapshot %" PRId64
                             "; the launcher passes a signal "
                             "on only while the job runs"

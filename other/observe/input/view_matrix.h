@@ -54,9 +54,10 @@ uint64_t aq_view_value(const aq_view_line_t *line, aq_view_what_t what);
 bool aq_view_matrix_add(aq_view_matrix_t *matrix, const aq_view_line_t *line);
 
 // Keeps the lines of one snapshot (0: of the end), or with AQ_VIEW_LATEST for each rank those of
-// the end, or else of its last snapshot. Returns false, with a sentence in why, if none is left, if
-// two lines contradict each other, or if memory is out.
-bool aq_view_matrix_finish(aq_view_matrix_t *matrix, int64_t snapshot, char *why, size_t room);
+// the end, or else of its last snapshot. Returns false, with a sentence in errbuf, if none is left,
+// if two lines contradict each other, or if memory is out.
+bool aq_view_matrix_finish(aq_view_matrix_t *matrix, int64_t snapshot, char *errbuf,
+                           size_t errbuf_size);
 
 // The line of a pair, or NULL.
 const aq_view_line_t *aq_view_matrix_find(const aq_view_matrix_t *matrix, uint64_t from,

@@ -33,18 +33,18 @@ static uint32_t *bucket_find(const aq_view_trace_t *trace, const char *name)
 // There are at least twice as many buckets as names.
 static bool names_grow(aq_view_trace_t *trace)
 {
-    const size_t room = trace->name_room ? 2 * trace->name_room : 64;
-    char **names = realloc(trace->names, room * sizeof *names);
+    const size_t size = trace->name_room ? 2 * trace->name_room : 64;
+    char **names = realloc(trace->names, size * sizeof *names);
     if (!names)
         return false;
     trace->names = names;
-    uint32_t *buckets = calloc(2 * room, sizeof *buckets);
+    uint32_t *buckets = calloc(2 * size, sizeof *buckets);
     if (!buckets)
         return false;
     free(trace->buckets);
     trace->buckets = buckets;
-    trace->bucket_count = 2 * room;
-    trace->name_room = room;
+    trace->bucket_count = 2 * size;
+    trace->name_room = size;
     for (size_t i = 0; i < trace->name_count; i++)
         *bucket_find(trace, names[i]) = (uint32_t)i + 1;
     return true;

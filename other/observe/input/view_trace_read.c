@@ -231,17 +231,17 @@ static bool lines_read(reader_t *reader, FILE *stream)
     return taken;
 }
 
-bool aq_view_trace_read(FILE *stream, const char *name, aq_view_trace_t *trace, char *why,
-                        size_t room)
+bool aq_view_trace_read(FILE *stream, const char *name, aq_view_trace_t *trace, char *errbuf,
+                        size_t errbuf_size)
 {
-    reader_t reader = {trace, name, 0, why, room};
+    reader_t reader = {trace, name, 0, errbuf, errbuf_size};
     if (!lines_read(&reader, stream))
         return false;
     if (ferror(stream))
-        snprintf(why, room, "%s: cannot be read: %s; name the file of GASNET_TRACE", name,
+        snprintf(errbuf, errbuf_size, "%s: cannot be read: %s; name the file of GASNET_TRACE", name,
                  strerror(errno));
     else if (trace->ranks == 0)
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "%s: no rank has written events; ranks do so when the job ends, if GASNET_TRACE "
                  "names the file",
                  name);

@@ -10,7 +10,7 @@
 enum { AQ_VIEW_TRACE_VERSION = 2 };
 
 // Reads a file, or adds a further one of the same job; name: of the file, for messages. A last line
-// that is cut is left out. False, with a sentence in why that names file, line and remedy: the file
-// is no trace, is of another version or is damaged.
-bool aq_view_trace_read(FILE *stream, const char *name, aq_view_trace_t *trace, char *why,
-                        size_t room);
+// that is cut is left out. False, with a sentence in errbuf that names file, line and remedy: the
+// file is no trace, is of another version or is damaged.
+bool aq_view_trace_read(FILE *stream, const char *name, aq_view_trace_t *trace, char *errbuf,
+                        size_t errbuf_size);

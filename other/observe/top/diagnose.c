@@ -519,12 +519,12 @@ static void say_unseen(diagnosis_t *d)
 int aq_diagnose(const aq_watched_job_t *job, uint64_t now, aq_stack_get_t get, FILE *out)
 {
     diagnosis_t d = {.job = job, .now = now, .get = get, .out = out};
-    const size_t room = (size_t)job->found + 1;
-    d.list = calloc(room, sizeof *d.list);
-    d.mentioned = calloc(room, sizeof *d.mentioned);
-    d.known = calloc(room, sizeof *d.known);
-    d.results = calloc(room, sizeof *d.results);
-    d.stacks = calloc(room, sizeof *d.stacks);
+    const size_t size = (size_t)job->found + 1;
+    d.list = calloc(size, sizeof *d.list);
+    d.mentioned = calloc(size, sizeof *d.mentioned);
+    d.known = calloc(size, sizeof *d.known);
+    d.results = calloc(size, sizeof *d.results);
+    d.stacks = calloc(size, sizeof *d.stacks);
     bool fine = d.list && d.mentioned && d.known && d.results && d.stacks && waits_list(&d);
     if (fine) {
         say_groups(&d);

@@ -68,12 +68,12 @@ static bool make_room(aq_remote_t *remote)
 {
     if (remote->room - remote->used >= RECEIVE)
         return true;
-    const size_t room = 2 * remote->room + RECEIVE;
-    uint8_t *data = room <= 2 * (size_t)ANSWER_MAX ? realloc(remote->data, room) : NULL;
+    const size_t size = 2 * remote->room + RECEIVE;
+    uint8_t *data = size <= 2 * (size_t)ANSWER_MAX ? realloc(remote->data, size) : NULL;
     if (!data)
         return false;
     remote->data = data;
-    remote->room = room;
+    remote->room = size;
     return true;
 }
 

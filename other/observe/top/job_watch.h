@@ -65,9 +65,10 @@ aq_watched_job_t *aq_watch_launcher(aq_watch_t *watch, pid_t launcher, int wait_
 aq_watched_job_t *aq_watch_extend(aq_watch_t *watch, aq_watched_job_t *job);
 
 // job_choose.c: finds the job that a text names: the number of a process, of a rank or above one,
-// or the name of a program; NULL: the only job. Returns NULL with a sentence in why, which may be
-// of several lines.
-aq_watched_job_t *aq_watch_choose(aq_watch_t *watch, const char *text, char *why, size_t room);
+// or the name of a program; NULL: the only job. Returns NULL with a sentence in errbuf, which may
+// be of several lines.
+aq_watched_job_t *aq_watch_choose(aq_watch_t *watch, const char *text, char *errbuf,
+                                  size_t errbuf_size);
 
 // Reads all ranks of a job again; counts: their counters too.
 void aq_watched_read(aq_watched_job_t *job, bool counts);

@@ -22,10 +22,10 @@ static bool read_whole(int fd, void *to, size_t bytes, off_t at)
     return pread(fd, to, bytes, at) == (ssize_t)bytes;
 }
 
-static void text_copy(char *to, const char *from, size_t room)
+static void text_copy(char *to, const char *from, size_t size)
 {
-    memcpy(to, from, room);
-    to[room - 1] = '\0';
+    memcpy(to, from, size);
+    to[size - 1] = '\0';
     aq_printable_make(to);
 }
 

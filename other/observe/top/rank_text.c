@@ -145,17 +145,17 @@ const aq_seen_thread_t *aq_seen_longest(const aq_seen_rank_t *rank, uint64_t now
 // ---- ranks that are not shown ----
 
 // "ssh -t n2 gasnet_top heat, ssh -t n3 gasnet_top heat": as far as there is room for it.
-static void list_commands(const aq_seen_rank_t *seen, char *text, size_t room)
+static void list_commands(const aq_seen_rank_t *seen, char *text, size_t size)
 {
     char names[sizeof seen->launcher.other_hosts], *rest = NULL;
     size_t used = 0;
     memcpy(names, seen->launcher.other_hosts, sizeof names);
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
-        if (strcmp(name, "...") == 0 || used + strlen(name) + strlen(seen->program) + 32 > room) {
-            snprintf(text + used, room - used, ", ...");
+        if (strcmp(name, "...") == 0 || used + strlen(name) + strlen(seen->program) + 32 > size) {
+            snprintf(text + used, size - used, ", ...");
             return;
         }
-        used += (size_t)snprintf(text + used, room - used, "%sssh -t %s gasnet_top %s",
+        used += (size_t)snprintf(text + used, size - used, "%sssh -t %s gasnet_top %s",
                                  used ? ", " : "", name, seen->program);
     }
 }

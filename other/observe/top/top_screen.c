@@ -567,7 +567,7 @@ static void screen_run(screen_t *screen, int delay)
     }
 }
 
-bool aq_top_screen(aq_watched_job_t *job, int delay, char *why, size_t room)
+bool aq_top_screen(aq_watched_job_t *job, int delay, char *errbuf, size_t errbuf_size)
 {
     static screen_t screen;
     screen = (screen_t){.job = job, .rows = calloc(job->found, sizeof *screen.rows)};
@@ -575,7 +575,7 @@ bool aq_top_screen(aq_watched_job_t *job, int delay, char *why, size_t room)
     SCREEN *terminal = is_terminal && screen.rows ? newterm(NULL, stdout, stdin) : NULL;
     if (!terminal) {
         free(screen.rows);
-        snprintf(why, room,
+        snprintf(errbuf, errbuf_size,
                  "there is no terminal that can show the ranks: use --once, or set TERM "
                  "to the name of this terminal");
         return false;

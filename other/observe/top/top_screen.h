@@ -5,8 +5,8 @@
 #include "job_watch.h"
 
 // Shows a job, read again after each delay (milliseconds), until a key ends it or the job ends.
-// Returns false if the terminal cannot show it, with a sentence in why.
-bool aq_top_screen(aq_watched_job_t *job, int delay, char *why, size_t room);
+// Returns false if the terminal cannot show it, with a sentence in errbuf.
+bool aq_top_screen(aq_watched_job_t *job, int delay, char *errbuf, size_t errbuf_size);
 
 // Whether a rank of the job is there.
 bool aq_top_goes_on(const aq_watched_job_t *job);

@@ -152,13 +152,13 @@ static void waits_text(const uint64_t own[AQ_OWN_COUNTS], char text[AQ_TOP_OWN])
                  aq_text_time(own[AQ_OWN_SLEEP_NS], time));
 }
 
-const char *aq_top_networks(const aq_seen_rank_t *seen, char *text, size_t room)
+const char *aq_top_networks(const aq_seen_rank_t *seen, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (unsigned i = 0; i < AQ_SHOWN_CONDUITS && used < room; i++)
+    for (unsigned i = 0; i < AQ_SHOWN_CONDUITS && used < size; i++)
         if (seen->conduit[i].name[0])
-            used += (size_t)snprintf(text + used, room - used, "%s%s%s%s", used ? ", " : "",
+            used += (size_t)snprintf(text + used, size - used, "%s%s%s%s", used ? ", " : "",
                                      seen->conduit[i].name, seen->conduit[i].network[0] ? " " : "",
                                      seen->conduit[i].network);
     return text;

@@ -40,7 +40,7 @@ const char *aq_top_poll_share(const aq_watched_job_t *job, const aq_watched_rank
 uint64_t aq_top_dropped(const aq_watched_rank_t *rank);
 
 // The conduits of a rank: "smp, udp 127.0.0.1:4711".
-const char *aq_top_networks(const aq_seen_rank_t *seen, char *text, size_t room);
+const char *aq_top_networks(const aq_seen_rank_t *seen, char *text, size_t size);
 
 // Each returns false if memory is out or the file cannot be written.
 bool aq_top_write_text(const aq_watched_job_t *job, FILE *out);
