@@ -60,19 +60,21 @@ int aq_observe_file_write(int file, const char *text, size_t length)
     return 0;
 }
 
-// Refuses a pipe without a reader, and does not wait for one. -1: see errno.
+// Refuses a pipe without a reader, and does not wait for one. -1: see errno. With make, the file is
+// not opened for appending yet, so that hosts that make it at the same time write one title: all at
+// its begin.
 static int path_open(const char *path, bool make)
 {
-    return aq_own_file_open(path, O_APPEND | O_CREAT | O_NONBLOCK | (make ? O_TRUNC : 0), 0666);
+    return aq_own_file_open(path, O_CREAT | O_NONBLOCK | (make ? O_TRUNC : O_APPEND), 0666);
 }
 
-// As path_open. *titled: whether the file needs a title.
-static int name_open(const char *name, bool make, bool *titled)
+// As path_open. *is_stream: whether the file is a stream of this process.
+static int name_open(const char *name, bool make, bool *is_stream)
 {
     char path[NAME_MAX];
     const int stream = own_stream(name);
-    *titled = stream >= 0;
-    if (stream >= 0)
+    *is_stream = stream >= 0;
+    if (*is_stream)
         return fcntl(stream, F_DUPFD_CLOEXEC, 3);
     if (path_make(name, path))
         return path_open(path, make);
@@ -80,13 +82,25 @@ static int name_open(const char *name, bool make, bool *titled)
     return -1;
 }
 
+// Writes the title to a file that path_open has opened, and opens it for appending. Returns 0 or
+// errno.
+static int path_begin(int file, const char *title)
+{
+    const int error =
+        lseek(file, 0, SEEK_CUR) == 0 ? aq_observe_file_write(file, title, strlen(title)) : 0;
+    if (!error && fcntl(file, F_SETFL, O_APPEND | O_NONBLOCK) != 0)
+        return errno;
+    return error;
+}
+
 // Writes the title to a file that was opened, or warns that it was not. Returns the file or -1.
 static int file_begin(const char *setting, const char *name, const char *title, bool make,
-                      bool titled, int file)
+                      bool is_stream, int file)
 {
     int error = file < 0 ? errno : 0;
-    if (!error && make && (titled || lseek(file, 0, SEEK_END) == 0))
-        error = aq_observe_file_write(file, title, strlen(title));
+    if (!error && make)
+        error =
+            is_stream ? aq_observe_file_write(file, title, strlen(title)) : path_begin(file, title);
     if (!error)
         return file;
     if (make)
@@ -100,9 +114,9 @@ static int file_begin(const char *setting, const char *name, const char *title, 
 
 int aq_observe_file_open(const char *setting, const char *name, const char *title, bool make)
 {
-    bool titled;
-    const int file = name_open(name, make, &titled);
-    return file_begin(setting, name, title, make, titled, file);
+    bool is_stream;
+    const int file = name_open(name, make, &is_stream);
+    return file_begin(setting, name, title, make, is_stream, file);
 }
 
 int aq_observe_path_open(const char *setting, const char *path, const char *title, bool make)
