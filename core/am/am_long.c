@@ -11,17 +11,19 @@
 #include "retry.h"
 
 // A Long from an endpoint without an identity to one with an identity is dropped there. It travels
-// without its payload, because a payload for memory that is not open to all ends the job. A reply
-// goes to the endpoint that asked, whose identity is that of the handler's.
-static bool is_unwanted(aq_am_to_t to)
+// without its payload, because a payload for memory that is not open to all ends the job. One that
+// has no payload stays a Long: the endpoint may be a new one without an identity, which has
+// published no segment since. A reply goes to the endpoint that asked, whose identity is that of
+// the handler's.
+static bool is_unwanted(aq_am_to_t to, const aq_am_t *am)
 {
-    return !to.token && aq_segment_guarded(to.jobrank, to.ep_pair.to) &&
+    return am->nbytes && !to.token && aq_segment_guarded(to.jobrank, to.ep_pair.to) &&
            !aq_ep_pair_tagged(to.ep_pair);
 }
 
 aq_long_way_t aq_long_way(aq_am_to_t to, const aq_am_t *am)
 {
-    if (is_unwanted(to))
+    if (is_unwanted(to, am))
         return AQ_LONG_REFUSED;
     return aq_long_fragment_needed(to, am) ? AQ_LONG_FRAGMENTS : AQ_LONG_WHOLE;
 }

@@ -61,6 +61,7 @@ drop goes_on 47 0 6 drop; warns 0
 forge goes_on 12 0 0 forge
 quiet goes_on 999 0 0 drops 999; warns 0
 loud goes_on 1000 0 0 drops 1000; warns 1
+again goes_on 0 0 0 again
 loud-once goes_on 2500 0 0 drops 2500; warns 1
 put-other ends 2 "put: 8 bytes at 0x[0-9a-f]+: $refused" put other
 get-other ends 2 "get: 8 bytes at 0x[0-9a-f]+: $refused" get other

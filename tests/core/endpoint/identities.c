@@ -1,16 +1,18 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * identities: a job of 3 ranks. Endpoint 1 of ranks 0 and 1 has identity A, endpoint 1 of rank 2
- * has identity B, and endpoint 2 of each rank has none. identities accept      everything between
- * the endpoints of identity A works identities drop        everything else is dropped and counted,
- * and the job goes on; puts and gets report an error (with GASNET_ERRORS=return) identities forge
- * as `drop`, for messages of the library that rank 2 makes up; not in a build with debug checks,
- * which refuses to send them identities drops N     rank 2 sends N messages that rank 0 drops
- *   identities put WAY     rank 2 puts, or ...
- *   identities get WAY     ... gets, from the endpoint WAY: other, none, same (whose address is not
- *                          in the segment); the job ends with a sentence
- * Prints "N drops, M complaints".
- */
+// SPDX-License-Identifier: BSD-3-Clause
+// identities: a job of 3 ranks. Endpoint 1 of ranks 0 and 1 has identity A, endpoint 1 of rank 2
+// has identity B, and endpoint 2 of each rank has none.
+//   identities accept      everything between the endpoints of identity A works
+//   identities drop        everything else is dropped and counted, and the job goes on; puts and
+//                          gets report an error (with GASNET_ERRORS=return)
+//   identities forge       as `drop`, for messages of the library that rank 2 makes up; not in a
+//                          build with debug checks, which refuses to send them
+//   identities drops N     rank 2 sends N messages that rank 0 drops
+//   identities again       endpoint 1 is destroyed and made again without an identity: it takes
+//                          messages of all
+//   identities put WAY     rank 2 puts, or ...
+//   identities get WAY     ... gets, from the endpoint WAY: other, none, same (whose address is not
+//                          in the segment); the job ends with a sentence
+// Prints "N drops, M complaints".
 #include "pushed_long.h"
 
 #include <aqueduct.h>
@@ -35,7 +37,8 @@ enum {
     H_REPLY_SHORT,
     H_REPLY_MEDIUM,
     H_REPLY_LONG,
-    H_NOTICE
+    H_NOTICE,
+    H_LONG_NOTICE
 };
 
 // The library's own: core/am/am_header.h, core/am/long_fragment.h.
@@ -136,6 +139,14 @@ static void on_notice(gex_Token_t token, gex_AM_Arg_t key)
     notices++;
 }
 
+static void on_long_notice(gex_Token_t token, void *payload, size_t nbytes, gex_AM_Arg_t key)
+{
+    (void)payload;
+    if (nbytes)
+        complain("a Long without a payload has %zu bytes\n", nbytes);
+    on_notice(token, key);
+}
+
 static void register_at(gex_EP_t ep)
 {
     const gex_Flags_t shorts = GEX_FLAG_AM_SHORT, mediums = GEX_FLAG_AM_MEDIUM,
@@ -148,7 +159,8 @@ static void register_at(gex_EP_t ep)
         {H_REPLY_SHORT, (gex_AM_Fn_t)on_reply_short, shorts | reply, 1, NULL, "short reply"},
         {H_REPLY_MEDIUM, (gex_AM_Fn_t)on_reply_payload, mediums | reply, 1, NULL, "medium reply"},
         {H_REPLY_LONG, (gex_AM_Fn_t)on_reply_payload, longs | reply, 1, NULL, "long reply"},
-        {H_NOTICE, (gex_AM_Fn_t)on_notice, shorts | GEX_FLAG_AM_REQREP, 1, NULL, "notice"}};
+        {H_NOTICE, (gex_AM_Fn_t)on_notice, shorts | GEX_FLAG_AM_REQREP, 1, NULL, "notice"},
+        {H_LONG_NOTICE, (gex_AM_Fn_t)on_long_notice, longs | request, 1, NULL, "long notice"}};
     if (gex_EP_RegisterHandlers(ep, table, sizeof table / sizeof table[0]) != GASNET_OK)
         complain("handlers are refused\n");
 }
@@ -227,6 +239,22 @@ static void await_drops(int ep, uint64_t wanted)
     if (drops(ep) != wanted)
         complain("endpoint %d has dropped %lu, not %lu\n", ep, (unsigned long)drops(ep),
                  (unsigned long)wanted);
+}
+
+// ---- an endpoint that had an identity ----
+
+// All ranks send to endpoint 1 of the next one: a Short, and a Long without a payload, since the
+// endpoint has no segment.
+static void again(void)
+{
+    const gex_TM_t pair = gex_TM_Pair(primordial, 1);
+    gasnetx_EP_Destroy(own[1]);
+    make_endpoint(1, NULL);
+    barrier();
+    gex_AM_RequestShort1(pair, (me + 1) % 3, H_NOTICE, 0, 77);
+    gex_AM_RequestLong1(pair, (me + 1) % 3, H_LONG_NOTICE, NULL, 0, NULL, GEX_EVENT_NOW, 0, 77);
+    GASNET_BLOCKUNTIL(notices == 2);
+    barrier();
 }
 
 // ---- between endpoints of one identity ----
@@ -580,6 +608,8 @@ int main(int argc, char **argv)
         drop_messages(dropped), drop_accesses(dropped), messages(1 - me), puts_and_gets(1 - me);
     else if (strcmp(what, "forge") == 0)
         forge(dropped);
+    else if (strcmp(what, "again") == 0)
+        again();
     else if (strcmp(what, "drops") == 0)
         drop_many(dropped, argc > 2 ? atoi(argv[2]) : 0);
     else
