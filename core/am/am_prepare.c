@@ -29,11 +29,7 @@ static struct aq_srcdesc *take_descriptor(void)
     aq_thread_t *thread = aq_thread_self();
     struct aq_srcdesc *sd = thread->descriptor;
     thread->descriptor = NULL; // a wait for room may run handlers, which prepare replies
-    if (!sd)
-        sd = calloc(1, sizeof *sd);
-    if (!sd)
-        aq_fatal("out of memory for a source descriptor");
-    return sd;
+    return sd ? sd : aq_allocate_zeroed(1, sizeof *sd, "a source descriptor");
 }
 
 // Makes the descriptor available to the thread's next Prepare.
@@ -49,9 +45,7 @@ static void use_buffer(struct aq_srcdesc *sd, size_t size)
     if (sd->buffer_size < size) {
         free(sd->buffer);
         sd->buffer_size = (size + 63) & ~(size_t)63;
-        sd->buffer = aligned_alloc(64, sd->buffer_size);
-        if (!sd->buffer)
-            aq_fatal("out of memory for the payload of a prepared message (%zu bytes)", size);
+        sd->buffer = aq_allocate_aligned(sd->buffer_size, "the payload of a prepared message");
     }
     sd->room = AQ_ROOM_BUFFER;
     sd->payload = sd->buffer;

@@ -18,16 +18,24 @@ static aq_team_t *teams; // all but the primordial one
 static aq_lock_t list_lock;
 static _Atomic uint64_t last_number; // reserved for a team
 
+static intptr_t *shifts_new(gex_Rank_t size)
+{
+    return aq_allocated(aq_shift_table_new(size), size * sizeof(intptr_t), "the shifts of a team");
+}
+
+static intptr_t *unmapped_new(void)
+{
+    intptr_t *table = shifts_new(aq_job.size);
+    for (gex_Rank_t r = 0; r < aq_job.size; r++)
+        table[r] = AQ_UNMAPPED;
+    return table;
+}
+
 const intptr_t *aq_team_unmapped(void)
 {
     static intptr_t *table;
-    if (!table) {
-        table = aq_shift_table_new(aq_job.size);
-        if (!table)
-            aq_fatal("out of memory for the checks of %u ranks", aq_job.size);
-        for (uint32_t r = 0; r < aq_job.size; r++)
-            table[r] = AQ_UNMAPPED;
-    }
+    if (!table)
+        table = unmapped_new();
     return table;
 }
 
@@ -58,10 +66,8 @@ static void fill_shifts(aq_team_t *team)
 static void start_joined(uint32_t first)
 {
     const gex_Rank_t size = aq_job_present() - first;
-    gex_Rank_t *members = malloc(size * sizeof *members);
-    intptr_t *shifts = aq_shift_table_new(size);
-    if (!members || !shifts)
-        aq_fatal("out of memory for a team of %u ranks", size);
+    gex_Rank_t *members = aq_allocate(size * sizeof *members, "the members of a team");
+    intptr_t *shifts = shifts_new(size);
     for (gex_Rank_t r = 0; r < size; r++)
         members[r] = first + r;
     if (aq_job.rank == first)
@@ -84,13 +90,9 @@ void aq_team_start(gex_EP_t ep)
     aq_counts_fast_team(is_fast ? &aq_team.head : NULL);
 }
 
-// Returns NULL when memory is out.
 static void *array_copy(const void *array, size_t bytes)
 {
-    void *copy = malloc(bytes);
-    if (copy)
-        memcpy(copy, array, bytes);
-    return copy;
+    return memcpy(aq_allocate(bytes, "the members of a team"), array, bytes);
 }
 
 aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, const aq_team_members_t *members,
@@ -98,18 +100,10 @@ aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, const aq_team_members_t *member
 {
     const gex_Rank_t size = members->size;
     const gex_EP_Index_t *endpoints = members->endpoints;
-    aq_team_t *team = calloc(1, sizeof *team);
+    aq_team_t *team = aq_allocate(sizeof *team, "a team");
     gex_Rank_t *copy = array_copy(members->jobranks, size * sizeof *copy);
     gex_EP_Index_t *eps = endpoints ? array_copy(endpoints, size * sizeof *eps) : NULL;
-    intptr_t *shifts = aq_shift_table_new(size);
-    if (!team || !copy || (endpoints && !eps) || !shifts) {
-        aq_log_error("out of memory for a team of %u ranks", size);
-        free(team);
-        free(copy);
-        free(eps);
-        aq_shift_table_free(shifts);
-        return NULL;
-    }
+    intptr_t *shifts = shifts_new(size);
     *team = (aq_team_t){.head = {members->rank, size, shifts},
                         .ep = ep,
                         .ep_pair.from = ep->index,
@@ -207,14 +201,6 @@ typedef struct pairs {
 // with its index.
 static _Atomic(pairs_t *) pairs_of[GASNET_MAXEPS];
 
-static void *pair_memory(size_t count, size_t size)
-{
-    void *memory = calloc(count, size);
-    if (!memory)
-        aq_fatal("gex_TM_Pair: out of memory (%zu bytes)", count * size);
-    return memory;
-}
-
 // The shifts of pairs with a further endpoint. While no neighbour's segment is mapped, all indices
 // share a table, in which only the memory of this process is mapped. With the lock held.
 static const intptr_t *further_shifts(gex_EP_Index_t remote_ep)
@@ -227,11 +213,7 @@ static const intptr_t *further_shifts(gex_EP_Index_t remote_ep)
     if (own)
         return own;
     if (!shifts) {
-        shifts = aq_shift_table_new(aq_job.size);
-        if (!shifts)
-            aq_fatal("gex_TM_Pair: out of memory for the shifts of %u ranks", aq_job.size);
-        for (gex_Rank_t r = 0; r < aq_job.size; r++)
-            shifts[r] = AQ_UNMAPPED;
+        shifts = unmapped_new();
         shifts[aq_job.rank] = 0;
     }
     return shifts;
@@ -242,7 +224,7 @@ static const gex_Rank_t *all_members(void)
 {
     static gex_Rank_t *all;
     if (!all) {
-        all = pair_memory(aq_job.size, sizeof *all);
+        all = aq_allocate(aq_job.size * sizeof *all, "the members of a pair");
         for (gex_Rank_t r = 0; r < aq_job.size; r++)
             all[r] = r;
     }
@@ -261,7 +243,7 @@ static const intptr_t *pair_shifts(gex_EP_t ep, gex_EP_Index_t remote_ep)
 // With the lock held.
 static aq_team_t *pair_new(gex_EP_t ep, gex_EP_Index_t remote_ep)
 {
-    aq_team_t *pair = pair_memory(1, sizeof *pair);
+    aq_team_t *pair = aq_allocate_zeroed(1, sizeof *pair, "a pair");
     pair->head = (struct gex_tm){aq_job.rank, aq_job.size, pair_shifts(ep, remote_ep)};
     pair->ep = ep;
     pair->pair = true;
@@ -292,7 +274,7 @@ static aq_team_t *pair_add(gex_EP_t ep, gex_EP_Index_t remote_ep)
 {
     aq_lock_take(&list_lock);
     if (!atomic_load_explicit(&pairs_of[ep->index], memory_order_relaxed))
-        atomic_store_explicit(&pairs_of[ep->index], pair_memory(1, sizeof(pairs_t)),
+        atomic_store_explicit(&pairs_of[ep->index], aq_allocate_zeroed(1, sizeof(pairs_t), "pairs"),
                               memory_order_release);
     _Atomic(aq_team_t *) *place = &pairs_of[ep->index]->with[remote_ep];
     aq_team_t *pair = atomic_load_explicit(place, memory_order_relaxed);

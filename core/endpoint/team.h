@@ -110,8 +110,8 @@ typedef struct aq_team_members {
     const gex_EP_Index_t *endpoints; // NULL: all are 0
 } aq_team_members_t;
 
-// Creates a team that this process is in with endpoint ep. Copies the members. Returns NULL if
-// memory is exhausted (logged). Not collective.
+// Creates a team that this process is in with endpoint ep. Copies the members. Ends the job if
+// memory is exhausted. Not collective.
 aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, const aq_team_members_t *members,
                        gex_Flags_t flags);
 // Whether an endpoint of this process is a member of a team other than the primordial one.

@@ -52,9 +52,7 @@ void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintpt
         publish_primordial(rank, addr, size);
         return;
     }
-    published_t *entry = malloc(sizeof *entry);
-    if (!entry)
-        aq_fatal("gex_EP_PublishBoundSegment: out of memory for endpoint %u of rank %u", ep, rank);
+    published_t *entry = aq_allocate(sizeof *entry, "the segment of a further endpoint");
     *entry = (published_t){rank, ep, guarded, addr, size};
     if (guarded)
         atomic_store_explicit(&any_guarded, true, memory_order_relaxed);

@@ -66,10 +66,9 @@ static aq_cells_t *make_cells(aq_thread_counts_t *counts, gex_EP_Index_t endpoin
     if (cells)
         return cells;
     if (!counts->further)
-        counts->further = calloc(GASNET_MAXEPS, sizeof *counts->further);
-    cells = aligned_alloc(64, (sizeof *cells + 63) & ~(size_t)63);
-    if (!counts->further || !cells)
-        aq_fatal("out of memory for the counters of endpoint %u", endpoint);
+        counts->further = aq_allocate_zeroed(GASNET_MAXEPS, sizeof *counts->further,
+                                             "the counters of further endpoints");
+    cells = aq_allocate_aligned(sizeof *cells, "the counters of an endpoint");
     *cells = (aq_cells_t){0};
     counts->further[endpoint] = cells;
     return cells;

@@ -4,7 +4,6 @@
 #include "peer_records.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -57,10 +56,7 @@ static bool file_grow(void)
 static aq_peer_record_t *slot_make(void)
 {
     aq_rank_head_t *head = aq_rank_head();
-    slot_t *more = realloc(slots, (slot_count + 1) * sizeof *slots);
-    if (!more)
-        aq_fatal("out of memory for the counters of a thread");
-    slots = more;
+    slots = aq_reallocate(slots, (slot_count + 1) * sizeof *slots, "the counters of a thread");
     const bool in_file = file_grow();
     void *records =
         memory_map(in_file ? aq_rank_file() : -1, slot_offset(slot_count), slot_bytes());

@@ -15,7 +15,6 @@
 //   is over, and sees its result, as if it had read the counter at 0.
 #include "event.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "../ground/fatal.h"
@@ -50,9 +49,7 @@ static aq_lock_t shared_lock;
 
 static batch_t batch_new(void)
 {
-    aq_event_t *records = aligned_alloc(CACHE_LINE, BATCH * sizeof *records);
-    if (!records)
-        aq_fatal("out of memory for events (%zu bytes)", BATCH * sizeof *records);
+    aq_event_t *records = aq_allocate_aligned(BATCH * sizeof *records, "events");
     memset(records, 0, BATCH * sizeof *records);
     for (unsigned i = 0; i < BATCH; i++) {
         for (uint16_t p = 0; p < AQ_PART_COUNT; p++)
@@ -70,9 +67,7 @@ static void batch_share(batch_t *batch)
     aq_lock_take(&shared_lock);
     if (shared_count == shared_room) {
         shared_room = shared_room ? 2 * shared_room : BATCH;
-        shared = realloc(shared, shared_room * sizeof *shared);
-        if (!shared)
-            aq_fatal("out of memory for %zu lists of events", shared_room);
+        shared = aq_reallocate(shared, shared_room * sizeof *shared, "lists of events");
     }
     shared[shared_count++] = *batch;
     aq_lock_drop(&shared_lock);

@@ -30,11 +30,8 @@ static aq_lock_t all_lock; // held to add to the list, and to take the state of 
 static void list_grow(aq_outstanding_list_t *list)
 {
     const uint32_t room = list->room ? 2 * list->room : ROOM_FIRST;
-    aq_outstanding_op_t *ops = realloc(list->ops, room * sizeof *ops);
-    if (!ops)
-        aq_fatal("out of memory for the list of outstanding operations (%zu bytes)",
-                 room * sizeof *ops);
-    list->ops = ops;
+    list->ops =
+        aq_reallocate(list->ops, room * sizeof *list->ops, "the list of outstanding operations");
     list->room = room;
 }
 
@@ -103,10 +100,8 @@ static aq_outstanding_t *outstanding_of_ended_thread(void)
 
 static aq_outstanding_t *outstanding_new(void)
 {
-    aq_outstanding_t *outstanding = calloc(1, sizeof *outstanding);
-    if (!outstanding)
-        aq_fatal("out of memory for the outstanding operations of a thread (%zu bytes)",
-                 sizeof *outstanding);
+    aq_outstanding_t *outstanding =
+        aq_allocate_zeroed(1, sizeof *outstanding, "the outstanding operations of a thread");
     outstanding->next = atomic_load_explicit(&all_outstanding, memory_order_relaxed);
     return outstanding;
 }

@@ -67,9 +67,7 @@ static aq_thread_t *make_thread(void)
             live, (unsigned long)aq_thread_limit());
     if (live > 1 && on_second)
         on_second();
-    aq_thread_t *thread = calloc(1, sizeof *thread);
-    if (!thread)
-        aq_fatal("out of memory for the state of a thread (%zu bytes)", sizeof *thread);
+    aq_thread_t *thread = aq_allocate_zeroed(1, sizeof *thread, "the state of a thread");
     thread->nbi = aq_event_new();
     thread->outstanding = aq_outstanding_take(thread->nbi);
     aq_thread_at_end(&end);

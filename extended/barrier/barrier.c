@@ -275,9 +275,7 @@ int gasnet_barrier_result(int *id)
 // Replaces the scratch for a member that shares memory with no other member.
 static void *own_area(void)
 {
-    void *area = aligned_alloc(64, AQ_SHARED_BARRIER_BYTES);
-    if (!area)
-        aq_fatal("out of memory for a barrier");
+    void *area = aq_allocate_aligned(AQ_SHARED_BARRIER_BYTES, "a barrier");
     return memset(area, 0, AQ_SHARED_BARRIER_BYTES);
 }
 

@@ -95,9 +95,7 @@ void aq_dissemination_end(aq_dissemination_t *d)
 
 static void keep_early(const word_t *word)
 {
-    early_t *e = malloc(sizeof *e);
-    if (!e)
-        aq_fatal("out of memory for a message of a barrier");
+    early_t *e = aq_allocate(sizeof *e, "a message of a barrier");
     *e = (early_t){*word, early};
     early = e;
 }

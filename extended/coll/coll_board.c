@@ -26,9 +26,8 @@ static uint32_t count_processors(void)
 aq_board_t *aq_board_new(const aq_team_t *team, void *const *areas)
 {
     const uint32_t size = team->head.size;
-    aq_board_t *board = calloc(1, sizeof *board + size * sizeof *board->member);
-    if (!board)
-        aq_fatal("out of memory for the collectives of a team of %u ranks", size);
+    aq_board_t *board = aq_allocate_zeroed(1, sizeof *board + size * sizeof *board->member,
+                                           "the collectives of a team");
     board->size = size;
     board->rank = team->head.rank;
     board->combiners = aq_min(size, count_processors());

@@ -163,9 +163,7 @@ static bool wish_is_legal(unsigned index, uint32_t value)
 static bool wish_agree(wish_t mine)
 {
     const uint32_t size = aq_team.head.size;
-    wish_t *all = malloc(size * sizeof *all);
-    if (!all)
-        aq_fatal(SET_LIMIT ": out of memory for %u ranks", size);
+    wish_t *all = aq_allocate(size * sizeof *all, "the limits of " SET_LIMIT);
     aq_coll_engine_finish();
     aq_coll_allgather(&aq_team, &mine, sizeof mine, all);
     uint32_t same = 0;

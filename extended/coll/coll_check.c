@@ -103,9 +103,7 @@ static void compare_calls(const aq_coll_t *coll, const aq_coll_words_t *mine,
 
 static void keep_note(note_t **list, uint64_t team, uint32_t number, const aq_coll_words_t *words)
 {
-    note_t *note = malloc(sizeof *note);
-    if (!note)
-        aq_fatal("out of memory for the checks of collectives");
+    note_t *note = aq_allocate(sizeof *note, "the checks of collectives");
     *note = (note_t){*list, team, number, *words};
     *list = note;
 }
@@ -180,9 +178,7 @@ void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *w)
 
 void aq_coll_check_start(aq_coll_t *coll)
 {
-    coll->check = calloc(1, sizeof *coll->check);
-    if (!coll->check)
-        aq_fatal("out of memory for the checks of collectives");
+    coll->check = aq_allocate_zeroed(1, sizeof *coll->check, "the checks of collectives");
     for (note_t *note; (note = take_note(&orphans, coll->team->id, 0)) != NULL; free(note))
         keep_note(&coll->check->theirs, note->team, note->number, &note->words);
 }

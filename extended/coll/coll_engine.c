@@ -89,9 +89,7 @@ static aq_coll_op_t *take_record(size_t bytes)
     if (op)
         return op;
     bytes = aq_coll_round_up(bytes);
-    op = aligned_alloc(64, bytes);
-    if (!op)
-        aq_fatal("out of memory for a collective (%zu bytes)", bytes);
+    op = aq_allocate_aligned(bytes, "a collective");
     op->block = bytes;
     return op;
 }

@@ -13,7 +13,6 @@
 // - These reductions are not divided, but go along a tree of the whole team: to a root that is no
 //   leader; and with an operator that does not commute, if the ranks of a host are not consecutive.
 // - The part of a host uses the boards in the slots of the team, which the whole team does not use.
-#include <stdlib.h>
 
 #include "../../core/ground/fatal.h"
 #include "coll_hosts.h"
@@ -89,9 +88,7 @@ static void *combined_at(const aq_coll_t *coll, const aq_coll_call_t *call, bool
     *own = NULL;
     if (!coll->across || is_result)
         return call->dst;
-    *own = malloc(call->unit * call->count);
-    if (!*own)
-        aq_fatal("out of memory for a collective (%zu bytes)", call->unit * call->count);
+    *own = aq_allocate(call->unit * call->count, "a collective");
     return *own;
 }
 

@@ -152,9 +152,7 @@ static aq_coll_mail_t **list_of(aq_coll_t *coll, uint32_t number)
 
 static void keep_mail(aq_coll_t *coll, const aq_coll_mail_t *mail, const void *payload)
 {
-    aq_coll_mail_t *copy = malloc(sizeof *copy + mail->nbytes);
-    if (!copy)
-        aq_fatal("out of memory for a message of a collective (%zu bytes)", mail->nbytes);
+    aq_coll_mail_t *copy = aq_allocate(sizeof *copy + mail->nbytes, "a message of a collective");
     *copy = *mail;
     if (payload)
         memcpy(copy->payload, payload, mail->nbytes);

@@ -84,10 +84,7 @@ static uint32_t nbrhd_index(uint32_t jobrank)
 
 static void *allocate_coll(size_t count, size_t size)
 {
-    void *memory = calloc(count ? count : 1, size);
-    if (!memory)
-        aq_fatal("out of memory for the collectives of a team (%zu bytes)", count * size);
-    return memory;
+    return aq_allocate_zeroed(count, size, "the collectives of a team");
 }
 
 static void find_map(aq_coll_t *coll)
@@ -226,10 +223,8 @@ typedef struct part {
 static part_t part_new(uint64_t id, uint32_t count)
 {
     part_t part = {.id = id, .count = count};
-    part.members = malloc(count * sizeof *part.members);
-    part.slots = malloc(count * sizeof *part.slots);
-    if (!part.members || !part.slots)
-        aq_fatal("out of memory for the collectives of a team (%u members)", count);
+    part.members = allocate_coll(count, sizeof *part.members);
+    part.slots = allocate_coll(count, sizeof *part.slots);
     return part;
 }
 
@@ -249,8 +244,6 @@ static aq_coll_t *part_open(part_t *part, const uint32_t *slots, bool is_local)
     aq_team_t *team =
         aq_team_new(&aq_endpoint, part->id,
                     &(aq_team_members_t){part->rank, part->count, part->members, NULL}, 0);
-    if (!team)
-        aq_fatal("no memory for the collectives of a team (%u members)", part->count);
     aq_coll_t *coll = open_coll(team, slots ? part->slots : NULL, is_local);
     free(part->members);
     free(part->slots);

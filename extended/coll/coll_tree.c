@@ -20,10 +20,7 @@
 
 static uint32_t *allocate_words(size_t count)
 {
-    uint32_t *words = malloc((count ? count : 1) * sizeof *words);
-    if (!words)
-        aq_fatal("out of memory for a team of %zu ranks", count);
-    return words;
+    return aq_allocate(count * sizeof(uint32_t), "the tree of a team");
 }
 
 // Numbers the groups by their first members and counts the members: start[g + 1] is the size of

@@ -314,9 +314,7 @@ struct aq_api_valget {
 
 struct aq_api_valget *aq_api_valget_start(gex_TM_t tm, gasnet_node_t node, void *src, size_t nbytes)
 {
-    struct aq_api_valget *pending = malloc(sizeof *pending);
-    if (!pending)
-        aq_fatal("gasnet_get_nb_val: out of memory");
+    struct aq_api_valget *pending = aq_allocate(sizeof *pending, "a get of a value");
     pending->value = 0;
     void *dest =
         (void *)(uintptr_t)aq_api_value_bytes("gasnet_get_nb_val", &pending->value, nbytes);

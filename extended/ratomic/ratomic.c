@@ -33,9 +33,7 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
     AQ_CHECK(!(flags & (flags - 1)),
              "gex_AD_Create: flags 0x%x hold more than one of GEX_FLAG_AD_FAVOR_*", flags);
     aq_ratomic_check_domain(dt, ops);
-    aq_domain_t *domain = malloc(sizeof *domain);
-    if (!domain)
-        aq_fatal("gex_AD_Create: out of memory for a domain (%zu bytes)", sizeof *domain);
+    aq_domain_t *domain = aq_allocate(sizeof *domain, "an atomic domain");
     *domain = (aq_domain_t){{tm->peer_shift}, tm, dt, ops, flags, NULL};
     *ad_p = &domain->head;
 }

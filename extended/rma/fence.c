@@ -97,9 +97,7 @@ static gex_Event_t fence_start(const char *call, gex_TM_t tm, bool local)
     fence_list(call, tm, local, &list);
     if (!list.count)
         return GEX_EVENT_INVALID;
-    fence_t *fence = malloc(sizeof *fence);
-    if (!fence)
-        aq_fatal("%s: out of memory (%zu bytes)", call, sizeof *fence);
+    fence_t *fence = aq_allocate(sizeof *fence, "a fence");
     aq_event_t *event = aq_event_new();
     aq_event_note(event, 0, 0);
     *fence = (fence_t){.deferred = {.ready = fence_ready, .run = fence_end},

@@ -236,9 +236,7 @@ static int put_large(const put_t *put, gex_Event_t part)
         aq_event_free(pieces);
         return 1;
     }
-    waiting_t *w = malloc(sizeof *w);
-    if (!w)
-        aq_fatal("out of memory for a notice (%zu bytes)", sizeof *w);
+    waiting_t *w = aq_allocate(sizeof *w, "a notice");
     *w = (waiting_t){.deferred = {.ready = waiting_is_ready, .run = waiting_end},
                      .pieces = pieces,
                      .part = part};

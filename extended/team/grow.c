@@ -57,18 +57,14 @@ static void note_segments(const member_t *all, uint32_t present)
 
 static aq_team_t *make_team(const member_t *all, uint32_t present)
 {
-    gex_Rank_t *ranks = malloc(present * sizeof *ranks);
-    uint32_t *slots = malloc(present * sizeof *slots);
-    if (!ranks || !slots)
-        aq_fatal(CALL ": out of memory for a team of %u ranks", present);
+    gex_Rank_t *ranks = aq_allocate(present * sizeof *ranks, "the ranks of a grown job");
+    uint32_t *slots = aq_allocate(present * sizeof *slots, "the slots of a grown job");
     for (uint32_t r = 0; r < present; r++) {
         ranks[r] = r;
         slots[r] = all[r].slot;
     }
     aq_team_t *team = aq_team_new(&aq_endpoint, aq_team_id(all[0].team_number, 0),
                                   &(aq_team_members_t){aq_job.rank, present, ranks, NULL}, 0);
-    if (!team)
-        aq_fatal(CALL ": no memory for a team of %u ranks", present);
     aq_coll_team_start(team, slots);
     free(ranks);
     free(slots);
@@ -81,9 +77,7 @@ static aq_team_t *join_all(void)
 {
     const uint32_t present = aq_job_present();
     const member_t mine = own_member();
-    member_t *all = malloc(aq_job.size * sizeof *all);
-    if (!all)
-        aq_fatal(CALL ": out of memory for %u ranks", aq_job.size);
+    member_t *all = aq_allocate(aq_job.size * sizeof *all, "the members of a grown job");
     if (aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, all) != AQ_OK)
         aq_job_grow_failed();
     note_segments(all, present);
@@ -138,10 +132,8 @@ static int check_wish(gex_Rank_t count, gex_Flags_t flags)
 // Exchanges the wishes of all ranks; returns the same result at all.
 static int agree_on_wish(wish_t mine)
 {
-    wish_t *all = malloc(aq_job.size * sizeof *all);
+    wish_t *all = aq_allocate(aq_job.size * sizeof *all, "the wishes of " CALL);
     int result = GASNET_OK;
-    if (!all)
-        aq_fatal(CALL ": out of memory for %u ranks", aq_job.size);
     if (aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, all) != AQ_OK)
         aq_job_grow_failed();
     for (uint32_t r = 0; r < aq_job_present() && result == GASNET_OK; r++) {

@@ -55,9 +55,8 @@ static void on_told(gex_Token_t token)
 
 static void note_members(const aq_segment_source_t *mine)
 {
-    aq_segment_source_t *all = malloc(aq_team.head.size * sizeof *all);
-    if (!all)
-        aq_fatal("gex_Segment_Attach: out of memory for %u segments", aq_team.head.size);
+    aq_segment_source_t *all =
+        aq_allocate(aq_team.head.size * sizeof *all, "the segments of a team");
     aq_coll_allgather(&aq_team, mine, sizeof *mine, all);
     for (gex_Rank_t r = 0; r < aq_team.head.size; r++)
         if (r != aq_team.head.rank)

@@ -96,7 +96,7 @@ static const char *obstacle(const list_t *list, size_t i, const aq_wish_t *wish)
 // no team, and the reason is logged.
 static aq_wish_t *choose_members(const list_t *list, aq_wish_t *all)
 {
-    aq_wish_t *chosen = aq_split_allocate(CALL, list->count, sizeof *chosen);
+    aq_wish_t *chosen = aq_allocate(list->count * sizeof *chosen, "the members of a team");
     const char *why = NULL;
     number_places(list, all);
     for (size_t i = 0; i < list->count && !why; i++) {
@@ -136,7 +136,7 @@ static gex_TM_t create(const list_t *list, aq_wish_t *all)
         return GEX_TM_INVALID;
     }
     gex_TM_t tm =
-        aq_split_make(CALL, list->parent, list->own, chosen, (gex_Rank_t)list->count, list->flags);
+        aq_split_make(list->parent, list->own, chosen, (gex_Rank_t)list->count, list->flags);
     free(chosen);
     return tm;
 }
@@ -160,7 +160,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
                  num_new_tms, GASNET_MAXEPS);
     const bool member = numargs && num_new_tms;
     aq_wish_t *all =
-        aq_split_gather(CALL, list.parent, member ? own_wish(&list) : (aq_wish_t){.color = -1});
+        aq_split_gather(list.parent, member ? own_wish(&list) : (aq_wish_t){.color = -1});
     for (size_t i = 0; member && i < num_new_tms; i++)
         new_tms[i] = GEX_TM_INVALID;
     if (member)

@@ -2,7 +2,6 @@
 // Creation and destruction of teams: gex_TM_Split, gex_TM_Destroy, and what gex_TM_Create shares
 // with the former (team_split.h); and gex_EP_PublishBoundSegment, which is also collective.
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../core/ground/fatal.h"
 #include "../../core/endpoint/identity.h"
@@ -16,17 +15,9 @@
 #include "team_split.h"
 #include "../../other/base/minmax.h"
 
-void *aq_split_allocate(const char *call, size_t count, size_t bytes)
-{
-    void *memory = malloc((count ? count : 1) * bytes);
-    if (!memory)
-        aq_fatal("%s: out of memory for a team of %zu ranks", call, count);
-    return memory;
-}
-
 // Reserves number and slot before the exchange, because another thread may make the same call with
 // another parent.
-aq_wish_t *aq_split_gather(const char *call, aq_team_t *parent, aq_wish_t mine)
+aq_wish_t *aq_split_gather(aq_team_t *parent, aq_wish_t mine)
 {
     const gex_EP_t ep = aq_endpoint_at(mine.endpoint);
     if (mine.color >= 0) {
@@ -35,7 +26,7 @@ aq_wish_t *aq_split_gather(const char *call, aq_team_t *parent, aq_wish_t mine)
         if (ep && ep->identity)
             mine.proof = aq_identity_proof(ep->identity, mine.endpoint, aq_job.rank);
     }
-    aq_wish_t *all = aq_split_allocate(call, parent->head.size, sizeof *all);
+    aq_wish_t *all = aq_allocate(parent->head.size * sizeof *all, "the wishes for a team");
     aq_coll_allgather(parent, &mine, sizeof mine, all);
     for (gex_Rank_t r = 0; r < parent->head.size; r++)
         all[r].parent_rank = r;
@@ -62,9 +53,9 @@ static gex_Rank_t select_color(aq_wish_t *all, gex_Rank_t size, int color)
 }
 
 // The endpoints of a new team; NULL: all are primordial. The caller frees the result.
-static gex_EP_Index_t *endpoints_of(const char *call, const aq_wish_t *wishes, gex_Rank_t count)
+static gex_EP_Index_t *endpoints_of(const aq_wish_t *wishes, gex_Rank_t count)
 {
-    gex_EP_Index_t *endpoints = aq_split_allocate(call, count, sizeof *endpoints);
+    gex_EP_Index_t *endpoints = aq_allocate(count * sizeof *endpoints, "the endpoints of a team");
     bool further = false;
     for (gex_Rank_t r = 0; r < count; r++) {
         endpoints[r] = wishes[r].endpoint;
@@ -76,12 +67,12 @@ static gex_EP_Index_t *endpoints_of(const char *call, const aq_wish_t *wishes, g
     return NULL;
 }
 
-gex_TM_t aq_split_make(const char *call, aq_team_t *parent, gex_EP_t ep, const aq_wish_t *wishes,
-                       gex_Rank_t count, gex_Flags_t flags)
+gex_TM_t aq_split_make(aq_team_t *parent, gex_EP_t ep, const aq_wish_t *wishes, gex_Rank_t count,
+                       gex_Flags_t flags)
 {
-    gex_Rank_t *members = aq_split_allocate(call, count, sizeof *members);
-    uint32_t *slots = aq_split_allocate(call, count, sizeof *slots);
-    gex_EP_Index_t *endpoints = endpoints_of(call, wishes, count);
+    gex_Rank_t *members = aq_allocate(count * sizeof *members, "the members of a team");
+    uint32_t *slots = aq_allocate(count * sizeof *slots, "the slots of a team");
+    gex_EP_Index_t *endpoints = endpoints_of(wishes, count);
     gex_Rank_t me = 0;
     for (gex_Rank_t r = 0; r < count; r++) {
         members[r] = aq_team_jobrank(parent, wishes[r].parent_rank);
@@ -92,8 +83,6 @@ gex_TM_t aq_split_make(const char *call, aq_team_t *parent, gex_EP_t ep, const a
     const uint64_t id = aq_team_id(wishes[0].number, members[0]);
     aq_team_t *team =
         aq_team_new(ep, id, &(aq_team_members_t){me, count, members, endpoints}, flags);
-    if (!team)
-        aq_fatal("%s: no memory for a team of %u ranks", call, count);
     aq_coll_team_start(team, slots);
     free(members);
     free(slots);
@@ -123,10 +112,10 @@ size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, 
                  color, parent_tm->rank);
     const aq_wish_t mine = {
         .color = new_tm_p ? color : -1, .key = key, .endpoint = parent->ep->index};
-    aq_wish_t *all = aq_split_gather("gex_TM_Split", parent, mine);
+    aq_wish_t *all = aq_split_gather(parent, mine);
     if (new_tm_p) {
         gex_Rank_t count = select_color(all, parent_tm->size, color);
-        *new_tm_p = aq_split_make("gex_TM_Split", parent, parent->ep, all, count, flags);
+        *new_tm_p = aq_split_make(parent, parent->ep, all, count, flags);
         if (!(flags & GEX_FLAG_TM_NO_SCRATCH))
             aq_team_of(*new_tm_p)->scratch = (gex_Memvec_t){scratch_addr, scratch_size};
     }
@@ -208,18 +197,16 @@ static void take_notice(gex_Rank_t jobrank, const notice_t *notice)
 int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags)
 {
     aq_job_need("gex_EP_PublishBoundSegment");
-    const char *call = "gex_EP_PublishBoundSegment";
     aq_team_t *team = aq_team_of(tm);
     (void)flags;
     if (AQ_CHECKS)
-        aq_split_check_parent(call, tm);
-    uint64_t mine = num_eps, *counts = aq_split_allocate(call, tm->size, sizeof *counts);
+        aq_split_check_parent("gex_EP_PublishBoundSegment", tm);
+    uint64_t mine = num_eps, *counts = aq_allocate(tm->size * sizeof *counts, "endpoints");
     aq_coll_allgather(team, &mine, sizeof mine, counts);
     size_t each = most_endpoints(counts, tm);
     free(counts);
-    notice_t *own = aq_split_allocate(call, each, sizeof *own);
-    notice_t *all = aq_split_allocate(call, each * tm->size, sizeof *all);
-    memset(own, 0, each * sizeof *own);
+    notice_t *own = aq_allocate_zeroed(each, sizeof *own, "own segments to publish");
+    notice_t *all = aq_allocate(each * tm->size * sizeof *all, "published segments");
     for (size_t i = 0; i < num_eps; i++)
         own[i] = notice_of(eps[i]);
     if (each)

@@ -29,15 +29,12 @@ typedef struct aq_wish {
 
 // All-gathers the wishes: color, key and endpoint of `mine`. Returns those of all members of the
 // parent in the order of their ranks; the caller frees them. Collective over the parent.
-aq_wish_t *aq_split_gather(const char *call, aq_team_t *parent, aq_wish_t mine);
+aq_wish_t *aq_split_gather(aq_team_t *parent, aq_wish_t mine);
 
 // Creates the team of the wishes [0, count), which are in the order of the new ranks; ep is the
 // member of this process. Ends the job if memory is out.
-gex_TM_t aq_split_make(const char *call, aq_team_t *parent, gex_EP_t ep, const aq_wish_t *wishes,
-                       gex_Rank_t count, gex_Flags_t flags);
-
-// Memory for an array, which the caller frees. Ends the job if there is none.
-void *aq_split_allocate(const char *call, size_t count, size_t bytes);
+gex_TM_t aq_split_make(aq_team_t *parent, gex_EP_t ep, const aq_wish_t *wishes, gex_Rank_t count,
+                       gex_Flags_t flags);
 
 // For debug builds: ends the job if a call over this team is wrong.
 void aq_split_check_parent(const char *call, gex_TM_t tm);

@@ -51,14 +51,6 @@ typedef struct transfer {
     aq_vis_cursor_t remote, local;
 } transfer_t;
 
-static void *allocate_buffer(size_t nbytes)
-{
-    void *memory = malloc(nbytes);
-    if (!memory)
-        aq_fatal("out of memory for a non-contiguous transfer (%zu bytes)", nbytes);
-    return memory;
-}
-
 // Arguments of a request.
 enum { RUNS, ENDPOINT, COOKIE, ARGS = COOKIE + 2 };
 
@@ -140,7 +132,7 @@ static void answer_gathered(gex_Token_t token, answer_t *answer, size_t nbytes)
 
 static void answer_copied(gex_Token_t token, answer_t *answer, size_t nbytes)
 {
-    char *data = allocate_buffer(nbytes + 1);
+    char *data = aq_allocate(nbytes + 1, "a non-contiguous get");
     answer_write(&answer->gather, data);
     aq_am_answer_medium(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, 2,
                         token->arrival->args + COOKIE);
@@ -271,7 +263,7 @@ static int put_chunk(transfer_t *t)
 
 static int get_chunk(transfer_t *t)
 {
-    chunk_t *chunk = allocate_buffer(sizeof *chunk);
+    chunk_t *chunk = aq_allocate(sizeof *chunk, "a part of a non-contiguous get");
     aq_vis_cursor_copy(&chunk->local, &t->local);
     aq_vis_pack_t pack = pack_runs(t);
     chunk->part = t->part;
@@ -321,7 +313,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     t.stable = aq_vis_keeps_source(vis);
     t.part = part;
     t.is_get = vis->is_get;
-    t.buffer = allocate_buffer(aq_job.limits.medium);
+    t.buffer = aq_allocate(aq_job.limits.medium, "a non-contiguous transfer");
     aq_vis_cursor_start(&t.remote, &vis->remote);
     aq_vis_cursor_start(&t.local, &vis->local);
     int no_op = 0;

@@ -40,9 +40,7 @@ static size_t list_pieces(const aq_vis_side_t *side, piece_t *out)
 static void check_overlap(const char *call, const aq_vis_side_t *side)
 {
     size_t count = list_pieces(side, NULL);
-    piece_t *pieces = calloc(count + 1, sizeof *pieces);
-    if (!pieces)
-        aq_fatal("out of memory for the check of %zu pieces", count);
+    piece_t *pieces = aq_allocate_zeroed(count, sizeof *pieces, "the check of pieces");
     list_pieces(side, pieces);
     qsort(pieces, count, sizeof *pieces, by_address);
     for (size_t i = 1; i < count; i++)

@@ -111,9 +111,7 @@ static bool notice_end(aq_deferred_t *deferred)
 void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_event_t *pieces,
                          gex_Event_t part)
 {
-    waiting_t *w = malloc(sizeof *w);
-    if (!w)
-        aq_fatal("out of memory for a peer completion (%zu bytes)", sizeof *w);
+    waiting_t *w = aq_allocate(sizeof *w, "a peer completion");
     w->deferred = (aq_deferred_t){.ready = notice_ready, .run = notice_end};
     w->pieces = pieces;
     w->part = part;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Headers of large messages that arrive: they become work in the order in which they were sent.
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../core/am/am.h"
@@ -24,10 +23,8 @@ static __attribute__((noreturn)) void header_refuse(uint32_t source, const char 
 static gasnetx_Large_t message_make(const aq_large_header_t *header)
 {
     const size_t params_bytes = header->params_bytes, types_size = strlen(header->types) + 1;
-    gasnetx_Large_t message =
-        malloc(sizeof *message + params_bytes + types_size + header->data_bytes);
-    if (!message)
-        aq_fatal("out of memory for a large message of rank %u", header->head.source);
+    gasnetx_Large_t message = aq_allocate(
+        sizeof *message + params_bytes + types_size + header->data_bytes, "a large message");
     *message = (struct gasnetx_large){.work = {.run = aq_large_handle},
                                       .order = {.number = header->head.number},
                                       .head = header->head};

@@ -349,31 +349,23 @@ static aq_large_turn_t forward_go_on(aq_large_work_t *work)
     return AQ_LARGE_OVER;
 }
 
-// Allocates the state of a forwarded message. NULL: memory is exhausted.
 static struct aq_large_pieces *pieces_make(gasnetx_Large_t message)
 {
-    struct aq_large_pieces *pieces = calloc(1, sizeof *pieces);
-    if (!pieces)
-        return NULL;
+    struct aq_large_pieces *pieces =
+        aq_allocate_zeroed(1, sizeof *pieces, "a message that is forwarded");
     pieces->bytes = aq_job.limits.medium;
     pieces->count = (message->head.nbytes - 1) / pieces->bytes + 1;
     pieces->reads = true;
-    if (message->stored == message->head.nbytes)
-        return pieces;
-    pieces->memory = malloc(aq_min(pieces->count, AQ_LARGE_PIECES) * pieces->bytes);
-    if (pieces->memory)
-        return pieces;
-    free(pieces);
-    return NULL;
+    if (message->stored != message->head.nbytes)
+        pieces->memory = aq_allocate(aq_min(pieces->count, AQ_LARGE_PIECES) * pieces->bytes,
+                                     "pieces of a message that is forwarded");
+    return pieces;
 }
 
 void aq_large_forward_begin(gasnetx_Large_t message)
 {
     static const aq_request_hooks_t hooks = {.arrived = piece_arrived};
     message->pieces = pieces_make(message);
-    if (!message->pieces)
-        aq_fatal("out of memory for a message that is forwarded (%d pieces of %zu bytes)",
-                 AQ_LARGE_PIECES, aq_job.limits.medium);
     message->receive = aq_large_receive(message, &hooks);
     message->receive->want = message->head.nbytes;
     message->receive->placed = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The receiver of large messages: runs their handlers, which say where the data go.
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../core/ground/fatal.h"
@@ -145,9 +144,7 @@ static bool is_destination(gasnetx_Large_t message, uint32_t jobrank)
 
 static aq_large_child_t *child_add(gasnetx_Large_t message, uint32_t jobrank)
 {
-    aq_large_child_t *child = malloc(sizeof *child);
-    if (!child)
-        aq_fatal("out of memory for a message that is forwarded to rank %u", jobrank);
+    aq_large_child_t *child = aq_allocate(sizeof *child, "a message that is forwarded");
     *child = (aq_large_child_t){.message = message, .jobrank = jobrank, .next = message->children};
     message->children = child;
     return child;

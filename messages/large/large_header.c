@@ -29,8 +29,8 @@ static peer_t *peers; // by job rank; NULL before the first message; under aq_la
 // With the lock.
 static peer_t *peer_of(uint32_t jobrank)
 {
-    if (!peers && !(peers = calloc(aq_job.size, sizeof *peers)))
-        aq_fatal("out of memory for the large messages of %u ranks", aq_job.size);
+    if (!peers)
+        peers = aq_allocate_zeroed(aq_job.size, sizeof *peers, "the large messages of all ranks");
     return &peers[jobrank];
 }
 
@@ -97,9 +97,7 @@ void aq_large_header_send(uint32_t jobrank, aq_msg_head_t *head, const gasnetx_p
 {
     const size_t data_bytes = head->cookie ? 0 : head->nbytes;
     const size_t total = header_bytes(params) + data_bytes;
-    uint8_t *payload = malloc(total);
-    if (!payload)
-        aq_fatal("out of memory for a large message (%zu bytes of it)", total);
+    uint8_t *payload = aq_allocate(total, "the header of a large message");
     head->number = number_take(jobrank);
     aq_count_bytes_to(jobrank, AQ_COUNT_SEND, AQ_COUNT_SEND_BYTES, head->nbytes);
     wire_fill(payload, head, params, bytes, data_bytes);

@@ -32,9 +32,7 @@ static sent_t *sent_make(gasnetx_Large_SentFn_t fn, void *arg)
 {
     if (!fn)
         return NULL;
-    sent_t *sent = malloc(sizeof *sent);
-    if (!sent)
-        aq_fatal("out of memory for a large message");
+    sent_t *sent = aq_allocate(sizeof *sent, "a large message");
     *sent = (sent_t){.work = {.run = sent_run}, .fn = fn, .arg = arg};
     return sent;
 }

@@ -57,10 +57,7 @@ static plan_t plan_make(gex_TM_t tm, const gasnetx_stream_spec_t *spec)
 
 static void *memory_get(size_t count, size_t size)
 {
-    void *memory = calloc(count ? count : 1, size);
-    if (!memory)
-        aq_fatal("out of memory for a stream (%zu times %zu bytes)", count, size);
-    return memory;
+    return aq_allocate_zeroed(count, size, "a stream");
 }
 
 // ---- checks, with the same result at all ranks ----

@@ -71,14 +71,6 @@ const char *aq_stream_entries_check(const gasnetx_stream_entry_t *entries, size_
 
 // ---- tables ----
 
-static void *memory_get(size_t count, size_t size)
-{
-    void *memory = calloc(count ? count : 1, size);
-    if (!memory)
-        aq_fatal("out of memory for the handlers of a stream (%zu)", count);
-    return memory;
-}
-
 static void round_make(gasnetx_Stream_t stream, aq_stream_handler_t *handler)
 {
     const gasnetx_stream_entry_t *entry = &handler->entry;
@@ -89,7 +81,8 @@ static void round_make(gasnetx_Stream_t stream, aq_stream_handler_t *handler)
         (aq_round_t){.need = (uint32_t)aq_max(1, aq_min(entry->children, all)),
                      .limit_ns = limited ? entry->limit_us * NS_OF_US : UINT64_MAX,
                      .deadline = AQ_NO_DEADLINE,
-                     .items = memory_get(stream->inbox.sources, sizeof(aq_item_list_t)),
+                     .items = aq_allocate_zeroed(stream->inbox.sources, sizeof(aq_item_list_t),
+                                                 "the rounds of a stream"),
                      .next = stream->inbox.rounds};
     stream->inbox.rounds = &handler->round;
 }
@@ -117,7 +110,8 @@ static void table_make(gasnetx_Stream_t stream, unsigned direction)
 {
     aq_stream_table_t *table = &stream->table[direction];
     const gasnetx_stream_spec_t *spec = &stream->spec;
-    table->handlers = memory_get(spec->entry_count + AQ_STREAM_GROUPS, sizeof *table->handlers);
+    table->handlers = aq_allocate_zeroed(spec->entry_count + AQ_STREAM_GROUPS,
+                                         sizeof *table->handlers, "the handlers of a stream");
     for (size_t i = 0; i < spec->entry_count; i++)
         if (!is_group(spec->entries[i].id))
             table_add(stream, direction, &spec->entries[i]);

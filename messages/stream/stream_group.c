@@ -67,10 +67,7 @@ static size_t dest_bytes(gasnetx_Stream_t stream, const gasnetx_stream_group_t *
 
 static void *memory_get(size_t bytes)
 {
-    void *memory = malloc(bytes ? bytes : 1);
-    if (!memory)
-        aq_fatal("out of memory for group communication on a stream (%zu bytes)", bytes);
-    return memory;
+    return aq_allocate(bytes, "group communication on a stream");
 }
 
 // ---- calls, with the lock ----

@@ -153,9 +153,8 @@ static void on_message(gex_Token_t token)
         aq_fatal("a message of rank %u on a stream is wrong: handler 0x%x, source %u, %u bytes of "
                  "parameters in %zu",
                  from, handler, source, params, nbytes);
-    aq_stream_message_t *message = malloc(sizeof *message + nbytes);
-    if (!message)
-        aq_fatal("out of memory for a message of rank %u on a stream (%zu bytes)", from, nbytes);
+    aq_stream_message_t *message =
+        aq_allocate(sizeof *message + nbytes, "a message that a stream has received");
     *message = (aq_stream_message_t){.item = {.edge = edge, .number = number},
                                      .id = handler,
                                      .source = source,

@@ -20,9 +20,8 @@
 static aq_stream_message_t *message_make(const aq_stream_parcel_t *parcel)
 {
     const size_t filled = aq_stream_filled(parcel->params_bytes), nbytes = filled + parcel->nbytes;
-    aq_stream_message_t *message = malloc(sizeof *message + nbytes);
-    if (!message)
-        aq_fatal("out of memory for a message of a stream (%zu bytes)", nbytes);
+    aq_stream_message_t *message =
+        aq_allocate(sizeof *message + nbytes, "a message that a stream sends");
     memset(message, 0, sizeof *message + filled);
     message->id = parcel->id;
     message->source = parcel->source;

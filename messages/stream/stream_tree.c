@@ -80,9 +80,7 @@ const char *aq_stream_tree_check(const gex_Rank_t *parents, gex_Rank_t size, gex
     const char *why = parents_check(parents, size, culprit);
     if (why)
         return why;
-    bool *known = calloc(size, sizeof *known);
-    if (!known)
-        aq_fatal("out of memory for the tree of a stream of %u ranks", size);
+    bool *known = aq_allocate_zeroed(size, sizeof *known, "the tree of a stream");
     for (gex_Rank_t rank = 0; rank < size && !why; rank++) {
         *culprit = rank;
         if (is_member(parents, rank) && !way_is_finite(parents, size, rank, known))

@@ -150,8 +150,8 @@ static void view_pass(gasnetx_Stream_t stream, unsigned direction, uint32_t id,
 static uint8_t *output_memory(gasnetx_Stream_t stream, size_t i)
 {
     const size_t bytes = stream->info.max_bytes;
-    if (!stream->turn.outputs && !(stream->turn.outputs = malloc(2 * bytes)))
-        aq_fatal("out of memory for the outputs of filters (2 times %zu bytes)", bytes);
+    if (!stream->turn.outputs)
+        stream->turn.outputs = aq_allocate(2 * bytes, "the outputs of filters");
     return stream->turn.outputs + (i & 1) * bytes;
 }
 

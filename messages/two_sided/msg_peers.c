@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The state of messages with two sides, and its table of peers, which the first message makes; and
 // which ranks are in this process's neighbourhood.
-#include <stdlib.h>
 
 #include "../../core/ground/fatal.h"
 #include "msg_peers.h"
@@ -10,9 +9,8 @@ aq_msg_t aq_msg;
 
 void aq_msg_peers_make(void)
 {
-    aq_msg.peers = calloc(aq_job.size, sizeof *aq_msg.peers);
-    if (!aq_msg.peers)
-        aq_fatal("out of memory for the messages of %u ranks", aq_job.size);
+    aq_msg.peers =
+        aq_allocate_zeroed(aq_job.size, sizeof *aq_msg.peers, "the messages of all ranks");
 }
 
 bool aq_msg_is_neighbour(uint32_t jobrank)

@@ -83,10 +83,7 @@ typedef struct arrival {
 static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
 {
     const size_t bytes = arrival->head->cookie ? 0 : arrival->head->nbytes;
-    aq_msg_kept_t *kept = malloc(sizeof *kept + bytes);
-    if (!kept)
-        aq_fatal("out of memory for a message of rank %u (%zu bytes) that no receive has taken",
-                 arrival->head->source, bytes);
+    aq_msg_kept_t *kept = aq_allocate(sizeof *kept + bytes, "a message that no receive has taken");
     kept->head = *arrival->head;
     kept->order.number = kept->head.number;
     if (bytes)

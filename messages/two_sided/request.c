@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests: their life, and the calls that wait for them.
-#include <stdlib.h>
 
 #include "../../core/ground/fatal.h"
 #include "../../core/progress/poll_loop.h"
@@ -12,10 +11,7 @@ enum { BRIEF_POLLS = 4 }; // before a wait
 
 gasnetx_Request_t aq_request_allocate(void)
 {
-    gasnetx_Request_t request = malloc(sizeof *request);
-    if (!request)
-        aq_fatal("out of memory for a request of a message");
-    return request;
+    return aq_allocate(sizeof(struct gasnetx_request), "a request of a message");
 }
 
 void aq_request_free(gasnetx_Request_t request)
