@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../conduit.h"
-#include "../ground/fatal.h"
+#include "../ground/errors.h"
 #include "identity.h"
 #include "../state/job.h"
 #include "../thread/thread.h"
@@ -28,13 +28,6 @@ aq_lock_t aq_endpoint_lock;
 gex_EP_Index_t aq_endpoint_count(void)
 {
     return (gex_EP_Index_t)atomic_load_explicit(&endpoint_count, memory_order_acquire);
-}
-
-static int refuse_endpoint(int error, const char *what, unsigned value)
-{
-    if (gex_System_GetVerboseErrors())
-        aq_log_error(what, value);
-    return error;
 }
 
 static void clear_dispatch(aq_handlers_t *handlers)
@@ -93,10 +86,9 @@ static int create_endpoint(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilit
 {
     const unsigned index = free_index();
     if (index == GASNET_MAXEPS)
-        return refuse_endpoint(
-            GASNET_ERR_RESOURCE,
-            "gex_EP_Create: this process has all of its %u endpoints (GASNET_MAXEPS)",
-            GASNET_MAXEPS);
+        return aq_refuse(GASNET_ERR_RESOURCE,
+                         "gex_EP_Create: this process has all of its %u endpoints (GASNET_MAXEPS)",
+                         GASNET_MAXEPS);
     gex_EP_t ep = endpoint_object((gex_EP_Index_t)index);
     if (ep)
         *ep = (struct gex_ep){.client = client,
@@ -104,8 +96,8 @@ static int create_endpoint(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilit
                               .index = (gex_EP_Index_t)index,
                               .capabilities = capabilities};
     if (!ep || !endpoint_equip(ep, capabilities, accepts))
-        return refuse_endpoint(GASNET_ERR_RESOURCE, "gex_EP_Create: out of memory for endpoint %u",
-                               index);
+        return aq_refuse(GASNET_ERR_RESOURCE, "gex_EP_Create: out of memory for endpoint %u",
+                         index);
     atomic_store_explicit(&aq_endpoints[index], ep, memory_order_release);
     if (index >= aq_endpoint_count())
         atomic_store_explicit(&endpoint_count, index + 1, memory_order_release);
@@ -125,7 +117,7 @@ int aq_endpoint_create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_
                        gex_Flags_t flags, const gasnetx_identity_t *accepts)
 {
     if (!capabilities || (capabilities & ~GEX_EP_CAPABILITY_ALL))
-        return refuse_endpoint(
+        return aq_refuse(
             GASNET_ERR_BAD_ARG,
             "gex_EP_Create: capabilities 0x%x: give one or more of GEX_EP_CAPABILITY_RMA, "
             "_AM, _VIS, _COLL and _AD, or GEX_EP_CAPABILITY_ALL",
@@ -218,17 +210,11 @@ static __attribute__((constructor)) void clear_primordial_dispatch(void)
     clear_dispatch(&aq_handlers);
 }
 
-static const char *entry_name(const gex_AM_Entry_t *entry)
-{
-    return entry->gex_name ? entry->gex_name : "(no name)";
-}
-
 static int complain_of_entry(const gex_AM_Entry_t *entry, size_t place, const char *what)
 {
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("gex_EP_RegisterHandlers: entry %zu, handler %u %s: %s", place,
-                     entry->gex_index, entry_name(entry), what);
-    return GASNET_ERR_BAD_ARG;
+    const char *name = entry->gex_name ? entry->gex_name : "(no name)";
+    return aq_refuse(GASNET_ERR_BAD_ARG, "gex_EP_RegisterHandlers: entry %zu, handler %u %s: %s",
+                     place, entry->gex_index, name, what);
 }
 
 // Checks what the specification requires of an entry. Messages are checked against the entry in
@@ -290,15 +276,15 @@ int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
     aq_job_need("gex_EP_RegisterHandlers");
     int result = GASNET_OK;
     if (!ep->handlers)
-        return refuse_endpoint(
+        return aq_refuse(
             GASNET_ERR_BAD_ARG,
             "gex_EP_RegisterHandlers: endpoint %u has no capability for active messages",
             ep->index);
     if (count > AQ_HANDLERS - GEX_AM_INDEX_BASE)
-        return refuse_endpoint(GASNET_ERR_BAD_ARG,
-                               "gex_EP_RegisterHandlers: a table of more than %u entries, which an "
-                               "endpoint does not have",
-                               AQ_HANDLERS - GEX_AM_INDEX_BASE);
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "gex_EP_RegisterHandlers: a table of more than %u entries, which an "
+                         "endpoint does not have",
+                         AQ_HANDLERS - GEX_AM_INDEX_BASE);
     for (size_t i = 0; i < count && result == GASNET_OK; i++)
         result = check_entry(&table[i], i);
     if (result != GASNET_OK)

@@ -2,7 +2,7 @@
 // Segments of gex_Segment_Create, and their binding to endpoints.
 #include <stdlib.h>
 
-#include "../../other/base/log/log.h"
+#include "../ground/errors.h"
 #include "../endpoint/endpoint.h"
 #include "../state/job.h"
 #include "../memory/segment_table.h"
@@ -10,38 +10,24 @@
 #include "segment_revoke.h"
 #include "../endpoint/team.h"
 
-static int refuse_segment(int error, const char *what, unsigned long value)
-{
-    if (gex_System_GetVerboseErrors())
-        aq_log_error(what, value);
-    return error;
-}
-
-static int refuse_range(gex_Addr_t address, uintptr_t length)
-{
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("gex_Segment_Create: %lu bytes at %p are more than the address space of a "
-                     "process holds (%lu bytes)",
-                     length, address, AQ_ADDRESS_SPACE);
-    return GASNET_ERR_BAD_ARG;
-}
-
 static int check_create(gex_Addr_t address, uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 {
     if (kind != GEX_MK_HOST)
-        return refuse_segment(GASNET_ERR_BAD_ARG,
-                              "gex_Segment_Create: kind 0x%lx is not GEX_MK_HOST: this library "
-                              "knows no device memory",
-                              (unsigned long)(uintptr_t)kind);
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "gex_Segment_Create: kind 0x%lx is not GEX_MK_HOST: this library "
+                         "knows no device memory",
+                         (unsigned long)(uintptr_t)kind);
     if (!length)
-        return refuse_segment(GASNET_ERR_BAD_ARG,
-                              "gex_Segment_Create: the length is %lu bytes; give 1 at least",
-                              length);
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "gex_Segment_Create: the length is %lu bytes; give 1 at least", length);
     if (length > AQ_ADDRESS_SPACE || length > UINTPTR_MAX - (uintptr_t)address)
-        return refuse_range(address, length);
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "gex_Segment_Create: %lu bytes at %p are more than the address space of a "
+                         "process holds (%lu bytes)",
+                         length, address, AQ_ADDRESS_SPACE);
     if (flags)
-        return refuse_segment(GASNET_ERR_BAD_ARG,
-                              "gex_Segment_Create: flags are 0x%lx and have to be 0", flags);
+        return aq_refuse(GASNET_ERR_BAD_ARG, "gex_Segment_Create: flags are 0x%x and have to be 0",
+                         flags);
     return GASNET_OK;
 }
 
@@ -63,8 +49,8 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
         if (new.allocated)
             aq_segment_memory_free(&new.memory);
         free(made);
-        return refuse_segment(GASNET_ERR_RESOURCE, "gex_Segment_Create: no memory for %lu bytes",
-                              length);
+        return aq_refuse(GASNET_ERR_RESOURCE, "gex_Segment_Create: no memory for %lu bytes",
+                         length);
     }
     *made = new;
     *segment_p = made;
@@ -122,13 +108,12 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
 {
     aq_job_need("gex_EP_BindSegment");
     if (ep == GEX_EP_INVALID || seg == GEX_SEGMENT_INVALID || flags)
-        return refuse_segment(
-            GASNET_ERR_BAD_ARG,
-            "gex_EP_BindSegment: GEX_EP_INVALID, GEX_SEGMENT_INVALID or flags 0x%lx", flags);
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "gex_EP_BindSegment: GEX_EP_INVALID, GEX_SEGMENT_INVALID or flags 0x%x",
+                         flags);
     if (!bind_if_unbound(ep, seg))
-        return refuse_segment(GASNET_ERR_BAD_ARG,
-                              "gex_EP_BindSegment: endpoint %lu has a bound segment already",
-                              ep->index);
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "gex_EP_BindSegment: endpoint %u has a bound segment already", ep->index);
     if (!ep->index) {
         aq_segment_publish(aq_job.rank, 0, (uintptr_t)seg->addr, seg->size, false);
         aq_team_map(aq_job.rank, 0);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../other/base/log/log.h"
+#include "../ground/errors.h"
 #include "../memory/address_range.h"
 #include "../aqueduct.h"
 #include "../endpoint/endpoint.h"
@@ -18,13 +18,6 @@
 enum { PAGE = GASNET_PAGESIZE, WORD = 64 };
 
 static aq_lock_t change_lock; // for changes of the table, together with the mapping
-
-static int refuse(int error, const char *sentence)
-{
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("%s", sentence);
-    return error;
-}
 
 // ---- attach ----
 
@@ -80,7 +73,7 @@ static aq_status_t reserve_range(uintptr_t size, char *errbuf, size_t errbuf_siz
 
 static int reserve_segment(uintptr_t size)
 {
-    char why[256] = "", sentence[384];
+    char why[256] = "";
     aq_status_t status =
         aq_job.boot->ops->exchange(aq_job.boot, &size, sizeof size, aq_job.segment_size);
     int result = GASNET_ERR_RESOURCE;
@@ -93,28 +86,26 @@ static int reserve_segment(uintptr_t size)
     if (result == GASNET_OK)
         return GASNET_OK;
     memset(aq_job.segment_size, 0, aq_job.size * sizeof *aq_job.segment_size);
-    snprintf(sentence, sizeof sentence, "gasnetx_Segment_AttachReserved: %s", why);
-    return *why ? refuse(result, sentence) : result;
+    return *why ? aq_refuse(result, "gasnetx_Segment_AttachReserved: %s", why) : result;
 }
 
 int gasnetx_Segment_AttachReserved(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size,
                                    gex_Flags_t flags)
 {
     aq_job_need("gasnetx_Segment_AttachReserved");
-    char sentence[128];
     gex_EP_t ep = gex_TM_QueryEP(tm);
-    snprintf(sentence, sizeof sentence,
-             "gasnetx_Segment_AttachReserved: flags are 0x%x and have to be 0", flags);
     if (flags)
-        return refuse(GASNET_ERR_BAD_ARG, sentence);
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "gasnetx_Segment_AttachReserved: flags are 0x%x and have to be 0", flags);
     if (ep != &aq_endpoint || ep->segment || aq_job.env.segment_mode == AQ_SEGMENT_EVERYTHING)
-        return refuse(GASNET_ERR_RESOURCE,
-                      "gasnetx_Segment_AttachReserved: the primordial endpoint has a segment "
-                      "already; a process attaches one segment, with one of the calls");
+        return aq_refuse(GASNET_ERR_RESOURCE,
+                         "gasnetx_Segment_AttachReserved: the primordial endpoint has a segment "
+                         "already; a process attaches one segment, with one of the calls");
     if (aq_job.grows)
-        return refuse(GASNET_ERR_RESOURCE,
-                      "gasnetx_Segment_AttachReserved: ranks that join later (--reserve) could not "
-                      "reserve the same addresses; use gex_Segment_Attach");
+        return aq_refuse(
+            GASNET_ERR_RESOURCE,
+            "gasnetx_Segment_AttachReserved: ranks that join later (--reserve) could not "
+            "reserve the same addresses; use gex_Segment_Attach");
     int result = reserve_segment(size);
     aq_job_exit_if_ended();
     if (result != GASNET_OK)
@@ -135,43 +126,40 @@ typedef struct change {
 
 static int check_change(const change_t *change, gex_Segment_t segment)
 {
-    char why[256] = "", sentence[384];
     const uintptr_t offset = change->addr - aq_reserved.addr;
     if (!segment || !segment->reserved)
-        snprintf(why, sizeof why, "the segment is not of gasnetx_Segment_AttachReserved");
-    else if (!change->size || change->size % PAGE || change->addr % PAGE)
-        snprintf(why, sizeof why, "%lu bytes at %p are no whole pages (GASNET_PAGESIZE is %d)",
-                 change->size, (void *)change->addr, PAGE);
-    else if (offset >= aq_reserved.size || change->size > aq_reserved.size - offset)
-        snprintf(
-            why, sizeof why,
-            "%lu bytes at %p are not inside the reserved segment of rank %u (%p to %p, %lu bytes)",
-            change->size, (void *)change->addr, aq_job.rank, (void *)aq_reserved.addr,
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "%s: the segment is not of gasnetx_Segment_AttachReserved", change->call);
+    if (!change->size || change->size % PAGE || change->addr % PAGE)
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "%s: %lu bytes at %p are no whole pages (GASNET_PAGESIZE is %d)",
+                         change->call, change->size, (void *)change->addr, PAGE);
+    if (offset >= aq_reserved.size || change->size > aq_reserved.size - offset)
+        return aq_refuse(
+            GASNET_ERR_BAD_ARG,
+            "%s: %lu bytes at %p are not inside the reserved segment of rank %u (%p to %p, %lu "
+            "bytes)",
+            change->call, change->size, (void *)change->addr, aq_job.rank, (void *)aq_reserved.addr,
             (void *)(aq_reserved.addr + aq_reserved.size), aq_reserved.size);
-    if (!*why)
-        return GASNET_OK;
-    snprintf(sentence, sizeof sentence, "%s: %s", change->call, why);
-    return refuse(GASNET_ERR_BAD_ARG, sentence);
+    return GASNET_OK;
 }
 
 static int refuse_page(const change_t *change, uint64_t page, const char *what)
 {
-    char sentence[256];
-    snprintf(sentence, sizeof sentence, "%s: rank %u has %s the page at %p, one of %lu bytes at %p",
-             change->call, aq_job.rank, what, (void *)(aq_reserved.addr + page * PAGE),
-             change->size, (void *)change->addr);
-    return refuse(GASNET_ERR_BAD_ARG, sentence);
+    return aq_refuse(GASNET_ERR_BAD_ARG,
+                     "%s: rank %u has %s the page at %p, one of %lu bytes at %p", change->call,
+                     aq_job.rank, what, (void *)(aq_reserved.addr + page * PAGE), change->size,
+                     (void *)change->addr);
 }
 
 static int refuse_mapping(const change_t *change, int error)
 {
-    char sentence[384];
-    snprintf(sentence, sizeof sentence,
-             "%s: the kernel refuses rank %u %lu bytes at %p (%s); the number of allocated parts "
-             "is limited by the number of mappings of a process: raise it (sysctl "
-             "vm.max_map_count), allocate fewer and larger parts, or free memory",
-             change->call, aq_job.rank, change->size, (void *)change->addr, strerror(error));
-    return refuse(GASNET_ERR_RESOURCE, sentence);
+    return aq_refuse(
+        GASNET_ERR_RESOURCE,
+        "%s: the kernel refuses rank %u %lu bytes at %p (%s); the number of allocated parts "
+        "is limited by the number of mappings of a process: raise it (sysctl "
+        "vm.max_map_count), allocate fewer and larger parts, or free memory",
+        change->call, aq_job.rank, change->size, (void *)change->addr, strerror(error));
 }
 
 static size_t offset_of(const change_t *change)

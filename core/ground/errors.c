@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Text for error codes, and whether illegal arguments are logged.
+#include "errors.h"
+
 #include <stdbool.h>
 
 #include "../gasnetex_core.h"
@@ -49,4 +51,14 @@ int gex_System_GetVerboseErrors(void)
 void gex_System_SetVerboseErrors(int enable)
 {
     verbose_errors = enable != 0;
+}
+
+int aq_refuse(int error, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    if (verbose_errors)
+        aq_log_message(AQ_LOG_ERROR, fmt, args);
+    va_end(args);
+    return error;
 }

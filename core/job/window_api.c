@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The calls of the client on windows, and the end of an endpoint.
 #include "../aqueduct.h"
+#include "../ground/errors.h"
 #include "../ground/fatal.h"
 #include "../progress/progress.h"
 #include "../memory/segment_table.h"
@@ -10,9 +11,7 @@
 
 static int refuse_window(const char *call, gex_EP_t ep, const char *why)
 {
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("%s of endpoint %u: %s", call, ep->index, why);
-    return GASNET_ERR_BAD_ARG;
+    return aq_refuse(GASNET_ERR_BAD_ARG, "%s of endpoint %u: %s", call, ep->index, why);
 }
 
 int gasnetx_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,

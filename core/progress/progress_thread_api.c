@@ -4,11 +4,11 @@
 #include <sched.h>
 #include <string.h>
 
-#include "../../other/base/log/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"
 #include "../aqueduct.h"
 #include "progress_thread.h"
+#include "../ground/errors.h"
 #include "../ground/fatal.h"
 #include "progress.h"
 #include "../thread/thread.h"
@@ -24,13 +24,6 @@ static _Thread_local struct {
     uint64_t limit_ms; // of the last sleep; 0: something was found since
 } sleeper;
 
-static int call_refuse(const char *call, int error, const char *why)
-{
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("%s: %s", call, why);
-    return error;
-}
-
 static void call_check(const char *call)
 {
     aq_job_need(call);
@@ -44,8 +37,9 @@ int gasnetx_Wait_Descriptor(int *fd)
 {
     call_check("gasnetx_Wait_Descriptor");
     *fd = aq_wake_fd_open();
-    return *fd >= 0 ? GASNET_OK
-                    : call_refuse("gasnetx_Wait_Descriptor", GASNET_ERR_RESOURCE, strerror(errno));
+    return *fd >= 0
+               ? GASNET_OK
+               : aq_refuse(GASNET_ERR_RESOURCE, "gasnetx_Wait_Descriptor: %s", strerror(errno));
 }
 
 // A poll leaves out windows that other threads poll, and endpoint 0 if the thread has a window.
@@ -103,12 +97,14 @@ int gasnetx_Wait_Arm(void)
     static const char call[] = "gasnetx_Wait_Arm";
     call_check(call);
     if (sleeper.armed)
-        return call_refuse(call, GASNET_ERR_BAD_ARG,
-                           "this thread has called it already; call gasnetx_Wait_Disarm first");
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "%s: this thread has called it already; call gasnetx_Wait_Disarm first",
+                         call);
     if (aq_wake_fd_open() < 0 || sleep_begin() != AQ_OK)
-        return call_refuse(call, GASNET_ERR_RESOURCE,
-                           "there is no descriptor or thread; raise the limits on open files and "
-                           "processes (ulimit -n, -u)");
+        return aq_refuse(GASNET_ERR_RESOURCE,
+                         "%s: there is no descriptor or thread; raise the limits on open files "
+                         "and processes (ulimit -n, -u)",
+                         call);
     if (poll_thoroughly() || aq_wake_fd_has_rung())
         return sleep_refuse();
     aq_progress_threads_watch(sleep_limit_ms() * NS_PER_MS);
@@ -134,11 +130,11 @@ int gasnetx_Progress_Level(unsigned wanted, unsigned *granted)
     static const char call[] = "gasnetx_Progress_Level";
     call_check(call);
     if (wanted > GASNETX_PROGRESS_THREAD)
-        return call_refuse(call, GASNET_ERR_BAD_ARG,
-                           "the level is neither GASNETX_PROGRESS_POLLING nor _THREAD");
+        return aq_refuse(GASNET_ERR_BAD_ARG,
+                         "%s: the level is neither GASNETX_PROGRESS_POLLING nor _THREAD", call);
     const bool serve = aq_threads && (wanted || aq_settings_bool(AQ_SET_RCV_THREAD));
     if (aq_progress_threads_serve(serve) != AQ_OK)
-        return call_refuse(call, GASNET_ERR_RESOURCE, "there is no thread for it");
+        return aq_refuse(GASNET_ERR_RESOURCE, "%s: there is no thread for it", call);
     *granted = serve ? GASNETX_PROGRESS_THREAD : GASNETX_PROGRESS_POLLING;
     return GASNET_OK;
 }

@@ -13,6 +13,7 @@
 #include "../../core/ground/bounds.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/thread/event.h"
+#include "../../core/ground/errors.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
 #include "../../core/state/job_groups.h"
@@ -47,9 +48,8 @@ int aq_api_gasnet1_init(int *argc, char ***argv, const aq_api_build_t *build)
 
 static int complain_of_call(int place, gasnet_handler_t index, const char *what)
 {
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("gasnet_attach: entry %d, handler %u: %s", place, index, what);
-    return GASNET_ERR_BAD_ARG;
+    return aq_refuse(GASNET_ERR_BAD_ARG, "gasnet_attach: entry %d, handler %u: %s", place, index,
+                     what);
 }
 
 static int choose_fixed(const gasnet_handlerentry_t *table, int count, bool *taken)

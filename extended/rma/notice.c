@@ -16,6 +16,7 @@
 #include "../../core/record/counters.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/thread/event.h"
+#include "../../core/ground/errors.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/endpoint/identity.h"
 #include "../../core/state/job.h"
@@ -74,21 +75,19 @@ typedef struct put {
 
 static int put_refuse(const char *what, const put_t *put, unsigned long value)
 {
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("%s to rank %u: %s (%lu)", put->op.call, put->op.rank, what, value);
-    return GASNET_ERR_BAD_ARG;
+    return aq_refuse(GASNET_ERR_BAD_ARG, "%s to rank %u: %s (%lu)", put->op.call, put->op.rank,
+                     what, value);
 }
 
 static int put_refuse_place(const char *what, const put_t *put, const void *at, size_t nbytes)
 {
     uintptr_t start = 0, size = 0;
     (void)aq_segment_bounds(put->op.rank, put->op.ep_pair.to, &start, &size);
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("%s to endpoint %u of rank %u: %s, %zu bytes at %p, is not inside the segment "
+    return aq_refuse(GASNET_ERR_BAD_ARG,
+                     "%s to endpoint %u of rank %u: %s, %zu bytes at %p, is not inside the segment "
                      "that it has published (%p to %p)",
                      put->op.call, put->op.ep_pair.to, put->op.rank, what, nbytes, at,
                      (void *)start, (void *)(start + size));
-    return GASNET_ERR_BAD_ARG;
 }
 
 static int put_check_notice(const put_t *put)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Jobs that grow: the calls, and the teams of all ranks. core/job/job_grow.h has the steps.
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../core/aqueduct.h"
+#include "../../core/ground/errors.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/state/job.h"
 #include "../../core/job/job_grow.h"
@@ -103,30 +103,20 @@ typedef struct wish {
     int32_t error; // GASNET_OK: none
 } wish_t;
 
-static int refuse_growth(int error, const char *why)
-{
-    if (gex_System_GetVerboseErrors())
-        aq_log_error(CALL ": %s", why);
-    return error;
-}
-
 static int check_wish(gex_Rank_t count, gex_Flags_t flags)
 {
-    char why[192];
     const uint32_t absent = aq_job.boot->absent;
     if (flags)
-        return refuse_growth(GASNET_ERR_BAD_ARG, "flags have to be 0");
+        return aq_refuse(GASNET_ERR_BAD_ARG, CALL ": flags have to be 0");
     if (aq_client.flags & GEX_FLAG_USES_GASNET1)
-        return refuse_growth(
-            GASNET_ERR_RESOURCE,
-            "the nodes of GASNet-1 are fixed; call gex_Client_Init without GEX_FLAG_USES_GASNET1");
+        return aq_refuse(GASNET_ERR_RESOURCE, CALL ": the nodes of GASNet-1 are fixed; call "
+                                                   "gex_Client_Init without GEX_FLAG_USES_GASNET1");
     if (count && count <= absent)
         return GASNET_OK;
-    snprintf(why, sizeof why,
-             "%u ranks were asked for, and the reserve has %u; ask for 1 at least, or start the "
-             "job with a larger reserve (gasnetrun --reserve)",
-             count, absent);
-    return refuse_growth(GASNET_ERR_BAD_ARG, why);
+    return aq_refuse(GASNET_ERR_BAD_ARG,
+                     CALL ": %u ranks were asked for, and the reserve has %u; ask for 1 at least, "
+                          "or start the job with a larger reserve (gasnetrun --reserve)",
+                     count, absent);
 }
 
 // Exchanges the wishes of all ranks; returns the same result at all.
@@ -141,7 +131,7 @@ static int agree_on_wish(wish_t mine)
         if (result == GASNET_OK && all[r].count != all[0].count)
             result = GASNET_ERR_BAD_ARG;
         if (result != GASNET_OK && mine.error == GASNET_OK)
-            (void)refuse_growth(result, "another rank asks for another number, or refuses");
+            (void)aq_refuse(result, CALL ": another rank asks for another number, or refuses");
     }
     free(all);
     return result;
@@ -154,9 +144,9 @@ int gasnetx_Job_Grow(gex_Rank_t count, gex_TM_t *all_p, gex_Flags_t flags)
         aq_thread_check_context(CALL, "");
     int result = aq_job.boot->ops->grow
                      ? check_wish(count, flags)
-                     : refuse_growth(GASNET_ERR_RESOURCE,
-                                     "the spawner of this job starts all ranks at once; use "
-                                     "gasnetrun with spawner fork or ssh and --reserve");
+                     : aq_refuse(GASNET_ERR_RESOURCE,
+                                 CALL ": the spawner of this job starts all ranks at once; use "
+                                      "gasnetrun with spawner fork or ssh and --reserve");
     if (aq_job.grows) // otherwise all ranks have the same result
         result = agree_on_wish((wish_t){count, result});
     if (result != GASNET_OK)

@@ -4,6 +4,7 @@
 // member gets a team.
 #include <stdlib.h>
 
+#include "../../core/ground/errors.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/endpoint/identity.h"
 #include "../../core/state/job.h"
@@ -102,10 +103,11 @@ static aq_wish_t *choose_members(const list_t *list, aq_wish_t *all)
     for (size_t i = 0; i < list->count && !why; i++) {
         const aq_wish_t *wish = &all[parent_rank(list, i)];
         why = obstacle(list, i, wish);
-        if (why && gex_System_GetVerboseErrors())
-            aq_log_error(CALL ": endpoint %u of rank %u of the parent team: %s; this team is not "
-                              "made (GEX_TM_INVALID)",
-                         list->places[i].gex_ep_index, parent_rank(list, i), why);
+        if (why)
+            (void)aq_refuse(GASNET_ERR_BAD_ARG,
+                            CALL ": endpoint %u of rank %u of the parent team: %s; this team is "
+                                 "not made (GEX_TM_INVALID)",
+                            list->places[i].gex_ep_index, parent_rank(list, i), why);
         chosen[i] = *wish;
     }
     if (!why)

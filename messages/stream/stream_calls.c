@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The calls that send on streams.
+#include "../../core/ground/errors.h"
 #include "../two_sided/msg_check.h"
 #include "stream_list.h"
 #include "stream_send.h"
@@ -18,7 +19,7 @@ static int send_checked(const char *call, gasnetx_Stream_t stream, aq_stream_spa
     if (stream->closed[span.first >= stream->children ? AQ_INBOX_UP : AQ_INBOX_DOWN])
         return aq_msg_refuse(call, "the stream is being freed");
     const int error = aq_stream_send(stream, span, parcel, flags);
-    return error ? aq_stream_refuse(error, call, "there is no room for the message now") : error;
+    return error ? aq_refuse(error, "%s: there is no room for the message now", call) : error;
 }
 
 // Whether earlier sends of this rank wait at this rank itself, in rounds. On an ordered stream a

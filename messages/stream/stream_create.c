@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/ground/errors.h"
 #include "../../core/ground/fatal.h"
 #include "../../core/progress/progress.h"
 #include "../../extended/coll/coll_team.h"
@@ -89,9 +90,8 @@ static int plans_check(const plan_t *plans, const gex_Rank_t *parents, gex_Rank_
         why = plan_check(plans, culprit = rank, &flags_of);
     if (!why)
         why = aq_stream_tree_check(parents, size, &culprit);
-    if (why && gex_System_GetVerboseErrors())
-        aq_log_error(CALL ": rank %u of the team %s", culprit, why);
-    return why ? GASNET_ERR_BAD_ARG : GASNET_OK;
+    return why ? aq_refuse(GASNET_ERR_BAD_ARG, CALL ": rank %u of the team %s", culprit, why)
+               : GASNET_OK;
 }
 
 // ---- the stream ----

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/ground/errors.h"
 #include "../../core/ground/fatal.h"
 #include "../../extended/coll/coll_operators.h"
 #include "stream_group.h"
@@ -387,7 +388,7 @@ static int call_cancel(gasnetx_Stream_t stream, aq_stream_call_t *call, int erro
         (void)gasnetx_Request_Wait(&call->request, NULL);
     }
     free(call);
-    return aq_stream_refuse(error, CALL, "there is no room for the message now");
+    return aq_refuse(error, CALL ": there is no room for the message now");
 }
 
 int gasnetx_Stream_SendRecv(gasnetx_Stream_t stream, const gasnetx_stream_group_t *group,

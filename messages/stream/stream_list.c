@@ -51,9 +51,3 @@ int aq_stream_check(const char *call, gasnetx_Stream_t stream, bool sends)
         aq_thread_check_context(call, "");
     return stream ? GASNET_OK : aq_msg_refuse(call, "this rank has no part in the stream");
 }
-
-int aq_stream_refuse(int error, const char *call, const char *why)
-{
-    (void)aq_msg_refuse(call, why);
-    return error;
-}

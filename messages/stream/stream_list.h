@@ -20,9 +20,6 @@ aq_stream_handler_t *aq_stream_handler(gasnetx_Stream_t stream, unsigned directi
 // GASNET_OK or GASNET_ERR_BAD_ARG (logged).
 int aq_stream_check(const char *call, gasnetx_Stream_t stream, bool sends);
 
-// Logs, and returns `error`.
-int aq_stream_refuse(int error, const char *call, const char *why);
-
 gasnetx_Stream_t aq_stream_find(uint64_t id); // NULL: there is none
 
 void aq_stream_activate(gasnetx_Stream_t stream); // with the lock

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory for messages that the other processes of the host can map.
+#include "../../core/ground/errors.h"
 #include "../../core/memory/shared_heap.h"
 #include "msg_check.h"
 
@@ -11,11 +12,10 @@ int gasnetx_Msg_Alloc(size_t nbytes, void **memory)
         *memory = found;
         return GASNET_OK;
     }
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("gasnetx_Msg_Alloc: there is no room for %zu bytes; free what is not needed, "
+    return aq_refuse(GASNET_ERR_RESOURCE,
+                     "gasnetx_Msg_Alloc: there is no room for %zu bytes; free what is not needed, "
                      "or raise GASNET_MSG_SHARED",
                      nbytes);
-    return GASNET_ERR_RESOURCE;
 }
 
 int gasnetx_Msg_Free(void *memory)

@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of arguments.
-#include "../../core/ground/fatal.h"
+#include "../../core/ground/errors.h"
 #include "msg_check.h"
 
 int aq_msg_refuse(const char *call, const char *why)
 {
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("%s: %s", call, why);
-    return GASNET_ERR_BAD_ARG;
-}
-
-static __attribute__((noinline, cold)) int refuse_rank(const char *call, gex_TM_t tm,
-                                                       gex_Rank_t rank, gex_Rank_t size)
-{
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("%s: rank %u is not below the %s's size %u", call, rank,
-                     tm == GEX_TM_INVALID ? "job" : "team", size);
-    return GASNET_ERR_BAD_ARG;
+    return aq_refuse(GASNET_ERR_BAD_ARG, "%s: %s", call, why);
 }
 
 static int check_rank(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_receive)
 {
     const gex_Rank_t size = tm == GEX_TM_INVALID ? aq_job_present() : gex_TM_QuerySize(tm);
     const bool is_valid = rank < size || (is_receive && rank == GASNETX_ANY_RANK);
-    return is_valid ? GASNET_OK : refuse_rank(call, tm, rank, size);
+    return is_valid ? GASNET_OK
+                    : aq_refuse(GASNET_ERR_BAD_ARG, "%s: rank %u is not below the %s's size %u",
+                                call, rank, tm == GEX_TM_INVALID ? "job" : "team", size);
 }
 
 int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive)
@@ -40,10 +31,9 @@ int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, b
 
 int aq_msg_refuse_bytes(const char *call, size_t nbytes)
 {
-    if (gex_System_GetVerboseErrors())
-        aq_log_error("%s: a message of %zu bytes is more than memory can hold (%lu bytes)", call,
+    return aq_refuse(GASNET_ERR_BAD_ARG,
+                     "%s: a message of %zu bytes is more than memory can hold (%lu bytes)", call,
                      nbytes, AQ_ADDRESS_SPACE);
-    return GASNET_ERR_BAD_ARG;
 }
 
 int aq_msg_check_requests(const char *call, size_t count)
