@@ -41,8 +41,7 @@ static bool try_event(const char *call, gex_Event_t event)
 {
     if (event == GEX_EVENT_INVALID)
         return true;
-    if (AQ_CHECKS)
-        check_event(call, event);
+    check_event(call, event);
     aq_event_t *record = record_of(event);
     if (!is_root(event))
         return atomic_load_explicit(&event->pending, memory_order_acquire) == 0 ||
@@ -57,8 +56,7 @@ static bool try_event(const char *call, gex_Event_t event)
 
 int gex_Event_Test(gex_Event_t event)
 {
-    if (AQ_CHECKS)
-        aq_thread_check_context("gex_Event_Test", "");
+    aq_thread_check_call("gex_Event_Test");
     return try_event("gex_Event_Test", event) ? GASNET_OK : GASNET_ERR_NOT_READY;
 }
 
@@ -76,8 +74,7 @@ static void event_await(gex_Event_t event, aq_api_wait_t *wait)
 // The first poll completes many operations; then there is no wait to report.
 void aq_api_event_wait(gex_Event_t event)
 {
-    if (AQ_CHECKS)
-        aq_thread_check_context("gex_Event_Wait", "");
+    aq_thread_check_call("gex_Event_Wait");
     if (event == GEX_EVENT_INVALID)
         return;
     aq_api_wait_t wait = {0};
@@ -121,8 +118,7 @@ static void try_entries(const char *call, gex_Event_t *events, size_t count, boo
     for (size_t i = 0; i < count; i++) {
         if (events[i] == GEX_EVENT_INVALID)
             continue;
-        if (AQ_CHECKS)
-            check_event(call, events[i]);
+        check_event(call, events[i]);
         if (is_root(events[i]) != roots)
             continue;
         if (try_event(call, events[i])) {
@@ -139,8 +135,7 @@ static tally_t try_all(const char *call, gex_Event_t *events, size_t count)
 {
     tally_t tally = {0, 0, NULL};
     aq_bounds_blocks(call, "events", count, sizeof *events);
-    if (AQ_CHECKS)
-        aq_thread_check_context(call, "");
+    aq_thread_check_call(call);
     try_entries(call, events, count, false, &tally);
     try_entries(call, events, count, true, &tally);
     return tally;
@@ -188,8 +183,7 @@ gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category)
 {
     if (root == GEX_EVENT_INVALID)
         return GEX_EVENT_INVALID;
-    if (AQ_CHECKS)
-        check_event("gex_Event_QueryLeaf", root);
+    check_event("gex_Event_QueryLeaf", root);
     AQ_CHECK(is_root(root), "gex_Event_QueryLeaf: the event %p is not a root event", (void *)root);
     unsigned parts = aq_event_parts_of(category);
     AQ_CHECK(parts && (parts & (parts - 1)) == 0,
@@ -200,8 +194,7 @@ gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category)
 
 static bool try_nbi(const char *call, gex_EC_t mask)
 {
-    if (AQ_CHECKS)
-        aq_thread_check_context(call, "");
+    aq_thread_check_call(call);
     aq_event_t *record = aq_thread_self()->nbi;
     const unsigned parts = aq_event_parts_of(mask);
     if (!aq_event_idle(record, parts) && !errors_collect(record, parts, GEX_EVENT_INVALID))
@@ -235,8 +228,7 @@ void gex_NBI_BeginAccessRegion(gex_Flags_t flags)
 {
     (void)flags;
     aq_thread_t *thread = aq_thread_self();
-    if (AQ_CHECKS)
-        aq_thread_check_context("gex_NBI_BeginAccessRegion", "");
+    aq_thread_check_call("gex_NBI_BeginAccessRegion");
     AQ_CHECK(!thread->region, "gex_NBI_BeginAccessRegion: this thread has an open access region "
                               "already; they do not nest");
     thread->region = aq_event_new();
@@ -248,8 +240,7 @@ gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags)
     (void)flags;
     aq_thread_t *thread = aq_thread_self();
     aq_event_t *region = thread->region;
-    if (AQ_CHECKS)
-        aq_thread_check_context("gex_NBI_EndAccessRegion", "");
+    aq_thread_check_call("gex_NBI_EndAccessRegion");
     AQ_CHECK(region, "gex_NBI_EndAccessRegion: this thread has no open access region");
     thread->region = NULL;
     if (!aq_event_idle(region, ~0u))

@@ -61,8 +61,7 @@ int gasnetx_EP_HasWindow(gex_EP_t ep)
 int gasnetx_EP_BindThread(gex_EP_t ep)
 {
     aq_job_need("gasnetx_EP_BindThread");
-    if (AQ_CHECKS)
-        aq_thread_check_context("gasnetx_EP_BindThread", "");
+    aq_thread_check_call("gasnetx_EP_BindThread");
     if (ep == GEX_EP_INVALID || !ep->index) {
         aq_window_own = NULL;
         return GASNET_OK;
@@ -76,8 +75,7 @@ int gasnetx_EP_BindThread(gex_EP_t ep)
 
 int gasnetx_EP_Poll(gex_EP_t ep)
 {
-    if (AQ_CHECKS)
-        aq_thread_check_context("gasnetx_EP_Poll", "");
+    aq_thread_check_call("gasnetx_EP_Poll");
     const aq_window_t *window = atomic_load_explicit(&aq_windows[ep->index], memory_order_acquire);
     if (!ep->index || (window && window->whole))
         aq_progress_poll_endpoint(window);

@@ -248,8 +248,8 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
                                        void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
 {
     aq_job_need("gex_EP_QueryBoundSegmentNB");
-    if (AQ_CHECKS && !(flags & GEX_FLAG_IMMEDIATE))
-        aq_thread_check_context("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE", "");
+    if (!(flags & GEX_FLAG_IMMEDIATE))
+        aq_thread_check_call("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE");
     aq_bounds_rank("gex_EP_QueryBoundSegmentNB", "rank", rank, tm->size);
     uint32_t jobrank = aq_tm_jobrank(tm, rank);
     gex_EP_Index_t ep = aq_team_ep_pair(aq_team_of(tm), rank).to;

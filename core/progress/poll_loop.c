@@ -219,7 +219,6 @@ void aq_poll_in_loop(void)
 
 int gasnet_AMPoll(void)
 {
-    if (AQ_CHECKS)
-        aq_thread_check_context("gasnet_AMPoll", "");
+    aq_thread_check_call("gasnet_AMPoll");
     return poll_in_loop();
 }

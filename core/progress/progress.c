@@ -500,8 +500,7 @@ static unsigned wait_poll(const aq_api_wait_t *wait)
 
 void aq_api_wait_turn(aq_api_wait_t *wait)
 {
-    if (AQ_CHECKS)
-        aq_thread_check_context("GASNET_BLOCKUNTIL", "");
+    aq_thread_check_call("GASNET_BLOCKUNTIL");
     if (wait_poll(wait)) {
         wait->turns = 0;
         wait->since = 0;

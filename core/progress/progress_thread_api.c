@@ -27,8 +27,7 @@ static _Thread_local struct {
 static void call_check(const char *call)
 {
     aq_job_need(call);
-    if (AQ_CHECKS)
-        aq_thread_check_context(call, "");
+    aq_thread_check_call(call);
 }
 
 // ---- the descriptor ----

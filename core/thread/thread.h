@@ -11,6 +11,7 @@
 
 #include "outstanding.h"
 #include "event.h"
+#include "../ground/fatal.h"
 #include "../ground/lock.h"
 #include "srcdesc.h"
 
@@ -55,6 +56,11 @@ extern _Thread_local unsigned aq_thread_held_locks __attribute__((tls_model("ini
 // waits: in a handler, with a handler-safe lock held, or between Prepare and Commit or Cancel. The
 // message names the call as call followed by kind.
 void aq_thread_check_context(const char *call, const char *kind);
+static inline void aq_thread_check_call(const char *call)
+{
+    if (AQ_CHECKS)
+        aq_thread_check_context(call, "");
+}
 
 // As aq_thread_check_context, for a reply, which only a handler may send.
 void aq_thread_check_reply_context(const char *call, const char *kind);

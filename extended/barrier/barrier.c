@@ -205,8 +205,7 @@ static aq_vote_t vote_of(int id, int flags)
 static void barrier_notify(const char *call, int id, int flags)
 {
     aq_job_need(call);
-    if (AQ_CHECKS)
-        aq_thread_check_context(call, "");
+    aq_thread_check_call(call);
     AQ_CHECK(!pending.notified, "%s: the previous barrier (id %d) was not waited for", call,
              pending.id);
     pending.notified = true;
@@ -221,7 +220,7 @@ void gasnet_barrier_notify(int id, int flags)
 
 static void check_notified(const char *call)
 {
-    aq_thread_check_context(call, "");
+    aq_thread_check_call(call);
     AQ_CHECK(pending.notified, "%s without a gasnet_barrier_notify before it", call);
 }
 
@@ -238,8 +237,7 @@ static int result_of_pair(int id, int flags)
 int gasnet_barrier_wait(int id, int flags)
 {
     aq_job_need("gasnet_barrier_wait");
-    if (AQ_CHECKS)
-        check_notified("gasnet_barrier_wait");
+    check_notified("gasnet_barrier_wait");
     gex_Event_Wait(pending.event);
     return result_of_pair(id, flags);
 }
@@ -247,8 +245,7 @@ int gasnet_barrier_wait(int id, int flags)
 int gasnet_barrier_try(int id, int flags)
 {
     aq_job_need("gasnet_barrier_try");
-    if (AQ_CHECKS)
-        check_notified("gasnet_barrier_try");
+    check_notified("gasnet_barrier_try");
     gasnet_AMPoll();
     if (gex_Event_Test(pending.event) != GASNET_OK)
         return GASNET_ERR_NOT_READY;

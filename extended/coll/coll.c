@@ -17,8 +17,7 @@ static const char to_all[] = "gex_Coll_ReduceToAllNB";
 
 void aq_coll_check_call(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flags_t flags)
 {
-    if (AQ_CHECKS)
-        aq_thread_check_context(name, "");
+    aq_thread_check_call(name);
     AQ_CHECK(!aq_team_of(tm)->pair, "%s over a handle of gex_TM_Pair: it takes a team", name);
     aq_bounds_rank(name, "root", root, tm->size);
     AQ_CHECK(!flags, "%s: flags are %#x; there are none yet, pass 0", name, flags);
@@ -30,7 +29,7 @@ gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
     aq_team_t *team = aq_team_of(tm);
     (void)flags;
     if (AQ_CHECKS) {
-        aq_thread_check_context("gex_Coll_BarrierNB", "");
+        aq_thread_check_call("gex_Coll_BarrierNB");
         AQ_CHECK(!team->pair, "gex_Coll_BarrierNB over a handle of gex_TM_Pair: it takes a team");
         AQ_CHECK(!flags, "gex_Coll_BarrierNB: flags are %#x; there are none yet, pass 0", flags);
         aq_coll_check_same(aq_coll_of(team), &(aq_coll_words_t){.call = AQ_COLL_CALL_BARRIER});

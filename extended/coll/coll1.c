@@ -86,7 +86,7 @@ static void check_buffers(const aq_coll_call_t *call, const struct gex_tm *tm, i
 static void check_call(gex_TM_t tm, const aq_coll_call_t *call, int flags)
 {
     const char *name = call_name(call->kind);
-    aq_thread_check_context(name, "");
+    aq_thread_check_call(name);
     AQ_CHECK(!aq_team_of(tm)->pair, "%s over a handle of gex_TM_Pair: it takes a team", name);
     check_flags(name, flags);
     check_buffers(call, tm, flags);

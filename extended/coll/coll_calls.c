@@ -176,8 +176,7 @@ static bool wish_agree(wish_t mine)
 int gasnetx_Coll_SetLimit(unsigned index, uint32_t value)
 {
     aq_job_need(SET_LIMIT);
-    if (AQ_CHECKS)
-        aq_thread_check_context(SET_LIMIT, "");
+    aq_thread_check_call(SET_LIMIT);
     if (aq_job.grows)
         return GASNET_ERR_RESOURCE;
     if (!wish_agree((wish_t){index, value, wish_is_legal(index, value)}))

@@ -263,8 +263,7 @@ static void on_memset_done(gex_Token_t token, const aq_cookie_t *cookie, size_t 
 static void start_memset(gex_TM_t tm, gasnet_node_t node, memset_request_t *request,
                          gex_Event_t part)
 {
-    if (AQ_CHECKS)
-        aq_thread_check_context("gasnet_memset", "");
+    aq_thread_check_call("gasnet_memset");
     aq_bounds_rank("gasnet_memset", "node", node, tm->size);
     uint32_t jobrank = aq_tm_jobrank(tm, node);
     aq_access_t access = {"gasnet_memset", request->dest, request->nbytes, jobrank, 0, 0};

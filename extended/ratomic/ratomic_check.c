@@ -99,7 +99,7 @@ void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atom
 {
     char full[32];
     snprintf(full, sizeof full, "%s_%s", call, aq_dt_name(atomic->dt) + strlen("GEX_DT_"));
-    aq_thread_check_context(full, "");
+    aq_thread_check_call(full);
     AQ_CHECK(ad, "%s: the domain is GEX_AD_INVALID", full);
     check_op(full, aq_domain_of(ad), atomic);
     AQ_CHECK(!(atomic->flags & (GEX_FLAG_SELF_SEG_OFFSET | GEX_FLAG_PEER_SEG_OFFSET)),

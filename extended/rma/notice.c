@@ -406,8 +406,7 @@ static void put_set_memory(put_t *put, void *dest, const void *src, size_t nbyte
 static int put_begin_checks(const put_t *put)
 {
     aq_job_need(put->op.call);
-    if (AQ_CHECKS)
-        aq_thread_check_context(put->op.call, "");
+    aq_thread_check_call(put->op.call);
     return put_check(put);
 }
 

@@ -259,8 +259,7 @@ static aq_rma_t get_of(void *dest, void *src, size_t nbytes)
 // Sets rank and endpoints of an operation, whose other fields are set.
 static inline void op_aim(aq_rma_op_t *op, gex_TM_t tm, gex_Rank_t rank)
 {
-    if (AQ_CHECKS)
-        aq_thread_check_context(op->call, "");
+    aq_thread_check_call(op->call);
     aq_bounds_rank(op->call, "rank", rank, tm->size);
     op->rank = aq_tm_jobrank(tm, rank);
     op->ep_pair = aq_team_ep_pair(aq_team_of(tm), rank);

@@ -140,8 +140,7 @@ static int agree_on_wish(wish_t mine)
 int gasnetx_Job_Grow(gex_Rank_t count, gex_TM_t *all_p, gex_Flags_t flags)
 {
     aq_job_need(CALL);
-    if (AQ_CHECKS)
-        aq_thread_check_context(CALL, "");
+    aq_thread_check_call(CALL);
     int result = aq_job.boot->ops->grow
                      ? check_wish(count, flags)
                      : aq_refuse(GASNET_ERR_RESOURCE,

@@ -150,8 +150,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
     aq_job_need(CALL);
     list_t list = {
         .parent = aq_team_of(parent_tm), .places = args, .count = numargs, .flags = flags};
-    if (AQ_CHECKS)
-        aq_split_check_parent(CALL, parent_tm);
+    aq_split_check_parent(CALL, parent_tm);
     if (flags & AQ_SPLIT_SIZE_QUERY)
         return numargs ? AQ_SPLIT_SCRATCH_BYTES : 0;
     if (numargs > (size_t)parent_tm->size * GASNET_MAXEPS)

@@ -92,7 +92,7 @@ gex_TM_t aq_split_make(aq_team_t *parent, gex_EP_t ep, const aq_wish_t *wishes, 
 
 void aq_split_check_parent(const char *call, gex_TM_t tm)
 {
-    aq_thread_check_context(call, "");
+    aq_thread_check_call(call);
     AQ_CHECK(!aq_team_of(tm)->pair,
              "%s: the team is a pair of gex_TM_Pair, which is for point-to-point calls only", call);
 }
@@ -102,8 +102,7 @@ size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, 
 {
     aq_job_need("gex_TM_Split");
     aq_team_t *parent = aq_team_of(parent_tm);
-    if (AQ_CHECKS)
-        aq_split_check_parent("gex_TM_Split", parent_tm);
+    aq_split_check_parent("gex_TM_Split", parent_tm);
     if (flags & AQ_SPLIT_SIZE_QUERY)
         return new_tm_p ? AQ_SPLIT_SCRATCH_BYTES : 0;
     if (new_tm_p && color < 0)
@@ -129,8 +128,7 @@ int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 {
     aq_job_need("gex_TM_Destroy");
     aq_team_t *team = aq_team_of(tm);
-    if (AQ_CHECKS)
-        aq_split_check_parent("gex_TM_Destroy", tm);
+    aq_split_check_parent("gex_TM_Destroy", tm);
     if (team == &aq_team)
         aq_fatal("gex_TM_Destroy: the primordial team lives as long as the job");
     if (!(flags & GEX_FLAG_GLOBALLY_QUIESCED))
@@ -199,8 +197,7 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
     aq_job_need("gex_EP_PublishBoundSegment");
     aq_team_t *team = aq_team_of(tm);
     (void)flags;
-    if (AQ_CHECKS)
-        aq_split_check_parent("gex_EP_PublishBoundSegment", tm);
+    aq_split_check_parent("gex_EP_PublishBoundSegment", tm);
     uint64_t mine = num_eps, *counts = aq_allocate(tm->size * sizeof *counts, "endpoints");
     aq_coll_allgather(team, &mine, sizeof mine, counts);
     size_t each = most_endpoints(counts, tm);

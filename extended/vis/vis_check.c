@@ -128,8 +128,7 @@ void aq_vis_check(const aq_vis_t *vis, bool notifies)
     const bool is_grid = vis->remote.kind == AQ_VIS_STRIDED; // both sides have the same blocks
     const size_t remote = aq_vis_side_bytes(&vis->remote);
     const size_t local = is_grid ? remote : aq_vis_side_bytes(&vis->local);
-    if (AQ_CHECKS)
-        aq_thread_check_context(vis->call, "");
+    aq_thread_check_call(vis->call);
     if (is_grid && !remote && !notifies)
         return; // then team, rank and addresses are ignored
     aq_bounds_rank(vis->call, "rank", vis->rank, vis->tm->size);

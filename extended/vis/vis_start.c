@@ -128,8 +128,7 @@ static outcome_t start_near(const aq_vis_t *vis, start_t *start)
     start->notice = aq_vis_notice_take();
     const bool tell = start->notice.handler && !vis->is_get;
     aq_vis_check(vis, tell);
-    if (AQ_CHECKS)
-        check_notice(vis, &start->notice);
+    check_notice(vis, &start->notice);
     const bool nothing = is_nothing(&vis->remote);
     if (nothing && !tell)
         return DONE;

@@ -47,7 +47,7 @@ aq_stream_handler_t *aq_stream_handler(gasnetx_Stream_t stream, unsigned directi
 int aq_stream_check(const char *call, gasnetx_Stream_t stream, bool sends)
 {
     aq_job_need(call);
-    if (AQ_CHECKS && sends)
-        aq_thread_check_context(call, "");
+    if (sends)
+        aq_thread_check_call(call);
     return stream ? GASNET_OK : aq_msg_refuse(call, "this rank has no part in the stream");
 }
