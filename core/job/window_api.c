@@ -2,7 +2,6 @@
 // The calls of the client on windows, and the end of an endpoint.
 #include "../aqueduct.h"
 #include "../ground/errors.h"
-#include "../ground/fatal.h"
 #include "../progress/progress.h"
 #include "../memory/segment_table.h"
 #include "../expose/segment_revoke.h"

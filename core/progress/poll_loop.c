@@ -8,7 +8,6 @@
 #include "../../other/base/clock.h"
 #include "../gasnetex_core.h"
 #include "../record/counters.h"
-#include "../ground/fatal.h"
 #include "../state/job.h"
 #include "progress.h"
 #include "../record/wait_mark.h"

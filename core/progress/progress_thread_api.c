@@ -9,7 +9,6 @@
 #include "../aqueduct.h"
 #include "progress_thread.h"
 #include "../ground/errors.h"
-#include "../ground/fatal.h"
 #include "progress.h"
 #include "../thread/thread.h"
 #include "wake_fd.h"

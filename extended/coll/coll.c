@@ -3,7 +3,6 @@
 #include "coll.h"
 #include "coll_operators.h"
 #include "coll_engine.h"
-#include "coll_check.h"
 #include "../rma/format.h"
 
 #include "../../core/ground/bounds.h"
@@ -12,8 +11,6 @@
 #include "../gasnetex_rma.h"
 
 static const char broadcast[] = "gex_Coll_BroadcastNB";
-static const char to_one[] = "gex_Coll_ReduceToOneNB";
-static const char to_all[] = "gex_Coll_ReduceToAllNB";
 
 void aq_coll_check_call(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flags_t flags)
 {
@@ -28,12 +25,11 @@ gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
     aq_job_need("gex_Coll_BarrierNB");
     aq_team_t *team = aq_team_of(tm);
     (void)flags;
-    if (AQ_CHECKS) {
-        aq_thread_check_call("gex_Coll_BarrierNB");
-        AQ_CHECK(!team->pair, "gex_Coll_BarrierNB over a handle of gex_TM_Pair: it takes a team");
-        AQ_CHECK(!flags, "gex_Coll_BarrierNB: flags are %#x; there are none yet, pass 0", flags);
+    aq_thread_check_call("gex_Coll_BarrierNB");
+    AQ_CHECK(!team->pair, "gex_Coll_BarrierNB over a handle of gex_TM_Pair: it takes a team");
+    AQ_CHECK(!flags, "gex_Coll_BarrierNB: flags are %#x; there are none yet, pass 0", flags);
+    if (AQ_CHECKS)
         aq_coll_check_same(aq_coll_of(team), &(aq_coll_words_t){.call = AQ_COLL_CALL_BARRIER});
-    }
     return aq_barrier_initiate(&aq_coll_of(team)->barrier, AQ_VOTE_NONE);
 }
 
@@ -64,8 +60,10 @@ static bool is_user(gex_OP_t op)
     return op == GEX_OP_USER || op == GEX_OP_USER_NC;
 }
 
-gex_Coll_ReduceFn_t aq_coll_find_operator(const char *name, gex_DT_t dt, gex_OP_t op,
-                                          gex_Coll_ReduceFn_t user_op)
+// Returns the function of the client's operator, or of a built-in operator if it exists for the
+// type; else ends the job with a message.
+static gex_Coll_ReduceFn_t find_operator(const char *name, gex_DT_t dt, gex_OP_t op,
+                                         gex_Coll_ReduceFn_t user_op)
 {
     char text[AQ_OP_NAMES_BYTES];
     gex_Coll_ReduceFn_t fn = is_user(op) ? user_op : aq_coll_operator(dt, op);
@@ -77,7 +75,7 @@ gex_Coll_ReduceFn_t aq_coll_find_operator(const char *name, gex_DT_t dt, gex_OP_
     return fn;
 }
 
-void aq_coll_check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t dt_cnt)
+static void check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t dt_cnt)
 {
     size_t size = aq_coll_type_size(dt);
     AQ_CHECK(size || dt == GEX_DT_USER, "%s: %#x is not a GEX_DT_* constant", name, dt);
@@ -88,47 +86,39 @@ void aq_coll_check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t 
     aq_bounds_blocks(name, "elements", dt_cnt, dt_sz);
 }
 
+gex_Event_t aq_coll_begin_combining(const char *name, gex_TM_t tm, const aq_coll_words_t *words,
+                                    aq_coll_call_t *call, gex_Coll_ReduceFn_t user_op,
+                                    gex_Flags_t flags)
+{
+    aq_job_need(name);
+    aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
+    call->kind = (aq_coll_kind_t)words->call;
+    call->root = words->root;
+    call->unit = words->unit;
+    call->count = words->count;
+    call->fn = find_operator(name, (gex_DT_t)words->dt, (gex_OP_t)words->op, user_op);
+    call->in_order = words->op == GEX_OP_USER_NC;
+    aq_coll_check_call(name, tm, call->root, flags);
+    check_elements(name, (gex_DT_t)words->dt, words->unit, words->count);
+    if (AQ_CHECKS)
+        aq_coll_check_same(coll, words);
+    return aq_coll_begin(coll, call, 0);
+}
+
 gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
                                    gex_DT_t dt, size_t dt_sz, size_t dt_cnt, gex_OP_t op,
                                    gex_Coll_ReduceFn_t user_op, void *user_cdata, gex_Flags_t flags)
 {
-    aq_job_need("gex_Coll_ReduceToOneNB");
-    aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
-    gex_Coll_ReduceFn_t fn = aq_coll_find_operator(to_one, dt, op, user_op);
-    aq_coll_check_call(to_one, tm, root, flags);
-    aq_coll_check_elements(to_one, dt, dt_sz, dt_cnt);
-    if (AQ_CHECKS)
-        aq_coll_check_same(coll, &(aq_coll_words_t){AQ_COLL_TO_ONE, root, dt, op, dt_sz, dt_cnt});
-    const aq_coll_call_t call = {.kind = AQ_COLL_TO_ONE,
-                                 .root = root,
-                                 .dst = dst,
-                                 .src = src,
-                                 .unit = dt_sz,
-                                 .count = dt_cnt,
-                                 .fn = fn,
-                                 .cdata = user_cdata,
-                                 .in_order = op == GEX_OP_USER_NC};
-    return aq_coll_begin(coll, &call, 0);
+    const aq_coll_words_t words = {AQ_COLL_TO_ONE, root, dt, op, dt_sz, dt_cnt};
+    aq_coll_call_t call = {.dst = dst, .src = src, .cdata = user_cdata};
+    return aq_coll_begin_combining("gex_Coll_ReduceToOneNB", tm, &words, &call, user_op, flags);
 }
 
 gex_Event_t gex_Coll_ReduceToAllNB(gex_TM_t tm, void *dst, const void *src, gex_DT_t dt,
                                    size_t dt_sz, size_t dt_cnt, gex_OP_t op,
                                    gex_Coll_ReduceFn_t user_op, void *user_cdata, gex_Flags_t flags)
 {
-    aq_job_need("gex_Coll_ReduceToAllNB");
-    aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
-    gex_Coll_ReduceFn_t fn = aq_coll_find_operator(to_all, dt, op, user_op);
-    aq_coll_check_call(to_all, tm, 0, flags);
-    aq_coll_check_elements(to_all, dt, dt_sz, dt_cnt);
-    if (AQ_CHECKS)
-        aq_coll_check_same(coll, &(aq_coll_words_t){AQ_COLL_TO_ALL, 0, dt, op, dt_sz, dt_cnt});
-    const aq_coll_call_t call = {.kind = AQ_COLL_TO_ALL,
-                                 .dst = dst,
-                                 .src = src,
-                                 .unit = dt_sz,
-                                 .count = dt_cnt,
-                                 .fn = fn,
-                                 .cdata = user_cdata,
-                                 .in_order = op == GEX_OP_USER_NC};
-    return aq_coll_begin(coll, &call, 0);
+    const aq_coll_words_t words = {AQ_COLL_TO_ALL, 0, dt, op, dt_sz, dt_cnt};
+    aq_coll_call_t call = {.dst = dst, .src = src, .cdata = user_cdata};
+    return aq_coll_begin_combining("gex_Coll_ReduceToAllNB", tm, &words, &call, user_op, flags);
 }

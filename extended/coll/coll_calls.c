@@ -9,7 +9,6 @@
 #include "coll_engine.h"
 #include "coll_limits.h"
 #include "coll_team.h"
-#include "coll_check.h"
 
 #include "../../core/ground/bounds.h"
 #include "../../core/ground/fatal.h"
@@ -95,41 +94,13 @@ gex_Event_t gasnetx_Coll_AlltoallNB(gex_TM_t tm, void *dst, const void *src, siz
 
 // ---- scans ----
 
-static const char *scan_call_name(int32_t kind)
-{
-    return kind == AQ_COLL_SCAN ? "gasnetx_Coll_ScanNB" : "gasnetx_Coll_ScanExclusiveNB";
-}
-
-static void check_scan(gex_TM_t tm, const aq_coll_words_t *words, gex_Flags_t flags)
-{
-    const char *name = scan_call_name(words->call);
-    aq_coll_check_call(name, tm, 0, flags);
-    aq_coll_check_elements(name, (gex_DT_t)words->dt, words->unit, words->count);
-    if (AQ_CHECKS)
-        aq_coll_check_same(aq_coll_of(aq_team_of(tm)), words);
-}
-
-// words: kind, type, operator, size of an element and number of elements. call has the rest.
-static gex_Event_t begin_scan(gex_TM_t tm, const aq_coll_words_t *words, aq_coll_call_t *call,
-                              gex_Coll_ReduceFn_t user_op, gex_Flags_t flags)
-{
-    const char *name = scan_call_name(words->call);
-    aq_job_need(name);
-    call->kind = (aq_coll_kind_t)words->call;
-    call->unit = words->unit;
-    call->count = words->count;
-    call->fn = aq_coll_find_operator(name, (gex_DT_t)words->dt, (gex_OP_t)words->op, user_op);
-    check_scan(tm, words, flags);
-    return aq_coll_begin(aq_coll_of(aq_team_of(tm)), call, 0);
-}
-
 gex_Event_t gasnetx_Coll_ScanNB(gex_TM_t tm, void *dst, const void *src, gex_DT_t dt, size_t dt_sz,
                                 size_t dt_cnt, gex_OP_t op, gex_Coll_ReduceFn_t user_op,
                                 void *user_cdata, gex_Flags_t flags)
 {
     const aq_coll_words_t words = {AQ_COLL_SCAN, 0, dt, op, dt_sz, dt_cnt};
     aq_coll_call_t call = {.dst = dst, .src = src, .cdata = user_cdata};
-    return begin_scan(tm, &words, &call, user_op, flags);
+    return aq_coll_begin_combining("gasnetx_Coll_ScanNB", tm, &words, &call, user_op, flags);
 }
 
 gex_Event_t gasnetx_Coll_ScanExclusiveNB(gex_TM_t tm, void *dst, const void *src, gex_DT_t dt,
@@ -139,7 +110,8 @@ gex_Event_t gasnetx_Coll_ScanExclusiveNB(gex_TM_t tm, void *dst, const void *src
 {
     const aq_coll_words_t words = {AQ_COLL_SCAN_EXCLUSIVE, 0, dt, op, dt_sz, dt_cnt};
     aq_coll_call_t call = {.dst = dst, .src = src, .cdata = user_cdata};
-    return begin_scan(tm, &words, &call, user_op, flags);
+    return aq_coll_begin_combining("gasnetx_Coll_ScanExclusiveNB", tm, &words, &call, user_op,
+                                   flags);
 }
 
 // ---- limits ----
