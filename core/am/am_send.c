@@ -50,6 +50,14 @@ int aq_am_request(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)
     return aq_am_request_plain(jobrank, am, flags);
 }
 
+int aq_am_request_short(uint32_t jobrank, gex_AM_Index_t handler, unsigned nargs,
+                        const int32_t *args, gex_Flags_t flags)
+{
+    aq_am_t am = {
+        .args = args, .category = AQ_AM_SHORT, .handler = handler, .nargs = (uint8_t)nargs};
+    return aq_am_request_plain(jobrank, &am, flags);
+}
+
 int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
     return aq_am_send(aq_am_to_sender(token), am, flags);

@@ -70,6 +70,10 @@ static inline int aq_am_send(aq_am_to_t to, aq_am_t *am, gex_Flags_t flags)
 int aq_am_request(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
 int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
 
+// As aq_am_request, a Short.
+int aq_am_request_short(uint32_t jobrank, gex_AM_Index_t handler, unsigned nargs,
+                        const int32_t *args, gex_Flags_t flags);
+
 // Whether the requests sent to a job rank before *mark was set have left this process; otherwise a
 // later poll sends them. The call that finds 0 in *mark sets *mark.
 bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);

@@ -25,9 +25,8 @@ static aq_task_t revoke_task = {.turn = revoke_turn};
 static bool notice_send(uint32_t jobrank, gex_EP_Index_t ep, uint64_t serial)
 {
     const int32_t args[] = {ep, aq_high(serial), aq_low(serial)};
-    aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_SEGMENT_REVOKED, .nargs = 3};
-    return jobrank == aq_job.rank || aq_am_request(jobrank, &am, GEX_FLAG_IMMEDIATE) == 0;
+    return jobrank == aq_job.rank || aq_am_request_short(jobrank, AQ_HANDLER_SEGMENT_REVOKED, 3,
+                                                         args, GEX_FLAG_IMMEDIATE) == 0;
 }
 
 // Sends what finds room. Returns whether anything was sent.

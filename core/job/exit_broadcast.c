@@ -5,6 +5,7 @@
 
 #include "../../other/base/clock.h"
 #include "../../other/base/settings/exit_timeout.h"
+#include "../am/am_answer.h"
 #include "../am/am_send.h"
 #include "../endpoint/endpoint.h"
 #include "exit_election.h"
@@ -40,21 +41,14 @@ static void send_exit_message(uint32_t to, const aq_exit_message_t *message)
 {
     int32_t args[4];
     fill_args(args, message);
-    aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_EXIT_ASK, .nargs = 4};
-    (void)aq_am_request(to, &am, GEX_FLAG_IMMEDIATE);
+    (void)aq_am_request_short(to, AQ_HANDLER_EXIT_ASK, 4, args, GEX_FLAG_IMMEDIATE);
 }
 
 static void reply_exit_message(gex_Token_t token, const aq_exit_message_t *message)
 {
     int32_t args[4];
     fill_args(args, message);
-    aq_am_t am = {.args = args,
-                  .category = AQ_AM_SHORT,
-                  .handler = AQ_HANDLER_EXIT_REPLY,
-                  .nargs = 4,
-                  .reply = true};
-    (void)aq_am_reply(token, &am, 0);
+    aq_am_answer(token, AQ_HANDLER_EXIT_REPLY, 4, args);
 }
 
 static bool next_exit_message(uint32_t *to, aq_exit_message_t *message)

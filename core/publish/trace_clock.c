@@ -58,9 +58,7 @@ static bool ask(bool first, gex_Flags_t flags)
 {
     const uint64_t now = aq_trace_now();
     const int32_t args[] = {first, aq_high(now), aq_low(now)};
-    aq_am_t am = {
-        .args = args, .nargs = 3, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_CLOCK_ASK};
-    return aq_am_request(0, &am, flags) == 0;
+    return aq_am_request_short(0, AQ_HANDLER_CLOCK_ASK, 3, args, flags) == 0;
 }
 
 static void on_ask(gex_Token_t token, int32_t first, int32_t high, int32_t low)

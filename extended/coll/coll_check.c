@@ -171,9 +171,8 @@ void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *w)
         aq_high(coll->team->id), aq_low(coll->team->id), (int32_t)number, w->call,
         (int32_t)w->root,        (int32_t)w->dt,         (int32_t)w->op,  aq_high(w->unit),
         aq_low(w->unit),         aq_high(w->count),      aq_low(w->count)};
-    aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_COLL_CALL, .nargs = WORDS};
-    aq_am_request(aq_team_jobrank(coll->team, (head->rank + 1) % head->size), &am, 0);
+    aq_am_request_short(aq_team_jobrank(coll->team, (head->rank + 1) % head->size),
+                        AQ_HANDLER_COLL_CALL, WORDS, args, 0);
 }
 
 void aq_coll_check_start(aq_coll_t *coll)

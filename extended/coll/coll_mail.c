@@ -68,11 +68,7 @@ void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank)
 {
     const aq_team_t *team = op->coll->team;
     int32_t args[READY_ARGS] = {aq_high(team->id), aq_low(team->id), (int32_t)op->number};
-    aq_am_t am = {.args = args,
-                  .category = AQ_AM_SHORT,
-                  .handler = AQ_HANDLER_COLL_READY,
-                  .nargs = READY_ARGS};
-    aq_am_request(aq_team_jobrank(team, rank), &am, 0);
+    aq_am_request_short(aq_team_jobrank(team, rank), AQ_HANDLER_COLL_READY, READY_ARGS, args, 0);
 }
 
 // ---- delivery to an operation ----

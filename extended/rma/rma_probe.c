@@ -63,8 +63,7 @@ static int ask(const aq_access_t *access, bool writes)
     const uint64_t addr = (uintptr_t)access->addr, size = access->nbytes;
     const int32_t args[] = {access->ep,    writes,       aq_high(addr),   aq_low(addr),
                             aq_high(size), aq_low(size), aq_high(cookie), aq_low(cookie)};
-    aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_PROBE, .nargs = 8};
-    (void)aq_am_request(access->rank, &am, 0);
+    (void)aq_am_request_short(access->rank, AQ_HANDLER_PROBE, 8, args, 0);
     aq_progress_wait_until(is_answered, &answer, aq_wait_word(AQ_WAIT_RANK, access->rank), NULL);
     return atomic_load_explicit(&answer, memory_order_relaxed);
 }

@@ -11,6 +11,7 @@
 // member returns.
 #include <stdlib.h>
 
+#include "../../core/am/am_answer.h"
 #include "../../core/am/am_send.h"
 #include "../../core/endpoint/endpoint.h"
 #include "../../core/ground/fatal.h"
@@ -38,13 +39,12 @@ static void segment_note(uint32_t rank, const aq_segment_source_t *segment)
 static void on_tell(gex_Token_t token, const aq_segment_source_t *segment, size_t nbytes)
 {
     const uint32_t rank = token->arrival->source;
-    aq_am_t answer = {.category = AQ_AM_SHORT, .handler = AQ_HANDLER_SEGMENT_TOLD, .reply = true};
     if (nbytes != sizeof *segment || !aq_job.grows)
         aq_fatal("rank %u tells of a segment in %zu bytes in place of %zu", rank, nbytes,
                  sizeof *segment);
     segment_note(rank, segment);
     aq_team_refresh();
-    (void)aq_am_reply(token, &answer, 0);
+    aq_am_answer(token, AQ_HANDLER_SEGMENT_TOLD, 0, NULL);
 }
 
 static void on_told(gex_Token_t token)

@@ -174,12 +174,10 @@ void aq_stream_control(gasnetx_Stream_t stream, uint32_t to, aq_stream_control_t
     aq_stream_edge_t *edge = &stream->edges[to];
     const int32_t args[] = {aq_high(stream->id), aq_low(stream->id), (int32_t)kind, aq_high(a),
                             aq_low(a),           aq_high(b),         aq_low(b)};
-    aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_STREAM_CONTROL, .nargs = 7};
     aq_lock_take(&stream->lock);
     edge->controls_sent++;
     aq_lock_drop(&stream->lock);
-    aq_am_request(edge->jobrank, &am, 0);
+    aq_am_request_short(edge->jobrank, AQ_HANDLER_STREAM_CONTROL, 7, args, 0);
 }
 
 // With the lock: adds handled messages to the next credit. Returns the credit if it is due.

@@ -127,9 +127,8 @@ static bool coop_copy_ask(gasnetx_Request_t receive, uint32_t slot, uint32_t gen
                                             (int32_t)slot,
                                             (int32_t)generation};
     aq_msg_read_args(receive->rts.source, receive->call.memory, args + 8);
-    aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_COOP_COPY, .nargs = 15};
-    return aq_am_request(receive->rts.source, &am, GEX_FLAG_IMMEDIATE) == 0;
+    return aq_am_request_short(receive->rts.source, AQ_HANDLER_MSG_COOP_COPY, 15, args,
+                               GEX_FLAG_IMMEDIATE) == 0;
 }
 
 // The bytes of a piece: half of the message, but at most PIECE_MAX, since each piece costs a call

@@ -228,9 +228,8 @@ static bool duty_take(duty_t *duty)
 static bool peer_tell(const duty_t *duty)
 {
     const int32_t args[] = {aq_high(duty->given), aq_low(duty->given), (int32_t)duty->changes};
-    aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_CREDITS, .nargs = 3};
-    return aq_am_request(duty->jobrank, &am, GEX_FLAG_IMMEDIATE) == 0;
+    return aq_am_request_short(duty->jobrank, AQ_HANDLER_MSG_CREDITS, 3, args,
+                               GEX_FLAG_IMMEDIATE) == 0;
 }
 
 // Undoes a duty whose message could not be sent now; another turn sends it.

@@ -61,9 +61,8 @@ static bool part_ask(gasnetx_Request_t receive, part_t *part)
                             aq_high(part->offset),        aq_low(part->offset),
                             (int32_t)part->left,          (int32_t)(part - receive->reads->parts),
                             aq_high(receive->cookie),     aq_low(receive->cookie)};
-    aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_EXPOSE, .nargs = 8};
-    return aq_am_request(receive->rts.source, &am, GEX_FLAG_IMMEDIATE) == 0;
+    return aq_am_request_short(receive->rts.source, AQ_HANDLER_MSG_EXPOSE, 8, args,
+                               GEX_FLAG_IMMEDIATE) == 0;
 }
 
 // Gives a part that has been read the next bytes of the message. False: none are left.

@@ -69,9 +69,7 @@ static gasnetx_Request_t gets_take(void)
 bool aq_msg_rndv_get_end(const aq_msg_head_t *rts)
 {
     const int32_t args[] = {aq_high(rts->cookie), aq_low(rts->cookie)};
-    aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_DONE, .nargs = 2};
-    return aq_am_request(rts->source, &am, GEX_FLAG_IMMEDIATE) == 0;
+    return aq_am_request_short(rts->source, AQ_HANDLER_MSG_DONE, 2, args, GEX_FLAG_IMMEDIATE) == 0;
 }
 
 // The address of a piece of the receive, if the sender may have mapped that memory; 0: it cannot.
@@ -98,9 +96,8 @@ bool aq_msg_rndv_get_ask(gasnetx_Request_t receive, uint64_t offset, size_t byte
                             aq_low(receive->cookie),
                             aq_high(dest),
                             aq_low(dest)};
-    aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_MSG_RNDV_GET, .nargs = 11};
-    return aq_am_request(rts->source, &am, GEX_FLAG_IMMEDIATE) == 0;
+    return aq_am_request_short(rts->source, AQ_HANDLER_MSG_RNDV_GET, 11, args,
+                               GEX_FLAG_IMMEDIATE) == 0;
 }
 
 static size_t bytes_under_way(const struct gasnetx_request *receive)
