@@ -31,8 +31,7 @@
 //      handler <- env->deliver <- am.poll .... wire .... am.send <- am_api.c <- reply
 //
 // To write a new conduit, read conduits/smp first, which is the smallest.
-#ifndef AQ_CONDUIT_H
-#define AQ_CONDUIT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -545,5 +544,3 @@ static inline void aq_conduit_wake(aq_conduit_t *conduit, bool neighbourhood)
 
 // Name under which a module (NAME.so in $libdir/gasnet or GASNET_MODULE_PATH) exports its table.
 #define AQ_CONDUIT_MODULE_SYMBOL "aq_conduit_module"
-
-#endif

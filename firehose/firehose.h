@@ -34,8 +34,7 @@
 //
 // Any thread may call at any time. A hit takes no lock. No function waits for the network; pinning
 // is a system call, under the lock of the process's regions.
-#ifndef AQ_FIREHOSE_H
-#define AQ_FIREHOSE_H
+#pragma once
 
 #include "firehose_map.h"
 #include "firehose_params.h"
@@ -213,5 +212,3 @@ aq_firehose_pinned_t aq_firehose_why(int error, uint64_t bytes);
 
 // Which limit it is and how to raise it, as text to follow a colon.
 const char *aq_firehose_remedy(aq_firehose_pinned_t limit);
-
-#endif

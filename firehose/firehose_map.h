@@ -23,8 +23,7 @@
 // - Regions with a user are not evicted. The others are in a queue, oldest first. A hit only sets a
 //   mark: a region that was used since eviction last considered it goes to the end of the queue
 //   once more.
-#ifndef AQ_FIREHOSE_MAP_H
-#define AQ_FIREHOSE_MAP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -146,5 +145,3 @@ static inline uint64_t aq_firehose_map_bytes(const aq_firehose_region_t *region)
     return atomic_load_explicit(&region->end, memory_order_relaxed) -
            atomic_load_explicit(&region->start, memory_order_relaxed);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How much firehose may pin: the settings GASNET_FIREHOSE_... and what the machine allows.
-#ifndef AQ_FIREHOSE_PARAMS_H
-#define AQ_FIREHOSE_PARAMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ bool aq_firehose_memory_stays(void);
 // If aq_firehose_memory_stays, tells malloc to keep its memory. Call it as early as possible:
 // malloc may still give back what was mapped before.
 void aq_firehose_memory_keep(void);
-
-#endif

@@ -24,8 +24,7 @@
 //      give: free + n <----- reply or hidden reply -----  '           ... or all that is banked
 //
 // Any thread may call anything at any time; there are no locks.
-#ifndef AQ_CREDIT_H
-#define AQ_CREDIT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -96,5 +95,3 @@ static inline bool aq_credit_due(const aq_credit_t *credit)
 {
     return atomic_load_explicit(&credit->banked, memory_order_relaxed) > credit->slack;
 }
-
-#endif

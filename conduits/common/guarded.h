@@ -2,8 +2,7 @@
 // Addresses for the segments of processes that share memory, with AQ_SEGMENT_GUARD bytes without
 // access on both sides of each, so that an access outside of a segment is found
 // (core/memory/fault.h).
-#ifndef AQ_GUARDED_H
-#define AQ_GUARDED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@
 // caller maps memory there. guards false: reserves no guards, for an address space that has no room
 // for them. Returns false, and changes nothing, if there is no room.
 bool aq_guarded_reserve(uintptr_t *places, uint32_t count, uint32_t own, size_t huge, bool guards);
-
-#endif

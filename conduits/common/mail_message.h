@@ -13,8 +13,7 @@
 //
 // A Short with up to 4 arguments, or a Medium with 2 and 8 bytes, is one slot, which is half a
 // line.
-#ifndef AQ_MAIL_MESSAGE_H
-#define AQ_MAIL_MESSAGE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -129,5 +128,3 @@ static inline uint64_t aq_ring_descriptor_slots(uint32_t descriptor)
                          aq_ring_descriptor_category(descriptor),
                          aq_ring_descriptor_nbytes(descriptor));
 }
-
-#endif

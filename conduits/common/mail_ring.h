@@ -27,8 +27,7 @@
 //   `freed`, a sender's copy of it, and marks: reading a message comes before writing its slots
 //   again, by whichever sender. The order needs nothing of tail, which only hands out positions
 //   (tests/model/weak_mail.pml).
-#ifndef AQ_MAIL_RING_H
-#define AQ_MAIL_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -205,5 +204,3 @@ static inline unsigned aq_ring_receive(aq_ring_in_t *ring, unsigned budget, bool
     return env->threads ? aq_ring_receive_shared(ring, budget, reply, env)
                         : aq_ring_receive_alone(ring, budget, reply, env);
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mailboxes: opening them, and the operations of a conduit on them. mailbox_state.h has the
 // picture.
-#ifndef AQ_MAILBOX_H
-#define AQ_MAILBOX_H
+#pragma once
 
 #include "mailbox_sleep.h"
 
@@ -29,4 +28,3 @@ void aq_mail_cancel(aq_conduit_t *conduit, void *link, const aq_am_t *am,
 unsigned aq_mail_poll(aq_conduit_t *conduit, unsigned what);
 void aq_mail_counters(aq_conduit_t *conduit, struct gasnetx_counters *sum);
 void aq_mail_dump_state(aq_conduit_t *conduit);
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a process sleeps until a message comes, and how senders wake it.
-#ifndef AQ_MAILBOX_SLEEP_H
-#define AQ_MAILBOX_SLEEP_H
+#pragma once
 
 #include "mailbox_state.h"
 
@@ -34,5 +33,3 @@ static inline void aq_mail_wake_peer(const aq_mail_t *mail, const aq_mail_link_t
     aq_mail_fence(mail);
     aq_mail_ring_sleepers(link);
 }
-
-#endif

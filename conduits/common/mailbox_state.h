@@ -14,8 +14,7 @@
 //   aq_conduit_t. So the table of the conduit may hold the operations below unchanged.
 // - A process reads its own rings only, and writes those of others only.
 // - No process sends before all have opened their mailboxes.
-#ifndef AQ_MAILBOX_STATE_H
-#define AQ_MAILBOX_STATE_H
+#pragma once
 
 #include "mail_ring.h"
 
@@ -70,5 +69,3 @@ static inline aq_mailbox_t *aq_mailbox_at(const aq_mail_t *mail, uint32_t index)
 {
     return (aq_mailbox_t *)(void *)(mail->areas.first + index * mail->areas.stride);
 }
-
-#endif

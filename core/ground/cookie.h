@@ -7,8 +7,7 @@
 // A slot is reused with the next generation, so that an old cookie finds nothing. A cookie is valid
 // only for the peer that it was made for. There is no lock inside: the caller holds its own lock,
 // or is the only thread.
-#ifndef AQ_COOKIE_H
-#define AQ_COOKIE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,5 +93,3 @@ static inline bool aq_cookies_take(aq_cookies_t *table, aq_cookie_t cookie, uint
     table->free = index + 1;
     return true;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Faults that end the whole job, with a message and without leaving processes behind.
-#ifndef AQ_FATAL_H
-#define AQ_FATAL_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -61,5 +60,3 @@ static inline void *aq_reallocate(void *memory, size_t nbytes, const char *what)
         if (AQ_CHECKS && __builtin_expect(!(condition), 0))                                        \
             aq_fatal(__VA_ARGS__);                                                                 \
     } while (0)
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Locks that cost only a test of a flag while one thread at a time uses the library. A conduit that
 // is a module has its own copy of this file and of the flag, which it sets from aq_conduit_env_t.
-#ifndef AQ_LOCK_H
-#define AQ_LOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -59,5 +58,3 @@ static inline void aq_counter_add_long(atomic_ulong *counter, unsigned long n)
         atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
                               memory_order_relaxed);
 }
-
-#endif

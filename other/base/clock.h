@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Monotonic time.
-#ifndef AQ_CLOCK_H
-#define AQ_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ void aq_clock_sleep_ns(uint64_t ns);
 // Converts a setting in seconds (0 or more) to nanoseconds, at most about three years, so that sums
 // with aq_clock_ns() do not overflow.
 uint64_t aq_clock_seconds_to_ns(double seconds);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Parses numbers, sizes and segment limits from the user's text, and finds the size of this
 // machine.
-#ifndef AQ_SIZE_H
-#define AQ_SIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ uint64_t aq_size_physical_memory(void);
 
 // Number of processors that this process may run on; at least 1.
 unsigned aq_size_processors(void);
-
-#endif

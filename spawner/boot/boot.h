@@ -10,8 +10,7 @@
 //   gasnetrun: options -> module -> aq_supervise() ---fork/exec--> aq_boot_start() -> aq_boot_t
 //   bare executable: aq_boot_start() -----fork---------> aq_boot_start() returns in each child;
 //                    the first process stays in aq_supervise() and never returns
-#ifndef AQ_BOOT_H
-#define AQ_BOOT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -199,5 +198,3 @@ aq_status_t aq_boot_ask_module(const char *conduit);
 // argv are those of main, or NULL. The settings must be loaded. AQ_ERR_CONFIG: the number is
 // missing or wrong; logged.
 aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uint32_t *ranks);
-
-#endif

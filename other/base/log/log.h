@@ -6,8 +6,7 @@
 //
 // Before the rank is known (launcher, early initialization) the prefix has the name of the program
 // instead.
-#ifndef AQ_LOG_H
-#define AQ_LOG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -67,5 +66,3 @@ bool aq_log_is_first(void);
 
 // Name of this host, from gethostname(); never NULL; owned by the log.
 const char *aq_log_host(void);
-
-#endif

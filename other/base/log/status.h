@@ -2,8 +2,7 @@
 // The result of an internal function: AQ_OK or the kind of fault.
 //
 // The function that detects a fault logs it, once (log.h); callers pass the status up.
-#ifndef AQ_STATUS_H
-#define AQ_STATUS_H
+#pragma once
 
 typedef enum aq_status {
     AQ_OK = 0,
@@ -18,5 +17,3 @@ typedef enum aq_status {
 
 // The text of a status for messages; never NULL.
 const char *aq_status_name(aq_status_t status);
-
-#endif

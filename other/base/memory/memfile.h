@@ -3,8 +3,7 @@
 //
 // The file does not depend on the size of the shared-memory file system, and a kill -9 leaves
 // nothing behind. Another process of the same user opens it through the owner's /proc entry.
-#ifndef AQ_MEMFILE_H
-#define AQ_MEMFILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ aq_status_t aq_memfile_map(int fd, size_t offset, size_t size, void **out);
 aq_status_t aq_memfile_map_at(int fd, size_t offset, size_t size, void *addr);
 
 void aq_memfile_unmap(void *addr, size_t size);
-
-#endif

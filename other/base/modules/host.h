@@ -3,8 +3,7 @@
 // module has no copy of their state; it calls the same functions as the library (aq_log_error,
 // aq_setting_int, aq_fatal ...), which a module takes from module_host.c and
 // core/ground/module_fatal.c. The library sets the module's pointer when it loads the module.
-#ifndef AQ_HOST_H
-#define AQ_HOST_H
+#pragma once
 
 #include "../log/log.h"
 #include "observed.h"
@@ -33,5 +32,3 @@ extern const aq_host_t aq_host;
 // A module's pointer to them, which it exports under this name.
 __attribute__((visibility("default"))) extern const aq_host_t *aq_module_host;
 #define AQ_MODULE_HOST_SYMBOL "aq_module_host"
-
-#endif

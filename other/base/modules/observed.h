@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a conduit reports to observers of the job: retransmissions, evictions, drops. A conduit that
 // is a module reaches the library through host.h.
-#ifndef AQ_OBSERVED_H
-#define AQ_OBSERVED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void aq_observed(aq_observed_t what, uint32_t peer, uint64_t bytes);
 // Sets the function that aq_observed calls; without one it does nothing.
 typedef void aq_observer_t(aq_observed_t what, uint32_t peer, uint64_t bytes);
 void aq_observed_by(aq_observer_t *observer);
-
-#endif

@@ -6,8 +6,7 @@
 // The profiles of all conduits of the source tree are in the library, also of those that are
 // modules: a variable of a conduit that is not loaded is no spelling mistake. A module has a
 // profile too, which takes the place of the one that is there (aq_profile_add).
-#ifndef AQ_PROFILE_H
-#define AQ_PROFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ const aq_conduit_profile_t *aq_profile_find(const char *name);
 // Makes the profile of a module known, and its settings. AQ_ERR_CONFIG with a sentence in err, as
 // aq_settings_add. The profile stays for good. Not from several threads at once.
 aq_status_t aq_profile_add(const aq_conduit_profile_t *profile, char *err, size_t err_size);
-
-#endif

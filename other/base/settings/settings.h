@@ -5,8 +5,7 @@
 // this table. A value that does not parse stops the job with the name, the value and what would be
 // legal. To add a variable: an id here and a row in settings_table.c; if only one conduit reads it,
 // an id and a row in the profile of that conduit (profile.h).
-#ifndef AQ_SETTINGS_H
-#define AQ_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -275,5 +274,3 @@ void aq_settings_warn_ignored(void);
 // nor among the variables without effect, with the nearest known name or NULL, so that a spelling
 // mistake is noticed.
 void aq_settings_unknown(void (*tell)(const char *name, const char *nearest, void *arg), void *arg);
-
-#endif

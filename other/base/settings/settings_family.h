@@ -2,8 +2,7 @@
 // Variables of a family: NAME_0, NAME_1_3 and so on, with the name of a text row and numbers. They
 // are read when they are asked for and have no rows of their own. A row NAME_TYPE makes NAME a
 // family.
-#ifndef AQ_SETTINGS_FAMILY_H
-#define AQ_SETTINGS_FAMILY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ bool aq_setting_has_members(const char *family);
 
 // Whether a name, which '=' may follow, is that of a variable of the family.
 bool aq_setting_is_member(const char *name, const char *family);
-
-#endif

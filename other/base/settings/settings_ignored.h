@@ -4,8 +4,7 @@
 // Scripts of users and of batch systems set them. The runtime accepts them and says once why they
 // have no effect, so that users do not search for one. A variable that gets an effect moves from
 // here to the settings table (settings.h).
-#ifndef AQ_SETTINGS_IGNORED_H
-#define AQ_SETTINGS_IGNORED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ const aq_setting_ignored_t *aq_settings_ignored_at(size_t index);
 
 // The entry of a variable; NULL: it is not among them.
 const aq_setting_ignored_t *aq_settings_ignored_find(const char *name);
-
-#endif

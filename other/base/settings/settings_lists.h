@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lists in variables: signals such as "SIGSEGV,fpe,11", ranks such as "0,2-4", ports such as
 // "50000-50100".
-#ifndef AQ_SETTINGS_LISTS_H
-#define AQ_SETTINGS_LISTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ typedef struct aq_ports {
 // Parses a port from 1 to 65535, or two with a dash between them, or "". False: the text is not
 // legal.
 bool aq_settings_read_ports(const char *text, aq_ports_t *out);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The dispositions of signals, kept over a call of a library that changes them: some libraries of
 // network devices install handlers when they are loaded, which print and end the process.
-#ifndef AQ_DISPOSITIONS_H
-#define AQ_DISPOSITIONS_H
+#pragma once
 
 #include <signal.h>
 
@@ -16,5 +15,3 @@ void aq_dispositions_keep(aq_dispositions_t *kept);
 // Gives back what was kept, to the signals that have another handler now. Does not block. Not while
 // other threads change dispositions.
 void aq_dispositions_restore(const aq_dispositions_t *kept);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Addresses of hosts, and the address of this host on the way to another one.
-#ifndef AQ_SOCKADDR_H
-#define AQ_SOCKADDR_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ static inline bool aq_sockaddr_source_to(const char *target, aq_sockaddr_t *sour
     aq_sockaddr_t address;
     return aq_sockaddr_read(target, &address) && aq_sockaddr_source(&address, source);
 }
-
-#endif
