@@ -84,7 +84,7 @@ static aq_status_t loaded_parse_options(const aq_start_t *start)
 {
     fill_job(start);
     aq_status_t status =
-        aq_loaded_joins(taken) ? refuse_options(start) : aq_module_ssh.parse_options(start);
+        aq_loaded_joins(taken) ? refuse_options(start) : aq_ssh_parse_options(start);
     return status == AQ_OK ? call_module(taken->table->parse_options) : status;
 }
 
@@ -172,7 +172,7 @@ static void loaded_deallocate_hosts(const aq_start_t *start)
     free(hosts);
     hosts = NULL;
     job.host_count = 0;
-    aq_module_ssh.deallocate_hosts(start);
+    aq_ssh_deallocate_hosts(start);
 }
 
 // ---- the start of the helpers ----
@@ -197,7 +197,7 @@ static bool begin_starter(const aq_node_t *node, uint16_t port, pid_t *out)
 static aq_status_t prepare_launch(const aq_start_t *start)
 {
     aq_launch_plan_t *plan = &start->ssh->plan;
-    aq_status_t status = aq_module_ssh.prepare(start);
+    aq_status_t status = aq_ssh_prepare(start);
     plan->parts = 0; // only this host has the module
     plan->spec.workers = true;
     plan->spec.starter = taken->name;
@@ -228,7 +228,7 @@ static void loaded_start(const aq_start_t *start, int *code)
     if (aq_loaded_joins(taken))
         become_program(start);
     else
-        *code = aq_launch(&start->ssh->plan);
+        aq_ssh_start(start, code);
 }
 
 static void loaded_finalize(const aq_start_t *start)
@@ -236,7 +236,7 @@ static void loaded_finalize(const aq_start_t *start)
     if (taken->table->finalize != NULL)
         taken->table->finalize();
     if (!aq_loaded_joins(taken))
-        aq_module_ssh.finalize(start);
+        aq_ssh_finalize(start);
 }
 
 const aq_spawn_module_t *aq_loaded_take(const aq_loaded_t *loaded)

@@ -40,7 +40,7 @@ static bool ssh_init(const aq_start_t *start, int *priority, char *errbuf, size_
     return source != NULL;
 }
 
-static aq_status_t ssh_parse_options(const aq_start_t *start)
+aq_status_t aq_ssh_parse_options(const aq_start_t *start)
 {
     const char *options = aq_settings_text(AQ_SET_SSH_OPTIONS);
     char **words = aq_shell_split(options);
@@ -239,7 +239,7 @@ static void choose_algorithm(aq_launch_plan_t *plan)
                             : UINT32_MAX;
 }
 
-static aq_status_t ssh_prepare(const aq_start_t *start)
+aq_status_t aq_ssh_prepare(const aq_start_t *start)
 {
     aq_launch_plan_t *plan = &start->ssh->plan;
     aq_spec_t *spec = &plan->spec;
@@ -271,19 +271,19 @@ static aq_status_t ssh_prepare(const aq_start_t *start)
     return AQ_OK;
 }
 
-static void ssh_start(const aq_start_t *start, int *code)
+void aq_ssh_start(const aq_start_t *start, int *code)
 {
     *code = aq_launch(&start->ssh->plan);
 }
 
-static void ssh_deallocate_hosts(const aq_start_t *start)
+void aq_ssh_deallocate_hosts(const aq_start_t *start)
 {
     free(start->ssh->plan.spec.hosts);
     free(start->ssh->plan.spec.host_of_rank);
     aq_hosts_free(&start->ssh->hosts);
 }
 
-static void ssh_finalize(const aq_start_t *start)
+void aq_ssh_finalize(const aq_start_t *start)
 {
     free(start->ssh->plan.spec.command.environment);
     explicit_bzero(start->ssh->plan.key, sizeof start->ssh->plan.key);
@@ -294,12 +294,12 @@ const aq_spawn_module_t aq_module_ssh = {
     .has_spares = true,
     .has_reserve = true,
     .init = ssh_init,
-    .parse_options = ssh_parse_options,
+    .parse_options = aq_ssh_parse_options,
     .allocate_hosts = ssh_allocate_hosts,
     .verify_hosts = ssh_verify_hosts,
     .describe = ssh_describe,
-    .prepare = ssh_prepare,
-    .start = ssh_start,
-    .deallocate_hosts = ssh_deallocate_hosts,
-    .finalize = ssh_finalize,
+    .prepare = aq_ssh_prepare,
+    .start = aq_ssh_start,
+    .deallocate_hosts = aq_ssh_deallocate_hosts,
+    .finalize = aq_ssh_finalize,
 };

@@ -15,6 +15,12 @@ typedef struct aq_ssh_job {
     char program[AQ_PATH_ROOM], folder[AQ_PATH_ROOM]; // of the plan
 } aq_ssh_job_t;
 
+// Operations of module ssh.
+aq_status_t aq_ssh_parse_options(const aq_start_t *start);
+aq_status_t aq_ssh_prepare(const aq_start_t *start);
+void aq_ssh_start(const aq_start_t *start, int *code);
+void aq_ssh_deallocate_hosts(const aq_start_t *start);
+void aq_ssh_finalize(const aq_start_t *start);
 // As allocate_hosts of module ssh, but schema, unless NULL, is the text of the host file to use.
 aq_status_t aq_ssh_allocate(const aq_start_t *start, const char *schema);
 // Prints on standard output which ranks run on which host.

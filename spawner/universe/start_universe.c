@@ -38,11 +38,6 @@ static bool universe_init(const aq_start_t *start, int *priority, char *errbuf, 
     return false;
 }
 
-static aq_status_t universe_parse_options(const aq_start_t *start)
-{
-    return aq_module_ssh.parse_options(start);
-}
-
 // ---- hosts ----
 
 static aq_status_t refuse_host(const aq_host_t *host, const aq_row_t *member)
@@ -174,27 +169,17 @@ static void universe_describe(const aq_start_t *start)
 
 static aq_status_t universe_prepare(const aq_start_t *start)
 {
-    aq_status_t status = aq_module_ssh.prepare(start);
+    aq_status_t status = aq_ssh_prepare(start);
     memcpy(start->ssh->plan.key, universe.key, AQ_KEY_BYTES);
     aq_link_close(&universe.link);
     return status;
 }
 
-static void universe_start(const aq_start_t *start, int *code)
-{
-    aq_module_ssh.start(start, code);
-}
-
 static void universe_deallocate_hosts(const aq_start_t *start)
 {
     free(start->ssh->plan.spec.daemons);
-    aq_module_ssh.deallocate_hosts(start);
+    aq_ssh_deallocate_hosts(start);
     aq_universe_close(&universe);
-}
-
-static void universe_finalize(const aq_start_t *start)
-{
-    aq_module_ssh.finalize(start);
 }
 
 const aq_spawn_module_t aq_module_universe = {
@@ -202,11 +187,11 @@ const aq_spawn_module_t aq_module_universe = {
     .has_spares = true,
     .has_reserve = true,
     .init = universe_init,
-    .parse_options = universe_parse_options,
+    .parse_options = aq_ssh_parse_options,
     .allocate_hosts = universe_allocate_hosts,
     .describe = universe_describe,
     .prepare = universe_prepare,
-    .start = universe_start,
+    .start = aq_ssh_start,
     .deallocate_hosts = universe_deallocate_hosts,
-    .finalize = universe_finalize,
+    .finalize = aq_ssh_finalize,
 };
