@@ -14,17 +14,13 @@
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
-#include "../launch/launcher.h"
 #include "../shell/shell_words.h"
-#include "spawn_module.h"
+#include "start_ssh.h"
 #include "../tree/workers.h"
 
-#define PATH_ROOM 4096
-
 // A launcher has one job.
-static aq_launch_plan_t plan;
 static const aq_start_t *job;
-static char program[PATH_ROOM], folder[PATH_ROOM];
+static char folder[AQ_PATH_ROOM];
 
 // ---- before the start ----
 
@@ -86,7 +82,7 @@ static aq_status_t custom_parse_options(const aq_start_t *start)
 
 static aq_status_t custom_allocate_hosts(const aq_start_t *start)
 {
-    return aq_workers_allocate(&plan.spec, start->run.size) ? AQ_OK : AQ_ERR_RESOURCE;
+    return aq_workers_allocate(&start->ssh->plan.spec, start->run.size) ? AQ_OK : AQ_ERR_RESOURCE;
 }
 
 static void custom_describe(const aq_start_t *start)
@@ -94,30 +90,6 @@ static void custom_describe(const aq_start_t *start)
     (void)start;
     printf("gasnetrun: the command: %s\n", aq_settings_text(AQ_SET_CSPAWN_CMD));
     (void)fflush(stdout);
-}
-
-static bool find_paths(void)
-{
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0 || getcwd(folder, sizeof folder) == NULL)
-        return false;
-    program[n] = '\0';
-    return true;
-}
-
-static void fill_spec(aq_spec_t *spec, const aq_start_t *start)
-{
-    spec->workers = true;
-    spec->direct = !aq_settings_bool(AQ_SET_CSPAWN_ROUTE_OUTPUT);
-    spec->tree.timeout_ms = (uint32_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1000);
-    spec->output.label_lines = start->run.label_lines;
-    spec->output.line_buffer = isatty(STDOUT_FILENO) != 0;
-    spec->output.verbose = start->verbose;
-    spec->output.quiet = aq_settings_bool(AQ_SET_QUIET);
-    spec->remote.program = program;
-    spec->command.folder = spec->remote.shell = spec->remote.options = "";
-    spec->remote.ports = aq_settings_text(AQ_SET_SPAWN_PORTS);
-    spec->command.argv = (char **)(uintptr_t)start->run.argv;
 }
 
 // ---- the command ----
@@ -137,7 +109,7 @@ static bool add_servers(aq_bytes_t *text)
 {
     const char *at = aq_settings_text(AQ_SET_CSPAWN_SERVERS);
     uint32_t count = 0;
-    for (; count < plan.spec.size; count++) {
+    for (; count < job->run.size; count++) {
         at += strspn(at, " ,\t");
         size_t length = strcspn(at, " ,\t");
         if (length == 0)
@@ -146,11 +118,11 @@ static bool add_servers(aq_bytes_t *text)
         aq_put_raw(text, at, length);
         at += length;
     }
-    if (count < plan.spec.size)
+    if (count < job->run.size)
         aq_log_error("GASNET_CSPAWN_CMD has %%M, but GASNET_CSPAWN_SERVERS names %" PRIu32
                      " servers for %" PRIu32 " processes; name one for each, with blanks between",
-                     count, plan.spec.size);
-    return count == plan.spec.size;
+                     count, job->run.size);
+    return count == job->run.size;
 }
 
 static bool add_meaning(aq_bytes_t *text, char letter, const char *worker)
@@ -158,11 +130,11 @@ static bool add_meaning(aq_bytes_t *text, char letter, const char *worker)
     char number[24];
     switch (letter) {
     case 'N':
-        snprintf(number, sizeof number, "%" PRIu32, plan.spec.size);
+        snprintf(number, sizeof number, "%" PRIu32, job->run.size);
         aq_put_raw(text, number, strlen(number));
         return true;
     case 'C':
-        add_word(text, program);
+        add_word(text, job->ssh->program);
         aq_put_raw(text, " ", 1);
         aq_put_raw(text, worker, strlen(worker));
         return true;
@@ -252,43 +224,19 @@ static bool start_command(const aq_node_t *node, uint16_t port, pid_t *out)
 
 static aq_status_t custom_prepare(const aq_start_t *start)
 {
-    aq_spec_t *spec = &plan.spec;
+    aq_launch_plan_t *plan = &start->ssh->plan;
     job = start;
-    if (aq_auth_init() != AQ_OK || !aq_launch_find_address(&plan))
-        return AQ_ERR_CONFIG;
-    aq_auth_random(plan.key, sizeof plan.key);
-    (void)aq_settings_read_ports(aq_settings_text(AQ_SET_SPAWN_PORTS), &plan.ports);
-    spec->command.environment = aq_launch_environment(start->run.environment);
-    if (!find_paths() || spec->command.environment == NULL) {
-        aq_log_error("no memory for the environment of the ranks, or /proc is missing");
+    if (getcwd(folder, sizeof folder) == NULL) {
+        aq_log_error("the working directory cannot be found: %s", strerror(errno));
         return AQ_ERR_RESOURCE;
     }
-    fill_spec(spec, start);
-    plan.listening = start_command;
-    plan.patience = aq_clock_seconds_to_ns(aq_settings_real(AQ_SET_CONNECT_TIMEOUT));
-    return AQ_OK;
-}
-
-static void custom_start(const aq_start_t *start, int *code)
-{
-    (void)start;
-    *code = aq_launch(&plan);
-}
-
-static void custom_deallocate_hosts(const aq_start_t *start)
-{
-    (void)start;
-    free(plan.spec.hosts);
-    free(plan.spec.host_of_rank);
-    free(plan.spec.machine_of_rank);
-}
-
-static void custom_finalize(const aq_start_t *start)
-{
-    (void)start;
-    free(plan.spec.command.environment);
-    plan.spec.command.environment = NULL;
-    explicit_bzero(plan.key, sizeof plan.key);
+    aq_status_t status = aq_ssh_prepare(start);
+    plan->parts = 0; // the command starts a process for each rank
+    plan->spec.workers = true;
+    plan->spec.direct = !aq_settings_bool(AQ_SET_CSPAWN_ROUTE_OUTPUT);
+    plan->listening = start_command;
+    plan->patience = aq_clock_seconds_to_ns(aq_settings_real(AQ_SET_CONNECT_TIMEOUT));
+    return status;
 }
 
 const aq_spawn_module_t aq_module_custom = {
@@ -298,7 +246,7 @@ const aq_spawn_module_t aq_module_custom = {
     .allocate_hosts = custom_allocate_hosts,
     .describe = custom_describe,
     .prepare = custom_prepare,
-    .start = custom_start,
-    .deallocate_hosts = custom_deallocate_hosts,
-    .finalize = custom_finalize,
+    .start = aq_ssh_start,
+    .deallocate_hosts = aq_ssh_deallocate_hosts,
+    .finalize = aq_ssh_finalize,
 };

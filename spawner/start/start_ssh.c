@@ -280,6 +280,7 @@ void aq_ssh_deallocate_hosts(const aq_start_t *start)
 {
     free(start->ssh->plan.spec.hosts);
     free(start->ssh->plan.spec.host_of_rank);
+    free(start->ssh->plan.spec.machine_of_rank);
     aq_hosts_free(&start->ssh->hosts);
 }
 
