@@ -8,12 +8,11 @@
 // joined gets it. Its number comes from that process: it counts only for a process below this
 // supervisor, all of which belong to the job.
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../../other/observe/top/process_table.h"
 #include "supervisor_signal.h"
 
 // ---- which signals ----
@@ -51,48 +50,16 @@ void aq_supervised_signals(sigset_t *set)
 
 // ---- the process that has joined ----
 
-// A process as /proc shows it: its parent, and its id in its own PID namespace.
-typedef struct process {
-    pid_t parent, inner;
-} process_t;
-
-static bool process_look(pid_t pid, process_t *out)
-{
-    char path[48], line[256];
-    *out = (process_t){0};
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return false;
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "PPid:", 5) == 0)
-            out->parent = (pid_t)strtol(line + 5, NULL, 10);
-        else if (strncmp(line, "NSpid:", 6) == 0)
-            out->inner = (pid_t)strtol(strrchr(line, '\t'), NULL, 10);
-    }
-    (void)fclose(file);
-    return true;
-}
-
-static bool is_below(pid_t pid, pid_t top)
-{
-    process_t process;
-    while (pid > 0 && pid != top && process_look(pid, &process))
-        pid = process.parent;
-    return pid == top;
-}
-
 // Finds the process below `top` that has the id `inner` in another PID namespace, because a wrapper
 // made a container. 0: there is none.
 static pid_t find_inside(pid_t inner, pid_t top)
 {
     DIR *all = opendir("/proc");
-    process_t process;
     pid_t found = 0;
     for (struct dirent *entry; all != NULL && found == 0 && (entry = readdir(all)) != NULL;) {
         const pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && process_look(pid, &process) && process.inner == inner && pid != inner &&
-            is_below(pid, top))
+        if (pid > 0 && pid != inner && aq_process_inner(pid) == inner &&
+            aq_process_is_above(top, pid))
             found = pid;
     }
     if (all != NULL)
@@ -132,8 +99,8 @@ static bool signal_below(const aq_supervised_t *job, pid_t pid, int sig)
     const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return false;
-    const bool sent =
-        is_below(pid, job->self) && syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) == 0;
+    const bool sent = aq_process_is_above(job->self, pid) &&
+                      syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) == 0;
     (void)close(fd);
     return sent;
 }
