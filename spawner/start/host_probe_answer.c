@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../other/observe/top/process_table.h"
 #include "host_probe.h"
 #include "../shell/net_address.h"
 
@@ -73,32 +74,6 @@ int aq_recon_answer(void)
 
 // ---- wipe ----
 
-typedef struct process {
-    pid_t pid, parent;
-    char name[NAME_ROOM];
-} process_t;
-
-static bool read_process(pid_t pid, process_t *out)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    FILE *file = fopen(path, "re");
-    size_t n = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file != NULL)
-        (void)fclose(file);
-    text[n] = '\0';
-    char *open = strchr(text, '('), *close = strrchr(text, ')');
-    long parent;
-    char state;
-    if (open == NULL || close == NULL || sscanf(close + 1, " %c %ld", &state, &parent) != 2 ||
-        state == 'Z')
-        return false;
-    *close = '\0';
-    *out = (process_t){.pid = pid, .parent = (pid_t)parent};
-    snprintf(out->name, sizeof out->name, "%.*s", NAME_ROOM - 1, open + 1);
-    return true;
-}
-
 static bool is_mine(pid_t pid)
 {
     char path[64];
@@ -124,7 +99,7 @@ static bool is_rank(pid_t pid)
     return found;
 }
 
-static bool is_supervisor(const process_t *process)
+static bool is_supervisor(const aq_process_t *process)
 {
     return strcmp(process->name, "gasnet-ranks") == 0 ||
            strncmp(process->name, "gasnetrun", strlen("gasnetrun")) == 0 ||
@@ -132,10 +107,10 @@ static bool is_supervisor(const process_t *process)
 }
 
 // Whether an ancestor of the process still supervises its job.
-static bool is_watched(process_t process)
+static bool is_watched(aq_process_t process)
 {
     for (int i = 0; i < ANCESTORS && process.parent > 1; i++) {
-        if (!read_process(process.parent, &process))
+        if (!aq_process_look(process.parent, &process) || process.state == 'X')
             return false;
         if (is_supervisor(&process))
             return true;
@@ -143,13 +118,13 @@ static bool is_watched(process_t process)
     return false;
 }
 
-static bool is_to_go(const process_t *process, bool all)
+static bool is_to_go(pid_t pid, const aq_process_t *process, bool all)
 {
-    if (process->pid == getpid() || process->pid == getppid())
+    if (process->state == 'X' || pid == getpid() || pid == getppid())
         return false;
     if (all && strncmp(process->name, "gasnet-", strlen("gasnet-")) == 0)
         return true;
-    return is_rank(process->pid) && (all || !is_watched(*process));
+    return is_rank(pid) && (all || !is_watched(*process));
 }
 
 // Prints a line for each process that was ended; the last line says that the list is complete.
@@ -157,12 +132,12 @@ int aq_wipe_answer(bool all)
 {
     DIR *processes = opendir("/proc");
     const struct dirent *entry;
-    process_t process;
+    aq_process_t process;
     printf("\n");
     while (processes != NULL && (entry = readdir(processes)) != NULL) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (!isdigit((unsigned char)entry->d_name[0]) || !is_mine(pid) ||
-            !read_process(pid, &process) || !is_to_go(&process, all))
+            !aq_process_look(pid, &process) || !is_to_go(pid, &process, all))
             continue;
         if (kill(pid, SIGKILL) == 0)
             printf(AQ_REMOTE_ANSWER "ended %ld %s\n", (long)pid, process.name);
