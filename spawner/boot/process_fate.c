@@ -3,15 +3,14 @@
 // pidfd. The watch on ranks that mpirun started (join/rank_watch.c) asks for it.
 #include "process_fate.h"
 #include "../../other/base/system/await.h"
+#include "../../other/base/system/text_file.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 // As in <linux/pidfd.h> since Linux 6.15; older headers do not have it.
 typedef struct pidfd_info {
@@ -39,11 +38,7 @@ static bool read_zombie(pid_t pid, int *status)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        (void)close(fd);
-    text[got > 0 ? got : 0] = '\0';
+    (void)aq_text_file_start(path, text, sizeof text);
     const char *name_end = strrchr(text, ')'); // the name of the program may contain blanks
     const char *last = strrchr(text, ' ');
     if (!name_end || strncmp(name_end, ") Z", 3) != 0 || !last)

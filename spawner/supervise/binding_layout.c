@@ -2,11 +2,10 @@
 // The cores of this host, in the order of their nearness, from /sys. Reading three small files for
 // each core takes less time than loading a library that knows all about the host (hwloc), and needs
 // no library, so that programs that fork their ranks can do it too.
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "../../other/base/system/text_file.h"
 #include "binding.h"
 
 #define LIST_ROOM 8192 // more than a list of 1024 processors has
@@ -37,15 +36,8 @@ static bool read_list(const char *folder, int cpu, const char *file, cpu_set_t *
 {
     char path[256], text[LIST_ROOM];
     snprintf(path, sizeof path, "%s/cpu%d/%s", folder, cpu, file);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    const ssize_t length = read(fd, text, sizeof text - 1);
-    (void)close(fd);
-    if (length <= 0)
-        return false;
-    text[length] = '\0';
-    return aq_cpus_parse(text, out) && CPU_ISSET(cpu, out);
+    return aq_text_file_start(path, text, sizeof text) > 0 && aq_cpus_parse(text, out) &&
+           CPU_ISSET(cpu, out);
 }
 
 // The lowest processor of the group of this one; 0 if the host does not tell.

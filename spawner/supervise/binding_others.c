@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../other/base/system/text_file.h"
 #include "binding.h"
 
 #define KERNEL_THREAD 0x00200000 // in the flags of /proc/N/stat
@@ -34,12 +35,7 @@ static bool is_running(pid_t process)
     char path[32], line[512], state = 0;
     unsigned long flags = 0;
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return false;
-    const size_t length = fread(line, 1, sizeof line - 1, file);
-    (void)fclose(file);
-    line[length] = '\0';
+    (void)aq_text_file_start(path, line, sizeof line);
     const char *name_end = strrchr(line, ')');
     return name_end != NULL &&
            sscanf(name_end + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &flags) == 2 &&

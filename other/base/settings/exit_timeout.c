@@ -3,7 +3,6 @@
 // leave.
 #include "exit_timeout.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "../clock.h"
 #include "../minmax.h"
+#include "../system/text_file.h"
 #include "settings.h"
 
 #define BYTES_PER_NS 2 // a fraction of what one idle processor frees
@@ -45,12 +45,8 @@ uint64_t aq_exit_memory_ns(uint64_t bytes)
 // The resident pages are the second number of /proc/N/statm.
 uint64_t aq_exit_resident(pid_t process)
 {
-    char path[48], text[64] = "";
+    char path[48], text[64];
     snprintf(path, sizeof path, "/proc/%ld/statm", (long)process);
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : -1;
-    const char *second = length > 0 ? strchr(text, ' ') : NULL;
-    if (file >= 0)
-        (void)close(file);
+    const char *second = aq_text_file_start(path, text, sizeof text) > 0 ? strchr(text, ' ') : NULL;
     return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

@@ -59,3 +59,13 @@ char *aq_text_file_read(const char *path, size_t most, size_t *length)
     errno = error;
     return text;
 }
+
+size_t aq_text_file_start(const char *path, char *text, size_t size)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd >= 0 ? read(fd, text, size - 1) : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0 ? (size_t)length : 0;
+}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../base/system/text_file.h"
 #include "../format/printable.h"
 
 enum { DEEPEST = 1000 }; // ancestors, in case the table changes meanwhile
@@ -38,15 +39,7 @@ bool aq_process_look(pid_t pid, aq_process_t *process)
     char path[64], text[512];
     *process = (aq_process_t){.state = 'X'};
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    const ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (length <= 0)
-        return false;
-    text[length] = '\0';
-    return parse_stat(text, process);
+    return aq_text_file_start(path, text, sizeof text) > 0 && parse_stat(text, process);
 }
 
 pid_t aq_process_inner(pid_t pid)
