@@ -18,6 +18,7 @@
 
 #include "../../other/base/log/log.h"
 #include "../../other/base/size.h"
+#include "../../other/base/system/text_file.h"
 
 #define SPIN_ROUNDS 4000
 #define YIELD_ROUNDS 3
@@ -65,6 +66,15 @@ uint32_t aq_page_process_space(void)
 {
     struct stat space;
     return stat("/proc/self/ns/pid", &space) == 0 ? (uint32_t)space.st_ino : 0;
+}
+
+void aq_page_machine(char *text, size_t size)
+{
+    char boot[64];
+    (void)aq_text_file_start("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    boot[strcspn(boot, "\n")] = '\0';
+    snprintf(text, size, "%s %.48s %" PRIu32, boot, *boot ? "" : aq_log_host(),
+             aq_page_process_space());
 }
 
 int32_t *aq_page_rank_files(aq_boot_page_t *page)

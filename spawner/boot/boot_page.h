@@ -134,6 +134,9 @@ typedef struct aq_page_process {
 aq_page_process_t *aq_page_processes(aq_boot_page_t *page);
 // The inode of the PID namespace of this process; 0: unknown.
 uint32_t aq_page_process_space(void);
+// Writes a text that is the same in processes that share memory through /proc, because they are
+// under one kernel and in one PID namespace, and another one in all others.
+void aq_page_machine(char *text, size_t size);
 
 // Whether each rank was bound to processors without being asked: 0 or 1.
 uint8_t *aq_page_bound(aq_boot_page_t *page);

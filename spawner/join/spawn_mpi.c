@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../other/base/clock.h"
@@ -350,7 +349,7 @@ static void on_exit_of_process(int code, void *unused)
 
 // What a rank tells the others about where it runs.
 typedef struct info {
-    char host[96];               // the same in processes that share memory, different in all others
+    char host[96];               // see aq_page_machine
     char address[ADDRESS_BYTES]; // numeric; "": no address that others can use
     char name[NAME_BYTES];       // for people
     cpu_set_t processors;
@@ -358,34 +357,11 @@ typedef struct info {
     aq_memfile_ticket_t page; // of the first rank of a host
 } host_info_t;
 
-static void read_line(const char *path, char *text, size_t size)
-{
-    FILE *file = fopen(path, "re");
-    *text = '\0';
-    if (!file)
-        return;
-    if (fgets(text, (int)size, file))
-        text[strcspn(text, "\n")] = '\0';
-    fclose(file);
-}
-
-// Processes under one kernel and in one PID namespace share memory through /proc.
-static void name_host(host_info_t *info)
-{
-    struct stat space;
-    char boot[64];
-    read_line("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
-    if (stat("/proc/self/ns/pid", &space) != 0)
-        space.st_ino = 0;
-    snprintf(info->host, sizeof info->host, "%s %.32s %" PRIu64, boot, *boot ? "" : aq_log_host(),
-             (uint64_t)space.st_ino);
-}
-
 static void fill_host_info(host_info_t *info)
 {
     char addresses[1024];
     memset(info, 0, sizeof *info);
-    name_host(info);
+    aq_page_machine(info->host, sizeof info->host);
     info->pid = getpid();
     snprintf(info->name, sizeof info->name, "%s", aq_log_host());
     aq_net_own_addresses(addresses, sizeof addresses);

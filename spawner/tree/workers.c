@@ -7,13 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../../other/base/clock.h"
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
 #include "../../other/base/size.h"
+#include "../boot/boot_page.h"
 #include "host_workers.h"
 #include "node_listen.h"
 #include "node_tree.h"
@@ -440,17 +439,7 @@ static const char *name_host(const char *host)
 void aq_worker_introduce(const char *host, aq_worker_t *out)
 {
     static char machine[sizeof((aq_child_t *)NULL)->machine];
-    char boot[64] = "";
-    struct stat space = {0};
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file != NULL) {
-        (void)!fgets(boot, sizeof boot, file);
-        fclose(file);
-    }
-    boot[strcspn(boot, "\n")] = '\0';
-    (void)stat("/proc/self/ns/pid", &space);
-    snprintf(machine, sizeof machine, "%s %.48s %" PRIu64, boot, *boot ? "" : aq_log_host(),
-             (uint64_t)space.st_ino);
+    aq_page_machine(machine, sizeof machine);
     out->version = PACKAGE_VERSION;
     out->machine = machine;
     out->space = out->attach_socket = "";
