@@ -28,7 +28,6 @@ struct aq_ibv_thread {
     pid_t owner;
     int wake; // an eventfd: readable when the thread has to end
     atomic_bool ending;
-    atomic_uint_least64_t wakes;
     uint64_t woke_at;
 };
 
@@ -83,7 +82,6 @@ static void *thread_run(void *arg)
             break;
         sound = sleep_on(thread, true, UINT64_MAX);
         keep_rate(thread);
-        atomic_fetch_add_explicit(&thread->wakes, 1, memory_order_relaxed);
     }
     if (!sound)
         aq_log_warn("the thread of %s ends, since its completion channel is gone; its work waits "
@@ -142,11 +140,6 @@ void aq_ibv_thread_stop(aq_ibv_thread_t *thread)
     pthread_join(thread->thread, NULL);
     close(thread->wake);
     free(thread);
-}
-
-uint64_t aq_ibv_thread_wakes(const aq_ibv_thread_t *thread)
-{
-    return atomic_load_explicit(&thread->wakes, memory_order_relaxed);
 }
 
 // ---- a completion channel as the source ----

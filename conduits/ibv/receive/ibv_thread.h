@@ -50,9 +50,6 @@ aq_status_t aq_ibv_thread_start(const aq_ibv_thread_setup_t *setup, aq_ibv_threa
 // thread.
 void aq_ibv_thread_stop(aq_ibv_thread_t *thread);
 
-// How often the thread has woken up so far.
-uint64_t aq_ibv_thread_wakes(const aq_ibv_thread_t *thread);
-
 // ---- a completion channel as the source ----
 
 typedef struct aq_ibv_source {

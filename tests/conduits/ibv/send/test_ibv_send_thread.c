@@ -122,7 +122,6 @@ static void test_completes(void **state)
         if (round % 8 == 7)
             fake_fabric_poll(0);
     }
-    assert_between(aq_ibv_thread_wakes(ibv->sleeper.send.thread), 1, 2 * ROUNDS);
     aq_ibv_sleeper_stop_threads(&ibv->sleeper);
     ibv->sleeper.send.thread = NULL;
     aq_ibv_source_close(&ibv->sleeper.send.source);
