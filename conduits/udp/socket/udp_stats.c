@@ -56,11 +56,6 @@ static const char *drop_remedy(udp_drop_t kind)
     return "if that is no process of yours, keep it off with a firewall or GASNET_UDP_PORTS";
 }
 
-const char *udp_drop_name(udp_drop_t kind)
-{
-    return names[kind];
-}
-
 static void tell_drop(udp_drop_t kind)
 {
     aq_observed(AQ_OBSERVED_DROP, AQ_OBSERVED_NO_PEER, reasons[kind]);

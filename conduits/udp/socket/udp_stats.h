@@ -77,9 +77,6 @@ void udp_unauthenticated_publish(const udp_unauthenticated_t *unauthenticated,
 
 // ---- printing ----
 
-// The name of a kind: "forged", "old epoch" ...
-const char *udp_drop_name(udp_drop_t kind);
-
 // Prints one line about a peer of a receive side, in one write. Both are endpoint ids (udp_wire.h).
 void udp_stats_print_peer(FILE *out, uint32_t ep_id, uint32_t peer, const udp_stats_t *stats);
 // Prints one line about a receive side: the sum of the peers, datagrams of strangers, and the
