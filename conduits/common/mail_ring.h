@@ -197,10 +197,3 @@ unsigned aq_ring_receive_alone(aq_ring_in_t *ring, unsigned budget, bool reply,
                                const aq_conduit_env_t *env);
 unsigned aq_ring_receive_shared(aq_ring_in_t *ring, unsigned budget, bool reply,
                                 const aq_conduit_env_t *env);
-
-static inline unsigned aq_ring_receive(aq_ring_in_t *ring, unsigned budget, bool reply,
-                                       const aq_conduit_env_t *env)
-{
-    return env->threads ? aq_ring_receive_shared(ring, budget, reply, env)
-                        : aq_ring_receive_alone(ring, budget, reply, env);
-}

@@ -138,10 +138,16 @@ static bool deliver_one(const aq_arrival_t *arrival)
     return false;
 }
 
+static unsigned receive(unsigned budget, bool reply)
+{
+    return env.threads ? aq_ring_receive_shared(&ring->in, budget, reply, &env)
+                       : aq_ring_receive_alone(&ring->in, budget, reply, &env);
+}
+
 static unsigned receive_messages(unsigned budget)
 {
     got.count = 0;
-    return aq_ring_receive(&ring->in, budget, got.reply, &env);
+    return receive(budget, got.reply);
 }
 
 // ---- single operations ----
@@ -475,7 +481,7 @@ static bool deliver_slowly(const aq_arrival_t *arrival)
 static void *receive_one(void *unused)
 {
     (void)unused;
-    aq_ring_receive(&ring->in, 1, false, &env);
+    receive(1, false);
     return NULL;
 }
 
@@ -494,7 +500,7 @@ static void test_out_of_order(void **state)
     send_medium(2, bytes_of_slots(20));
     assert_int_equal(pthread_create(&thread, NULL, receive_one, NULL), 0);
     sem_wait(&entered);
-    assert_int_equal(aq_ring_receive(&ring->in, 10, false, &env), 2);
+    assert_int_equal(receive(10, false), 2);
     assert_int_equal(atomic_load(&deliveries), 2);
     assert_true(freed_slots() == 0);
     aq_ring_run_t run;
@@ -566,7 +572,7 @@ static void *receive_many(void *unused)
 {
     (void)unused;
     while (atomic_load(&deliveries) < SENDERS * MESSAGES_EACH)
-        if (!aq_ring_receive(&ring->in, 4, false, &env))
+        if (!receive(4, false))
             sched_yield();
     return NULL;
 }
@@ -590,7 +596,7 @@ static void test_threads(void **state)
     assert_int_equal(atomic_load(&wrong), 0);
     for (unsigned i = 0; i < SENDERS * MESSAGES_EACH; i++)
         assert_int_equal(atomic_load(&deliveries_of[i]), 1);
-    aq_ring_receive(&ring->in, 1, false, &env);
+    receive(1, false);
     assert_true(freed_slots() == taken_slots());
 }
 
