@@ -2,18 +2,18 @@
 // The settings of conduit smp, and how its jobs start; other/base/settings/profile.c lists it.
 #include "smp_profile.h"
 
-// One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.
-const aq_setting_t aq_smp_rows[SMP_SET_COUNT] = {
-    [SMP_SET_SPAWNER] = {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
-                         "As GASNET_SPAWNER, for conduit smp only, where it takes precedence."},
+// Clients and the manual quote the help: keep it true when behaviour changes.
+static const aq_setting_t rows[] = {
+    {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
+     "As GASNET_SPAWNER, for conduit smp only, where it takes precedence."},
 };
 
-const aq_setting_group_t aq_smp_settings = {"conduit smp", aq_smp_rows, SMP_SET_COUNT};
+const aq_setting_group_t aq_smp_settings = {"conduit smp", rows, 1};
 
 const aq_conduit_profile_t aq_smp_profile = {
     .name = "smp",
     .settings = &aq_smp_settings,
-    .spawner = &aq_smp_rows[SMP_SET_SPAWNER],
+    .spawner = &rows[0],
     .one_host = true,
     .one_layout = true,
     .spawners = AQ_SPAWNERS,
