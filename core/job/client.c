@@ -41,10 +41,7 @@ static aq_status_t check_build(const aq_api_build_t *build)
 
 static aq_status_t load_settings(void)
 {
-    char err[512];
-    aq_status_t status = aq_settings_load(err, sizeof err);
-    if (status != AQ_OK)
-        aq_log_error("%s", err);
+    const aq_status_t status = aq_settings_load_logged();
     aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
     aq_log_verbose(aq_settings_bool(AQ_SET_SPAWN_VERBOSE));
     aq_thread_expect_helpers();

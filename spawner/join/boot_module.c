@@ -9,15 +9,6 @@
 #include "spawn_load.h"
 #include "spawner_list.h"
 
-static aq_status_t reload_settings(void)
-{
-    char fault[512];
-    if (aq_settings_load(fault, sizeof fault) == AQ_OK)
-        return AQ_OK;
-    aq_log_error("%s", fault);
-    return AQ_ERR_CONFIG;
-}
-
 static aq_status_t join_job(const aq_loaded_t *loaded, const char *conduit)
 {
     const aqueduct_spawn_job_t job = {.conduit = conduit};
@@ -29,7 +20,7 @@ static aq_status_t join_job(const aq_loaded_t *loaded, const char *conduit)
                      loaded->name, why);
         return AQ_ERR_CONFIG;
     }
-    return aq_loaded_join(loaded, conduit, 0) ? reload_settings() : AQ_ERR_CONFIG;
+    return aq_loaded_join(loaded, conduit, 0) ? aq_settings_load_logged() : AQ_ERR_CONFIG;
 }
 
 aq_status_t aq_boot_ask_module(const char *conduit)

@@ -825,16 +825,12 @@ static bool meet_launcher(aq_helper_t *helper, const aq_worker_way_t *way)
 int aq_worker_main(char *word)
 {
     static aq_helper_t helper;
-    char fault[512];
     aq_worker_way_t way;
     aq_log_program("gasnetrun");
     aq_helper_init(&helper);
     helper.node.self = AQ_NODE_ANY;
-    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
-        aq_log_error("%s", fault);
-        return EXIT_FAILED;
-    }
-    if (aq_auth_init() != AQ_OK || !aq_worker_read(word, &way))
+    if (aq_settings_load_logged() != AQ_OK || aq_auth_init() != AQ_OK ||
+        !aq_worker_read(word, &way))
         return EXIT_FAILED;
     if (!way.has_key)
         report_keyless(&helper, &way);

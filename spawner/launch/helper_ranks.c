@@ -177,11 +177,8 @@ static void shed_helper(aq_helper_t *helper)
 // Loads the settings of the ranks and enters their working directory. False: logged.
 static bool prepare_supervisor(const aq_spec_t *spec)
 {
-    char fault[512];
-    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
-        aq_log_error("%s", fault);
+    if (aq_settings_load_logged() != AQ_OK)
         return false;
-    }
     if (spec->workers || chdir(spec->command.folder) == 0)
         return true;
     aq_log_error("the working directory %s: %s; make it on every host, or name another one with "

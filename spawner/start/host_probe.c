@@ -39,11 +39,8 @@ static int refuse_option(const char *sentence, const char *word)
 
 static int load_settings(void)
 {
-    char fault[512];
-    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
-        aq_log_error("%s", fault);
+    if (aq_settings_load_logged() != AQ_OK)
         return AQ_EXIT_USAGE;
-    }
     aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
     return -1;
 }

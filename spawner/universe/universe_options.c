@@ -29,7 +29,6 @@ static int take_hosts(char **argv, aq_hosts_t *hosts)
 
 int aq_universe_options(int argc, char **argv, const char *usage, aq_hosts_t *hosts)
 {
-    char fault[512];
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
         return fputs(usage, stdout) < 0;
@@ -39,10 +38,8 @@ int aq_universe_options(int argc, char **argv, const char *usage, aq_hosts_t *ho
         aq_log_error("'%s' is not an option; -h lists the options", word);
         return AQ_EXIT_USAGE;
     }
-    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
-        aq_log_error("%s", fault);
+    if (aq_settings_load_logged() != AQ_OK)
         return AQ_EXIT_USAGE;
-    }
     aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
     return hosts != NULL ? take_hosts(argv + 1, hosts) : -1;
 }

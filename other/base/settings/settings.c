@@ -372,6 +372,15 @@ aq_status_t aq_settings_load(char *err, size_t err_size)
     return AQ_OK;
 }
 
+aq_status_t aq_settings_load_logged(void)
+{
+    char err[512];
+    const aq_status_t status = aq_settings_load(err, sizeof err);
+    if (status != AQ_OK)
+        aq_log_error("%s", err);
+    return status;
+}
+
 aq_status_t aq_settings_check(const aq_setting_t *row, char *err, size_t err_size)
 {
     aq_value_t value;

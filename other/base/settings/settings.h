@@ -186,6 +186,8 @@ const aq_setting_t *aq_settings_at(size_t index);
 // values) and returns AQ_ERR_CONFIG; no value changes. It does not log, so that one process can
 // report the fault for the job. May be called again (tests); one thread at a time.
 aq_status_t aq_settings_load(char *err, size_t err_size);
+// The same, and logs the sentence.
+aq_status_t aq_settings_load_logged(void);
 
 // Checks one variable without changing its value: for tools that report all faults at once.
 aq_status_t aq_settings_check(const aq_setting_t *row, char *err, size_t err_size);

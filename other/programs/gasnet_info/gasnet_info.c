@@ -275,12 +275,7 @@ static void print_kernel(void)
 
 static int print_host(void)
 {
-    char fault[512];
-    int code = EXIT_SUCCESS;
-    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
-        aq_log_error("%s", fault);
-        code = EXIT_FAILURE;
-    }
+    const int code = aq_settings_load_logged() == AQ_OK ? EXIT_SUCCESS : EXIT_FAILURE;
     printf("Aqueduct %s, on host %s\n", PACKAGE_VERSION, aq_log_host());
     print_conduits();
     print_spawners();

@@ -375,16 +375,13 @@ static bool check_program(const run_options_t *run)
 
 static bool load_settings(run_options_t *run)
 {
-    char fault[512];
     // A rank may start a job of its own; the variables of the rank's launcher are not for that job.
     (void)unsetenv("GASNET_SPAWN_CONTROL");
     (void)unsetenv("GASNET_SPAWN_CONDUIT");
     (void)unsetenv("GASNET_SPAWN_REPORTS");
     (void)unsetenv(AQ_WORKER_KEY);
-    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
-        aq_log_error("%s", fault);
+    if (aq_settings_load_logged() != AQ_OK)
         return false;
-    }
     if (aq_settings_bool(AQ_SET_SPAWN_VERBOSE))
         run->start.verbose = true;
     aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
