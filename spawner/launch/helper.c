@@ -47,14 +47,15 @@ static bool read_intro(aq_bytes_t *bytes, aq_intro_t *intro)
            frame.type == AQ_MSG_INTRO && aq_read_intro(frame.payload, intro);
 }
 
-static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame_t *frame)
+// Waits for ms; -1: without a limit.
+static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, int ms, aq_frame_t *frame)
 {
-    uint64_t deadline = aq_clock_ns() + (uint64_t)CALL_MS * 1000000;
+    const uint64_t deadline = ms < 0 ? UINT64_MAX : aq_clock_ns() + (uint64_t)ms * 1000000;
     aq_framing_t framing;
     if (aq_link_flush(link) != 0)
         return false;
     while ((framing = aq_link_next(link, most, frame)) == AQ_FRAME_PART)
-        if (aq_clock_ns() > deadline || !aq_await(link->fd, POLLIN, CALL_MS) ||
+        if (aq_clock_ns() > deadline || !aq_await(link->fd, POLLIN, ms) ||
             aq_link_receive(link) != 0)
             return false;
     return framing == AQ_FRAME_WHOLE && frame->type == type;
@@ -70,7 +71,7 @@ aq_status_t aq_helper_authenticate(aq_helper_t *helper, const aq_intro_t *intro)
     aq_auth_random(auth.caller, sizeof auth.caller);
     memcpy(hello.nonce, auth.caller, sizeof hello.nonce);
     aq_write_hello(&helper->parent.out, &hello);
-    if (!next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MAX, &frame) ||
+    if (!next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MAX, CALL_MS, &frame) ||
         !aq_read_challenge(frame.payload, &challenge))
         return AQ_AGAIN;
     memcpy(auth.listener, challenge.nonce, sizeof auth.listener);
@@ -107,6 +108,13 @@ bool aq_helper_take_job(aq_helper_t *helper, const aq_frame_t *frame)
     return aq_node_split(node, job.low + 1, job.high, node->spec.tree.radix);
 }
 
+static bool await_job(aq_helper_t *helper, int ms)
+{
+    aq_frame_t frame;
+    return next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MAX, ms, &frame) &&
+           aq_helper_take_job(helper, &frame);
+}
+
 static bool connect_parent(aq_helper_t *helper, const aq_intro_t *intro)
 {
     int fd = aq_net_connect(intro->address, (uint16_t)intro->port, CALL_MS);
@@ -125,10 +133,7 @@ static bool connect_parent(aq_helper_t *helper, const aq_intro_t *intro)
 
 static bool receive_job(aq_helper_t *helper, const aq_intro_t *intro)
 {
-    aq_frame_t frame;
-    if (aq_helper_authenticate(helper, intro) == AQ_OK &&
-        next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MAX, &frame) &&
-        aq_helper_take_job(helper, &frame))
+    if (aq_helper_authenticate(helper, intro) == AQ_OK && await_job(helper, CALL_MS))
         return true;
     aq_log_error("the process at %s, port %u, refused it; the launcher's message says why",
                  intro->address, intro->port);
@@ -718,15 +723,13 @@ int aq_helper_main(void)
 int aq_helper_serve(const aq_link_t *parent, const uint8_t key[AQ_KEY_BYTES], int lifeline)
 {
     static aq_helper_t helper;
-    aq_frame_t frame;
     aq_log_program("gasnetrun");
     aq_helper_init(&helper);
     helper.parent = *parent;
     helper.lifeline = lifeline;
     helper.node.self = AQ_NODE_ANY;
     memcpy(helper.node.key, key, AQ_KEY_BYTES);
-    if (!leave_guard() || !next_frame(&helper.parent, AQ_MSG_JOB, AQ_FRAME_MAX, &frame) ||
-        !aq_helper_take_job(&helper, &frame))
+    if (!leave_guard() || !await_job(&helper, CALL_MS))
         return EXIT_FAILED;
     (void)aq_helper_run(&helper);
     return 0;
@@ -758,23 +761,8 @@ static void report_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
         return;
     aq_link_open(&helper->parent, fd);
     aq_write_hello(&helper->parent.out, &hello);
-    (void)next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MAX, &none);
+    (void)next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MAX, CALL_MS, &none);
     aq_link_close(&helper->parent);
-}
-
-// Waits without a limit, because the launcher sends the job once all workers have called.
-static bool await_job(aq_helper_t *helper)
-{
-    aq_link_t *link = &helper->parent;
-    aq_frame_t frame;
-    aq_framing_t framing;
-    if (aq_link_flush(link) != 0)
-        return false;
-    while ((framing = aq_link_next(link, AQ_FRAME_MAX, &frame)) == AQ_FRAME_PART)
-        if (!aq_await(link->fd, POLLIN, -1) || aq_link_receive(link) != 0)
-            return false;
-    return framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB &&
-           aq_helper_take_job(helper, &frame);
 }
 
 // Variables that the command gave this process override those of the launcher.
@@ -836,7 +824,8 @@ int aq_worker_main(char *word)
         report_keyless(&helper, &way);
     if (!way.has_key || !meet_launcher(&helper, &way))
         return EXIT_FAILED;
-    if (!await_job(&helper) || !merge_environment(&helper.node.spec))
+    // Without a limit: the launcher sends the job once all workers have called.
+    if (!await_job(&helper, -1) || !merge_environment(&helper.node.spec))
         return 0; // the launcher reports the fault
     if (!leave_guard())
         return EXIT_FAILED;
