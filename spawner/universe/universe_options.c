@@ -27,7 +27,8 @@ static int take_hosts(char **argv, aq_hosts_t *hosts)
     return AQ_EXIT_USAGE;
 }
 
-int aq_universe_options(int argc, char **argv, const char *usage, aq_hosts_t *hosts)
+int aq_universe_options(int argc, char **argv, const char *usage, aq_hosts_t *hosts,
+                        aq_universe_t *universe)
 {
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
@@ -41,7 +42,8 @@ int aq_universe_options(int argc, char **argv, const char *usage, aq_hosts_t *ho
     if (aq_settings_load_logged() != AQ_OK)
         return AQ_EXIT_USAGE;
     aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
-    return hosts != NULL ? take_hosts(argv + 1, hosts) : -1;
+    const int code = hosts != NULL ? take_hosts(argv + 1, hosts) : -1;
+    return code < 0 ? aq_universe_meet(universe) : code;
 }
 
 int aq_universe_meet(aq_universe_t *universe)

@@ -128,9 +128,7 @@ int main(int argc, char **argv)
     aq_universe_t universe = {.link.fd = -1};
     aq_standard_streams_open();
     aq_log_program("gasnet_grow");
-    int code = aq_universe_options(argc, argv, usage, &named);
-    if (code < 0)
-        code = aq_universe_meet(&universe);
+    int code = aq_universe_options(argc, argv, usage, &named, &universe);
     if (code < 0)
         code = complete_hosts(&universe, &named, &hosts);
     if (code < 0)

@@ -20,9 +20,7 @@ int main(int argc, char **argv)
     aq_universe_t universe = {.link.fd = -1};
     aq_standard_streams_open();
     aq_log_program("gasnet_halt");
-    int code = aq_universe_options(argc, argv, usage, NULL);
-    if (code < 0)
-        code = aq_universe_meet(&universe);
+    int code = aq_universe_options(argc, argv, usage, NULL, &universe);
     if (code < 0) {
         (void)aq_universe_ask(&universe, AQ_MSG_HALT, 0);
         while (aq_universe_next(&universe, -1))

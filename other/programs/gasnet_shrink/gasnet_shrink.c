@@ -85,9 +85,7 @@ int main(int argc, char **argv)
     aq_universe_t universe = {.link.fd = -1};
     aq_standard_streams_open();
     aq_log_program("gasnet_shrink");
-    int code = aq_universe_options(argc, argv, usage, &hosts);
-    if (code < 0)
-        code = aq_universe_meet(&universe);
+    int code = aq_universe_options(argc, argv, usage, &hosts, &universe);
     if (code < 0)
         code = shrink(&universe, &hosts);
     aq_universe_close(&universe);
