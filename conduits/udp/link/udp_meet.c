@@ -41,19 +41,19 @@ static aq_status_t find_neighbours(udp_conduit_t *udp, udp_link_t *found[2], uns
     return AQ_OK;
 }
 
-static udp_link_t *first_unmet(udp_link_t *const *links, unsigned count)
+static udp_link_t *first_unseen(udp_link_t *const *links, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        if (!links[i]->watch.met)
+        if (!links[i]->watch.seen)
             return links[i];
     return NULL;
 }
 
-static void ping_unmet(udp_conduit_t *udp, udp_link_t *const *links, unsigned count, uint64_t now)
+static void ping_unseen(udp_conduit_t *udp, udp_link_t *const *links, unsigned count, uint64_t now)
 {
     for (unsigned i = 0; i < count; i++) {
         aq_lock_take(&links[i]->lock);
-        if (!links[i]->watch.met)
+        if (!links[i]->watch.seen)
             udp_send_plain(udp, links[i], UDP_PING, UDP_REQUESTS, 0, now);
         aq_lock_drop(&links[i]->lock);
     }
@@ -68,18 +68,18 @@ static const udp_link_t *wait_for_neighbours(udp_conduit_t *udp, udp_link_t *con
     uint64_t last = aq_clock_ns(), ping_at = last, pause = PING_FIRST_NS, waited = 0;
     for (;;) {
         (void)udp_poll(&udp->base, 0);
-        const udp_link_t *unmet = first_unmet(links, count);
-        if (!unmet || aq_boot_ended(udp->base.env->boot))
+        const udp_link_t *unseen = first_unseen(links, count);
+        if (!unseen || aq_boot_ended(udp->base.env->boot))
             return NULL;
         const uint64_t now = aq_clock_ns();
         waited += aq_min(now - last, 2 * (uint64_t)PING_NS_MAX);
         last = now;
         if (waited >= watch->connect_timeout)
-            return unmet;
+            return unseen;
         if (watch->silence && waited >= watch->silence)
-            udp_watch_warn_of_silence(udp, unmet);
+            udp_watch_warn_of_silence(udp, unseen);
         if (now >= ping_at) {
-            ping_unmet(udp, links, count, now);
+            ping_unseen(udp, links, count, now);
             ping_at = now + pause;
             pause = aq_min(2 * pause, PING_NS_MAX);
         }
@@ -87,14 +87,15 @@ static const udp_link_t *wait_for_neighbours(udp_conduit_t *udp, udp_link_t *con
     }
 }
 
-static void describe_unmet(const udp_watch_t *watch, const udp_link_t *unmet, char *sentence)
+static void describe_unseen(const udp_watch_t *watch, const udp_link_t *unseen, char *sentence)
 {
     char text[UDP_ADDRESS_TEXT];
     snprintf(sentence, SENTENCE,
              "nothing was heard of rank %u at %s for %.3g s (GASNET_CONNECT_TIMEOUT), though it "
              "has started: check whether a firewall blocks UDP on the path (open a range of ports, "
              "and name it in GASNET_UDP_PORTS), or GASNET_WORKERIP has to name another network",
-             unmet->rank, udp_address_text(&unmet->to, text), (double)watch->connect_timeout / 1e9);
+             unseen->rank, udp_address_text(&unseen->to, text),
+             (double)watch->connect_timeout / 1e9);
 }
 
 aq_status_t udp_watch_check_network(udp_conduit_t *udp)
@@ -102,14 +103,14 @@ aq_status_t udp_watch_check_network(udp_conduit_t *udp)
     udp_link_t *links[2];
     unsigned count;
     char sentence[SENTENCE] = "";
-    const udp_link_t *unmet = NULL;
+    const udp_link_t *unseen = NULL;
     if (!udp->watch.connect_timeout)
         return AQ_OK;
     opening = udp;
     aq_boot_meanwhile(answer_pings);
     aq_status_t status = find_neighbours(udp, links, &count);
-    if (status == AQ_OK && (unmet = wait_for_neighbours(udp, links, count))) {
-        describe_unmet(&udp->watch, unmet, sentence);
+    if (status == AQ_OK && (unseen = wait_for_neighbours(udp, links, count))) {
+        describe_unseen(&udp->watch, unseen, sentence);
         status = AQ_ERR_RESOURCE;
     }
     status = aq_boot_agree(udp->base.env->boot, status, sentence);

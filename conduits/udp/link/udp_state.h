@@ -274,7 +274,7 @@ static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
 {
     link->watch.heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
     link->watch.asked = 0;
-    link->watch.met = true;
+    link->watch.seen = true;
 }
 
 // The bytes of an outgoing datagram, with the longest header.

@@ -10,7 +10,7 @@ void udp_watch_warn_of_silence(const udp_conduit_t *udp, const udp_link_t *link)
     char text[UDP_ADDRESS_TEXT];
     if (atomic_exchange(&udp->main->watch.warned, true))
         return;
-    if (link->watch.met)
+    if (link->watch.seen)
         aq_log_warn("rank %u at %s has not answered for %.3g s: it computes without polling, or is "
                     "stopped, or its host or the network is down",
                     link->rank, udp_address_text(&link->to, text), (double)watch->silence / 1e9);

@@ -234,7 +234,7 @@ static void collect_heard(const udp_conduit_t *udp)
     udp_link_t *link = atomic_load_explicit(&udp->links.first, memory_order_acquire);
     for (; link; link = link->next) {
         aq_lock_take(&link->lock);
-        if (link->watch.host && link->watch.met && link->watch.heard > link->watch.host->heard)
+        if (link->watch.host && link->watch.seen && link->watch.heard > link->watch.host->heard)
             link->watch.host->heard = link->watch.heard;
         aq_lock_drop(&link->lock);
     }

@@ -39,7 +39,7 @@ typedef struct udp_watch {
 // say otherwise.
 typedef struct udp_peer_watch {
     udp_host_t *host; // NULL: not monitored; constant
-    bool met;         // a datagram of the peer was received
+    bool seen;        // a datagram of the peer was received
     uint64_t heard;   // time of the last datagram, or of the link's creation
     uint64_t asked;   // time since which an answer is due; 0: none is
     uint64_t ping_at; // next ping, on the system clock

@@ -62,20 +62,20 @@ static void time_counts_while_the_process_listens(void **state)
 }
 
 // Returns a link that waits for an answer from now on.
-static udp_link_t *owing_link(bool met)
+static udp_link_t *owing_link(bool seen)
 {
     udp_link_t *link = udp_link_get(udp, 1);
     exit_unless(link != NULL);
     link->sender[UDP_REQUESTS].timer = 1;
-    link->watch.met = met;
+    link->watch.seen = seen;
     link->watch.asked = 0;
     exit_unless(udp_watch_link(udp, link, SECOND) == SECOND + udp->watch.step);
     return link;
 }
 
-static void wait_until_reported(bool met)
+static void wait_until_reported(bool seen)
 {
-    udp_link_t *link = owing_link(met);
+    udp_link_t *link = owing_link(seen);
     udp->watch.listened += 16 * SECOND;
     (void)udp_watch_link(udp, link, SECOND);
     exit_unless(!udp->watch.warned);
