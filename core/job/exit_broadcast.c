@@ -88,7 +88,7 @@ static void on_exit_message(gex_Token_t token, int32_t kind, int32_t elector, in
     const aq_exit_message_t message = {(aq_exit_message_kind_t)kind,
                                        {(uint32_t)elector, (uint32_t)master, code}};
     aq_exit_message_t answer;
-    if (message.ballot.master >= aq_job.size || (uint32_t)kind > AQ_EXIT_HEARD)
+    if (message.ballot.master >= aq_job.size || (uint32_t)kind > AQ_EXIT_ACK)
         return; // malformed: ignore it, the election works without this peer
     aq_lock_take(&lock);
     bool answers =
@@ -113,7 +113,7 @@ void aq_exit_broadcast_start(void)
     aq_endpoint_internal(AQ_HANDLER_EXIT_ASK, (gex_AM_Fn_t)on_exit_message,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, "exit");
     aq_endpoint_internal(AQ_HANDLER_EXIT_REPLY, (gex_AM_Fn_t)on_exit_message,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 4, "exit heard");
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 4, "exit reply");
     aq_progress_add(&election_task);
 }
 

@@ -138,7 +138,7 @@ static void hear_end(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
 }
 
 // A rank that knows a stronger ballot is notified by its parent in the tree of that ballot.
-static void hear_heard(aq_election_t *e, uint32_t from, const aq_ballot_t *ballot, uint64_t now)
+static void hear_ack(aq_election_t *e, uint32_t from, const aq_ballot_t *ballot, uint64_t now)
 {
     learn_ballot(e, ballot, now);
     const uint32_t place = place_of(e, from);
@@ -157,10 +157,10 @@ bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_exit_message_t *
     else if (message->kind == AQ_EXIT_END)
         hear_end(e, &message->ballot, now);
     else if (aq_election_knows(e))
-        hear_heard(e, from, &message->ballot, now);
+        hear_ack(e, from, &message->ballot, now);
     check_done(e);
-    *reply = (aq_exit_message_t){message->kind == AQ_EXIT_ASK ? AQ_EXIT_ANSWER : AQ_EXIT_HEARD,
-                                 e->ballot};
+    *reply =
+        (aq_exit_message_t){message->kind == AQ_EXIT_ASK ? AQ_EXIT_ANSWER : AQ_EXIT_ACK, e->ballot};
     return message->kind == AQ_EXIT_ASK || message->kind == AQ_EXIT_END;
 }
 

@@ -9,7 +9,7 @@
 //      | <-- ANSWER m -- | is the master             / | \          p K + 1 ... p K + K
 //                                                   1  2 .. K
 //   a rank that knows m: END to its children,     /|\  ...
-//   each answers HEARD to the sender
+//   each answers ACK to the sender
 //
 // Always true:
 // - A ballot has an elector, a master and a code. A ballot is stronger than another if it has a
@@ -18,7 +18,7 @@
 // - Only candidates and elector 0 create ballots unless elector 0 is silent: then candidates ask
 //   ranks 1 and 2, and finally elect themselves. So there is one ballot, and one code, while rank 0
 //   lives and answers in time.
-// - ASK and END are requests, ANSWER and HEARD their replies. A rank repeats only requests that
+// - ASK and END are requests, ANSWER and ACK their replies. A rank repeats only requests that
 //   were not answered. So, if nothing is lost, there are at most 2 (N - 1) messages to elect and
 //   2 (N - 1) to tell all ranks.
 // - A slot traverses the subtree of one child of this rank: from a rank that answers no try to the
@@ -42,7 +42,7 @@ typedef enum aq_exit_message_kind {
     AQ_EXIT_ASK,    // has the ballot that the sender proposes
     AQ_EXIT_ANSWER, // to ASK: has the ballot of the elector
     AQ_EXIT_END,    // the job ends
-    AQ_EXIT_HEARD,  // to END: has the ballot of the sender
+    AQ_EXIT_ACK,    // to END: has the ballot of the sender
 } aq_exit_message_kind_t;
 
 typedef struct aq_exit_message {

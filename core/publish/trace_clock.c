@@ -190,10 +190,10 @@ static bool ask_now_and_then(aq_task_t *unused)
     (void)unused;
     if (aq_lock_leaving || !is_time())
         return false;
-    const unsigned heard = atomic_load_explicit(&answers, memory_order_acquire);
-    if (heard != told)
+    const unsigned answered = atomic_load_explicit(&answers, memory_order_acquire);
+    if (answered != told)
         tell_host();
-    told = heard;
+    told = answered;
     aq_lock_take(&lock);
     const bool may_ask = !asking;
     asking = true;

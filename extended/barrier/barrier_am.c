@@ -50,7 +50,7 @@ static void hear_message(aq_dissemination_t *d, const word_t *word)
         aq_fatal("a message of a barrier from rank %u is wrong: phase %u, round %u of %u (barrier "
                  "0x%llx)",
                  word->source, word->phase, word->round, d->rounds, (unsigned long long)d->id);
-    d->heard[parity][word->round] = word->vote;
+    d->votes[parity][word->round] = word->vote;
     atomic_store_explicit(&d->arrived[parity][word->round], word->phase, memory_order_release);
 }
 
@@ -159,7 +159,7 @@ bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote)
     while (d->round < d->rounds) {
         if (atomic_load_explicit(&d->arrived[parity][d->round], memory_order_acquire) != d->phase)
             return false;
-        d->vote = aq_vote_join(d->vote, d->heard[parity][d->round]);
+        d->vote = aq_vote_join(d->vote, d->votes[parity][d->round]);
         if (++d->round < d->rounds)
             send_round(d);
     }

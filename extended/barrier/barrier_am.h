@@ -20,7 +20,7 @@ typedef struct aq_dissemination {
     aq_vote_t vote;
     _Atomic uint32_t
         arrived[2][AQ_DISSEMINATION_ROUNDS]; // phase of the last message, by parity and round
-    aq_vote_t heard[2][AQ_DISSEMINATION_ROUNDS];
+    aq_vote_t votes[2][AQ_DISSEMINATION_ROUNDS];
     uint64_t sent; // messages, for tests
     struct aq_dissemination *next;
 } aq_dissemination_t;

@@ -101,5 +101,5 @@ void aq_grow_segment_register(void)
     aq_endpoint_internal(AQ_HANDLER_SEGMENT_TELL, (gex_AM_Fn_t)on_tell,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, "segment");
     aq_endpoint_internal(AQ_HANDLER_SEGMENT_TOLD, (gex_AM_Fn_t)on_told,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, "segment heard");
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, "segment reply");
 }

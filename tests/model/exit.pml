@@ -40,7 +40,7 @@
 #define ELECTORS 2
 #define NOBODY 255
 
-mtype = { ASK, ANSWER, END, HEARD };
+mtype = { ASK, ANSWER, END, ACK };
 mtype = { IDLE, ASKING, TELLING, DONE, GAVE_UP };
 
 typedef slot_t {
@@ -92,7 +92,7 @@ inline set_slots(self, place)
     i = 0
 }
 
-/* Moves a slot on from a rank that has heard, or from a dead rank to its children. */
+/* Moves a slot on from a rank that has answered, or from a dead rank to its children. */
 inline move_on(s, is_dead)
 {
     s.tries = 0;
@@ -149,8 +149,8 @@ inline hear(me)
         :: SAME(e, m, me) -> rank[me].told = true
         :: else
         fi;
-        post(from, HEARD, me)
-    :: kind == HEARD ->
+        post(from, ACK, me)
+    :: kind == ACK ->
         if
         :: KNOWS(me) ->
             learn(me, e, m);

@@ -5,8 +5,9 @@
  *
  * Two sides, of which one or both call, exchange messages over a network that loses LOSSES messages,
  * duplicates COPIES, and delivers in any order. With -DSEVERAL there are several rounds: the sides may
- * begin in any of them, and one that has heard nothing may begin the next one at any time. A message is one of the four
- * combinations of its two flags in one of the rounds, so the model only counts those in flight.
+ * begin in any of them, and one that has received nothing may begin the next one at any time. A
+ * message is one of the four combinations of its two flags in one of the rounds, so the model only
+ * counts those in flight.
  *
  * Checked in every state: a side that is ready has a peer whose queue pairs are connected with its
  * own, in the same round, and never has to join another one. The number of messages is bounded by
@@ -35,14 +36,14 @@
 #define READY(a) known[a]
 
 byte flight[2 * ROUNDS * 4]; /* messages to a side, by round and flags */
-bool begun[2], heard[2], known[2];
+bool begun[2], received[2], known[2];
 byte round[2];
 byte losses = LOSSES, copies = COPIES, sent;
 byte early[2];
 
 inline send(a)
 {
-    flight[ON(1 - a, round[a], (heard[a] -> KNOWN : 0) + (known[a] -> 0 : WANT))]++;
+    flight[ON(1 - a, round[a], (received[a] -> KNOWN : 0) + (known[a] -> 0 : WANT))]++;
     sent++;
     assert(sent <= MOST)
 }
@@ -51,7 +52,7 @@ inline send(a)
 inline hear(a, flags)
 {
     begun[a] = true;
-    heard[a] = true;
+    received[a] = true;
     if
     :: flags & KNOWN -> known[a] = true
     :: else
@@ -64,7 +65,7 @@ inline receive(a, at, flags)
     :: at > round[a] -> /* joins: nothing may have been posted */
         assert(!READY(a) && !READY(1 - a));
         round[a] = at;
-        heard[a] = false
+        received[a] = false
     :: else
     fi;
     if
@@ -75,8 +76,8 @@ inline receive(a, at, flags)
     :: flags & WANT -> send(a)
     :: else
     fi;
-    assert(!READY(a) || (heard[1 - a] && round[0] == round[1]));
-    assert(!READY(1 - a) || (heard[a] && round[0] == round[1]))
+    assert(!READY(a) || (received[1 - a] && round[0] == round[1]));
+    assert(!READY(1 - a) || (received[a] && round[0] == round[1]))
 }
 
 proctype side(byte a; bool calls)
@@ -109,7 +110,7 @@ proctype side(byte a; bool calls)
         begun[a] && !known[a] && early[a] < EARLY -> early[a]++; send(a)
        }
     :: atomic { /* the next round */
-        begun[a] && !heard[a] && round[a] < ROUNDS - 1 -> round[a]++; send(a);
+        begun[a] && !received[a] && round[a] < ROUNDS - 1 -> round[a]++; send(a);
         assert(!READY(1 - a))
        }
     :: READY(0) && READY(1) && IN_FLIGHT(0) + IN_FLIGHT(1) == 0 -> break

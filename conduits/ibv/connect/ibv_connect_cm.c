@@ -21,7 +21,7 @@ enum {
     REFUSED_STRANGER,
     REFUSED_NO_QUEUE_PAIR,
     REFUSED_NO_WINDOW,
-    REFUSED_HEARD
+    REFUSED_REPEATED
 };
 
 // ---- both sides ----
@@ -226,10 +226,10 @@ static bool request_counts(const aq_ibv_connection_t *conn, bool is_higher)
 aq_ibv_verdict_t aq_ibv_request_judge(aq_ibv_connection_t *conn,
                                       const uint8_t nonce[AQ_IBV_NONCE_BYTES], bool is_higher)
 {
-    const bool heard = !aq_ibv_heard_note(&conn->heard, nonce);
+    const bool repeated = !aq_ibv_nonces_note(&conn->nonces, nonce);
     if (!request_counts(conn, is_higher))
         return AQ_IBV_REFUSE_MINE_COUNTS;
-    return heard ? AQ_IBV_REFUSE_HEARD : AQ_IBV_ACCEPT_REQUEST;
+    return repeated ? AQ_IBV_REFUSE_REPEATED : AQ_IBV_ACCEPT_REQUEST;
 }
 
 // Drops this process's own call, which does not count any more.
@@ -291,7 +291,7 @@ static bool on_request(aq_ibv_connector_t *connector, const struct rdma_cm_event
              : AQ_IBV_REFUSE_MINE_COUNTS;
     if (verdict != AQ_IBV_ACCEPT_REQUEST) {
         request_refuse(event->id,
-                       verdict == AQ_IBV_REFUSE_HEARD ? REFUSED_HEARD : REFUSED_MINE_COUNTS);
+                       verdict == AQ_IBV_REFUSE_REPEATED ? REFUSED_REPEATED : REFUSED_MINE_COUNTS);
         return true;
     }
     call_drop(link);

@@ -21,7 +21,7 @@ extern const aq_ibv_connect_ops_t aq_ibv_connect_cm;
 typedef enum aq_ibv_verdict {
     AQ_IBV_ACCEPT_REQUEST,
     AQ_IBV_REFUSE_MINE_COUNTS, // this process's own call, or the connection, takes its place
-    AQ_IBV_REFUSE_HEARD,       // a request with this nonce was handled before
+    AQ_IBV_REFUSE_REPEATED,    // a request with this nonce was handled before
 } aq_ibv_verdict_t;
 
 // Decides about a request, and records its nonce. Requests may be repeated: the kernel repeats one

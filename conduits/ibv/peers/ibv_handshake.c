@@ -31,8 +31,8 @@ unsigned aq_ibv_handshake_call(aq_ibv_handshake_t *handshake, uint64_t now_ms)
 static unsigned handshake_learn(aq_ibv_handshake_t *handshake, unsigned flags)
 {
     const bool becomes_known = !handshake->known && flags & AQ_IBV_SAYS_KNOWN;
-    const unsigned actions = handshake->heard ? 0 : AQ_IBV_DO_CONNECT;
-    handshake->heard = true;
+    const unsigned actions = handshake->received ? 0 : AQ_IBV_DO_CONNECT;
+    handshake->received = true;
     handshake->known |= becomes_known;
     return actions | (becomes_known ? AQ_IBV_DO_READY : 0u);
 }
@@ -40,7 +40,7 @@ static unsigned handshake_learn(aq_ibv_handshake_t *handshake, unsigned flags)
 static void handshake_begin_round(aq_ibv_handshake_t *handshake, uint16_t round)
 {
     handshake->round = round;
-    handshake->heard = false;
+    handshake->received = false;
     handshake->tries = 0;
 }
 
@@ -59,7 +59,7 @@ unsigned aq_ibv_handshake_receive(aq_ibv_handshake_t *handshake, unsigned flags,
     if (handshake->failed || round > handshake->round)
         return 0;
     if (flags & AQ_IBV_SAYS_NO)
-        return handshake->heard || !handshake->begun ? 0 : handshake_fail(handshake);
+        return handshake->received || !handshake->begun ? 0 : handshake_fail(handshake);
     if (round < handshake->round)
         return flags & AQ_IBV_SAYS_WANT ? AQ_IBV_DO_SEND : 0;
     handshake->begun = true;
@@ -73,7 +73,7 @@ unsigned aq_ibv_handshake_receive(aq_ibv_handshake_t *handshake, unsigned flags,
 
 void aq_ibv_handshake_skip(aq_ibv_handshake_t *handshake, uint64_t now_ms)
 {
-    if (!handshake->has_rounds || handshake->heard)
+    if (!handshake->has_rounds || handshake->received)
         return;
     handshake->tries = AQ_IBV_HANDSHAKE_ROUND_TRIES;
     handshake->deadline_ms = now_ms + AQ_IBV_HANDSHAKE_FIRST_MS;
@@ -92,7 +92,7 @@ unsigned aq_ibv_handshake_tick(aq_ibv_handshake_t *handshake, uint64_t now_ms)
 {
     if (now_ms < aq_ibv_handshake_deadline(handshake))
         return 0;
-    if (handshake->has_rounds && !handshake->heard &&
+    if (handshake->has_rounds && !handshake->received &&
         handshake->tries >= AQ_IBV_HANDSHAKE_ROUND_TRIES)
         return handshake_go_round(handshake, now_ms);
     if (handshake->tries >= AQ_IBV_HANDSHAKE_TRIES)

@@ -7,11 +7,11 @@
 // flags:
 //
 //      KNOWN   the sender knows the receiver's queue pairs, and has connected its own with them
-//      WANT    the sender has not heard yet that the receiver knows the sender's
+//      WANT    the sender does not know yet whether the receiver knows the sender's
 //
 //      caller                                    peer
-//      call:            { WANT } ------------->  heard: connects its queue pairs
-//      heard: connects  <--- { KNOWN, WANT }
+//      call:            { WANT } ------------->  connects its queue pairs
+//      connects         <--- { KNOWN, WANT }
 //      READY            --- { KNOWN } -------->  READY
 //
 // Two hosts may be connected by several pairs of ports, of which some may have failed. Round k of a
@@ -28,16 +28,16 @@
 //
 // What is always true:
 // - Messages may be lost, duplicated, delayed and reordered without bound, and both sides may call
-//   at the same time: in a round, `heard` and `known` only ever become true, and what a message
+//   at the same time: in a round, `received` and `known` only ever become true, and what a message
 //   says stays true. Rounds only ever become later.
-// - Only a side that has heard nothing in a round begins the next one. Its queue pairs are then not
-//   connected, so its peer is not READY: a side that is READY never has to join.
+// - Only a side that has received nothing in a round begins the next one. Its queue pairs are then
+//   not connected, so its peer is not READY: a side that is READY never has to join.
 // - A side that is READY can send at once: the peer's queue pairs receive.
 // - Every message that has WANT is answered, and no other one is: so messages stop when both sides
 //   are READY. A message of an earlier round is answered with one of the present round. A side
 //   without an answer repeats its message, at growing intervals, and gives up after
 //   AQ_IBV_HANDSHAKE_TRIES.
-// - A refusal ends the handshake of a side that has heard nothing else.
+// - A refusal ends the handshake of a side that has received nothing else.
 //
 // tests/model/ibv_handshake.pml is the model.
 #pragma once
@@ -75,12 +75,12 @@ enum {
 typedef struct aq_ibv_handshake {
     bool has_rounds;      // the caller sets it before anything else, as the peer does
     bool begun;           // this side called, or the peer did
-    bool heard;           // queue pairs here are connected with the peer's, in this round
+    bool received;        // queue pairs here are connected with the peer's, in this round
     bool known;           // the peer's are connected with those here
     bool failed;          // no action follows any more
     uint8_t rounds;       // that this side has begun, after the first
     uint16_t round;       // the present one
-    unsigned tries;       // messages since anything was heard from the peer, in this round
+    unsigned tries;       // messages since anything was received from the peer, in this round
     uint64_t deadline_ms; // valid if begun
 } aq_ibv_handshake_t;
 
@@ -97,7 +97,7 @@ unsigned aq_ibv_handshake_receive(aq_ibv_handshake_t *handshake, unsigned flags,
                                   uint64_t now_ms);
 
 // No path leads to the peer by the ports of this round: the next tick begins another one, if this
-// side has heard nothing.
+// side has received nothing.
 void aq_ibv_handshake_skip(aq_ibv_handshake_t *handshake, uint64_t now_ms);
 
 // Time has passed. No effect before the deadline.
@@ -106,7 +106,8 @@ unsigned aq_ibv_handshake_tick(aq_ibv_handshake_t *handshake, uint64_t now_ms);
 // The flags of the next message.
 static inline unsigned aq_ibv_handshake_flags(const aq_ibv_handshake_t *handshake)
 {
-    return (handshake->heard ? AQ_IBV_SAYS_KNOWN : 0u) | (handshake->known ? 0u : AQ_IBV_SAYS_WANT);
+    return (handshake->received ? AQ_IBV_SAYS_KNOWN : 0u) |
+           (handshake->known ? 0u : AQ_IBV_SAYS_WANT);
 }
 
 // When aq_ibv_handshake_tick has something to do; AQ_IBV_NO_DEADLINE: never.

@@ -46,7 +46,7 @@ typedef struct aq_ibv_connection {
     unsigned tries;
     struct rdma_cm_id *id; // of the call or answer under way, and of the connection; NULL: none
     uint8_t nonce[AQ_IBV_NONCE_BYTES]; // of this process's last request
-    aq_ibv_heard_t heard;              // requests of the peer
+    aq_ibv_nonces_t nonces;            // requests of the peer
 } aq_ibv_connection_t;
 
 // The ring in the peer's memory that this process writes.
@@ -69,8 +69,8 @@ typedef struct aq_ibv_ring_in {
     // Under the receiver's lock.
     struct aq_ibv_ring *owned; // NULL: none
     unsigned generation;
-    uint32_t heard;   // messages of the peer in this cycle
-    uint32_t regains; // a peer that lost its ring to a sleep gets one after so many messages; 0: no
+    uint32_t received; // messages of the peer in this cycle
+    uint32_t regains;  // a peer that lost its ring to a sleep gets one after so many; 0: no
 } aq_ibv_ring_in_t;
 
 // What is known of the send queue of a queue pair.

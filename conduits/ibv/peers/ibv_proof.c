@@ -89,14 +89,14 @@ bool aq_ibv_datagram_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to, const v
     return sodium_memcmp(proof, datagram, sizeof proof) == 0;
 }
 
-bool aq_ibv_heard_note(aq_ibv_heard_t *heard, const uint8_t nonce[AQ_IBV_NONCE_BYTES])
+bool aq_ibv_nonces_note(aq_ibv_nonces_t *nonces, const uint8_t nonce[AQ_IBV_NONCE_BYTES])
 {
-    for (unsigned i = 0; i < heard->count; i++)
-        if (memcmp(heard->nonces[i], nonce, AQ_IBV_NONCE_BYTES) == 0)
+    for (unsigned i = 0; i < nonces->count; i++)
+        if (memcmp(nonces->all[i], nonce, AQ_IBV_NONCE_BYTES) == 0)
             return false;
-    if (heard->count == AQ_IBV_CALLS_MAX)
+    if (nonces->count == AQ_IBV_CALLS_MAX)
         return false;
-    memcpy(heard->nonces[heard->count++], nonce, AQ_IBV_NONCE_BYTES);
+    memcpy(nonces->all[nonces->count++], nonce, AQ_IBV_NONCE_BYTES);
     return true;
 }
 

@@ -80,13 +80,13 @@ bool aq_ibv_datagram_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to, const v
                            size_t bytes);
 
 // The nonces of the genuine requests from one peer.
-typedef struct aq_ibv_heard {
-    uint8_t nonces[AQ_IBV_CALLS_MAX][AQ_IBV_NONCE_BYTES];
+typedef struct aq_ibv_nonces {
+    uint8_t all[AQ_IBV_CALLS_MAX][AQ_IBV_NONCE_BYTES];
     unsigned count;
-} aq_ibv_heard_t;
+} aq_ibv_nonces_t;
 
-// Records a request. False: it is a replay, or exceeds the number of calls that a peer makes.
-bool aq_ibv_heard_note(aq_ibv_heard_t *heard, const uint8_t nonce[AQ_IBV_NONCE_BYTES]);
+// Records a request. False: it is a repetition, or exceeds the number of calls that a peer makes.
+bool aq_ibv_nonces_note(aq_ibv_nonces_t *nonces, const uint8_t nonce[AQ_IBV_NONCE_BYTES]);
 
 // A call of one rank to another.
 typedef struct aq_ibv_call {

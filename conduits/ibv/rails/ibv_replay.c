@@ -125,14 +125,14 @@ aq_ibv_resync_verdict_t aq_ibv_replay_hear(aq_ibv_replay_t *replay,
                                            const aq_ibv_replay_resync_t *theirs)
 {
     const unsigned done = entries_done(replay, theirs);
-    aq_ibv_resync_verdict_t heard =
+    aq_ibv_resync_verdict_t verdict =
         resync_fits(replay, theirs) ? AQ_IBV_RESYNC_GOOD : AQ_IBV_RESYNC_GAP;
     for (unsigned i = 0; i < replay->count; i++) {
         aq_ibv_entry_t *entry = &replay->entries[entry_index(replay, i)];
         entry->done = i < done && entry->kind != AQ_IBV_ENTRY_READ;
         if (entry->kind == AQ_IBV_ENTRY_ATOMIC)
-            heard = AQ_IBV_RESYNC_ATOMIC;
+            verdict = AQ_IBV_RESYNC_ATOMIC;
     }
     replay->moving = false;
-    return heard;
+    return verdict;
 }

@@ -282,8 +282,8 @@ static void place_check(const aq_ibv_receiver_t *receiver, const aq_ibv_peer_t *
 }
 
 // A message about the rails of a link, which gets no reply.
-static bool rails_heard(const aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link,
-                        const aq_arrival_t *in)
+static bool rails_receive(const aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link,
+                          const aq_arrival_t *in)
 {
     if (!aq_ibv_rails_arrived(receiver->rails, link, in->payload, in->nbytes))
         message_refuse(receiver, link->number, "it names no queue pairs as it should");
@@ -324,7 +324,7 @@ static bool handler_call(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8
     if (head->kind < AQ_AM_CONTROL)
         return receiver->env->deliver(&arrival);
     if (head->kind == AQ_IBV_RAILS)
-        return rails_heard(receiver, link, &arrival);
+        return rails_receive(receiver, link, &arrival);
     aq_ibv_ondemand_arrived(receiver->ondemand, link, &arrival);
     return true;
 }

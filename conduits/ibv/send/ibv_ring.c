@@ -204,7 +204,8 @@ static aq_ibv_peer_t *find_busiest(const aq_ibv_rings_t *rings)
 {
     aq_ibv_peer_t *most = NULL, *link = atomic_load(&rings->peers->first);
     for (; link; link = link->next)
-        if (!link->in.owned && link->in.heard && (!most || link->in.heard > most->in.heard) &&
+        if (!link->in.owned && link->in.received &&
+            (!most || link->in.received > most->in.received) &&
             atomic_load_explicit(&link->started, memory_order_acquire))
             most = link;
     return most;
@@ -215,7 +216,7 @@ static aq_ibv_ring_t *find_quietest(const aq_ibv_rings_t *rings)
     aq_ibv_ring_t *least = NULL;
     for (unsigned i = 0; i < rings->active_count; i++) {
         aq_ibv_ring_t *ring = rings->active[i];
-        if (!ring->leaving && (!least || ring->owner->in.heard < least->owner->in.heard))
+        if (!ring->leaving && (!least || ring->owner->in.received < least->owner->in.received))
             least = ring;
     }
     return least;
@@ -228,10 +229,10 @@ static void rings_assign(aq_ibv_rings_t *rings)
     while ((talker = find_busiest(rings)) != NULL && (ring = find_free(rings)) != NULL)
         ring_grant(rings, ring, talker);
     ring = talker ? find_quietest(rings) : NULL;
-    if (ring && talker->in.heard >= 2 * ring->owner->in.heard + CLEARLY_MORE)
+    if (ring && talker->in.received >= 2 * ring->owner->in.received + CLEARLY_MORE)
         ring_ask_back(rings, ring);
     for (aq_ibv_peer_t *link = atomic_load(&rings->peers->first); link; link = link->next)
-        link->in.heard = 0;
+        link->in.received = 0;
 }
 
 // An answer without AQ_IBV_LEFT means that the peer did not know of its ring yet: it has to be
@@ -263,11 +264,11 @@ void aq_ibv_ring_count(aq_ibv_rings_t *rings, const aq_ibv_head_t *head)
     if (!rings->limits->rings.count || !link)
         return;
     take_answer(rings, link, head);
-    link->in.heard++;
+    link->in.received++;
     if (link->in.regains && !--link->in.regains)
         ring_regain(rings, link);
-    if (++rings->heard < rings->limits->rings.cycle)
+    if (++rings->received < rings->limits->rings.cycle)
         return;
-    rings->heard = 0;
+    rings->received = 0;
     rings_assign(rings);
 }

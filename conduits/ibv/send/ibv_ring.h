@@ -34,7 +34,7 @@ typedef struct aq_ibv_rings {
     atomic_uint active_count;
     unsigned turn;       // of the active ring that is polled next
     unsigned left_count; // rings that were left and are not free yet
-    unsigned heard;      // messages in this cycle
+    unsigned received;   // messages in this cycle
     unsigned long looks; // polls of slots
     atomic_uint nap;     // how often the next sleep beside rings is doubled; see ibv_sleep.c
     atomic_ulong granted, freed, messages;

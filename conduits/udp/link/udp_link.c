@@ -103,7 +103,7 @@ static udp_link_t *make_link(udp_conduit_t *udp, uint32_t ep_id, const udp_addre
     link->rank = udp_ep_id_rank(ep_id);
     udp_path_start(&link->path, udp->socket.loopback ? 0 : link->to.any.sa_family);
     path_refresh(udp, link);
-    link->watch.heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
+    link->watch.last_rx = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
     link->watch.host = udp_watch_host(udp, link);
     link_start_auth(udp, link);
     link->connected_fd = connected_socket(udp, &link->to);

@@ -268,7 +268,7 @@ static void datagram_arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         return;
     }
     udp_replay_accept(&link->replay, in->header->packet);
-    udp_link_heard(udp, link);
+    udp_link_received(udp, link);
     if (in->header->kind == UDP_DATA)
         take_data(udp, link, in);
     else
@@ -437,7 +437,7 @@ static udp_buffer_t *datagrams_receive(udp_conduit_t *udp, unsigned what, uint64
         udp_check_socket(udp);
         if (looks > 1)
             *now = 0; // the receives took time
-        udp_watch_heard_all(&udp->watch);
+        udp_watch_drained(&udp->watch);
         return NULL;
     }
     atomic_store_explicit(&udp->receiving.came_at, udp_time(now), memory_order_relaxed);

@@ -270,9 +270,9 @@ static inline uint64_t udp_time(uint64_t *now)
 }
 
 // With the link's lock held: records that a datagram of the peer was received.
-static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
+static inline void udp_link_received(const udp_conduit_t *udp, udp_link_t *link)
 {
-    link->watch.heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
+    link->watch.last_rx = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
     link->watch.asked = 0;
     link->watch.seen = true;
 }

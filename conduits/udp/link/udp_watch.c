@@ -47,13 +47,12 @@ void udp_watch_start(udp_watch_t *watch)
 
 void udp_watch_listen(udp_watch_t *watch, uint64_t now)
 {
-    if (!atomic_load_explicit(&watch->heard_all, memory_order_relaxed) ||
-        !aq_lock_try(&watch->lock))
+    if (!atomic_load_explicit(&watch->drained, memory_order_relaxed) || !aq_lock_try(&watch->lock))
         return;
     const uint64_t passed = now - aq_min(now, watch->listened_at);
     watch->listened_at = now;
     atomic_fetch_add_explicit(&watch->listened, aq_min(passed, watch->step), memory_order_relaxed);
-    atomic_store_explicit(&watch->heard_all, false, memory_order_relaxed);
+    atomic_store_explicit(&watch->drained, false, memory_order_relaxed);
     aq_lock_drop(&watch->lock);
 }
 
@@ -87,7 +86,7 @@ static void watch_peer(udp_conduit_t *udp, udp_link_t *link, bool owes, uint64_t
     udp_peer_watch_t *peer = &link->watch;
     const uint64_t time = udp->watch.peer_timeout;
     const uint64_t here = listened_ns(&udp->watch);
-    if (!peer->asked && !udp->base.endpoint && here - peer->heard >= time / 2)
+    if (!peer->asked && !udp->base.endpoint && here - peer->last_rx >= time / 2)
         peer->asked = here + 1;
     if (peer->asked && here >= peer->asked + time)
         fail_silent_peer(&udp->watch, link);
@@ -137,7 +136,7 @@ udp_host_t *udp_watch_host(udp_conduit_t *udp, const udp_link_t *link)
     *host = (udp_host_t){.next = first,
                          .address = link->to,
                          .rank = link->rank,
-                         .heard = listened_ns(watch),
+                         .last_rx = listened_ns(watch),
                          .probe = -1};
     atomic_store(&watch->hosts, host);
     return host;
@@ -153,7 +152,7 @@ static void probe_end(udp_host_t *host)
 static void host_answered(udp_host_t *host, uint64_t here)
 {
     host->answers = true;
-    host->heard = here;
+    host->last_rx = here;
     host->probes = 0;
 }
 
@@ -165,7 +164,7 @@ static void probe_classify(udp_host_t *host, int error, uint64_t here)
         host_answered(host, here);
     else if (error != EHOSTUNREACH && error != ENETUNREACH && error != ENETDOWN &&
              error != EHOSTDOWN && error != ETIMEDOUT)
-        host->heard = here; // the probe did not leave this host, so silence means nothing
+        host->last_rx = here; // the probe did not leave this host, so silence means nothing
 }
 
 static void probe_check(udp_host_t *host, uint64_t here)
@@ -222,20 +221,20 @@ static void watch_host(const udp_conduit_t *udp, udp_host_t *host, uint64_t here
 {
     const uint64_t time = udp->watch.host_timeout;
     probe_check(host, here);
-    const uint64_t silent = here - host->heard;
+    const uint64_t silent = here - host->last_rx;
     if (host->answers && silent >= time)
         fail_silent_host(udp, host);
     if (silent >= time / 4 || (!host->answers && host->probes < CALIBRATIONS))
         probe_send(udp, host, here);
 }
 
-static void collect_heard(const udp_conduit_t *udp)
+static void collect_last_rx(const udp_conduit_t *udp)
 {
     udp_link_t *link = atomic_load_explicit(&udp->links.first, memory_order_acquire);
     for (; link; link = link->next) {
         aq_lock_take(&link->lock);
-        if (link->watch.host && link->watch.seen && link->watch.heard > link->watch.host->heard)
-            link->watch.host->heard = link->watch.heard;
+        if (link->watch.host && link->watch.seen && link->watch.last_rx > link->watch.host->last_rx)
+            link->watch.host->last_rx = link->watch.last_rx;
         aq_lock_drop(&link->lock);
     }
 }
@@ -250,7 +249,7 @@ uint64_t udp_watch_hosts(udp_conduit_t *udp, uint64_t now)
     if (now < atomic_load(&watch->hosts_at) || !aq_lock_try(&watch->lock))
         return now + watch->step;
     atomic_store(&watch->hosts_at, now + step);
-    collect_heard(udp);
+    collect_last_rx(udp);
     for (; host; host = host->next)
         watch_host(udp, host, listened_ns(watch));
     aq_lock_drop(&watch->lock);

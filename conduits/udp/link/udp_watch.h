@@ -28,9 +28,9 @@ void udp_watch_start(udp_watch_t *watch);
 udp_host_t *udp_watch_host(udp_conduit_t *udp, const udp_link_t *link);
 
 // Called by the receiver when the socket is empty.
-static inline void udp_watch_heard_all(udp_watch_t *watch)
+static inline void udp_watch_drained(udp_watch_t *watch)
 {
-    atomic_store_explicit(&watch->heard_all, true, memory_order_relaxed);
+    atomic_store_explicit(&watch->drained, true, memory_order_relaxed);
 }
 
 // The functions below belong to a pass over all links. This one is called first: it advances the

@@ -55,14 +55,14 @@ enum {
     SNIFFER_BYTES = 64 << 20,
 };
 
-typedef struct heard {
+typedef struct datagram {
     size_t length;
     struct sockaddr_in to;
     uint8_t bytes[LONGEST];
-} heard_t;
+} datagram_t;
 
-static heard_t old[OLD]; // heard long ago
-static heard_t held;     // waits until the next datagram overtakes it; length 0: none
+static datagram_t old[OLD]; // received long ago
+static datagram_t held;     // waits until the next datagram overtakes it; length 0: none
 static uint64_t seed = 1;
 static int sniffer, sender;
 static in_port_t own_port;
@@ -134,7 +134,7 @@ static void firewall_raise(void)
 }
 
 // Receives the next datagram of the job; returns false if there is none.
-static bool receive_datagram(heard_t *heard)
+static bool receive_datagram(datagram_t *datagram)
 {
     static uint8_t packet[LONGEST];
     struct sockaddr_ll from;
@@ -149,21 +149,21 @@ static bool receive_datagram(heard_t *heard)
     memcpy(&udp, packet + ip.ihl * 4u, sizeof udp);
     if (ip.protocol != IPPROTO_UDP || udp.source == own_port)
         return false;
-    heard->length = (size_t)length - ip.ihl * 4u - sizeof udp;
-    memcpy(heard->bytes, packet + ip.ihl * 4u + sizeof udp, heard->length);
-    heard->to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = udp.dest};
-    heard->to.sin_addr.s_addr = ip.daddr;
-    return heard->length > 0;
+    datagram->length = (size_t)length - ip.ihl * 4u - sizeof udp;
+    memcpy(datagram->bytes, packet + ip.ihl * 4u + sizeof udp, datagram->length);
+    datagram->to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = udp.dest};
+    datagram->to.sin_addr.s_addr = ip.daddr;
+    return datagram->length > 0;
 }
 
-static void send_to_receiver(const heard_t *what, const uint8_t *bytes, size_t length)
+static void send_to_receiver(const datagram_t *what, const uint8_t *bytes, size_t length)
 {
     (void)sendto(sender, bytes, length, 0, (const struct sockaddr *)&what->to, sizeof what->to);
 }
 
-static void forward_datagram(const heard_t *heard)
+static void forward_datagram(const datagram_t *datagram)
 {
-    send_to_receiver(heard, heard->bytes, heard->length);
+    send_to_receiver(datagram, datagram->bytes, datagram->length);
     sent.forwarded++;
 }
 
@@ -211,11 +211,11 @@ static void change_bytes(uint8_t *copy, size_t length)
 }
 
 // Sends a forgery that differs from the datagram.
-static void send_forgery(const heard_t *heard)
+static void send_forgery(const datagram_t *datagram)
 {
     static uint8_t copy[LONGEST];
-    size_t length = heard->length, head = HEAD_MIN;
-    memcpy(copy, heard->bytes, length);
+    size_t length = datagram->length, head = HEAD_MIN;
+    memcpy(copy, datagram->bytes, length);
     if (length >= HEAD_MIN)
         head = header_bytes(copy);
     const uint32_t kind = random_below(4);
@@ -231,66 +231,66 @@ static void send_forgery(const heard_t *heard)
     if (is_mode("token") && length >= 8)
         for (size_t i = 0; i < 8; i++)
             copy[i] = (uint8_t)random_below(256);
-    send_to_receiver(heard, copy, length);
+    send_to_receiver(datagram, copy, length);
     sent.forged++;
 }
 
 // ---- tricks ----
 
-static void attack_by_forgery_first(const heard_t *heard)
+static void attack_by_forgery_first(const datagram_t *datagram)
 {
-    send_forgery(heard);
-    forward_datagram(heard);
+    send_forgery(datagram);
+    forward_datagram(datagram);
 }
 
-static void attack_by_replacing(const heard_t *heard)
+static void attack_by_replacing(const datagram_t *datagram)
 {
-    send_forgery(heard);
+    send_forgery(datagram);
     sent.dropped++;
 }
 
-static void attack_by_replay(const heard_t *heard)
+static void attack_by_replay(const datagram_t *datagram)
 {
-    const heard_t *earlier = random_below(2) ? heard : &old[random_below(OLD)];
-    forward_datagram(heard);
+    const datagram_t *earlier = random_below(2) ? datagram : &old[random_below(OLD)];
+    forward_datagram(datagram);
     if (!earlier->length)
         return;
     send_to_receiver(earlier, earlier->bytes, earlier->length);
     sent.replayed++;
 }
 
-static void attack_by_dropping(const heard_t *heard)
+static void attack_by_dropping(const datagram_t *datagram)
 {
-    (void)heard;
+    (void)datagram;
     sent.dropped++;
 }
 
-static void attack_by_reordering(const heard_t *heard)
+static void attack_by_reordering(const datagram_t *datagram)
 {
     if (held.length)
         forward_datagram(&held);
-    held = *heard;
+    held = *datagram;
     sent.overtaken++;
 }
 
-static void attack_or_forward(const heard_t *heard, unsigned long wanted)
+static void attack_or_forward(const datagram_t *datagram, unsigned long wanted)
 {
-    static void (*const attacks[])(const heard_t *) = {attack_by_forgery_first, attack_by_replacing,
-                                                       attack_by_replay, attack_by_dropping,
-                                                       attack_by_reordering};
+    static void (*const attacks[])(const datagram_t *) = {attack_by_forgery_first,
+                                                          attack_by_replacing, attack_by_replay,
+                                                          attack_by_dropping, attack_by_reordering};
     const bool attack = sent.attacks < wanted && random_below(ATTACK_EVERY) == 0;
     const bool overtaken = held.length > 0;
     if (attack)
-        attacks[random_below(sizeof attacks / sizeof attacks[0])](heard);
+        attacks[random_below(sizeof attacks / sizeof attacks[0])](datagram);
     else
-        forward_datagram(heard);
+        forward_datagram(datagram);
     sent.attacks += attack;
-    if (overtaken && held.length && (!attack || memcmp(&held, heard, sizeof held) != 0)) {
+    if (overtaken && held.length && (!attack || memcmp(&held, datagram, sizeof held) != 0)) {
         forward_datagram(&held);
         held.length = 0;
     }
     if (random_below(16) == 0)
-        old[random_below(OLD)] = *heard;
+        old[random_below(OLD)] = *datagram;
 }
 
 // ---- the job ----
@@ -365,7 +365,7 @@ static void job_listen(job_t *job)
 // Runs the job once and attacks its datagrams. Returns the wait status of the job.
 static int job_attack(char **command, unsigned long wanted)
 {
-    static heard_t heard;
+    static datagram_t datagram;
     int status;
     job_t job = job_start(command);
     struct pollfd fds[] = {{.fd = sniffer, .events = POLLIN}, {.fd = job.errors, .events = POLLIN}};
@@ -374,11 +374,11 @@ static int job_attack(char **command, unsigned long wanted)
             forward_datagram(&held);
             held.length = 0;
         }
-        for (unsigned i = 0; i < 64 && receive_datagram(&heard); i++)
-            attack_or_forward(&heard, wanted);
+        for (unsigned i = 0; i < 64 && receive_datagram(&datagram); i++)
+            attack_or_forward(&datagram, wanted);
         job_listen(&job);
     }
-    while (receive_datagram(&heard))
+    while (receive_datagram(&datagram))
         ;
     held.length = 0;
     job_listen(&job);

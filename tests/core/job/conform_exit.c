@@ -341,16 +341,16 @@ static void do_sleep(char **arg)
 static const struct {
     int number;
     const char *name;
-} heard[] = {{SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGXCPU, "XCPU"},
-             {SIGALRM, "ALRM"}, {SIGXFSZ, "XFSZ"}, {SIGPROF, "PROF"}};
-enum { HEARD = sizeof heard / sizeof heard[0] };
-static char heard_lines[HEARD][32];
+} signals[] = {{SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGXCPU, "XCPU"},
+               {SIGALRM, "ALRM"}, {SIGXFSZ, "XFSZ"}, {SIGPROF, "PROF"}};
+enum { SIGNALS = sizeof signals / sizeof signals[0] };
+static char signal_lines[SIGNALS][32];
 
 static void hear_signal(int sig)
 {
-    for (size_t i = 0; i < HEARD; i++)
-        if (heard[i].number == sig &&
-            write(STDOUT_FILENO, heard_lines[i], strlen(heard_lines[i])) < 0)
+    for (size_t i = 0; i < SIGNALS; i++)
+        if (signals[i].number == sig &&
+            write(STDOUT_FILENO, signal_lines[i], strlen(signal_lines[i])) < 0)
             _exit(1);
 }
 
@@ -378,9 +378,9 @@ static void do_signals(char **arg)
 {
     struct timespec left = {.tv_sec = atoi(arg[0])};
 
-    for (size_t i = 0; i < HEARD; i++) {
-        snprintf(heard_lines[i], sizeof heard_lines[i], "%u %s\n", (unsigned)me, heard[i].name);
-        signal(heard[i].number, hear_signal);
+    for (size_t i = 0; i < SIGNALS; i++) {
+        snprintf(signal_lines[i], sizeof signal_lines[i], "%u %s\n", (unsigned)me, signals[i].name);
+        signal(signals[i].number, hear_signal);
     }
     wait_barrier();
     printf("%u ready\n", (unsigned)me);

@@ -14,8 +14,8 @@ running()
     wait_ready 3
 }
 
-# heard COUNT COUNT COUNT: the ranks get that many SIGUSR1.
-heard()
+# received COUNT COUNT COUNT: the ranks get that many SIGUSR1.
+received()
 {
     local now
     for _ in $(seq 400); do
@@ -23,7 +23,7 @@ heard()
         [ "$now" != "$*" ] || return 0
         sleep 0.05
     done
-    fault "the ranks heard $now signals instead of $*"
+    fault "the ranks received $now signals instead of $*"
 }
 
 # stopped STATE STATE STATE: the ranks, and the processes that were started, are stopped (T), or not.
@@ -45,15 +45,15 @@ stopped()
 
 running
 kill -USR1 "${process[0]}"
-heard 1 1 1
+received 1 1 1
 kill -USR1 "${process[1]}"
-heard 1 2 1
+received 1 2 1
 kill -USR1 "${process[2]}"
-heard 1 2 2
+received 1 2 2
 kill -INT "${process[0]}"
 all_end 130
 told
-heard 1 2 2
+received 1 2 2
 for rank in 0 2; do
     for sig in INT:130 TERM:143; do
         [ $rank:$sig != 0:INT:130 ] || continue # see above
@@ -147,7 +147,7 @@ for rank in 0 1 2; do
         ! grep -q "^$rank USR1$" "$work/$rank.out" || break
         sleep 0.05
     done
-    grep -q "^$rank USR1$" "$work/$rank.out" || fault "rank $rank heard nothing"
+    grep -q "^$rank USR1$" "$work/$rank.out" || fault "rank $rank received nothing"
 done
 touch "$work/go-on"
 kill -TERM -- "-$group"

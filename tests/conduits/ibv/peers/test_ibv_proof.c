@@ -92,14 +92,14 @@ static void test_endpoints(void **state)
 static void test_replay(void **state)
 {
     (void)state;
-    aq_ibv_heard_t heard = {.count = 0};
+    aq_ibv_nonces_t nonces = {.count = 0};
     aq_ibv_conn_private_data_t calls[AQ_IBV_CALLS_MAX + 1];
     for (unsigned i = 0; i <= AQ_IBV_CALLS_MAX; i++) {
         calls[i] = make_private_data(CALLER);
         aq_ibv_prove_call(key, PEER, &calls[i]);
-        assert_int_equal(aq_ibv_heard_note(&heard, calls[i].nonce), i < AQ_IBV_CALLS_MAX);
+        assert_int_equal(aq_ibv_nonces_note(&nonces, calls[i].nonce), i < AQ_IBV_CALLS_MAX);
         for (unsigned j = 0; j <= i; j++)
-            assert_false(aq_ibv_heard_note(&heard, calls[j].nonce));
+            assert_false(aq_ibv_nonces_note(&nonces, calls[j].nonce));
     }
 }
 
@@ -116,10 +116,11 @@ static void test_repeated_request(void **state)
     assert_int_equal(aq_ibv_request_judge(&conn, first, false), AQ_IBV_REFUSE_MINE_COUNTS);
     conn.state = AQ_IBV_READY;
     assert_int_equal(aq_ibv_request_judge(&conn, first, false), AQ_IBV_REFUSE_MINE_COUNTS);
-    conn = (aq_ibv_connection_t){.state = AQ_IBV_IDLE, .heard = conn.heard}; // the own call failed
-    assert_int_equal(aq_ibv_request_judge(&conn, first, false), AQ_IBV_REFUSE_HEARD);
+    // The own call failed.
+    conn = (aq_ibv_connection_t){.state = AQ_IBV_IDLE, .nonces = conn.nonces};
+    assert_int_equal(aq_ibv_request_judge(&conn, first, false), AQ_IBV_REFUSE_REPEATED);
     assert_int_equal(aq_ibv_request_judge(&conn, second, false), AQ_IBV_ACCEPT_REQUEST);
-    assert_int_equal(aq_ibv_request_judge(&conn, second, false), AQ_IBV_REFUSE_HEARD);
+    assert_int_equal(aq_ibv_request_judge(&conn, second, false), AQ_IBV_REFUSE_REPEATED);
 }
 
 int main(void)

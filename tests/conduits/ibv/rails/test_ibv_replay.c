@@ -378,9 +378,9 @@ static void test_kinds(void **state)
 // sent.
 static void test_gap(void **state)
 {
-    static const aq_ibv_resync_verdict_t heard[] = {AQ_IBV_RESYNC_GAP, AQ_IBV_RESYNC_GOOD,
-                                                    AQ_IBV_RESYNC_GOOD, AQ_IBV_RESYNC_GOOD,
-                                                    AQ_IBV_RESYNC_GAP};
+    static const aq_ibv_resync_verdict_t verdicts[] = {AQ_IBV_RESYNC_GAP, AQ_IBV_RESYNC_GOOD,
+                                                       AQ_IBV_RESYNC_GOOD, AQ_IBV_RESYNC_GOOD,
+                                                       AQ_IBV_RESYNC_GAP};
     (void)state;
     for (uint32_t received = 0; received < 5; received++) {
         sides_start(2);
@@ -390,7 +390,7 @@ static void test_gap(void **state)
         assert_int_equal(aq_ibv_replay_complete(replay), 0);
         aq_ibv_replay_move(replay, 1);
         const aq_ibv_replay_resync_t resync = {.received = received};
-        assert_int_equal(aq_ibv_replay_hear(replay, &resync), heard[received]);
+        assert_int_equal(aq_ibv_replay_hear(replay, &resync), verdicts[received]);
     }
 }
 

@@ -40,7 +40,7 @@ static void exit_unless(bool so)
 static void check_time(uint64_t now, bool empty)
 {
     if (empty)
-        udp_watch_heard_all(&udp->watch);
+        udp_watch_drained(&udp->watch);
     udp_watch_listen(&udp->watch, now);
 }
 
@@ -100,7 +100,7 @@ static void wait_with_an_answer(void)
 {
     udp_link_t *link = owing_link(true);
     udp->watch.listened += 15 * SECOND;
-    udp_link_heard(udp, link);
+    udp_link_received(udp, link);
     udp->watch.listened += 15 * SECOND;
     (void)udp_watch_link(udp, link, SECOND);
     exit_unless(!udp->watch.warned);
@@ -143,7 +143,7 @@ static void check_hosts_later(uint64_t *now)
 static void a_kernel_answers(void **state)
 {
     (void)state;
-    udp_host_t host = {.address = udp->socket.here, .probe = -1, .heard = udp->watch.listened};
+    udp_host_t host = {.address = udp->socket.here, .probe = -1, .last_rx = udp->watch.listened};
     uint64_t now = SECOND;
     assert_null(atomic_load(&udp->watch.hosts)); // loopback has no other hosts
     assert_int_equal(udp_watch_hosts(udp, now), UDP_NEVER);
@@ -154,7 +154,7 @@ static void a_kernel_answers(void **state)
     assert_int_equal(host.probes, 0);
     for (unsigned checks = 0; checks < 40; checks++) { // five times the limit
         check_hosts_later(&now);
-        assert_true(udp->watch.listened - host.heard <= udp->watch.host_timeout / 2);
+        assert_true(udp->watch.listened - host.last_rx <= udp->watch.host_timeout / 2);
     }
     atomic_store(&udp->watch.hosts, NULL);
 }
