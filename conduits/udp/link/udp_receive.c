@@ -200,7 +200,7 @@ static void take_data(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
     udp_drop_t drop = datagram_take(udp, link, in);
     link->stats.datagrams_in++;
     if (drop == UDP_DROPS) {
-        link->owed.came[in->header->class] = in->now;
+        link->owed.last_data[in->header->class] = in->now;
         link->stats.frames_in += in->contents.count;
         if (!in->bytes)
             udp_apply(udp, link, in->frame, true);
@@ -363,7 +363,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
         header.kind != UDP_DATA || !udp_frame_alone(head, &header, &frame) || !link)
         return NEXT_OTHER;
     arrival.now = aq_clock_ns();
-    atomic_store_explicit(&udp->receiving.came_at, arrival.now, memory_order_relaxed);
+    atomic_store_explicit(&udp->receiving.arrived_at, arrival.now, memory_order_relaxed);
     aq_lock_take(&link->lock);
     bool placed = datagram_place(udp, link, &arrival);
     aq_lock_drop(&link->lock);
@@ -440,7 +440,7 @@ static udp_buffer_t *datagrams_receive(udp_conduit_t *udp, unsigned what, uint64
         udp_watch_drained(&udp->watch);
         return NULL;
     }
-    atomic_store_explicit(&udp->receiving.came_at, udp_time(now), memory_order_relaxed);
+    atomic_store_explicit(&udp->receiving.arrived_at, udp_time(now), memory_order_relaxed);
     udp_buffer_t *last = handle_all(udp, in, count, *now);
     if (!last || (may_run(what, last->class) &&
                   !atomic_load_explicit(&udp->queues.count, memory_order_relaxed)))
@@ -528,7 +528,7 @@ static bool time_to_peek(udp_conduit_t *udp, uint64_t *time)
         return true;
     const uint64_t now = udp_time(time);
     uint64_t pause =
-        (now - atomic_load_explicit(&udp->receiving.came_at, memory_order_relaxed)) / 16;
+        (now - atomic_load_explicit(&udp->receiving.arrived_at, memory_order_relaxed)) / 16;
     if (pause > LOOK_PAUSE_NS)
         pause = LOOK_PAUSE_NS;
     if (now - atomic_load_explicit(&udp->receiving.looked_at, memory_order_relaxed) < pause)

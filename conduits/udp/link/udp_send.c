@@ -18,7 +18,7 @@ static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *heade
         if (!header->has_ack[c])
             continue;
         udp_receiver_ack(&link->receiver[c], credit, &header->acks[c]);
-        header->acks[c].held_us = (uint32_t)((now - link->owed.came[c]) / 1000);
+        header->acks[c].held_us = (uint32_t)((now - link->owed.last_data[c]) / 1000);
         header->selective |= header->acks[c].selective;
     }
     link->owed.since = 0;

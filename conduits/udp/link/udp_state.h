@@ -94,8 +94,8 @@ typedef struct udp_open {
 // The acknowledgements that the peer has not got yet; udp_receive.c adds to them, and udp_send.c
 // sends them.
 typedef struct udp_owed {
-    uint64_t came[UDP_CLASSES]; // time of the last new datagram
-    uint64_t since;             // time of the first datagram not yet acknowledged; 0: none
+    uint64_t last_data[UDP_CLASSES]; // time of the last new datagram
+    uint64_t since;                  // time of the first datagram not yet acknowledged; 0: none
     uint64_t bytes;
     bool wanted;   // the peer waits for an acknowledgement
     bool can_ride; // and a reply to the peer's last datagram can carry it
@@ -200,7 +200,7 @@ typedef struct udp_receiving {
     atomic_bool stuck;        // the last get found no room for its reply
     atomic_uint sender_polls; // polls by busy senders
     // Times of the last receive that found something, and of the last receive.
-    _Atomic uint64_t came_at, looked_at;
+    _Atomic uint64_t arrived_at, looked_at;
     _Atomic uint64_t polled_at; // time of the last poll; 0: the poll did not need the time
 } udp_receiving_t;
 

@@ -81,15 +81,15 @@ static void exchange_with_mpi(gex_TM_t team)
 {
     const int right = (int)((me + 1) % size), left = (int)((me + size - 1) % size);
     for (int i = 0; i < ROUNDS; i++) {
-        int sent = i * 1000 + (int)me, came = -1, sum = 0;
+        int sent = i * 1000 + (int)me, received = -1, sum = 0;
         MPI_Request requests[2];
-        MPI_Irecv(&came, 1, MPI_INT, left, i % 2, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(&received, 1, MPI_INT, left, i % 2, MPI_COMM_WORLD, &requests[0]);
         gex_AM_RequestShort0(team, (gex_Rank_t)right, REQUEST, 0);
         MPI_Isend(&sent, 1, MPI_INT, right, i % 2, MPI_COMM_WORLD, &requests[1]);
         GASNET_BLOCKUNTIL(replies == i + 1);
         wait_for(&requests[0]);
         wait_for(&requests[1]);
-        check_or_exit(came == i * 1000 + left, "a message of MPI is wrong");
+        check_or_exit(received == i * 1000 + left, "a message of MPI is wrong");
         if (i % 20)
             continue;
         gex_Event_Wait(gex_Coll_BarrierNB(team, 0));

@@ -219,18 +219,18 @@ static void all_pass(gex_TM_t team, size_t bytes)
 {
     const gex_Rank_t rank = gex_TM_QueryRank(team), next = (rank + 1) % size_of(team);
     const gex_Rank_t previous = (rank + size_of(team) - 1) % size_of(team);
-    unsigned char *sent = malloc(bytes), *came = malloc(bytes);
+    unsigned char *sent = malloc(bytes), *received = malloc(bytes);
     gasnetx_Request_t request;
-    check(sent && came, "no memory");
+    check(sent && received, "no memory");
     memset(sent, (int)(me + 1), bytes);
     check(gasnetx_Msg_SendNB(team, next, 7, sent, bytes, &request) == GASNET_OK, "no message");
-    gasnetx_Msg_Recv(team, previous, 7, came, bytes, NULL);
+    gasnetx_Msg_Recv(team, previous, 7, received, bytes, NULL);
     gasnetx_Request_Wait(&request, NULL);
-    check(came[0] == (unsigned char)(job_rank(team, previous) + 1) &&
-              memcmp(came, came + 1, bytes - 1) == 0,
+    check(received[0] == (unsigned char)(job_rank(team, previous) + 1) &&
+              memcmp(received, received + 1, bytes - 1) == 0,
           "a message with two sides has the wrong bytes");
     free(sent);
-    free(came);
+    free(received);
 }
 
 static void exercise(gex_TM_t team)

@@ -140,7 +140,7 @@ static void strangers_cost_little(void **state)
     close(fd);
 }
 
-// Any arrival updates came_at, also bytes that fail authentication.
+// Any arrival updates arrived_at, also bytes that fail authentication.
 static void an_arrival_is_noticed(void **state)
 {
     (void)state;
@@ -152,7 +152,7 @@ static void an_arrival_is_noticed(void **state)
     uint64_t began = aq_clock_ns();
     while (!udp->socket.counts.received)
         poll_often(1);
-    assert_true(udp->receiving.came_at >= began);
+    assert_true(udp->receiving.arrived_at >= began);
 }
 
 int main(void)
