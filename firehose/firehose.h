@@ -163,9 +163,9 @@ aq_firehose_region_t *aq_firehose_look(const aq_firehose_t *firehose, uint32_t p
                                        uintptr_t address, bool write);
 
 typedef enum aq_firehose_reached {
-    AQ_FIREHOSE_HIT,   // the region is in use until it is released
-    AQ_FIREHOSE_ASKED, // wait->done will be called
-    AQ_FIREHOSE_FULL,  // all firehoses into the peer are in use: use messages, or poll and retry
+    AQ_FIREHOSE_HIT,     // the region is in use until it is released
+    AQ_FIREHOSE_PENDING, // wait->done will be called
+    AQ_FIREHOSE_FULL,    // all firehoses into the peer are in use: use messages, or poll and retry
 } aq_firehose_reached_t;
 
 // Memory of a peer, and what it is for.
@@ -197,7 +197,7 @@ aq_status_t aq_firehose_answered(aq_firehose_t *firehose, uint32_t peer,
 
 typedef struct aq_firehose_stats {
     uint64_t misses, pins, unpins, evictions, merged; // regions of this process
-    uint64_t moves_asked, moves_served, refused;
+    uint64_t moves_sent, moves_served, refused;
     aq_firehose_amount_t main, victim;           // currently pinned
     aq_firehose_amount_t main_most, victim_most; // limits
 } aq_firehose_stats_t;

@@ -119,8 +119,8 @@ static void start_move(aq_firehose_peer_t *peer, aq_firehose_region_t *region,
     TAILQ_INSERT_TAIL(&peer->moving, region, queue);
 }
 
-// Under the lock of the peer: decides what is known at once. HIT and FULL are final; for ASKED with
-// *send set, the caller has to send the move.
+// Under the lock of the peer: decides what is known at once. HIT and FULL are final; for PENDING
+// with *send set, the caller has to send the move.
 static aq_firehose_reached_t firehose_request(aq_firehose_peer_t *peer, aq_firehose_message_t *move,
                                               bool carries, aq_firehose_wait_t *wait,
                                               aq_firehose_region_t **out, bool *send)
@@ -133,7 +133,7 @@ static aq_firehose_reached_t firehose_request(aq_firehose_peer_t *peer, aq_fireh
     *send = !region;
     if (region) {
         STAILQ_INSERT_TAIL(&region->waiting, wait, link);
-        return AQ_FIREHOSE_ASKED;
+        return AQ_FIREHOSE_PENDING;
     }
     region = take_slot(peer);
     if (!region)
@@ -141,7 +141,7 @@ static aq_firehose_reached_t firehose_request(aq_firehose_peer_t *peer, aq_fireh
     start_move(peer, region, move, carries, wait);
     move->slot = slot_of(region);
     move->generation = region->generation;
-    return AQ_FIREHOSE_ASKED;
+    return AQ_FIREHOSE_PENDING;
 }
 
 aq_firehose_region_t *aq_firehose_look(const aq_firehose_t *firehose, uint32_t rank,
@@ -171,9 +171,9 @@ aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, const aq_fireho
     pthread_mutex_lock(&peer->lock);
     aq_firehose_reached_t reached = firehose_request(peer, &move, carries, wait, out, &send);
     pthread_mutex_unlock(&peer->lock);
-    if (!send || reached != AQ_FIREHOSE_ASKED)
+    if (!send || reached != AQ_FIREHOSE_PENDING)
         return reached;
-    atomic_fetch_add_explicit(&firehose->moves_asked, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&firehose->moves_sent, 1, memory_order_relaxed);
     firehose->ops.request(firehose->context, target->peer, &move, carries ? target->data : NULL,
                           carries ? (uint32_t)target->bytes : 0);
     return reached;

@@ -62,7 +62,7 @@ static void counters_print(aq_firehose_t *firehose)
                   "pinned: main %u regions, %llu KiB, victim %u regions, %llu KiB",
                   (unsigned long long)stats.misses, (unsigned long long)stats.pins,
                   (unsigned long long)stats.unpins, (unsigned long long)stats.evictions,
-                  (unsigned long long)stats.merged, (unsigned long long)stats.moves_asked,
+                  (unsigned long long)stats.merged, (unsigned long long)stats.moves_sent,
                   (unsigned long long)stats.moves_served, (unsigned long long)stats.refused,
                   stats.main.regions, (unsigned long long)stats.main.bytes / 1024,
                   stats.victim.regions, (unsigned long long)stats.victim.bytes / 1024);
@@ -104,7 +104,7 @@ void aq_firehose_stats(aq_firehose_t *firehose, aq_firehose_stats_t *stats)
 {
     pthread_mutex_lock(&firehose->lock);
     *stats = firehose->stats;
-    stats->moves_asked = atomic_load_explicit(&firehose->moves_asked, memory_order_relaxed);
+    stats->moves_sent = atomic_load_explicit(&firehose->moves_sent, memory_order_relaxed);
     stats->main = firehose->pools[AQ_FIREHOSE_MAIN].now;
     stats->main_most = firehose->pools[AQ_FIREHOSE_MAIN].most;
     stats->victim = firehose->pools[AQ_FIREHOSE_VICTIM].now;

@@ -50,8 +50,8 @@ struct aq_firehose {
     struct aq_firehose_queue going;
     aq_firehose_account_t pools[2];
     bool told[AQ_FIREHOSE_OUTCOMES]; // limits that were reported
-    aq_firehose_stats_t stats;       // without the amounts and moves_asked
-    atomic_ullong moves_asked;
+    aq_firehose_stats_t stats;       // without the amounts and moves_sent
+    atomic_ullong moves_sent;
 };
 
 static inline size_t aq_firehose_table_length(uint32_t ranks)

@@ -646,7 +646,7 @@ static void print_memory(const aq_ibv_conduit_t *ibv)
     aq_log_counts("ibv: rank %u in memory: %lu puts and gets by the device, %lu pieces copied by "
                   "peers; %llu moves asked, %llu served, %llu refused; %llu pins, %llu unpins, "
                   "%llu evictions; %u regions left",
-                  ibv->base.env->rank, by_device, by_peer, (unsigned long long)stats.moves_asked,
+                  ibv->base.env->rank, by_device, by_peer, (unsigned long long)stats.moves_sent,
                   (unsigned long long)stats.moves_served, (unsigned long long)stats.refused,
                   (unsigned long long)stats.pins, (unsigned long long)stats.unpins,
                   (unsigned long long)stats.evictions, atomic_load(&shared->memory.regions));

@@ -42,10 +42,10 @@ void aq_window_ask(aq_ep_pair_t pair, uint32_t jobrank)
     aq_window_link_t *link = window ? aq_window_link(window, pair.to, jobrank) : NULL;
     const uint8_t index = (uint8_t)aq_link_index(aq_job_conduit_link(jobrank));
     if (!link || !window->conduits[index] ||
-        atomic_exchange_explicit(&link->asked, 1, memory_order_relaxed))
+        atomic_exchange_explicit(&link->requested, 1, memory_order_relaxed))
         return;
     aq_window_hello_t hello = {.from = pair.from, .to = pair.to, .conduit = index};
     window->conduits[index]->ops->describe(window->conduits[index], hello.description);
     if (!send_question(jobrank, &hello))
-        atomic_store_explicit(&link->asked, 0, memory_order_relaxed);
+        atomic_store_explicit(&link->requested, 0, memory_order_relaxed);
 }

@@ -73,12 +73,12 @@ static void on_answer(const aq_window_hello_t *answer, uint32_t source)
 {
     const aq_ep_pair_t pair = {.from = answer->to, .to = answer->from};
     aq_window_link_t *between = aq_window_find_link(pair, source);
-    if (!between || !atomic_load_explicit(&between->asked, memory_order_relaxed))
+    if (!between || !atomic_load_explicit(&between->requested, memory_order_relaxed))
         aq_fatal("rank %u has answered for the window of its endpoint %u, which endpoint %u did "
                  "not ask for",
                  source, answer->from, answer->to);
     if (answer->verdict == AQ_WINDOW_ABSENT)
-        atomic_store_explicit(&between->asked, 0, memory_order_relaxed);
+        atomic_store_explicit(&between->requested, 0, memory_order_relaxed);
     if (answer->verdict != AQ_WINDOW_CONNECTED)
         return;
     aq_window_t *window = aq_window_open(pair.from);

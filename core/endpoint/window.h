@@ -29,7 +29,7 @@ typedef struct aq_window_link {
     atomic_uintptr_t ready;     // 0: no messages yet; else the link, with the index of the conduit
     atomic_uintptr_t connected; // as ready, but set as soon as this process has connected
     atomic_uintptr_t replies;   // as connected, for replies to requests that came without a path
-    atomic_uint asked;          // the peer was asked to connect
+    atomic_uint requested;      // the peer was asked to connect
 } aq_window_link_t;
 
 typedef struct aq_window {

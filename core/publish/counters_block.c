@@ -29,7 +29,7 @@ enum { UPDATES_WORD = 2 };
 // memory.
 static block_t *blocks;
 static aq_lock_t lock;
-static unsigned asked_most; // index of the last block that was asked for
+static unsigned last_requested; // index of the last block that was requested
 static struct timespec updated_at;
 
 static const size_t place_of[AQ_COUNTS] = {
@@ -120,7 +120,7 @@ static void update_endpoint(gex_EP_Index_t endpoint)
 // With the lock held.
 static void update_all(void)
 {
-    for (unsigned i = 1; i <= asked_most; i++)
+    for (unsigned i = 1; i <= last_requested; i++)
         if (blocks[i].counters.version)
             update_endpoint((gex_EP_Index_t)(i - 1));
     if (blocks[0].counters.version)
@@ -176,8 +176,8 @@ static void begin_block(unsigned i)
     counters->endpoint = i ? i - 1 : UINT64_MAX;
     counters->size = sizeof *counters;
     counters->version = GASNETX_COUNTERS_VERSION;
-    if (i > asked_most)
-        asked_most = i;
+    if (i > last_requested)
+        last_requested = i;
 }
 
 const volatile gasnetx_counters_t *gasnetx_Counters(gex_EP_t ep)

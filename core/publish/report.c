@@ -107,7 +107,7 @@ static void on_report_signal(int number, siginfo_t *info, void *context)
     (void)context;
     if (!aq_own_process())
         return;
-    if (info->si_code == SI_QUEUE && info->si_value.sival_int == AQ_STACK_ASKED)
+    if (info->si_code == SI_QUEUE && info->si_value.sival_int == AQ_STACK_REQUEST)
         tell_stack();
     else
         report_print();

@@ -10,7 +10,7 @@
 void aq_report_add(void (*tell)(void));
 
 // Sets the function that writes the stack to the memory file when a reader asks for it with
-// AQ_STACK_ASKED. At init.
+// AQ_STACK_REQUEST. At init.
 void aq_report_set_stack(void (*tell)(void));
 
 // Installs the handler of the signal unless the client has one.

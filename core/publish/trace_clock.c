@@ -136,7 +136,7 @@ static void on_answer(gex_Token_t token, int32_t first, int32_t high, int32_t lo
 void aq_trace_clock_register(void)
 {
     aq_endpoint_internal(AQ_HANDLER_CLOCK_ASK, (gex_AM_Fn_t)on_ask,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 3, "time asked");
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 3, "time request");
     aq_endpoint_internal(AQ_HANDLER_CLOCK_ANSWER, (gex_AM_Fn_t)on_answer,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 5, "time of rank 0");
     aq_endpoint_internal_bare(AQ_HANDLER_CLOCK_TELL, on_tell,

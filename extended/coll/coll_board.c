@@ -146,8 +146,8 @@ void aq_board_count(const aq_coll_op_t *op, uint32_t rank, size_t nbytes)
 bool aq_board_reads_all(aq_board_t *board)
 {
     uint32_t r = aq_settings_bool(AQ_SET_PSHM_COPY) ? 0 : board->size;
-    const bool asked = r == 0;
+    const bool allowed = r == 0;
     while (r < board->size && (r == board->rank || aq_process_of(board->member[r].neighbour) > 0))
         r++;
-    return asked && r == board->size;
+    return allowed && r == board->size;
 }

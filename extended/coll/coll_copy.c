@@ -107,7 +107,7 @@ static bool post_blocks(aq_coll_op_t *op)
 static void answer_askers(aq_coll_op_t *op)
 {
     for (uint32_t r = 0; r < op->coll->map.size; r++)
-        if (atomic_load_explicit(&op->ready.askers[r], memory_order_relaxed) == AQ_COLL_ASKED) {
+        if (atomic_load_explicit(&op->ready.askers[r], memory_order_relaxed) == AQ_COLL_REQUESTED) {
             atomic_store_explicit(&op->ready.askers[r], AQ_COLL_ANSWERED, memory_order_relaxed);
             op->copy.answered++;
             aq_coll_block_send(op, r);

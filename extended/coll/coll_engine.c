@@ -203,7 +203,7 @@ static void end_in_event(const aq_coll_op_t *op)
 {
     const gex_Event_t part = aq_event_part(op->event, AQ_PART_OTHER);
     if (atomic_load_explicit(&part->pending, memory_order_relaxed) == 1)
-        aq_probe_collective_end(op->asked.rank, op->asked.team, op->asked.kind, op->asked.sequence);
+        aq_probe_collective_end(op->label.rank, op->label.team, op->label.kind, op->label.sequence);
     aq_event_end(part);
 }
 
@@ -337,7 +337,7 @@ static aq_coll_call_t share_of(const aq_coll_call_t *call, uint32_t share, uint3
 }
 
 // Creates an event that counts the outstanding operations. The caller holds aq_coll_lock.
-static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count, const aq_coll_asked_t *asked)
+static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count, const aq_coll_label_t *label)
 {
     aq_event_t *event = NULL;
     for (uint32_t i = 0; i < count; i++) {
@@ -349,13 +349,13 @@ static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count, const aq_
             event = aq_event_new();
         aq_event_begin(aq_event_part(event, AQ_PART_OTHER));
         ops[i]->event = event;
-        ops[i]->asked = *asked;
+        ops[i]->label = *label;
     }
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 
 // Advances the operations that were just initiated; returns their event.
-static gex_Event_t run_ops(aq_coll_op_t *const *ops, uint32_t count, const aq_coll_asked_t *asked)
+static gex_Event_t run_ops(aq_coll_op_t *const *ops, uint32_t count, const aq_coll_label_t *label)
 {
     if (try_busy()) {
         bool any = false;
@@ -367,7 +367,7 @@ static gex_Event_t run_ops(aq_coll_op_t *const *ops, uint32_t count, const aq_co
             aq_progress_wake();
     }
     aq_lock_take(&aq_coll_lock);
-    gex_Event_t event = event_for(ops, count, asked);
+    gex_Event_t event = event_for(ops, count, label);
     aq_lock_drop(&aq_coll_lock);
     return event;
 }
@@ -384,7 +384,7 @@ static aq_coll_op_t *append_in_epoch(aq_coll_t *coll, const aq_coll_call_t *call
 
 // Initiates the steps of an operation. A step that waits is held until the step before is complete.
 static gex_Event_t begin_chain(const aq_coll_step_t *steps, uint32_t count,
-                               const aq_coll_asked_t *asked)
+                               const aq_coll_label_t *label)
 {
     aq_coll_op_t *ops[AQ_COLL_STEPS];
     aq_lock_take(&aq_coll_lock);
@@ -396,7 +396,7 @@ static gex_Event_t begin_chain(const aq_coll_step_t *steps, uint32_t count,
             ops[i - 1]->then = ops[i];
     }
     aq_lock_drop(&aq_coll_lock);
-    return run_ops(ops, count, asked);
+    return run_ops(ops, count, label);
 }
 
 // Completes an operation in a team of one rank, where an exclusive scan has no result.
@@ -410,7 +410,7 @@ static gex_Event_t complete_alone(const aq_coll_call_t *call)
 
 // Initiates an operation over the whole team.
 static gex_Event_t begin_whole(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync,
-                               const aq_coll_asked_t *asked)
+                               const aq_coll_label_t *label)
 {
     aq_coll_op_t *ops[AQ_SPLIT_RANKS];
     const uint32_t shares = sync ? 1 : aq_coll_shares(coll, call);
@@ -427,27 +427,27 @@ static gex_Event_t begin_whole(aq_coll_t *coll, const aq_coll_call_t *call, unsi
         ops[count++] = append_fence(coll);
     }
     aq_lock_drop(&aq_coll_lock);
-    return run_ops(ops, count, asked);
+    return run_ops(ops, count, label);
 }
 
 // Initiates an operation in a team of several hosts with several members on some of them.
 static gex_Event_t begin_divided(aq_coll_t *coll, const aq_coll_call_t *call,
-                                 const aq_coll_asked_t *asked)
+                                 const aq_coll_label_t *label)
 {
     aq_coll_step_t steps[AQ_COLL_STEPS];
     const uint32_t count = aq_coll_hosts_divide(coll, call, steps);
-    return count ? begin_chain(steps, count, asked) : begin_whole(coll, call, 0, asked);
+    return count ? begin_chain(steps, count, label) : begin_whole(coll, call, 0, label);
 }
 
 static gex_Event_t begin_somehow(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync,
-                                 const aq_coll_asked_t *asked)
+                                 const aq_coll_label_t *label)
 {
     if (coll->map.size == 1)
         return complete_alone(call);
     aq_shown_team_t *shown = coll->barrier.shown;
-    aq_rank_show_call(shown, asked->kind);
-    gex_Event_t event = coll->has_hosts && !sync ? begin_divided(coll, call, asked)
-                                                 : begin_whole(coll, call, sync, asked);
+    aq_rank_show_call(shown, label->kind);
+    gex_Event_t event = coll->has_hosts && !sync ? begin_divided(coll, call, label)
+                                                 : begin_whole(coll, call, sync, label);
     if (event)
         aq_rank_note_call((aq_event_t *)(void *)(event - event->index), shown);
     return event;
@@ -469,15 +469,15 @@ gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned 
 {
     const uint64_t begin = aq_trace_begin(AQ_TRACE_COLL);
     const uint32_t sequence = ++coll->calls;
-    const aq_coll_asked_t asked = {.rank = aq_job.rank,
+    const aq_coll_label_t label = {.rank = aq_job.rank,
                                    .team = coll->team->id,
                                    .kind = AQ_SHOWN_BROADCAST + (uint32_t)call->kind,
                                    .sequence = sequence};
-    aq_probe_collective_start(asked.rank, asked.team, asked.kind, sequence, call->root,
+    aq_probe_collective_start(label.rank, label.team, label.kind, sequence, call->root,
                               call->unit * call->count);
-    const gex_Event_t event = begin_somehow(coll, call, sync, &asked);
+    const gex_Event_t event = begin_somehow(coll, call, sync, &label);
     if (!event)
-        aq_probe_collective_end(asked.rank, asked.team, asked.kind, sequence);
+        aq_probe_collective_end(label.rank, label.team, label.kind, sequence);
     if (__builtin_expect(begin != 0, 0))
         coll_trace(coll, call, begin, sequence, event);
     return event;

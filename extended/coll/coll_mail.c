@@ -93,7 +93,7 @@ static bool awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 static void count_ready(aq_coll_op_t *op, uint32_t rank)
 {
     if (op->ready.askers)
-        atomic_store_explicit(&op->ready.askers[rank], AQ_COLL_ASKED, memory_order_relaxed);
+        atomic_store_explicit(&op->ready.askers[rank], AQ_COLL_REQUESTED, memory_order_relaxed);
     atomic_fetch_add_explicit(&op->ready.count, 1, memory_order_release);
 }
 

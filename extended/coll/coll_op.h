@@ -77,11 +77,11 @@ typedef struct aq_coll_way aq_coll_way_t;
 #define AQ_COLL_SYNC_AFTER 2u  // the event completes only when the operation is complete everywhere
 
 // The call of the client that an operation is a part of, for probes.
-typedef struct aq_coll_asked {
+typedef struct aq_coll_label {
     uint64_t team;
     uint32_t rank;           // of this process in the job
     uint32_t kind, sequence; // aq_shown_call_t; number of the call in the team
-} aq_coll_asked_t;
+} aq_coll_label_t;
 
 typedef struct aq_coll_op {
     aq_coll_call_t call; // the request of the client, or a share of that request
@@ -113,7 +113,7 @@ typedef struct aq_coll_op {
     aq_coll_rows_t rows;
     aq_coll_ready_t ready;
 
-    aq_coll_asked_t asked; // set together with `event`
+    aq_coll_label_t label; // set together with `event`
     size_t unasked;        // limit on the bytes that other ranks may have to keep before they start
     size_t block;          // bytes of this record with slots and boxes
 } aq_coll_op_t;

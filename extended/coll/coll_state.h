@@ -40,8 +40,8 @@ typedef struct aq_coll_rows {
     size_t stride;
 } aq_coll_rows_t;
 
-// Ranks that have asked for their blocks by messages; 0: they have not.
-enum { AQ_COLL_ASKED = 1, AQ_COLL_ANSWERED };
+// Ranks that have requested their blocks by messages; 0: they have not.
+enum { AQ_COLL_REQUESTED = 1, AQ_COLL_ANSWERED };
 
 // Whether the receivers are ready: large payloads wait for that (rendezvous).
 typedef struct aq_coll_ready {
@@ -49,7 +49,7 @@ typedef struct aq_coll_ready {
     bool invited;            // this rank has sent "ready" to its senders
     uint32_t receivers;      // of this rank, in the ways by blocks, rounds and shares
     atomic_uint count;       // of receivers that are ready
-    _Atomic uint8_t *askers; // by rank: AQ_COLL_ASKED ...; NULL: of another way
+    _Atomic uint8_t *askers; // by rank: AQ_COLL_REQUESTED ...; NULL: of another way
 } aq_coll_ready_t;
 
 // The post of an operation on the boards of a team (coll_board.c).

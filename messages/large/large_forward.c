@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Forwarding of a message whose data do not come with its header.
 //
-//      pieces:   0 ..... base ..... fetched ..... asked ..... count
+//      pieces:   0 ..... base ..... fetched ..... issued .... count
 //                        |          |             |
 //                        |          |             read from the source, or asked for
 //                        |          here, without a gap
 //                        all destinations have the pieces before
 //
-// In internal memory piece i is at place i % AQ_LARGE_PIECES, and asked - base is at most
+// In internal memory piece i is at place i % AQ_LARGE_PIECES, and issued - base is at most
 // AQ_LARGE_PIECES. If the client receives the whole message, its pieces are in the client's memory,
-// and only asked - fetched is limited.
+// and only issued - fetched is limited.
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,14 +27,14 @@
 #include "../two_sided/msg_rndv_get.h"
 #include "../two_sided/msg_send.h"
 
-typedef enum slot { FREE, ASKED, COPIED, HERE } slot_t;
+typedef enum slot { FREE, ISSUED, COPIED, HERE } slot_t;
 
 struct aq_large_pieces {
     size_t bytes; // of a piece
     uint64_t count, base;
-    uint64_t asked, fetched;      // written under aq_large.lock
-    slot_t slot[AQ_LARGE_PIECES]; // of fetched to asked; under aq_large.lock
-    size_t asked_bytes;           // bytes that were asked for, not read
+    uint64_t issued, fetched;     // written under aq_large.lock
+    slot_t slot[AQ_LARGE_PIECES]; // of fetched to issued; under aq_large.lock
+    size_t get_bytes;             // bytes that gets asked for
     uint64_t held;                // in internal memory, as they were counted
     uint64_t steps;               // that were done
     bool reads;                   // the memory of the source
@@ -75,12 +75,12 @@ static bool piece_claim(gasnetx_Large_t message, uint64_t offset, size_t bytes, 
     *i = offset / pieces->bytes;
     aq_lock_take(&aq_large.lock);
     slot_t *slot = &pieces->slot[*i % AQ_LARGE_PIECES];
-    const bool asked = *i >= pieces->fetched && *i < pieces->asked && *slot == ASKED &&
-                       offset % pieces->bytes == 0 && bytes == piece_bytes(message, *i);
-    if (asked)
+    const bool issued = *i >= pieces->fetched && *i < pieces->issued && *slot == ISSUED &&
+                        offset % pieces->bytes == 0 && bytes == piece_bytes(message, *i);
+    if (issued)
         *slot = COPIED;
     aq_lock_drop(&aq_large.lock);
-    return asked;
+    return issued;
 }
 
 static void piece_arrived(gasnetx_Request_t receive, uint64_t offset, const void *piece,
@@ -120,11 +120,11 @@ static void arrivals_take(gasnetx_Large_t message)
     }
 }
 
-static void slot_set(struct aq_large_pieces *pieces, uint64_t asked, slot_t slot)
+static void slot_set(struct aq_large_pieces *pieces, uint64_t issued, slot_t slot)
 {
     aq_lock_take(&aq_large.lock);
-    pieces->slot[aq_min(asked, pieces->asked) % AQ_LARGE_PIECES] = slot;
-    pieces->asked = asked;
+    pieces->slot[aq_min(issued, pieces->issued) % AQ_LARGE_PIECES] = slot;
+    pieces->issued = issued;
     aq_lock_drop(&aq_large.lock);
 }
 
@@ -132,7 +132,7 @@ static void slot_set(struct aq_large_pieces *pieces, uint64_t asked, slot_t slot
 static bool piece_read(gasnetx_Large_t message)
 {
     struct aq_large_pieces *pieces = message->pieces;
-    const uint64_t i = pieces->asked;
+    const uint64_t i = pieces->issued;
     pieces->reads = pieces->reads && aq_msg_read(&message->head, i * pieces->bytes,
                                                  piece_place(message, i), piece_bytes(message, i));
     if (pieces->reads)
@@ -146,15 +146,15 @@ static bool piece_ask(gasnetx_Large_t message)
 {
     struct aq_large_pieces *pieces = message->pieces;
     gasnetx_Request_t receive = message->receive;
-    const uint64_t i = pieces->asked;
+    const uint64_t i = pieces->issued;
     if (!receive->cookie)
         receive->cookie = aq_request_cookie(receive, message->head.source);
-    slot_set(pieces, i + 1, ASKED);
+    slot_set(pieces, i + 1, ISSUED);
     if (!aq_msg_rndv_get_ask(receive, i * pieces->bytes, piece_bytes(message, i))) {
         slot_set(pieces, i, FREE);
         return false;
     }
-    pieces->asked_bytes += piece_bytes(message, i);
+    pieces->get_bytes += piece_bytes(message, i);
     pieces->steps++;
     return true;
 }
@@ -172,7 +172,7 @@ static void child_complete(gasnetx_Request_t send)
 
 // Notes a rendezvous get of a destination. Gets arrive in any order, but a destination sends them
 // in the order of the bytes, so the furthest one says what it wants.
-static void child_asked(gasnetx_Request_t send, const aq_msg_rndv_get_t *get)
+static void child_get(gasnetx_Request_t send, const aq_msg_rndv_get_t *get)
 {
     aq_large_child_t *child = send->context;
     aq_lock_take(&aq_large.lock);
@@ -181,8 +181,8 @@ static void child_asked(gasnetx_Request_t send, const aq_msg_rndv_get_t *get)
     if (first)
         child->get = (aq_msg_rndv_get_t){.answer = get->answer, .want = get->want};
     child->get.offset = aq_max(child->get.offset, get->offset + get->bytes);
-    child->asked_bytes += get->bytes;
-    const bool wrong = !get->answer || !(first || same) || child->asked_bytes > get->want;
+    child->get_bytes += get->bytes;
+    const bool wrong = !get->answer || !(first || same) || child->get_bytes > get->want;
     aq_lock_drop(&aq_large.lock);
     if (wrong)
         aq_fatal("rank %u asks for bytes of a large message twice, or for others than before",
@@ -191,7 +191,7 @@ static void child_asked(gasnetx_Request_t send, const aq_msg_rndv_get_t *get)
 
 void aq_large_forward(aq_large_child_t *child, aq_msg_head_t *head, const gasnetx_params_t *params)
 {
-    static const aq_request_hooks_t hooks = {.complete = child_complete, .asked = child_asked};
+    static const aq_request_hooks_t hooks = {.complete = child_complete, .get_arrived = child_get};
     const aq_msg_call_t call = {.is_send = true, .bytes = head->nbytes};
     child->complete = !child->message->head.cookie;
     if (!child->complete) {
@@ -223,9 +223,9 @@ static uint64_t child_limit(const aq_large_child_t *child)
 {
     const struct aq_large_pieces *pieces = child->message->pieces;
     aq_lock_take(&aq_large.lock);
-    const uint64_t asked = child->complete ? child->served : child->get.offset;
+    const uint64_t wanted = child->complete ? child->served : child->get.offset;
     aq_lock_drop(&aq_large.lock);
-    return aq_min(asked, pieces->fetched * pieces->bytes);
+    return aq_min(wanted, pieces->fetched * pieces->bytes);
 }
 
 // Whether a destination has all that it wants, and no get of it is on the way.
@@ -233,7 +233,7 @@ static bool child_has_all(const aq_large_child_t *child)
 {
     aq_lock_take(&aq_large.lock);
     const bool all = !child->complete && child->get.answer && child->served == child->get.want &&
-                     child->asked_bytes == child->get.want;
+                     child->get_bytes == child->get.want;
     aq_lock_drop(&aq_large.lock);
     return all;
 }
@@ -286,14 +286,15 @@ static void pieces_fetch(gasnetx_Large_t message, uint64_t needed)
     struct aq_large_pieces *pieces = message->pieces;
     const uint64_t first = pieces->memory ? pieces->base : pieces->fetched;
     const uint64_t limit = aq_min(needed, first + AQ_LARGE_PIECES);
-    while (pieces->asked < limit && (piece_read(message) || piece_ask(message))) {
+    while (pieces->issued < limit && (piece_read(message) || piece_ask(message))) {
     }
     arrivals_take(message);
 }
 
 static void held_count(struct aq_large_pieces *pieces)
 {
-    const uint64_t held = pieces->memory ? pieces->asked - aq_min(pieces->base, pieces->asked) : 0;
+    const uint64_t held =
+        pieces->memory ? pieces->issued - aq_min(pieces->base, pieces->issued) : 0;
     aq_lock_take(&aq_large.lock);
     aq_large.counts.pieces_held += held - pieces->held;
     aq_large.counts.most_held = aq_max(aq_large.counts.most_held, held);
@@ -305,9 +306,9 @@ static void held_count(struct aq_large_pieces *pieces)
 static void source_end(gasnetx_Large_t message, uint64_t needed)
 {
     struct aq_large_pieces *pieces = message->pieces;
-    if (!pieces->ended && pieces->asked >= needed && pieces->fetched == pieces->asked)
+    if (!pieces->ended && pieces->issued >= needed && pieces->fetched == pieces->issued)
         pieces->ended =
-            pieces->asked_bytes == message->head.nbytes || aq_msg_rndv_get_end(&message->head);
+            pieces->get_bytes == message->head.nbytes || aq_msg_rndv_get_end(&message->head);
 }
 
 static void under_way_count(int change)
@@ -321,7 +322,7 @@ static void under_way_count(int change)
 static void forward_end(gasnetx_Large_t message)
 {
     struct aq_large_pieces *pieces = message->pieces;
-    pieces->base = pieces->asked;
+    pieces->base = pieces->issued;
     held_count(pieces);
     under_way_count(-1);
     if (message->receive->cookie)

@@ -82,7 +82,7 @@ static gasnetx_Request_t send_make(const aq_msg_call_t *call, sent_t *sent, bool
                                     alone = {.complete = send_complete_alone};
     gasnetx_Request_t send = aq_request_new(call);
     send->begun = true;
-    send->asked = send->moved = 0;
+    send->issued = send->moved = 0;
     if (sent)
         send->hooks = has_handle ? &hooks : &alone;
     send->context = sent;

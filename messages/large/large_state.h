@@ -114,6 +114,6 @@ typedef struct aq_large_child {
     // Under aq_large.lock.
     bool complete;
     aq_msg_rndv_get_t get; // answer 0: none yet; offset: the end of the bytes that were asked for
-    uint64_t asked_bytes;  // by all gets
+    uint64_t get_bytes;    // of all gets
     uint64_t served;       // bytes; of the task
 } aq_large_child_t;

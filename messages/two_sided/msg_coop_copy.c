@@ -336,7 +336,7 @@ static void on_coop_copy(gex_Token_t token)
     aq_lock_take(&aq_msg.lock);
     const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, cookie, receiver.source);
     gasnetx_Request_t send = op ? op->context : NULL;
-    const bool found = send && send->call.is_send && !(send->hooks && send->hooks->asked);
+    const bool found = send && send->call.is_send && !(send->hooks && send->hooks->get_arrived);
     const bool fits = !found || want <= send->call.bytes;
     const bool begun = found && fits && help_begin(send, &receiver, want, piece, slot, generation);
     aq_lock_drop(&aq_msg.lock);

@@ -25,10 +25,10 @@ enum {
 
 // ---- the receiver ----
 
-// What the receiver knows of a part. The handler of an answer owns it while it is ASKED, and the
+// What the receiver knows of a part. The handler of an answer owns it while it is ISSUED, and the
 // turn of the task otherwise.
 typedef struct part {
-    enum { PART_NEW, PART_ASKED, PART_ANSWERED, PART_READ } _Atomic state;
+    enum { PART_NEW, PART_ISSUED, PART_ANSWERED, PART_READ } _Atomic state;
     atomic_uint pending; // reads that are under way
     uint64_t offset;     // of the first byte to ask for, or, once answered, of the exposed bytes
     size_t left;         // bytes of the part from there on; 0: all are read
@@ -83,7 +83,7 @@ static void part_begin(gasnetx_Request_t receive, part_t *part)
     if (!part_take(receive, part))
         return;
     // Set the state before the request: the answer may arrive at once, in another thread.
-    atomic_store_explicit(&part->state, PART_ASKED, memory_order_release);
+    atomic_store_explicit(&part->state, PART_ISSUED, memory_order_release);
     if (!part_ask(receive, part))
         atomic_store_explicit(&part->state, PART_NEW, memory_order_relaxed);
 }
@@ -159,8 +159,8 @@ static part_t *part_find(uint32_t source, aq_cookie_t cookie, uint32_t index)
     if (!receive || receive->call.is_send || !receive->reads || index >= PARTS)
         return NULL;
     part_t *part = &receive->reads->parts[index];
-    const bool asked = atomic_load_explicit(&part->state, memory_order_acquire) == PART_ASKED;
-    return asked ? part : NULL;
+    const bool issued = atomic_load_explicit(&part->state, memory_order_acquire) == PART_ISSUED;
+    return issued ? part : NULL;
 }
 
 static bool answer_keep(uint32_t source, aq_cookie_t cookie, uint32_t index,
@@ -209,7 +209,7 @@ static gasnetx_Request_t send_find(const ask_t *ask)
 {
     const aq_pending_op_t *op = aq_cookies_find(&aq_msg.cookies, ask->cookie, ask->source);
     gasnetx_Request_t send = op ? op->context : NULL;
-    if (!send || !send->call.is_send || (send->hooks && send->hooks->asked))
+    if (!send || !send->call.is_send || (send->hooks && send->hooks->get_arrived))
         return NULL;
     const size_t bytes = send->call.bytes;
     return ask->part < PARTS && ask->bytes && ask->offset <= bytes &&

@@ -38,7 +38,7 @@ static void gets_append(gasnetx_Request_t receive)
 void aq_msg_rndv_get(gasnetx_Request_t receive)
 {
     receive->want = receive->status.received;
-    receive->asked = receive->moved = receive->placed = 0;
+    receive->issued = receive->moved = receive->placed = 0;
     receive->cookie = 0;
     receive->way = AQ_RNDV_NEW;
     gets_append(receive);
@@ -103,7 +103,7 @@ bool aq_msg_rndv_get_ask(gasnetx_Request_t receive, uint64_t offset, size_t byte
 static size_t bytes_under_way(const struct gasnetx_request *receive)
 {
     aq_lock_take(&aq_msg.lock);
-    const size_t bytes = receive->asked - aq_min(receive->moved, receive->asked);
+    const size_t bytes = receive->issued - aq_min(receive->moved, receive->issued);
     aq_lock_drop(&aq_msg.lock);
     return bytes;
 }
@@ -116,7 +116,7 @@ static void bytes_count(gasnetx_Request_t receive, size_t *counter, size_t bytes
     aq_pending_op_t op;
     aq_lock_take(&aq_msg.lock);
     *counter += bytes;
-    const bool all = receive->asked == receive->want && receive->moved == receive->want &&
+    const bool all = receive->issued == receive->want && receive->moved == receive->want &&
                      aq_cookies_take(&aq_msg.cookies, receive->cookie, receive->rts.source, &op);
     aq_lock_drop(&aq_msg.lock);
     if (all)
@@ -127,15 +127,15 @@ static void bytes_count(gasnetx_Request_t receive, size_t *counter, size_t bytes
 static bool pieces_ask(gasnetx_Request_t receive)
 {
     const size_t piece = aq_job.limits.medium, want = receive->want;
-    size_t asked = receive->asked;
-    while (asked < want && bytes_under_way(receive) < PIECES * piece) {
-        const size_t bytes = aq_min(want - asked, piece);
-        if (!aq_msg_rndv_get_ask(receive, asked, bytes))
+    size_t issued = receive->issued;
+    while (issued < want && bytes_under_way(receive) < PIECES * piece) {
+        const size_t bytes = aq_min(want - issued, piece);
+        if (!aq_msg_rndv_get_ask(receive, issued, bytes))
             return false;
-        asked += bytes;
-        bytes_count(receive, &receive->asked, bytes);
+        issued += bytes;
+        bytes_count(receive, &receive->issued, bytes);
     }
-    return asked == want;
+    return issued == want;
 }
 
 // Tells the sender that all bytes have arrived, and completes the receive.

@@ -80,7 +80,7 @@ static void rts_send(gasnetx_Request_t send, const choice_t *choice)
 {
     const uint32_t jobrank = choice->jobrank;
     const uint64_t team = aq_team_of(send->call.tm)->id;
-    send->asked = send->moved = 0;
+    send->issued = send->moved = 0;
     const aq_cookie_t cookie = aq_request_cookie(send, jobrank);
     int32_t args[8 + AQ_MSG_MEMORY_ARGS] = {
         (int32_t)choice->number,   (int32_t)send->call.tag,  aq_high(team),   aq_low(team),
@@ -146,8 +146,8 @@ void aq_msg_send_end(uint32_t jobrank, aq_cookie_t cookie, gasnetx_Request_t sen
 static void get_count(uint32_t source, gasnetx_Request_t send, const aq_msg_rndv_get_t *get)
 {
     aq_lock_take(&aq_msg.lock);
-    send->asked += get->bytes;
-    const bool wrong = send->asked > get->want;
+    send->issued += get->bytes;
+    const bool wrong = send->issued > get->want;
     aq_lock_drop(&aq_msg.lock);
     if (wrong)
         aq_fatal("rank %u asks for bytes of a message twice, or for others than before (%u at %llu "
@@ -202,8 +202,8 @@ static void on_rndv_get(gex_Token_t token)
         get.bytes > aq_job.limits.medium)
         aq_fatal("rank %u asks for bytes that a message to it does not have (%u at %llu of %zu)",
                  source, get.bytes, (unsigned long long)get.offset, send->call.bytes);
-    if (send->hooks && send->hooks->asked)
-        send->hooks->asked(send, &get);
+    if (send->hooks && send->hooks->get_arrived)
+        send->hooks->get_arrived(send, &get);
     else
         piece_serve(token, cookie, send, &get);
 }

@@ -98,7 +98,7 @@ typedef struct aq_msg_rndv_get {
 typedef struct aq_request_hooks {
     void (*complete)(gasnetx_Request_t request);
     // Of a send whose bytes are not all there; NULL: they are in memory. The get is within them.
-    void (*asked)(gasnetx_Request_t send, const aq_msg_rndv_get_t *get);
+    void (*get_arrived)(gasnetx_Request_t send, const aq_msg_rndv_get_t *get);
     // Of a receive that divides its bytes; NULL: they go to memory. The piece is within them.
     void (*arrived)(gasnetx_Request_t receive, uint64_t offset, const void *piece, size_t bytes);
 } aq_request_hooks_t;
@@ -114,9 +114,9 @@ struct gasnetx_request {
     aq_cookie_t cookie; // of a send that was announced, or of a receive that gets; 0: none
     // Of a receive that gets `want` bytes of an RTS.
     aq_rndv_way_t way;
-    aq_msg_head_t rts;         // of a send in a cooperative copy: names the memory of its receiver
-    size_t want, asked, moved; // of a send: asked for by its peer, and served
-    size_t placed;             // of a receive: in pieces whose arrival was checked
+    aq_msg_head_t rts;          // of a send in a cooperative copy: names the memory of its receiver
+    size_t want, issued, moved; // of a send: asked for by its peer, and served
+    size_t placed;              // of a receive: in pieces whose arrival was checked
     // Of a cooperative copy; NULL: of none.
     struct aq_msg_claims *claims;
     size_t piece; // bytes of a claim

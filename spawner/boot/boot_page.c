@@ -295,6 +295,6 @@ int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code)
 void aq_page_fail(aq_boot_page_t *page, int code)
 {
     (void)aq_page_announce(page, AQ_NO_RANK, code);
-    atomic_store(&page->abort_asked, 1);
+    atomic_store(&page->abort_requested, 1);
     aq_page_wake_relay(page); // once more, because the exit may have been announced before
 }

@@ -89,8 +89,8 @@ typedef struct aq_boot_page {
     uint8_t key[AQ_KEY_BYTES];
 
     _Alignas(64) _Atomic int32_t exit_word;
-    _Atomic int32_t exit_rank;    // rank that announced; AQ_NO_RANK: none, or the supervisor
-    _Atomic uint32_t abort_asked; // end the job now
+    _Atomic int32_t exit_rank;        // rank that announced; AQ_NO_RANK: none, or the supervisor
+    _Atomic uint32_t abort_requested; // end the job now
 
     _Alignas(64) _Atomic uint32_t arrived;
     _Atomic uint32_t sleepers;

@@ -222,7 +222,7 @@ static void wait_for_output(void)
 __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
 {
     const mpi_boot_t *self = mine_of(boot);
-    atomic_store(&self->page->abort_asked, 1);
+    atomic_store(&self->page->abort_requested, 1);
     const bool all_leave = atomic_load(&self->page->state[boot->rank]) == AQ_RANK_FINALIZED;
     int won = mpi_boot_announce(boot, code);
     if (won == 0 && !all_leave)
@@ -237,7 +237,7 @@ __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
 
 static bool job_aborted(const mpi_boot_t *self)
 {
-    return atomic_load(&self->page->abort_asked) != 0;
+    return atomic_load(&self->page->abort_requested) != 0;
 }
 
 // MPI_Finalize waits for all ranks, so all ranks must have arrived first. Meanwhile other ranks may

@@ -29,7 +29,7 @@ static bool has_left(uint32_t rank)
 // still runs.
 __attribute__((noreturn)) static void watch_end(const char *why)
 {
-    if (atomic_exchange(&watch.page->abort_asked, 1) == 0)
+    if (atomic_exchange(&watch.page->abort_requested, 1) == 0)
         aq_log_error("%s", why);
     int code = aq_page_announce(watch.page, (int32_t)watch.rank, 1);
     aq_report_send(AQ_REPORT_FOLLOWS, code);

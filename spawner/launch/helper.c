@@ -284,7 +284,7 @@ static bool take_ended(aq_helper_t *helper, const aq_frame_t *frame)
     helper->gone = helper->gone || !(helper->ranks.started || helper->node.going);
     (void)aq_page_announce(helper->ranks.page, AQ_NO_RANK, (int)end.code);
     if (end.now)
-        atomic_store(&helper->ranks.page->abort_asked, 1);
+        atomic_store(&helper->ranks.page->abort_requested, 1);
     signal_supervisor(helper, AQ_WAKE_SIGNAL);
     return true;
 }

@@ -209,7 +209,7 @@ static void ask_stack(aq_helper_t *helper, const aq_query_t *order)
 // ---- readers on this host ----
 
 // Passes a request on to the launcher, which answers it.
-static void reader_asked(aq_node_t *node, aq_look_reader_t *reader, aq_look_request_t what,
+static void reader_query(aq_node_t *node, aq_look_reader_t *reader, aq_look_request_t what,
                          uint32_t rank)
 {
     aq_helper_t *helper = aq_helper_of(node);
@@ -244,7 +244,7 @@ bool aq_helper_take_told(aq_helper_t *helper, const aq_frame_t *frame)
 
 void aq_helper_look_start(aq_helper_t *helper)
 {
-    aq_readers_init(&helper->look.readers, reader_asked);
+    aq_readers_init(&helper->look.readers, reader_query);
     for (unsigned i = 0; i < AQ_HELPER_ASKS; i++)
         helper->look.asks[i].fd = -1;
 }

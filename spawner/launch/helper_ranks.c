@@ -450,7 +450,7 @@ static void contribute_step(aq_helper_t *helper)
 static void report_exit(aq_helper_t *helper)
 {
     int32_t word = atomic_load(&helper->ranks.page->exit_word);
-    bool now = atomic_load(&helper->ranks.page->abort_asked) != 0;
+    bool now = atomic_load(&helper->ranks.page->abort_requested) != 0;
     if (word == AQ_BOOT_RUNNING || (helper->told.exit && (!now || helper->told.abort)))
         return;
     aq_write_end(&helper->parent.out, AQ_MSG_EXIT, &(aq_end_t){now, (uint32_t)word - 1});

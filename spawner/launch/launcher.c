@@ -480,7 +480,7 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
                text.node < node->spec.size) {
         take_lost(launcher, &text);
     } else if (frame->type == AQ_MSG_READER_QUERY) {
-        aq_launcher_look_asked(launcher, frame);
+        aq_launcher_look_query(launcher, frame);
     } else if (frame->type == AQ_MSG_REPLY) {
         aq_launcher_look_answer(launcher, frame);
     } else {

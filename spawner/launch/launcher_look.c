@@ -33,7 +33,7 @@ static uint32_t look_send(aq_launcher_t *launcher, unsigned what, uint32_t rank,
 
 // ---- readers here ----
 
-static void reader_asked(aq_node_t *node, aq_look_reader_t *reader, aq_look_request_t what,
+static void reader_query(aq_node_t *node, aq_look_reader_t *reader, aq_look_request_t what,
                          uint32_t rank)
 {
     aq_bytes_t out = {0};
@@ -46,7 +46,7 @@ void aq_launcher_look_start(aq_launcher_t *launcher)
 {
     struct sockaddr_un address;
     const socklen_t length = aq_look_address(getpid(), &address);
-    aq_readers_init(&launcher->look.readers, reader_asked);
+    aq_readers_init(&launcher->look.readers, reader_query);
     aq_readers_listen(&launcher->look.readers, &address, length);
 }
 
@@ -69,7 +69,7 @@ static void far_tell(aq_launcher_t *launcher, const aq_look_far_t *far, unsigned
                               &(aq_reader_reply_t){far->host, far->tag, type, what.at, what.left});
 }
 
-void aq_launcher_look_asked(aq_launcher_t *launcher, const aq_frame_t *frame)
+void aq_launcher_look_query(aq_launcher_t *launcher, const aq_frame_t *frame)
 {
     aq_look_t *look = &launcher->look;
     aq_reader_query_t asker;

@@ -128,7 +128,7 @@ __attribute__((noreturn)) static void fork_abort(aq_boot_t *boot, int code)
     aq_boot_page_t *page = mine_of(boot)->page;
     // The code first: the supervisor ends all ranks as soon as it sees that an abort is asked for.
     int won = aq_page_announce(page, (int32_t)boot->rank, code);
-    atomic_store(&page->abort_asked, 1);
+    atomic_store(&page->abort_requested, 1);
     if (page->supervisor > 0) // again, because the exit may have been announced before
         (void)kill(page->supervisor, AQ_WAKE_SIGNAL);
     aq_page_wake_relay(page);

@@ -232,7 +232,7 @@ static void pass_deadline(aq_supervised_t *job)
 // Acts on an exit or abort that a rank has announced on the page.
 static void notice_exit(aq_supervised_t *job)
 {
-    if (atomic_load(&job->page->abort_asked))
+    if (atomic_load(&job->page->abort_requested))
         end_job(job);
     else if (job->phase <= AQ_SUPERVISED_RUNNING &&
              atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)

@@ -66,9 +66,9 @@ static void tell_binding(const aq_supervised_t *job)
 }
 
 // A binding that the user asked for and does not get is worth a warning.
-static void tell_unbound(const char *why, bool asked)
+static void tell_unbound(const char *why, bool requested)
 {
-    if (asked)
+    if (requested)
         aq_log_warn("GASNET_BIND=core: ranks are not bound to processors: %s", why);
     else
         aq_log_info("ranks are not bound to processors: %s", why);

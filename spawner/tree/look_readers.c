@@ -15,9 +15,9 @@ static void reader_close(aq_look_reader_t *reader)
     *reader = (aq_look_reader_t){.of = reader->of, .link.fd = -1};
 }
 
-void aq_readers_init(aq_look_readers_t *readers, aq_look_asked_t *asked)
+void aq_readers_init(aq_look_readers_t *readers, aq_look_query_t *query)
 {
-    *readers = (aq_look_readers_t){.listener = -1, .asked = asked};
+    *readers = (aq_look_readers_t){.listener = -1, .query = query};
     for (unsigned i = 0; i < AQ_LOOK_READERS; i++)
         readers->reader[i] = (aq_look_reader_t){.of = readers, .link.fd = -1};
 }
@@ -50,7 +50,7 @@ static bool take_request(aq_node_t *node, aq_look_reader_t *reader)
     const uint32_t rank = aq_get_u32(&view);
     if (!aq_look_is_request(what))
         return false;
-    reader->of->asked(node, reader, (aq_look_request_t)what, rank);
+    reader->of->query(node, reader, (aq_look_request_t)what, rank);
     return true;
 }
 

@@ -26,17 +26,17 @@ typedef struct aq_look_reader {
 } aq_look_reader_t;
 
 // Called for each request: sets the number of the reader, and answers now or later.
-typedef void aq_look_asked_t(aq_node_t *node, aq_look_reader_t *reader, aq_look_request_t what,
+typedef void aq_look_query_t(aq_node_t *node, aq_look_reader_t *reader, aq_look_request_t what,
                              uint32_t rank);
 
 struct aq_look_readers {
     int listener; // -1: none
-    aq_look_asked_t *asked;
+    aq_look_query_t *query;
     aq_look_reader_t reader[AQ_LOOK_READERS];
 };
 
 // Must be called first.
-void aq_readers_init(aq_look_readers_t *readers, aq_look_asked_t *asked);
+void aq_readers_init(aq_look_readers_t *readers, aq_look_query_t *query);
 // Listens. If that fails, there are no readers, and the job goes on.
 void aq_readers_listen(aq_look_readers_t *readers, const struct sockaddr_un *address,
                        socklen_t length);

@@ -59,7 +59,7 @@ static bool take_again(aq_node_t *node, aq_child_t *child, const aq_frame_t *fra
     return true;
 }
 
-static bool take_asked(aq_node_t *node, const aq_child_t *child, const aq_frame_t *frame)
+static bool take_query(aq_node_t *node, const aq_child_t *child, const aq_frame_t *frame)
 {
     aq_reader_query_t asker;
     if (!aq_read_reader_query(frame->payload, &asker) || !aq_child_has_host(child, asker.host))
@@ -90,7 +90,7 @@ static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *f
         node->ops->up(node, frame);
         return true;
     case AQ_MSG_READER_QUERY:
-        return take_asked(node, child, frame);
+        return take_query(node, child, frame);
     case AQ_MSG_PONG:
         child->unanswered = child->warned = false;
         return true;

@@ -22,7 +22,7 @@ static FILE *schema; // while it is written
 // ---- choice ----
 
 // A universe that the user names is taken even if it is not there, which is then reported.
-static bool is_asked_for(void)
+static bool is_named(void)
 {
     return aq_settings_given(AQ_SET_UNIVERSE) &&
            strcmp(aq_settings_text(AQ_SET_UNIVERSE), AQ_UNIVERSE_NONE) != 0;
@@ -32,7 +32,7 @@ static bool universe_init(const aq_start_t *start, int *priority, char *errbuf, 
 {
     bool here = aq_profile_find(start->conduit)->one_host && start->host_list == NULL;
     *priority = here ? 0 : PRIORITY;
-    if (is_asked_for() || aq_universe_exists())
+    if (is_named() || aq_universe_exists())
         return true;
     snprintf(errbuf, errbuf_size, "no universe of this user is on this host (gasnet_boot)");
     return false;

@@ -492,7 +492,7 @@ static void hello_verdict(void)
     send_hello((hello_t){.from = 1, .to = 1, .conduit = 1, .verdict = 1}, sizeof(hello_t));
 }
 
-static void hello_not_asked(gex_Token_t to)
+static void hello_unsolicited(gex_Token_t to)
 {
     const hello_t answer = {.from = 1, .to = 1, .conduit = 1, .verdict = 1};
     gex_AM_ReplyMedium0(to, H_WINDOW, (void *)(uintptr_t)&answer, sizeof answer, GEX_EVENT_NOW, 0);
@@ -646,7 +646,7 @@ static const wrong_mode_t modes[] = {
     {"hello-conduit", HELLO, .request = hello_conduit},
     {"hello-verdict", HELLO, .request = hello_verdict},
     {"hello-not-asked", "rank 1 has answered for the window of its endpoint 1, which endpoint 1",
-     .reply = hello_not_asked},
+     .reply = hello_unsolicited},
     {"piece-outside", LONG, .request = piece_outside},
     {"piece-done-forged", "rank 1 has acknowledged a piece of a Long that was not sent",
      .reply = piece_done_forged},

@@ -171,7 +171,7 @@ static void advance_operation(operation_t *operation)
     case AQ_FIREHOSE_HIT:
         add_transfer(operation, region);
         return;
-    case AQ_FIREHOSE_ASKED:
+    case AQ_FIREHOSE_PENDING:
         return;
     case AQ_FIREHOSE_FULL:
         if (random_below(20) == 0)
@@ -447,7 +447,7 @@ static aq_firehose_region_t *reach_region(const node_t *node, uint32_t peer, uin
         return region;
     case AQ_FIREHOSE_FULL:
         return NULL;
-    case AQ_FIREHOSE_ASKED:
+    case AQ_FIREHOSE_PENDING:
         break;
     }
     while (!waiting.over)
@@ -539,7 +539,7 @@ static void test_threads(void **state)
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     aq_firehose_stats(nodes[0].firehose, &stats);
-    assert_true(stats.moves_asked > TURNS / 10 && stats.moves_served > TURNS / 10);
+    assert_true(stats.moves_sent > TURNS / 10 && stats.moves_served > TURNS / 10);
     // Nothing is in use any more, so the second invalidation finds nothing left to revoke.
     for (int i = 0; i < 2; i++) {
         void *all = (void *)fake_memory_page(&nodes[i].memory, 0);

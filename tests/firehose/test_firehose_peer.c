@@ -127,7 +127,7 @@ static aq_firehose_region_t *move_firehose(uint32_t page, uint32_t pages, bool w
 {
     waiting_t waiting;
     uint32_t before = sent_count;
-    assert_int_equal(reach(page, pages, write, &waiting), AQ_FIREHOSE_ASKED);
+    assert_int_equal(reach(page, pages, write, &waiting), AQ_FIREHOSE_PENDING);
     assert_int_equal(sent_count, before + 1);
     answer_asker(serve_request(before));
     sent_count = before;
@@ -148,7 +148,7 @@ static void move_to_unmapped(void)
 {
     waiting_t waiting;
     memories[1].access[PAGES - 1] = FAKE_NONE;
-    assert_int_equal(reach(PAGES - 1, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    assert_int_equal(reach(PAGES - 1, 1, true, &waiting), AQ_FIREHOSE_PENDING);
     answer_asker(serve_request(0));
     sent_count = 0;
     assert_true(waiting.completed && waiting.status == AQ_ERR_RESOURCE);
@@ -249,10 +249,10 @@ static void test_join(void **state)
     (void)state;
     waiting_t first, second, third;
     memories[1].access[1] = FAKE_READ;
-    assert_int_equal(reach(0, 3, false, &first), AQ_FIREHOSE_ASKED);
-    assert_int_equal(reach(1, 1, false, &second), AQ_FIREHOSE_ASKED);
+    assert_int_equal(reach(0, 3, false, &first), AQ_FIREHOSE_PENDING);
+    assert_int_equal(reach(1, 1, false, &second), AQ_FIREHOSE_PENDING);
     assert_int_equal(sent_count, 1);
-    assert_int_equal(reach(1, 1, true, &third), AQ_FIREHOSE_ASKED); // needs write access
+    assert_int_equal(reach(1, 1, true, &third), AQ_FIREHOSE_PENDING); // needs write access
     assert_int_equal(sent_count, 2);
     answer_asker(serve_request(0));
     assert_true(first.completed && second.completed && !third.completed);
@@ -275,10 +275,10 @@ static void test_put_in_move(void **state)
                                      .data = data},
                                from = {.peer = 1, .address = at(2) + 20, .bytes = 100};
     memset(data, 'x', sizeof data);
-    assert_int_equal(aq_firehose_reach(asker, &to, &put.wait, &put.region), AQ_FIREHOSE_ASKED);
+    assert_int_equal(aq_firehose_reach(asker, &to, &put.wait, &put.region), AQ_FIREHOSE_PENDING);
     memset(data, 'y', sizeof data); // the caller may reuse the buffer
     get = (waiting_t){.wait.done = complete_wait};
-    assert_int_equal(aq_firehose_reach(asker, &from, &get.wait, &get.region), AQ_FIREHOSE_ASKED);
+    assert_int_equal(aq_firehose_reach(asker, &from, &get.wait, &get.region), AQ_FIREHOSE_PENDING);
     assert_int_equal(sent_count, 1);
     answer_asker(serve_request(0));
     assert_int_equal(bytes[2 * FAKE_PAGE + 10], 'x');
@@ -297,7 +297,8 @@ static void test_put_in_refused_move(void **state)
     const aq_firehose_target_t target = {
         .peer = 1, .write = true, .address = at(2), .bytes = 3, .data = "abc"};
     memories[1].access[2] = FAKE_NONE;
-    assert_int_equal(aq_firehose_reach(asker, &target, &put.wait, &put.region), AQ_FIREHOSE_ASKED);
+    assert_int_equal(aq_firehose_reach(asker, &target, &put.wait, &put.region),
+                     AQ_FIREHOSE_PENDING);
     answer_asker(serve_request(0));
     assert_memory_equal(bytes + 2 * FAKE_PAGE, "abc", 3);
     assert_true(put.completed && put.status == AQ_OK && !put.region);
@@ -310,8 +311,8 @@ static void test_cut_move(void **state)
     (void)state;
     waiting_t first, behind;
     aq_firehose_region_t *used = pin_own(12);
-    assert_int_equal(reach(10, 5, true, &first), AQ_FIREHOSE_ASKED);
-    assert_int_equal(reach(13, 1, true, &behind), AQ_FIREHOSE_ASKED);
+    assert_int_equal(reach(10, 5, true, &first), AQ_FIREHOSE_PENDING);
+    assert_int_equal(reach(13, 1, true, &behind), AQ_FIREHOSE_PENDING);
     answer_asker(serve_request(0));
     assert_pages(first.region, 10, 12);
     assert_true(behind.completed && behind.status == AQ_AGAIN && !behind.region);
@@ -360,7 +361,7 @@ static void test_used_by_both(void **state)
     aq_firehose_region_t *one = pin_own(0), *two = pin_own(20);
     move_and_release(40);
     assert_int_equal(memories[1].now.regions, 3);
-    assert_int_equal(reach(50, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    assert_int_equal(reach(50, 1, true, &waiting), AQ_FIREHOSE_PENDING);
     answer_asker(serve_request(0));
     assert_int_equal(waiting.status, AQ_ERR_RESOURCE);
     assert_int_equal(owner->pools[AQ_FIREHOSE_VICTIM].now.regions, 2);
@@ -399,7 +400,7 @@ static void test_revoke(void **state)
     answer_owner(serve_request(0));
     assert_int_equal(invalidate(4), AQ_OK);
     assert_int_equal(memories[1].now.regions, 0);
-    assert_int_equal(reach(3, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    assert_int_equal(reach(3, 1, true, &waiting), AQ_FIREHOSE_PENDING);
     answer_asker(serve_request(1));
     aq_firehose_release(waiting.region);
 }
@@ -411,7 +412,8 @@ static void test_revoke_in_use(void **state)
     aq_firehose_region_t *region = move_firehose(3, 2, true);
     assert_int_equal(invalidate(4), AQ_AGAIN);
     answer_owner(serve_request(0));
-    assert_int_equal(reach(3, 1, true, &waiting), AQ_FIREHOSE_ASKED); // a revoked region is no hit
+    assert_int_equal(reach(3, 1, true, &waiting),
+                     AQ_FIREHOSE_PENDING); // a revoked region is no hit
     sent_count = 0;
     fake_memory_use(&memories[1], region->key.remote, at(3), FAKE_PAGE, true);
     aq_firehose_release(region);
@@ -429,7 +431,7 @@ static void test_late_revoke(void **state)
     move_and_release(3);
     move_and_release(20);
     assert_int_equal(invalidate(3), AQ_AGAIN); // sent[0]
-    assert_int_equal(reach(40, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    assert_int_equal(reach(40, 1, true, &waiting), AQ_FIREHOSE_PENDING);
     answer_asker(serve_request(1)); // reuses the slot of page 3
     aq_firehose_release(waiting.region);
     aq_firehose_message_t given = serve_request(0);
@@ -474,7 +476,7 @@ static void test_too_long(void **state)
 {
     (void)state;
     waiting_t waiting;
-    assert_int_equal(reach(0, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    assert_int_equal(reach(0, 1, true, &waiting), AQ_FIREHOSE_PENDING);
     aq_firehose_message_t answer = serve_request(0), wrong = answer;
     wrong.bytes = 64 * REGION_PAGES * FAKE_PAGE;
     assert_int_equal(aq_firehose_answered(asker, 1, &wrong), AQ_ERR_PEER);

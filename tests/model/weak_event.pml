@@ -31,7 +31,7 @@
 
 #define RESULT(round) (16 + (round))
 
-byte asked; /* the last round whose operations are on their way */
+byte issued; /* the last round whose operations are on their way */
 
 inline begin()
 {
@@ -47,7 +47,7 @@ proctype client()
         plain_write(CLIENT, BYTES(round), round);
         begin();
         begin();
-        asked = round;
+        issued = round;
         if
         :: round == 1 -> store(CLIENT, NOTED, 1, true)
         :: else
@@ -69,7 +69,7 @@ proctype client()
 inline await_answer(me)
 {
     atomic {
-        asked >= round;
+        issued >= round;
         sees[me].at[PENDING] = memory[PENDING].last
     }
 }

@@ -31,7 +31,7 @@
 #define STORES (ROUNDS + 2)
 #define SIGN 0
 #define BACK 1
-#define ASKED 2
+#define REQUESTED 2
 #define ANSWERED 3
 #define NOTIFIED 4
 #define BYTES(index) (5 + (index))
@@ -86,7 +86,7 @@ inline read_bytes(me)
 #ifdef NOTICE
 inline put_and_notify()
 {
-    store(INITIATOR, ASKED, round, true);
+    store(INITIATOR, REQUESTED, round, true);
     await(INITIATOR, ANSWERED, round, ORDER(5));
     store(INITIATOR, NOTIFIED, round, ORDER(6));
     await(INITIATOR, BACK, round, true) /* a message of the target */
@@ -105,7 +105,7 @@ proctype storer()
     do
     :: round > ROUNDS -> break
     :: else ->
-        await(STORER, ASKED, round, true);
+        await(STORER, REQUESTED, round, true);
         write_bytes(STORER);
         store(STORER, ANSWERED, round, ORDER(4));
         round++

@@ -33,14 +33,14 @@ def program(process):
 
 # Asks the library's processes for their reports; a launcher passes the signal on to its ranks.
 def ask_for_reports(ours):
-    asked = set()
+    reporting = set()
     for process in ours:
-        if process.parent in asked:
-            asked.add(process.pid)
+        if process.parent in reporting:
+            reporting.add(process.pid)
         elif catches_report(process):
-            asked.add(process.pid)
+            reporting.add(process.pid)
             process.signal(REPORT)
-    return bool(asked)
+    return bool(reporting)
 
 
 def describe(process):

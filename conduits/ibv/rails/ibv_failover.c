@@ -621,7 +621,7 @@ static aq_ibv_failover_t *failover_allocate(aq_ibv_failovers_t *failovers, aq_ib
     failover->link = link;
     failover->next = atomic_load(&failovers->first);
     atomic_store(&failovers->first, failover);
-    atomic_fetch_add(&failovers->unasked, 1);
+    atomic_fetch_add(&failovers->unrequested, 1);
     return failover;
 }
 
@@ -648,17 +648,17 @@ struct ibv_qp *aq_ibv_failover_pair(aq_ibv_peer_t *link)
 
 void aq_ibv_failovers_ask(aq_ibv_failovers_t *failovers)
 {
-    if (!atomic_load_explicit(&failovers->unasked, memory_order_relaxed))
+    if (!atomic_load_explicit(&failovers->unrequested, memory_order_relaxed))
         return;
     for (aq_ibv_failover_t *failover = atomic_load(&failovers->first); failover;
          failover = failover->next) {
         aq_lock_take(&failover->lock);
-        const bool ask = !failover->asked && failover->link->conn.state == AQ_IBV_READY;
-        failover->asked = failover->asked || ask;
+        const bool ask = !failover->requested && failover->link->conn.state == AQ_IBV_READY;
+        failover->requested = failover->requested || ask;
         aq_lock_drop(&failover->lock);
         if (!ask)
             continue;
-        atomic_fetch_sub(&failovers->unasked, 1);
+        atomic_fetch_sub(&failovers->unrequested, 1);
         aq_ibv_rails_want_standbys(failovers->rails, failover->link);
     }
 }

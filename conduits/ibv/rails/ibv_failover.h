@@ -55,7 +55,7 @@ typedef struct aq_ibv_failover {
     bool counted;                    // in failures
     bool closed;                     // the present way, which has failed
     bool lost;
-    bool asked; // the standbys of the link were asked for
+    bool requested; // the standbys of the link were requested
     aq_ibv_failover_work_t works[];
 } aq_ibv_failover_t;
 
@@ -70,10 +70,10 @@ typedef struct aq_ibv_failovers {
     struct ibv_cq sends, arrivals;
     struct ibv_srq srq;
     _Atomic(aq_ibv_failover_t *) first;
-    atomic_uint unasked;  // failovers whose standbys were not asked for
-    atomic_uint failures; // failovers that have to move
-    atomic_uint warned;   // bit k: of port k
-    atomic_bool spread;   // some links send by other ports than port 0
+    atomic_uint unrequested; // failovers whose standbys were not requested
+    atomic_uint failures;    // failovers that have to move
+    atomic_uint warned;      // bit k: of port k
+    atomic_bool spread;      // some links send by other ports than port 0
     aq_lock_t refilling;
     unsigned missing[AQ_IBV_RAIL_PORTS_MAX]; // receive buffers, by port; under refilling
     atomic_ulong moves, repeated;            // links, and work requests posted again

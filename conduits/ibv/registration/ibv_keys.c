@@ -411,8 +411,8 @@ aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, const aq_firehose_targe
     case AQ_FIREHOSE_HIT:
         *hold = hold_of(region, address, bytes, remote_key(region));
         return AQ_IBV_REACHED;
-    case AQ_FIREHOSE_ASKED:
-        return AQ_IBV_ASKED;
+    case AQ_FIREHOSE_PENDING:
+        return AQ_IBV_PENDING;
     default:
         return AQ_IBV_FULL;
     }

@@ -149,7 +149,7 @@ static inline bool aq_ibv_keys_attached(const aq_ibv_keys_t *keys, uint32_t rank
 typedef enum aq_ibv_reached {
     AQ_IBV_REACHED,  // the hold is there
     AQ_IBV_MISSED,   // the peer was not asked yet
-    AQ_IBV_ASKED,    // wait->done will be called
+    AQ_IBV_PENDING,  // wait->done will be called
     AQ_IBV_FULL,     // every firehose into the peer is in use: poll and ask again, or use messages
     AQ_IBV_MESSAGES, // no key is possible: the peer has to copy, by active messages
 } aq_ibv_reached_t;

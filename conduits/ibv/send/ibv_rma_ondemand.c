@@ -147,7 +147,7 @@ static void transfer_end(aq_ibv_transfer_t *transfer)
     free(transfer);
 }
 
-// REACHED: the transfer has its hold. ASKED: the caller no longer owns the transfer.
+// REACHED: the transfer has its hold. PENDING: the caller no longer owns the transfer.
 static aq_ibv_reached_t transfer_ask(aq_ibv_transfer_t *transfer)
 {
     const aq_rma_t *rma = &transfer->rma;

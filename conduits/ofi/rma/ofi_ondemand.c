@@ -95,7 +95,7 @@ static const void *transfer_data(const ofi_transfer_t *transfer)
     return rma->kind == AQ_RMA_PUT && rma->nbytes <= most ? rma->local : NULL;
 }
 
-// HIT: the transfer has its hold. ASKED: the caller no longer owns the transfer. FULL: no room.
+// HIT: the transfer has its hold. PENDING: the caller no longer owns the transfer. FULL: no room.
 static aq_firehose_reached_t transfer_ask(ofi_transfer_t *transfer)
 {
     aq_credit_t *credit = &transfer->link->credit;

@@ -165,7 +165,7 @@ static void counters_print(const ofi_conduit_t *ofi)
                   "refused; %llu pins, %llu unpins, %llu evictions",
                   ofi->base.env->rank, (unsigned long)ondemand->by_provider,
                   atomic_load(&ondemand->by_peer), (unsigned long)ofi->rma->in_place,
-                  (unsigned long long)stats.moves_asked, (unsigned long long)stats.moves_served,
+                  (unsigned long long)stats.moves_sent, (unsigned long long)stats.moves_served,
                   (unsigned long long)stats.refused, (unsigned long long)stats.pins,
                   (unsigned long long)stats.unpins, (unsigned long long)stats.evictions);
 }

@@ -148,9 +148,9 @@ static size_t get_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *ge
     atomic_fetch_add_explicit(get->pending, 1, memory_order_release);
     aq_lock_take(&link->lock);
     rma.nbytes = aq_min(get->nbytes, largest_piece(link));
-    const bool asked = get_ask(udp, link, get->local, &rma, get->pending);
+    const bool requested = get_ask(udp, link, get->local, &rma, get->pending);
     aq_lock_drop(&link->lock);
-    if (asked)
+    if (requested)
         return rma.nbytes;
     atomic_fetch_sub_explicit(get->pending, 1, memory_order_relaxed);
     return 0;

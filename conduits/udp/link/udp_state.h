@@ -273,7 +273,7 @@ static inline uint64_t udp_time(uint64_t *now)
 static inline void udp_link_received(const udp_conduit_t *udp, udp_link_t *link)
 {
     link->watch.last_rx = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
-    link->watch.asked = 0;
+    link->watch.due_since = 0;
     link->watch.seen = true;
 }
 

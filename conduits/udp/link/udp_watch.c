@@ -86,11 +86,11 @@ static void watch_peer(udp_conduit_t *udp, udp_link_t *link, bool owes, uint64_t
     udp_peer_watch_t *peer = &link->watch;
     const uint64_t time = udp->watch.peer_timeout;
     const uint64_t here = listened_ns(&udp->watch);
-    if (!peer->asked && !udp->base.endpoint && here - peer->last_rx >= time / 2)
-        peer->asked = here + 1;
-    if (peer->asked && here >= peer->asked + time)
+    if (!peer->due_since && !udp->base.endpoint && here - peer->last_rx >= time / 2)
+        peer->due_since = here + 1;
+    if (peer->due_since && here >= peer->due_since + time)
         fail_silent_peer(&udp->watch, link);
-    if (peer->asked && !owes && now >= peer->ping_at) {
+    if (peer->due_since && !owes && now >= peer->ping_at) {
         udp_send_plain(udp, link, UDP_PING, UDP_REQUESTS, 0, now);
         peer->ping_at = now + time / STEPS;
     }
@@ -100,9 +100,9 @@ uint64_t udp_watch_link(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 {
     udp_watch_t *watch = &udp->watch;
     const bool owes = link_owes(link);
-    if (!link->watch.asked && owes)
-        link->watch.asked = listened_ns(watch) + 1;
-    if (owes && watch->silence && listened_ns(watch) >= link->watch.asked + watch->silence)
+    if (!link->watch.due_since && owes)
+        link->watch.due_since = listened_ns(watch) + 1;
+    if (owes && watch->silence && listened_ns(watch) >= link->watch.due_since + watch->silence)
         udp_watch_warn_of_silence(udp, link);
     const bool limited = watch->peer_timeout && (owes || !udp->base.endpoint);
     if (limited)

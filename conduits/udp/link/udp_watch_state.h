@@ -38,9 +38,9 @@ typedef struct udp_watch {
 // The part of a link. Its lock protects the members; times are on the clock `listened` unless they
 // say otherwise.
 typedef struct udp_peer_watch {
-    udp_host_t *host; // NULL: not monitored; constant
-    bool seen;        // a datagram of the peer was received
-    uint64_t last_rx; // time of the last datagram, or of the link's creation
-    uint64_t asked;   // time since which an answer is due; 0: none is
-    uint64_t ping_at; // next ping, on the system clock
+    udp_host_t *host;   // NULL: not monitored; constant
+    bool seen;          // a datagram of the peer was received
+    uint64_t last_rx;   // time of the last datagram, or of the link's creation
+    uint64_t due_since; // time since which an answer is due; 0: none is
+    uint64_t ping_at;   // next ping, on the system clock
 } udp_peer_watch_t;

@@ -103,8 +103,8 @@ typedef struct aq_shown_thread {
 } aq_shown_thread_t;
 _Static_assert(sizeof(aq_shown_thread_t) == 64, "threads do not share lines of the cache");
 
-// A stack that a reader has asked for with the report signal and the value AQ_STACK_ASKED.
-#define AQ_STACK_ASKED 0x41715374
+// A stack that a reader has asked for with the report signal and the value AQ_STACK_REQUEST.
+#define AQ_STACK_REQUEST 0x41715374
 typedef struct aq_shown_stack {
     _Atomic uint32_t answers; // stacks so far; odd while one is written
     uint32_t tid;

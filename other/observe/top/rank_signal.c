@@ -152,7 +152,7 @@ static bool signal_send(const target_t *target, int number)
     info.si_code = SI_QUEUE;
     info.si_pid = getpid();
     info.si_uid = getuid();
-    info.si_value.sival_int = AQ_STACK_ASKED;
+    info.si_value.sival_int = AQ_STACK_REQUEST;
     if (target->is_of_thread)
         return syscall(SYS_pidfd_send_signal, target->handle, number, &info, 0) == 0;
     return syscall(SYS_rt_tgsigqueueinfo, target->pid, target->tid, number, &info) == 0;

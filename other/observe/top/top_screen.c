@@ -36,7 +36,7 @@ typedef struct screen {
     uint32_t chosen; // row
     uint32_t top;    // first row on the screen
     uint64_t now;
-    bool asked; // the rank in the view, for its stack: what became of that
+    bool stack_requested; // of the rank in the view; then the result and stack are set
     aq_stack_result_t result;
     aq_seen_stack_t stack;
     char *diagnosis;
@@ -398,7 +398,7 @@ static int draw_teams(const aq_seen_rank_t *seen, int line)
 
 static void draw_stack(const screen_t *screen, int line)
 {
-    if (!screen->asked)
+    if (!screen->stack_requested)
         return;
     if (screen->result != AQ_STACK_GIVEN) {
         (void)lines_fill(line, 2, "%s", aq_stack_excuse(screen->result));
@@ -427,7 +427,7 @@ static void draw_rank(const screen_t *screen)
     line = draw_counts(rank, line);
     line = draw_threads(screen, &rank->seen, line);
     line = draw_teams(&rank->seen, line);
-    draw_stack(screen, screen->asked && line + 1 < LINES ? line + 1 : line);
+    draw_stack(screen, screen->stack_requested && line + 1 < LINES ? line + 1 : line);
 }
 
 // ---- other views ----
@@ -489,7 +489,7 @@ static void draw(screen_t *screen)
 static void show(screen_t *screen, view_t view)
 {
     screen->view = view;
-    screen->asked = false;
+    screen->stack_requested = false;
     if (view == VIEW_DIAGNOSIS)
         diagnose(screen);
 }
@@ -505,7 +505,7 @@ static void move_by(screen_t *screen, int64_t lines)
 static void ask_stack(screen_t *screen)
 {
     screen->result = aq_stack_ask(screen->job, screen->rows[screen->chosen].rank, &screen->stack);
-    screen->asked = true;
+    screen->stack_requested = true;
 }
 
 static void key_sort(screen_t *screen, int key)

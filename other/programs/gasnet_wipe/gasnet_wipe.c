@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 {
     aq_hosts_t hosts = {0};
     bool all = false;
-    size_t ended = 0, asked = 0;
+    size_t ended = 0, answered = 0;
     aq_standard_streams_open();
     aq_log_program("gasnet_wipe");
     const char *list;
@@ -59,14 +59,14 @@ int main(int argc, char **argv)
     aq_probe_host_t *table = code < 0 ? aq_probe_hosts(&hosts, &task) : NULL;
     for (size_t i = 0; table != NULL && i < hosts.count; i++) {
         ended += print_ended(&table[i]);
-        asked += table[i].answered;
+        answered += table[i].answered;
         if (!table[i].answered)
             aq_log_error("host %s could not be asked: %s; %s", table[i].row->name, table[i].why,
                          aq_probe_remedy(table[i].why));
     }
     if (table != NULL) {
-        printf("%zu processes ended on %zu of %zu hosts\n", ended, asked, hosts.count);
-        code = asked < hosts.count;
+        printf("%zu processes ended on %zu of %zu hosts\n", ended, answered, hosts.count);
+        code = answered < hosts.count;
     }
     free(table);
     aq_hosts_free(&hosts);

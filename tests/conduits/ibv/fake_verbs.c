@@ -45,7 +45,7 @@ static struct ibv_mr *add_region(struct ibv_pd *pd, void *start, size_t bytes, i
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *start, size_t bytes, int access)
 {
     pthread_mutex_lock(&table_lock);
-    fake_verbs.asked++;
+    fake_verbs.registrations++;
     fake_verbs.access = access;
     int error = region_refusal((uintptr_t)start, bytes, access);
     struct ibv_mr *region = error == 0 ? add_region(pd, start, bytes, access) : NULL;

@@ -16,7 +16,7 @@ enum { FAKE_VERBS_REGIONS = 1024, FAKE_VERBS_FOR_PEERS = 1 << 20 };
 typedef struct fake_verbs {
     uint64_t bytes, most_bytes; // registered now, and the limit
     unsigned regions, most_regions;
-    unsigned asked;            // calls of reg_mr so far
+    unsigned registrations;    // calls of reg_mr so far
     int access;                // access flags of the last call
     int error;                 // errno of a call that exceeds a limit
     uintptr_t read_only, none; // addresses from which memory is read-only; is not mapped

@@ -61,7 +61,7 @@ typedef struct {
     conform_count_t count;
 } ledger_t;
 
-static ledger_t asked, answered;
+static ledger_t requests, replies;
 
 static void ledger_open(ledger_t *ledger, uint64_t per_rank)
 {
@@ -94,7 +94,7 @@ static void ledger_close(ledger_t *ledger, uint64_t expected, const char *what)
 
 static void flood_short(gex_Token_t token, gex_AM_Arg_t sequence)
 {
-    ledger_note(&asked, conform_source(token), sequence);
+    ledger_note(&requests, conform_source(token), sequence);
     gex_AM_ReplyShort1(token, entries[FLOOD_REPLY].gex_index, 0, sequence);
 }
 
@@ -103,28 +103,28 @@ static void flood_medium(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg
     const gex_Rank_t from = conform_source(token);
 
     CHECK_FILL(buf, nbytes, conform_mix(from, (uint32_t)sequence, 9), "payload in the flood");
-    ledger_note(&asked, from, sequence);
+    ledger_note(&requests, from, sequence);
     gex_AM_ReplyShort1(token, entries[FLOOD_REPLY].gex_index, 0, sequence);
 }
 
 static void flood_reply(gex_Token_t token, gex_AM_Arg_t sequence)
 {
-    ledger_note(&answered, conform_source(token), sequence);
+    ledger_note(&replies, conform_source(token), sequence);
 }
 
 static void ledgers_open(uint64_t per_rank)
 {
-    ledger_open(&asked, per_rank);
-    ledger_open(&answered, per_rank);
+    ledger_open(&requests, per_rank);
+    ledger_open(&replies, per_rank);
     conform_barrier();
 }
 
 static void ledgers_close(uint64_t expected)
 {
-    GASNET_BLOCKUNTIL(atomic_load(&answered.count) >= expected);
+    GASNET_BLOCKUNTIL(atomic_load(&replies.count) >= expected);
     conform_barrier();
-    ledger_close(&asked, expected, "requests");
-    ledger_close(&answered, expected, "replies");
+    ledger_close(&requests, expected, "requests");
+    ledger_close(&replies, expected, "replies");
 }
 
 static void test_flood_short(void)
@@ -171,7 +171,7 @@ static void big_request(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_
                         gex_AM_Arg_t want)
 {
     CHECK_FILL(buf, nbytes, 21, "largest request");
-    ledger_note(&asked, conform_source(token), sequence);
+    ledger_note(&requests, conform_source(token), sequence);
     gex_AM_ReplyMedium1(token, entries[BIG_REPLY].gex_index, big_load, (size_t)want, GEX_EVENT_NOW,
                         0, sequence);
 }
@@ -183,7 +183,7 @@ static void big_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t 
 
     CHECK(nbytes == want, "the largest reply has %zu bytes, but %zu came", want, nbytes);
     CHECK_FILL(buf, nbytes, 21, "largest reply");
-    ledger_note(&answered, from, sequence);
+    ledger_note(&replies, from, sequence);
 }
 
 static void big_load_init(void)
@@ -225,7 +225,7 @@ static conform_count_t announced, announcements;
 
 static void count_short(gex_Token_t token, gex_AM_Arg_t sequence)
 {
-    ledger_note(&asked, conform_source(token), sequence);
+    ledger_note(&requests, conform_source(token), sequence);
 }
 
 static void count_load(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t sequence)
@@ -233,7 +233,7 @@ static void count_load(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t
     const gex_Rank_t from = conform_source(token);
 
     CHECK_FILL(buf, nbytes, conform_mix(from, (uint32_t)sequence, 10), "payload for the sleeper");
-    ledger_note(&asked, from, sequence);
+    ledger_note(&requests, from, sequence);
 }
 
 static void on_total(gex_Token_t token, gex_AM_Arg_t count)
@@ -251,12 +251,12 @@ static void report_total(gex_Rank_t target, uint64_t count)
     gex_AM_RequestShort1(job.am, target, entries[TOTAL].gex_index, 0, (gex_AM_Arg_t)count);
     if (job.rank == target) {
         GASNET_BLOCKUNTIL(atomic_load(&announcements) == job.size);
-        GASNET_BLOCKUNTIL(atomic_load(&asked.count) >= atomic_load(&announced));
+        GASNET_BLOCKUNTIL(atomic_load(&requests.count) >= atomic_load(&announced));
     }
     conform_barrier();
     for (int i = 0; i < 100; i++)
         gasnet_AMPoll(); /* a surplus message would come now */
-    ledger_close(&asked, job.rank == target ? atomic_load(&announced) : 0, "messages");
+    ledger_close(&requests, job.rank == target ? atomic_load(&announced) : 0, "messages");
     atomic_store(&announced, 0);
     atomic_store(&announcements, 0);
 }
@@ -266,7 +266,7 @@ static void test_sleeper(void)
     const gex_Rank_t target = job.size - 1;
     unsigned char load[300];
 
-    ledger_open(&asked, SLEEP_SENDS);
+    ledger_open(&requests, SLEEP_SENDS);
     conform_barrier();
     if (job.rank == target)
         conform_nap(SLEEP_MS);
@@ -314,7 +314,7 @@ static void test_immediate(void)
     uint64_t sent = 0;
     int refused = 0;
 
-    ledger_open(&asked, IMMEDIATE_TRIES);
+    ledger_open(&requests, IMMEDIATE_TRIES);
     conform_barrier();
     if (job.rank == target)
         conform_nap(SLEEP_MS);

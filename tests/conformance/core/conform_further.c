@@ -20,7 +20,7 @@ static struct {
     gex_TM_t tm;
 } own;
 
-static conform_count_t asked, answered, payloads;
+static conform_count_t requests, replies, payloads;
 
 static void check_endpoint(gex_Token_t token)
 {
@@ -32,7 +32,7 @@ static void check_endpoint(gex_Token_t token)
 static void on_ask(gex_Token_t token, gex_AM_Arg_t value)
 {
     check_endpoint(token);
-    asked++;
+    requests++;
     gex_AM_ReplyShort1(token, H_ANSWER, 0, value + 1);
 }
 
@@ -40,7 +40,7 @@ static void on_answer(gex_Token_t token, gex_AM_Arg_t value)
 {
     check_endpoint(token);
     CHECK(value == (gex_AM_Arg_t)job.rank + 1, "the answer is %d", value);
-    answered++;
+    replies++;
 }
 
 static void on_payload(gex_Token_t token, void *payload, size_t nbytes, gex_AM_Arg_t key)
@@ -147,7 +147,7 @@ static void further_ranks(void)
 static void further_messages(void)
 {
     unsigned char bytes[PLACE];
-    asked = answered = payloads = 0;
+    requests = replies = payloads = 0;
     open_team();
     for (gex_Rank_t r = 0; r < job.size; r++) {
         conform_fill(bytes, sizeof bytes, job.rank);
@@ -161,7 +161,7 @@ static void further_messages(void)
         conform_fill(gex_AM_SrcDescAddr(sd), PLACE, job.rank);
         gex_AM_CommitRequestMedium1(sd, H_MEDIUM, PLACE, (gex_AM_Arg_t)job.rank);
     }
-    GASNET_BLOCKUNTIL(answered == job.size && asked == job.size && payloads == 3 * job.size);
+    GASNET_BLOCKUNTIL(replies == job.size && requests == job.size && payloads == 3 * job.size);
     close_team();
 }
 

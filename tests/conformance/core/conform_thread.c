@@ -385,14 +385,14 @@ static void *hsl_body(void *arg)
 static void test_hsl(void)
 {
     const uint64_t each = (uint64_t)(LOCKED / job.threads);
-    const uint64_t asked = (each + 9) / 10 * (uint64_t)job.threads;
-    const uint64_t expected = each * (uint64_t)job.threads + 2 * asked;
+    const uint64_t lock_requests = (each + 9) / 10 * (uint64_t)job.threads;
+    const uint64_t expected = each * (uint64_t)job.threads + 2 * lock_requests;
 
     locked_total = 0;
     atomic_store(&lock_replies, 0);
     conform_barrier();
     conform_in_threads(job.threads, hsl_body);
-    GASNET_BLOCKUNTIL(atomic_load(&lock_replies) == asked);
+    GASNET_BLOCKUNTIL(atomic_load(&lock_replies) == lock_requests);
     conform_barrier();
     gex_HSL_Lock(&lock);
     CHECK(locked_total == expected,

@@ -34,13 +34,13 @@ static gex_TM_t team;
 static gex_Segment_t segment;
 static gex_Rank_t me, ranks, leaver;
 static int code;
-static volatile int asked;  /* set by a handler */
+static volatile int told;   /* set by a handler */
 static volatile int played; /* messages handled; keeps the compiler from dropping the traffic */
 
 static void on_ask(gex_Token_t token)
 {
     (void)token;
-    asked = 1;
+    told = 1;
 }
 
 static void on_ball(gex_Token_t token, void *buf, size_t bytes)
@@ -110,7 +110,7 @@ static void *stay_inside(void *unused)
 {
     (void)unused;
     for (;;) {
-        GASNET_BLOCKUNTIL(asked);
+        GASNET_BLOCKUNTIL(told);
     }
     return NULL;
 }
@@ -167,7 +167,7 @@ static int way_handler(void)
     if (me == 0)
         gex_AM_RequestShort0(team, leaver, GEX_AM_INDEX_BASE, 0);
     if (me == leaver) {
-        GASNET_BLOCKUNTIL(asked);
+        GASNET_BLOCKUNTIL(told);
         gasnet_exit(code);
     }
     wait_for_end();

@@ -29,7 +29,7 @@ static char *const here_of[2] = {(char *)0x500000, (char *)0x600000};
 static struct {
     uint64_t answers[4][RANKS]; // of the next exchanges; this rank's own entry is overwritten
     unsigned exchanges, shares, barriers;
-    unsigned asked; // calls of share_segments of the network, which shares no memory
+    unsigned calls; // calls of share_segments of the network, which shares no memory
     aq_status_t exchange_status, share_status;
     uintptr_t shared[2]; // the sizes that share_segments got
     unsigned hooks, pins;
@@ -63,7 +63,7 @@ static aq_status_t stub_barrier(aq_boot_t *boot)
 static aq_status_t stub_share(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
 {
     (void)conduit;
-    assert_int_equal(stub.asked, ++stub.shares); // the core asks the network first
+    assert_int_equal(stub.calls, ++stub.shares); // the core asks the network first
     for (unsigned i = 0; i < 2; i++) {
         stub.shared[i] = sizes[i];
         here[i] = here_of[i];
@@ -74,7 +74,7 @@ static aq_status_t stub_share(aq_conduit_t *conduit, const uintptr_t *sizes, voi
 static aq_status_t stub_decline(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
 {
     (void)conduit, (void)sizes, (void)here;
-    stub.asked++;
+    stub.calls++;
     return AQ_ERR_ABSENT;
 }
 

@@ -31,7 +31,7 @@ static struct {
     size_t payload; // in bytes, of all messages
     aq_am_t am;
     char message[MEDIUM];
-    aq_cookie_t asked[8]; // the cookies of the messages of a get
+    aq_cookie_t gets[8]; // the cookies of the messages of a get
 } post;
 
 static char memory[1 << 16];
@@ -40,7 +40,7 @@ static void keep_cookie_of_get(const aq_am_t *am)
 {
     unsigned number = post.of_handler[AQ_HANDLER_VIS_GET] - 1;
     assert_true(number < 8);
-    post.asked[number] = aq_join(am->args[2], am->args[3]);
+    post.gets[number] = aq_join(am->args[2], am->args[3]);
 }
 
 static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
@@ -466,7 +466,7 @@ static void a_get_asks_for_full_messages(void **state)
     const aq_arrival_t answer = {.source = FAR};
     struct aq_token token = {.arrival = &answer};
     for (unsigned i = 0; i < 4; i++)
-        free(aq_pending_end(AQ_PENDING_VIS_GET, &token, post.asked[i]).context);
+        free(aq_pending_end(AQ_PENDING_VIS_GET, &token, post.gets[i]).context);
 }
 
 static void a_large_piece_is_a_put_of_its_own(void **state)

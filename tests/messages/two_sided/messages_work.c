@@ -461,7 +461,7 @@ static void test_threads(void)
 
 enum { ASK = GEX_AM_INDEX_BASE, ANSWER, ASKS = 500 };
 
-static gasnetx_Request_t asked;
+static gasnetx_Request_t client_request;
 
 static void on_ask(gex_Token_t token)
 {
@@ -471,7 +471,7 @@ static void on_ask(gex_Token_t token)
 static void on_answer(gex_Token_t token)
 {
     (void)token;
-    check(gasnetx_Request_Complete(asked) == GASNET_OK, "an answer is one too many");
+    check(gasnetx_Request_Complete(client_request) == GASNET_OK, "an answer is one too many");
 }
 
 static void handlers_register(gex_EP_t ep)
@@ -484,19 +484,20 @@ static void handlers_register(gex_EP_t ep)
 
 static void test_client_requests(void)
 {
-    gasnetx_Request_Make(1, &asked);
+    gasnetx_Request_Make(1, &client_request);
     for (uint32_t i = 0; i < ASKS; i++) {
-        check(gasnetx_Request_Add(asked) == GASNET_OK, "an operation cannot be added");
+        check(gasnetx_Request_Add(client_request) == GASNET_OK, "an operation cannot be added");
         gex_AM_RequestShort0(team, i % size, ASK, 0);
     }
-    check(gasnetx_Request_Test(&asked, NULL) == GASNET_ERR_NOT_READY, "one is missing");
-    check(gasnetx_Request_Cancel(asked) == GASNET_ERR_NOT_READY, "it is no receive");
-    check(gasnetx_Request_Complete(asked) == GASNET_OK, "one is left");
-    gasnetx_Request_Wait(&asked, NULL);
-    gasnetx_Request_Make(0, &asked);
-    check(gasnetx_Request_Add(asked) == GASNET_ERR_BAD_ARG, "it is complete");
-    check(gasnetx_Request_Complete(asked) == GASNET_ERR_BAD_ARG, "it is complete");
-    check(gasnetx_Request_Test(&asked, NULL) == GASNET_OK && !asked, "it is complete");
+    check(gasnetx_Request_Test(&client_request, NULL) == GASNET_ERR_NOT_READY, "one is missing");
+    check(gasnetx_Request_Cancel(client_request) == GASNET_ERR_NOT_READY, "it is no receive");
+    check(gasnetx_Request_Complete(client_request) == GASNET_OK, "one is left");
+    gasnetx_Request_Wait(&client_request, NULL);
+    gasnetx_Request_Make(0, &client_request);
+    check(gasnetx_Request_Add(client_request) == GASNET_ERR_BAD_ARG, "it is complete");
+    check(gasnetx_Request_Complete(client_request) == GASNET_ERR_BAD_ARG, "it is complete");
+    check(gasnetx_Request_Test(&client_request, NULL) == GASNET_OK && !client_request,
+          "it is complete");
     barrier();
 }
 

@@ -10,7 +10,7 @@
 
 enum { SUCCESS = 0, SYSTEM = 17000, NO_EVENT = 17001, NO_INIT = 17007 };
 
-static int begun, asked, answered;
+static int begun, spawned, answered;
 
 static int fails(const char *call)
 {
@@ -42,19 +42,19 @@ __attribute__((visibility("default"))) int tm_spawn(int argc, char **argv, char 
 {
     if (!begun || argv[argc] != NULL)
         return NO_INIT;
-    if (!(fails("tm_poll") && asked == 1) && fork() == 0) {
+    if (!(fails("tm_poll") && spawned == 1) && fork() == 0) {
         name_host(node);
         execve(argv[0], argv, envp);
         _exit(1);
     }
-    *task = (unsigned)++asked;
-    *event = asked;
+    *task = (unsigned)++spawned;
+    *event = spawned;
     return SUCCESS;
 }
 
 __attribute__((visibility("default"))) int tm_poll(int event, int *result, int wait, int *error)
 {
-    if (event != 0 || !wait || answered == asked)
+    if (event != 0 || !wait || answered == spawned)
         return NO_EVENT;
     *result = ++answered;
     *error = fails("tm_poll") && answered == 2 ? SYSTEM : SUCCESS;
@@ -65,7 +65,7 @@ __attribute__((visibility("default"))) int tm_finalize(void)
 {
     FILE *file = fopen(getenv("FAKE_PBS_LOG"), "w");
     if (file != NULL) {
-        fprintf(file, "%d tasks, %d answers\n", asked, answered);
+        fprintf(file, "%d tasks, %d answers\n", spawned, answered);
         fclose(file);
     }
     return SUCCESS;

@@ -29,27 +29,27 @@ static struct {
     aq_look_reader_t *reader;
     unsigned what, count;
     uint32_t rank;
-} asked;
+} query;
 
-static void asked_take(aq_node_t *of, aq_look_reader_t *reader, aq_look_request_t what,
+static void query_take(aq_node_t *of, aq_look_reader_t *reader, aq_look_request_t what,
                        uint32_t rank)
 {
     assert_ptr_equal(of, &node);
-    reader->number = ++asked.count;
-    asked.reader = reader;
-    asked.what = what;
-    asked.rank = rank;
+    reader->number = ++query.count;
+    query.reader = reader;
+    query.what = what;
+    query.rank = rank;
 }
 
 static int readers_start(void **state)
 {
     (void)state;
-    memset(&asked, 0, sizeof asked);
+    memset(&query, 0, sizeof query);
     address = (struct sockaddr_un){.sun_family = AF_UNIX};
     const int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
                                 "aqueduct-test-looks-%d", (int)getpid());
     address_length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-    aq_readers_init(&readers, asked_take);
+    aq_readers_init(&readers, query_take);
     aq_readers_listen(&readers, &address, address_length);
     assert_true(readers.listener >= 0);
     return 0;
@@ -106,11 +106,11 @@ static void a_reader_asks_and_is_told(void **state)
     char got[64];
     const int fd = reader_connect();
     reader_ask(fd, "s\0\0\0\x07");
-    assert_int_equal(asked.count, 1);
-    assert_int_equal(asked.what, AQ_LOOK_STACK);
-    assert_int_equal(asked.rank, 7);
-    assert_ptr_equal(aq_readers_find(&readers, 1), asked.reader);
-    aq_reader_tell(asked.reader, AQ_MSG_REPLY, (const uint8_t *)"seen", 4);
+    assert_int_equal(query.count, 1);
+    assert_int_equal(query.what, AQ_LOOK_STACK);
+    assert_int_equal(query.rank, 7);
+    assert_ptr_equal(aq_readers_find(&readers, 1), query.reader);
+    aq_reader_tell(query.reader, AQ_MSG_REPLY, (const uint8_t *)"seen", 4);
     assert_true(recv(fd, got, sizeof got, MSG_DONTWAIT) > 4);
     assert_false(is_cut(fd));
     close(fd);
@@ -123,7 +123,7 @@ static void an_unknown_request_ends_the_reader(void **state)
     (void)state;
     const int fd = reader_connect();
     reader_ask(fd, "x\0\0\0\0");
-    assert_int_equal(asked.count, 0);
+    assert_int_equal(query.count, 0);
     assert_true(is_cut(fd));
     close(fd);
 }
@@ -136,7 +136,7 @@ static void a_reader_that_does_not_read_is_cut_off(void **state)
     const int fd = reader_connect(), other = reader_connect();
     assert_non_null(piece);
     reader_ask(fd, "a\0\0\0\0");
-    aq_look_reader_t *reader = asked.reader;
+    aq_look_reader_t *reader = query.reader;
     unsigned pieces = 0;
     while (reader->link.fd >= 0 && pieces < 100) {
         aq_reader_tell(reader, AQ_MSG_REPLY, piece, PIECE);
@@ -146,7 +146,7 @@ static void a_reader_that_does_not_read_is_cut_off(void **state)
     assert_between(pieces, AQ_LOOK_WAITING_MAX / PIECE, AQ_LOOK_WAITING_MAX / PIECE + 2);
     assert_null(aq_readers_find(&readers, 1));
     reader_ask(other, "a\0\0\0\0"); // the other one is served on
-    assert_int_equal(asked.count, 2);
+    assert_int_equal(query.count, 2);
     free(piece);
     close(fd);
     close(other);
@@ -159,10 +159,10 @@ static void more_readers_wait_for_a_place(void **state)
     for (unsigned i = 0; i <= AQ_LOOK_READERS; i++)
         fd[i] = reader_connect();
     reader_ask(fd[AQ_LOOK_READERS], "a\0\0\0\0");
-    assert_int_equal(asked.count, 0);
+    assert_int_equal(query.count, 0);
     close(fd[0]);
     turn();
-    assert_int_equal(asked.count, 1);
+    assert_int_equal(query.count, 1);
     for (unsigned i = 1; i <= AQ_LOOK_READERS; i++)
         close(fd[i]);
 }

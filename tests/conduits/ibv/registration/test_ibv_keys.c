@@ -339,7 +339,7 @@ static void fall_back(void)
     }
     assert_int_equal(fake_verbs.regions, 0);
     assert_int_equal(reach(FROM - 1, 1, true, NULL, &waiter), AQ_IBV_MESSAGES);
-    assert_int_equal(reach(FROM + 10, 100, true, NULL, &waiter), AQ_IBV_ASKED);
+    assert_int_equal(reach(FROM + 10, 100, true, NULL, &waiter), AQ_IBV_PENDING);
     deliver(0);
     assert_int_equal(waiter.status, AQ_OK);
     fake_verbs_use(waiter.hold.key, address_of(1, FROM + 10), 100, true, false);
@@ -394,7 +394,7 @@ static void test_local(void **state)
     aq_ibv_hold_t hold, again;
     start(AQ_SEGMENT_FAST, 1 << 30);
     attach_all(LENGTH, LENGTH);
-    unsigned before = fake_verbs.asked;
+    unsigned before = fake_verbs.registrations;
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 10, 1000, false, &hold), AQ_OK);
     assert_non_null(hold.region);
     assert_int_equal(hold.bytes, 1000);
@@ -402,7 +402,7 @@ static void test_local(void **state)
     aq_ibv_keys_release(&hold);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 20, 100, true, &again), AQ_OK);
     assert_int_equal(again.key, hold.key); // the region stays registered between uses
-    assert_int_equal(fake_verbs.asked, before + 1);
+    assert_int_equal(fake_verbs.registrations, before + 1);
     aq_ibv_keys_release(&again);
     // Read-only memory.
     fake_verbs.read_only = address_of(0, 40 * PAGE);
@@ -477,8 +477,8 @@ static void test_large(void **state)
     attach_all(LENGTH, LENGTH);
     assert_int_equal(fake_verbs.regions, 0); // nothing is registered beforehand
     assert_int_equal(aq_ibv_keys_table_bytes(&keys[0]), sizeof(void *)); // enough for 64 ranks
-    assert_int_equal(reach(FROM + 10, 100, true, NULL, &first), AQ_IBV_ASKED);
-    assert_int_equal(reach(FROM + 10, 50, true, NULL, &second), AQ_IBV_ASKED);
+    assert_int_equal(reach(FROM + 10, 100, true, NULL, &first), AQ_IBV_PENDING);
+    assert_int_equal(reach(FROM + 10, 50, true, NULL, &second), AQ_IBV_PENDING);
     assert_int_equal(sent_count, 1); // both operations wait for one request
     assert_int_equal(first.calls + second.calls, 0);
     deliver(0);
@@ -505,7 +505,7 @@ static void test_put_in_move(void **state)
     waiter_t waiter;
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
-    assert_int_equal(reach(FROM + 5, 6, true, "hello", &waiter), AQ_IBV_ASKED);
+    assert_int_equal(reach(FROM + 5, 6, true, "hello", &waiter), AQ_IBV_PENDING);
     deliver(0);
     assert_int_equal(waiter.calls, 1);
     assert_int_equal(waiter.status, AQ_OK);
@@ -523,12 +523,12 @@ static void test_full(void **state)
     load_setting("GASNET_FIREHOSE_MAXREGION_SIZE", "4KB");
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
-    assert_int_equal(reach(FROM, 8, false, NULL, &first), AQ_IBV_ASKED);
+    assert_int_equal(reach(FROM, 8, false, NULL, &first), AQ_IBV_PENDING);
     deliver(0);
     assert_int_equal(first.status, AQ_OK);
     assert_int_equal(reach(FROM + 10 * PAGE, 8, false, NULL, &second), AQ_IBV_FULL);
     aq_ibv_keys_release(&first.hold);
-    assert_int_equal(reach(FROM + 10 * PAGE, 2 * PAGE, false, NULL, &second), AQ_IBV_ASKED);
+    assert_int_equal(reach(FROM + 10 * PAGE, 2 * PAGE, false, NULL, &second), AQ_IBV_PENDING);
     deliver(1);
     assert_int_equal(second.hold.bytes, PAGE); // the rest needs another firehose
     fake_verbs_use(second.hold.key, address_of(1, FROM + 10 * PAGE), PAGE, false, false);
@@ -552,12 +552,12 @@ static void test_outside_of_segment(void **state)
                                       .bytes = places[i][1]};
         assert_int_equal(aq_ibv_keys_serve(&keys[1], 0, &move, NULL, 0, &answer), AQ_ERR_PEER);
     }
-    assert_int_equal(fake_verbs.asked, 0);
+    assert_int_equal(fake_verbs.registrations, 0);
     tear_down();
     start(AQ_SEGMENT_EVERYTHING, 1 << 30);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         aq_ibv_reached_t reached = reach(places[i][0], places[i][1], true, NULL, &waiter);
-        if (reached == AQ_IBV_ASKED)
+        if (reached == AQ_IBV_PENDING)
             deliver(sent_count - 1);
         assert_true(reached == AQ_IBV_REACHED || waiter.status == AQ_OK);
         fake_verbs_use(waiter.hold.key, address_of(1, places[i][0]), waiter.hold.bytes, true,
@@ -575,7 +575,7 @@ static void test_no_room(void **state)
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
     fake_verbs.most_regions = 0;
-    assert_int_equal(reach(FROM, 8, true, NULL, &waiter), AQ_IBV_ASKED);
+    assert_int_equal(reach(FROM, 8, true, NULL, &waiter), AQ_IBV_PENDING);
     deliver(0);
     assert_int_equal(waiter.calls, 1);
     assert_false(waiter.has_hold);
@@ -599,7 +599,7 @@ static void check_no_firehose(void)
     assert_int_equal(sent_count, 0);
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         aq_firehose_stats(keys[rank].firehose, &stats);
-        assert_int_equal(stats.pins + stats.moves_asked + stats.moves_served, 0);
+        assert_int_equal(stats.pins + stats.moves_sent + stats.moves_served, 0);
         assert_int_equal(memories[rank].bytes, 0);
     }
 }
@@ -608,7 +608,7 @@ static void check_no_firehose(void)
 static void check_local_whole(void)
 {
     aq_ibv_hold_t hold;
-    const unsigned before = fake_verbs.asked;
+    const unsigned before = fake_verbs.registrations;
     for (size_t at = 0; at < PAGES * PAGE; at += PAGE + 100) {
         const size_t length = PAGES * PAGE - at;
         assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + at, length, true, &hold), AQ_OK);
@@ -616,7 +616,7 @@ static void check_local_whole(void)
         assert_int_equal(hold.bytes, length);
         aq_ibv_keys_release(&hold);
     }
-    assert_int_equal(fake_verbs.asked, before);
+    assert_int_equal(fake_verbs.registrations, before);
 }
 
 // The segments have keys of their own; all other memory here has one. Peers cannot use that one.
@@ -695,7 +695,7 @@ static void test_whole_mixed(void **state)
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_OK);
     assert_non_null(hold.region);
     aq_ibv_keys_release(&hold);
-    assert_int_equal(reach_back(8, &waiter), AQ_IBV_ASKED);
+    assert_int_equal(reach_back(8, &waiter), AQ_IBV_PENDING);
     deliver(0);
     assert_int_equal(waiter.status, AQ_OK);
     fake_verbs_use(waiter.hold.key, address_of(0, FROM), 8, true, false);
@@ -715,7 +715,7 @@ static void test_whole_refused(void **state)
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
     assert_int_equal(aq_ibv_keys_table_bytes(&keys[0]), sizeof(void *)); // of firehose only
-    assert_int_equal(reach(FROM, 8, true, NULL, &waiter), AQ_IBV_ASKED);
+    assert_int_equal(reach(FROM, 8, true, NULL, &waiter), AQ_IBV_PENDING);
     deliver(0);
     assert_int_equal(waiter.status, AQ_OK);
     aq_ibv_keys_release(&waiter.hold);

@@ -200,7 +200,7 @@ static void test_limits(void **state)
                             (const char *const[]){"(200 bytes)", "100 bytes in 1 regions", "max_mr",
                                                   "GASNET_PINNED_REGIONS_MAX", NULL});
     fake_verbs.most_regions = 1000;
-    unsigned asked = fake_verbs.asked;
+    unsigned registrations = fake_verbs.registrations;
     assert_register_refused(
         memory.region_bytes + 1,
         (const char *const[]){"each of at most 1073741824 bytes", "max_mr_size", NULL});
@@ -213,7 +213,7 @@ static void test_limits(void **state)
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 51, AQ_IBV_WRITE, &other),
                      AQ_FIREHOSE_SETTING);
     assert_contains(aq_firehose_remedy(AQ_FIREHOSE_SETTING), "GASNET_PHYSMEM_MAX");
-    assert_int_equal(fake_verbs.asked, asked);
+    assert_int_equal(fake_verbs.registrations, registrations);
     aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
 }
 

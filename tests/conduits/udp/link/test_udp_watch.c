@@ -68,7 +68,7 @@ static udp_link_t *owing_link(bool seen)
     exit_unless(link != NULL);
     link->sender[UDP_REQUESTS].timer = 1;
     link->watch.seen = seen;
-    link->watch.asked = 0;
+    link->watch.due_since = 0;
     exit_unless(udp_watch_link(udp, link, SECOND) == SECOND + udp->watch.step);
     return link;
 }

@@ -490,11 +490,11 @@ static void a_window_does_not_watch_a_peer_that_owes_nothing(void **state)
     const uint64_t sent = a->socket.counts.sent;
     a->watch.listened += UINT64_C(100000000000);
     assert_int_equal(udp_watch_link(a, link, 1), UDP_NEVER);
-    assert_int_equal(link->watch.asked, 0);
+    assert_int_equal(link->watch.due_since, 0);
     assert_int_equal(a->socket.counts.sent, sent);
     link->sender[UDP_REQUESTS].timer = 1; // now it owes an acknowledgement
     assert_int_equal(udp_watch_link(a, link, 1), 1 + a->watch.step);
-    assert_true(link->watch.asked != 0);
+    assert_true(link->watch.due_since != 0);
     assert_null(a->watch.hosts);
 }
 

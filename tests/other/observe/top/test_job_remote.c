@@ -194,7 +194,7 @@ static void all_ranks_are_read(void **state)
 
 static void one_rank_answers_with_its_stack(void **state)
 {
-    static const uint8_t asked[AQ_LOOK_REQUEST] = {AQ_LOOK_STACK, 0, 0, 1, 5};
+    static const uint8_t expected[AQ_LOOK_REQUEST] = {AQ_LOOK_STACK, 0, 0, 1, 5};
     uint8_t request[AQ_LOOK_REQUEST];
     seen_t seen;
     (void)state;
@@ -205,7 +205,7 @@ static void one_rank_answers_with_its_stack(void **state)
         seen_end(begin);
         assert_int_equal(stack_of(261, used, &seen, request),
                          result < AQ_STACK_RESULTS ? result : AQ_STACK_UNREACHED);
-        assert_memory_equal(request, asked, sizeof asked);
+        assert_memory_equal(request, expected, sizeof expected);
         assert_int_equal(seen.good, 1);
     }
     assert_int_equal(stack_of(5, used - 1, &seen, request), AQ_STACK_UNREACHED);
