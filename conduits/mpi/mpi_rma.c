@@ -89,10 +89,10 @@ static aq_status_t win_try(mpi_conduit_t *mpi)
 aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
-    const char *wish = aq_setting_text(aq_mpi_setting(MPI_SET_RMA));
-    const bool must = strcmp(wish, "1") == 0;
+    const char *setting = aq_setting_text(aq_mpi_setting(MPI_SET_RMA));
+    const bool must = strcmp(setting, "1") == 0;
     bool all;
-    if (strcmp(wish, "0") == 0)
+    if (strcmp(setting, "0") == 0)
         return AQ_OK;
     aq_status_t status =
         mpi_agree(mpi, mpi->shared.first_unmapped == mpi->mail.base.env->size, &all);

@@ -43,8 +43,8 @@ static aq_status_t limits_agree(ofi_conduit_t *ofi)
     char why[256];
     aq_boot_t *boot = ofi->base.env->boot;
     const ofi_traits_t *traits = &ofi->fabric.traits;
-    const unsigned wish = (unsigned)aq_setting_int(aq_ofi_setting(OFI_SET_CREDITS_PP));
-    const bool fits = ofi_limits_set(traits, peers_of(boot), wish, &ofi->limits);
+    const unsigned credits = (unsigned)aq_setting_int(aq_ofi_setting(OFI_SET_CREDITS_PP));
+    const bool fits = ofi_limits_set(traits, peers_of(boot), credits, &ofi->limits);
     snprintf(why, sizeof why,
              "provider %.60s takes %zu receive buffers, and a job of %u ranks needs one for each "
              "rank: start fewer ranks, or choose another provider with GASNET_OFI_PROVIDER",
@@ -64,9 +64,9 @@ static unsigned receives_of(const ofi_conduit_t *ofi)
 // The longest put that shares a packet with others.
 static size_t coalesce_of(const ofi_conduit_t *ofi)
 {
-    const int64_t wish = aq_setting_int(aq_ofi_setting(OFI_SET_COALESCE));
+    const int64_t setting = aq_setting_int(aq_ofi_setting(OFI_SET_COALESCE));
     const size_t most = ofi_payload_most(ofi->packet_bytes, OFI_PUT);
-    const size_t chosen = wish >= 0                        ? (size_t)wish
+    const size_t chosen = setting >= 0                     ? (size_t)setting
                           : ofi->fabric.traits.in_software ? SOFTWARE_COALESCE
                                                            : 0;
     return aq_min(chosen, most);
@@ -84,16 +84,16 @@ static void payloads_set(ofi_conduit_t *ofi)
 
 // With a processor for each rank a process that waits keeps polling: most providers serve the puts
 // and gets of peers in polls only, and a descriptor to sleep on costs a system call for each
-// completion. A wish to sleep (GASNET_WAITMODE) has precedence.
+// completion. GASNET_WAITMODE has precedence if it makes ranks sleep.
 static ofi_wait_t wait_choose(const aq_boot_t *boot)
 {
-    const char *wish = aq_setting_text(aq_ofi_setting(OFI_SET_WAIT));
+    const char *setting = aq_setting_text(aq_ofi_setting(OFI_SET_WAIT));
     const unsigned processors = boot->processors ? boot->processors : aq_size_processors();
     unsigned here = 0;
-    if (strcmp(wish, "auto") != 0)
-        return strcmp(wish, "fd") == 0    ? OFI_WAIT_FD
-               : strcmp(wish, "nap") == 0 ? OFI_WAIT_NAP
-                                          : OFI_WAIT_SPIN;
+    if (strcmp(setting, "auto") != 0)
+        return strcmp(setting, "fd") == 0    ? OFI_WAIT_FD
+               : strcmp(setting, "nap") == 0 ? OFI_WAIT_NAP
+                                             : OFI_WAIT_SPIN;
     for (uint32_t r = 0; r < boot->size; r++)
         here += boot->host_of_rank[r] == boot->host_of_rank[boot->rank];
     return here > processors || strstr(aq_settings_text(AQ_SET_WAITMODE), "block") ? OFI_WAIT_FD

@@ -253,7 +253,7 @@ static aq_status_t map_segments(void **here, void *base)
 // pages.
 enum { WANTS_ALIGNED = 1, NEEDS_ALIGNED = 2, WANTS_HUGE = 4 };
 
-static uintptr_t wishes(void)
+static uintptr_t wanted_bits(void)
 {
     const uintptr_t huge = aq_settings_bool(AQ_SET_USE_HUGEPAGES) ? WANTS_HUGE : 0;
     if (must_be_aligned)
@@ -264,7 +264,7 @@ static uintptr_t wishes(void)
 // Exchanges the sizes of all ranks. *wanted: what any of them asks for.
 static aq_status_t exchange_sizes(uintptr_t size, unsigned *wanted)
 {
-    size |= wishes();
+    size |= wanted_bits();
     aq_status_t status =
         aq_job.boot->ops->exchange(aq_job.boot, &size, sizeof size, aq_job.segment_size);
     *wanted = 0;

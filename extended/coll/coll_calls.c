@@ -118,24 +118,24 @@ gex_Event_t gasnetx_Coll_ScanExclusiveNB(gex_TM_t tm, void *dst, const void *src
 
 #define SET_LIMIT "gasnetx_Coll_SetLimit"
 
-// What a rank asks for. Each rank compares the wishes of all.
-typedef struct wish {
+// What a rank asks for. Each rank compares the proposals of all.
+typedef struct proposal {
     uint32_t index, value, legal;
-} wish_t;
+} proposal_t;
 
-static bool wish_is_legal(unsigned index, uint32_t value)
+static bool proposal_is_legal(unsigned index, uint32_t value)
 {
     const aq_coll_limit_row_t *row = aq_coll_limit_at(index);
     return row && value >= row->low && value <= row->high;
 }
 
-// Compares the wishes of all ranks; returns the same result at all. Afterwards no operation of this
-// rank reads the old limit: operations read limits when they are initiated, and reductions again
-// when they combine. Other ranks may set the limit later, but between the same two operations.
-static bool wish_agree(wish_t mine)
+// Compares the proposals of all ranks; returns the same result at all. Afterwards no operation of
+// this rank reads the old limit: operations read limits at their start, and reductions again when
+// they combine. Other ranks may set the limit later, but between the same two operations.
+static bool proposal_agree(proposal_t mine)
 {
     const uint32_t size = aq_team.head.size;
-    wish_t *all = aq_allocate(size * sizeof *all, "the limits of " SET_LIMIT);
+    proposal_t *all = aq_allocate(size * sizeof *all, "the limits of " SET_LIMIT);
     aq_coll_engine_finish();
     aq_coll_allgather(&aq_team, &mine, sizeof mine, all);
     uint32_t same = 0;
@@ -151,7 +151,7 @@ int gasnetx_Coll_SetLimit(unsigned index, uint32_t value)
     aq_thread_check_call(SET_LIMIT);
     if (aq_job.grows)
         return GASNET_ERR_RESOURCE;
-    if (!wish_agree((wish_t){index, value, wish_is_legal(index, value)}))
+    if (!proposal_agree((proposal_t){index, value, proposal_is_legal(index, value)}))
         return GASNET_ERR_BAD_ARG;
     *aq_coll_limit_of(&aq_coll_limits, aq_coll_limit_at(index)) = value;
     return GASNET_OK;

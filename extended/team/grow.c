@@ -97,13 +97,13 @@ void aq_grow_start(void)
 
 // ---- the calls ----
 
-// What a rank asks for, and the error if it cannot grow. Each rank compares the wishes of all.
-typedef struct wish {
+// What a rank asks for, and the error if it cannot grow. Each rank compares the proposals of all.
+typedef struct proposal {
     uint32_t count;
     int32_t error; // GASNET_OK: none
-} wish_t;
+} proposal_t;
 
-static int check_wish(gex_Rank_t count, gex_Flags_t flags)
+static int check_proposal(gex_Rank_t count, gex_Flags_t flags)
 {
     const uint32_t absent = aq_job.boot->absent;
     if (flags)
@@ -119,10 +119,10 @@ static int check_wish(gex_Rank_t count, gex_Flags_t flags)
                      count, absent);
 }
 
-// Exchanges the wishes of all ranks; returns the same result at all.
-static int agree_on_wish(wish_t mine)
+// Exchanges the proposals of all ranks; returns the same result at all.
+static int agree_on_proposal(proposal_t mine)
 {
-    wish_t *all = aq_allocate(aq_job.size * sizeof *all, "the wishes of " CALL);
+    proposal_t *all = aq_allocate(aq_job.size * sizeof *all, "the proposals of all ranks");
     int result = GASNET_OK;
     if (aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, all) != AQ_OK)
         aq_job_grow_failed();
@@ -142,12 +142,12 @@ int gasnetx_Job_Grow(gex_Rank_t count, gex_TM_t *all_p, gex_Flags_t flags)
     aq_job_need(CALL);
     aq_thread_check_call(CALL);
     int result = aq_job.boot->ops->grow
-                     ? check_wish(count, flags)
+                     ? check_proposal(count, flags)
                      : aq_refuse(GASNET_ERR_RESOURCE,
                                  CALL ": the spawner of this job starts all ranks at once; use "
                                       "gasnetrun with spawner fork or ssh and --reserve");
     if (aq_job.grows) // otherwise all ranks have the same result
-        result = agree_on_wish((wish_t){count, result});
+        result = agree_on_proposal((proposal_t){count, result});
     if (result != GASNET_OK)
         return result;
     if (aq_job_grow(count) != AQ_OK)

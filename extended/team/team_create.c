@@ -36,8 +36,8 @@ static gex_Rank_t parent_rank(const list_t *list, size_t i)
     return rank;
 }
 
-// The wish of this process: its endpoint in the list.
-static aq_wish_t own_wish(list_t *list)
+// The candidate of this process: its endpoint in the list.
+static aq_candidate_t own_candidate(list_t *list)
 {
     size_t i = 0;
     while (i < list->count && parent_rank(list, i) != list->parent->head.rank)
@@ -48,67 +48,67 @@ static aq_wish_t own_wish(list_t *list)
                  list->count, list->parent->head.rank);
     const gex_EP_Index_t endpoint = list->places[i].gex_ep_index;
     list->own = aq_endpoint_at(endpoint);
-    return (aq_wish_t){.endpoint = endpoint, .missing = !list->own};
+    return (aq_candidate_t){.endpoint = endpoint, .missing = !list->own};
 }
 
 // ---- checks, with the same result at all members ----
 
-// Sets the key of each wish to its position in the list, from 1.
-static void number_places(const list_t *list, aq_wish_t *all)
+// Sets the key of each candidate to its position in the list, from 1.
+static void number_places(const list_t *list, aq_candidate_t *all)
 {
     for (size_t i = 0; i < list->count; i++) {
-        aq_wish_t *wish = &all[parent_rank(list, i)];
+        aq_candidate_t *candidate = &all[parent_rank(list, i)];
         const gex_EP_Index_t endpoint = list->places[i].gex_ep_index;
-        if (wish->key && list->places[wish->key - 1].gex_ep_index == endpoint)
+        if (candidate->key && list->places[candidate->key - 1].gex_ep_index == endpoint)
             aq_fatal(CALL ": endpoint %u of rank %u of the parent team is in the list of %zu "
                           "members twice",
                      endpoint, parent_rank(list, i), list->count);
-        if (!wish->key)
-            wish->key = (int32_t)i + 1;
+        if (!candidate->key)
+            candidate->key = (int32_t)i + 1;
     }
 }
 
-// Whether the endpoint of a wish and that of the caller have the same identity, or both none.
-static bool proves_identity(const list_t *list, const aq_wish_t *wish)
+// Whether the endpoint of a candidate and that of the caller have the same identity, or both none.
+static bool proves_identity(const list_t *list, const aq_candidate_t *candidate)
 {
     if (!list->own || !list->own->identity)
-        return !wish->proof;
-    const uint32_t jobrank = aq_team_jobrank(list->parent, wish->parent_rank);
-    return wish->proof == aq_identity_proof(list->own->identity, wish->endpoint, jobrank);
+        return !candidate->proof;
+    const uint32_t jobrank = aq_team_jobrank(list->parent, candidate->parent_rank);
+    return candidate->proof == aq_identity_proof(list->own->identity, candidate->endpoint, jobrank);
 }
 
 // The reason why an entry of the list prevents the team; NULL: it does not.
-static const char *obstacle(const list_t *list, size_t i, const aq_wish_t *wish)
+static const char *obstacle(const list_t *list, size_t i, const aq_candidate_t *candidate)
 {
-    if ((size_t)wish->key != i + 1)
+    if ((size_t)candidate->key != i + 1)
         return "a second endpoint of this rank is in the list, and a team has one of each";
-    if (wish->color < 0)
+    if (candidate->color < 0)
         return "this rank does not ask for a team with this call";
-    if (wish->endpoint != list->places[i].gex_ep_index)
+    if (candidate->endpoint != list->places[i].gex_ep_index)
         return "this rank gives another endpoint of its own in its list";
-    if (wish->missing)
+    if (candidate->missing)
         return "this rank has no such endpoint; create it first (gex_EP_Create)";
-    return proves_identity(list, wish)
+    return proves_identity(list, candidate)
                ? NULL
                : "it does not have the identity of the caller's endpoint (gasnetx_EP_Create)";
 }
 
-// Returns the wishes of the members in the order of the list; the caller frees them. NULL: there is
-// no team, and the reason is logged.
-static aq_wish_t *choose_members(const list_t *list, aq_wish_t *all)
+// Returns the members in the order of the list; the caller frees them. NULL: there is no team, and
+// the reason is logged.
+static aq_candidate_t *choose_members(const list_t *list, aq_candidate_t *all)
 {
-    aq_wish_t *chosen = aq_allocate(list->count * sizeof *chosen, "the members of a team");
+    aq_candidate_t *chosen = aq_allocate(list->count * sizeof *chosen, "the members of a team");
     const char *why = NULL;
     number_places(list, all);
     for (size_t i = 0; i < list->count && !why; i++) {
-        const aq_wish_t *wish = &all[parent_rank(list, i)];
-        why = obstacle(list, i, wish);
+        const aq_candidate_t *candidate = &all[parent_rank(list, i)];
+        why = obstacle(list, i, candidate);
         if (why)
             (void)aq_refuse(GASNET_ERR_BAD_ARG,
                             CALL ": endpoint %u of rank %u of the parent team: %s; this team is "
                                  "not made (GEX_TM_INVALID)",
                             list->places[i].gex_ep_index, parent_rank(list, i), why);
-        chosen[i] = *wish;
+        chosen[i] = *candidate;
     }
     if (!why)
         return chosen;
@@ -130,9 +130,9 @@ static gex_Memvec_t given_scratch(gex_TM_t tm, gex_Addr_t *addrs, size_t size, g
     return (gex_Memvec_t){addr, size};
 }
 
-static gex_TM_t create(const list_t *list, aq_wish_t *all)
+static gex_TM_t create(const list_t *list, aq_candidate_t *all)
 {
-    aq_wish_t *chosen = choose_members(list, all);
+    aq_candidate_t *chosen = choose_members(list, all);
     if (!chosen) {
         aq_coll_slot_drop(all[list->parent->head.rank].slot);
         return GEX_TM_INVALID;
@@ -160,8 +160,8 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
         aq_fatal(CALL ": an array for %zu teams is for more than the endpoints of a process, %d",
                  num_new_tms, GASNET_MAXEPS);
     const bool member = numargs && num_new_tms;
-    aq_wish_t *all =
-        aq_split_gather(list.parent, member ? own_wish(&list) : (aq_wish_t){.color = -1});
+    aq_candidate_t *all =
+        aq_split_gather(list.parent, member ? own_candidate(&list) : (aq_candidate_t){.color = -1});
     for (size_t i = 0; member && i < num_new_tms; i++)
         new_tms[i] = GEX_TM_INVALID;
     if (member)

@@ -17,7 +17,7 @@
 
 // Reserves number and slot before the exchange, because another thread may make the same call with
 // another parent.
-aq_wish_t *aq_split_gather(aq_team_t *parent, aq_wish_t mine)
+aq_candidate_t *aq_split_gather(aq_team_t *parent, aq_candidate_t mine)
 {
     const gex_EP_t ep = aq_endpoint_at(mine.endpoint);
     if (mine.color >= 0) {
@@ -26,7 +26,7 @@ aq_wish_t *aq_split_gather(aq_team_t *parent, aq_wish_t mine)
         if (ep && ep->identity)
             mine.proof = aq_identity_proof(ep->identity, mine.endpoint, aq_job.rank);
     }
-    aq_wish_t *all = aq_allocate(parent->head.size * sizeof *all, "the wishes for a team");
+    aq_candidate_t *all = aq_allocate(parent->head.size * sizeof *all, "the candidates for a team");
     aq_coll_allgather(parent, &mine, sizeof mine, all);
     for (gex_Rank_t r = 0; r < parent->head.size; r++)
         all[r].parent_rank = r;
@@ -35,14 +35,14 @@ aq_wish_t *aq_split_gather(aq_team_t *parent, aq_wish_t mine)
 
 static int by_key(const void *a, const void *b)
 {
-    const aq_wish_t *x = a, *y = b;
+    const aq_candidate_t *x = a, *y = b;
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
     return x->parent_rank < y->parent_rank ? -1 : x->parent_rank > y->parent_rank;
 }
 
-// Moves the wishes for a color to the front, in the order of the new ranks; returns their number.
-static gex_Rank_t select_color(aq_wish_t *all, gex_Rank_t size, int color)
+// Moves the candidates of a color to the front, in the order of the new ranks; returns how many.
+static gex_Rank_t select_color(aq_candidate_t *all, gex_Rank_t size, int color)
 {
     gex_Rank_t count = 0;
     for (gex_Rank_t r = 0; r < size; r++)
@@ -53,13 +53,13 @@ static gex_Rank_t select_color(aq_wish_t *all, gex_Rank_t size, int color)
 }
 
 // The endpoints of a new team; NULL: all are primordial. The caller frees the result.
-static gex_EP_Index_t *endpoints_of(const aq_wish_t *wishes, gex_Rank_t count)
+static gex_EP_Index_t *endpoints_of(const aq_candidate_t *all, gex_Rank_t count)
 {
     gex_EP_Index_t *endpoints = aq_allocate(count * sizeof *endpoints, "the endpoints of a team");
     bool further = false;
     for (gex_Rank_t r = 0; r < count; r++) {
-        endpoints[r] = wishes[r].endpoint;
-        further |= wishes[r].endpoint != 0;
+        endpoints[r] = all[r].endpoint;
+        further |= all[r].endpoint != 0;
     }
     if (further)
         return endpoints;
@@ -67,20 +67,20 @@ static gex_EP_Index_t *endpoints_of(const aq_wish_t *wishes, gex_Rank_t count)
     return NULL;
 }
 
-gex_TM_t aq_split_make(aq_team_t *parent, gex_EP_t ep, const aq_wish_t *wishes, gex_Rank_t count,
-                       gex_Flags_t flags)
+gex_TM_t aq_split_make(aq_team_t *parent, gex_EP_t ep, const aq_candidate_t *candidates,
+                       gex_Rank_t count, gex_Flags_t flags)
 {
     gex_Rank_t *members = aq_allocate(count * sizeof *members, "the members of a team");
     uint32_t *slots = aq_allocate(count * sizeof *slots, "the slots of a team");
-    gex_EP_Index_t *endpoints = endpoints_of(wishes, count);
+    gex_EP_Index_t *endpoints = endpoints_of(candidates, count);
     gex_Rank_t me = 0;
     for (gex_Rank_t r = 0; r < count; r++) {
-        members[r] = aq_team_jobrank(parent, wishes[r].parent_rank);
-        slots[r] = wishes[r].slot;
+        members[r] = aq_team_jobrank(parent, candidates[r].parent_rank);
+        slots[r] = candidates[r].slot;
         if (members[r] == aq_job.rank)
             me = r;
     }
-    const uint64_t id = aq_team_id(wishes[0].number, members[0]);
+    const uint64_t id = aq_team_id(candidates[0].number, members[0]);
     aq_team_t *team =
         aq_team_new(ep, id, &(aq_team_members_t){me, count, members, endpoints}, flags);
     aq_coll_team_start(team, slots);
@@ -109,9 +109,9 @@ size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, 
         aq_fatal("gex_TM_Split: color %d of rank %u is negative: colors are 0 or more, and a rank "
                  "that wants no team passes NULL for new_tm_p",
                  color, parent_tm->rank);
-    const aq_wish_t mine = {
+    const aq_candidate_t mine = {
         .color = new_tm_p ? color : -1, .key = key, .endpoint = parent->ep->index};
-    aq_wish_t *all = aq_split_gather(parent, mine);
+    aq_candidate_t *all = aq_split_gather(parent, mine);
     if (new_tm_p) {
         gex_Rank_t count = select_color(all, parent_tm->size, color);
         *new_tm_p = aq_split_make(parent, parent->ep, all, count, flags);

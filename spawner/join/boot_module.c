@@ -25,7 +25,7 @@ static aq_status_t join_job(const aq_loaded_t *loaded, const char *conduit)
 
 aq_status_t aq_boot_ask_module(const char *conduit)
 {
-    const char *name = aq_boot_wished_spawner(conduit);
+    const char *name = aq_boot_spawner_setting(conduit);
     if (aq_settings_given(AQ_SET_SPAWN_CONTROL) || strcmp(name, "auto") == 0 ||
         aq_spawner_is_built_in(name))
         return AQ_OK;

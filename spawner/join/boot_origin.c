@@ -11,19 +11,19 @@
 #include "../../other/mpi/mpi_library.h"
 #include "spawner_list.h"
 
-const char *aq_boot_wished_spawner(const char *conduit)
+const char *aq_boot_spawner_setting(const char *conduit)
 {
     return aq_setting_text(aq_spawner_setting(conduit));
 }
 
 bool aq_boot_by_mpirun(const char *conduit, bool *pmi)
 {
-    const char *wish = aq_boot_wished_spawner(conduit);
+    const char *setting = aq_boot_spawner_setting(conduit);
     const aq_mpilib_launch_t launch = aq_mpilib_launched();
-    *pmi = strcmp(wish, "pmi") == 0;
-    if (*pmi || strcmp(wish, "mpi") == 0)
+    *pmi = strcmp(setting, "pmi") == 0;
+    if (*pmi || strcmp(setting, "mpi") == 0)
         return true;
-    if (strcmp(wish, "auto") != 0 || launch.by == NULL)
+    if (strcmp(setting, "auto") != 0 || launch.by == NULL)
         return false;
     bool needed = aq_profile_find(conduit)->needs_mpi || aq_mpilib_in_process();
     *pmi = !needed && (!launch.own || !aq_mpilib_has_mpi());
@@ -32,18 +32,18 @@ bool aq_boot_by_mpirun(const char *conduit, bool *pmi)
 
 bool aq_boot_by_rendezvous(const char *conduit)
 {
-    const char *wish = aq_boot_wished_spawner(conduit);
-    if (strcmp(wish, "rendezvous") == 0)
+    const char *setting = aq_boot_spawner_setting(conduit);
+    if (strcmp(setting, "rendezvous") == 0)
         return true;
-    return strcmp(wish, "auto") == 0 && aq_settings_given(AQ_SET_MASTER) &&
+    return strcmp(setting, "auto") == 0 && aq_settings_given(AQ_SET_MASTER) &&
            !aq_profile_find(conduit)->needs_mpi;
 }
 
 bool aq_boot_check_step(const char *conduit)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
-    if (strcmp(aq_boot_wished_spawner(conduit), "auto") != 0 || !tasks || !getenv("SLURM_PROCID") ||
-        strtol(tasks, NULL, 10) <= 1)
+    if (strcmp(aq_boot_spawner_setting(conduit), "auto") != 0 || !tasks ||
+        !getenv("SLURM_PROCID") || strtol(tasks, NULL, 10) <= 1)
         return true;
     aq_log_error("srun started %s tasks, but gave them no way to find each other; give it the "
                  "option --mpi=pmix or --mpi=pmi2 (srun --mpi=list prints the choices), or set "

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 // The spawner that the user asks for; "auto": none in particular.
-const char *aq_boot_wished_spawner(const char *conduit);
+const char *aq_boot_spawner_setting(const char *conduit);
 
 // Whether mpirun or a similar launcher started this process as a rank, and the user asks for no
 // other spawner. *pmi: the rank joins its job over PMIx or PMI-2 instead of MPI, because the user

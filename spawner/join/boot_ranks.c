@@ -20,9 +20,9 @@
 // NULL: GASNET_SPAWNFN is not legal.
 static const char *own_spawner(const char *conduit)
 {
-    const char *wish = aq_boot_wished_spawner(conduit), *source = aq_hosts_source(NULL);
-    if (strcmp(wish, "auto") != 0)
-        return wish;
+    const char *setting = aq_boot_spawner_setting(conduit), *source = aq_hosts_source(NULL);
+    if (strcmp(setting, "auto") != 0)
+        return setting;
     if (aq_settings_given(AQ_SET_SPAWNFN))
         return aq_spawner_of_letter(aq_settings_text(AQ_SET_SPAWNFN));
     return source != NULL && strstr(source, "SSH_SERVERS") != NULL ? "ssh" : "fork";

@@ -58,7 +58,7 @@ static host_title_t title_of(const aq_launcher_t *launcher, uint32_t host)
     int room = (int)sizeof title.text - 32;
     if (launcher->node.spec.rendezvous)
         snprintf(title.text, sizeof title.text, "rank %" PRIu32 " on host %.*s",
-                 launcher->node.children[host].wish, room, host_name(launcher, host));
+                 launcher->node.children[host].number, room, host_name(launcher, host));
     else
         snprintf(title.text, sizeof title.text, "host %.*s", room, host_name(launcher, host));
     return title;
@@ -189,7 +189,7 @@ static void lose_worker(aq_launcher_t *launcher, const aq_child_t *child, const 
     else if (child->host[0] != '\0')
         aq_log_error("the process of rank %" PRIu32
                      " on host %s (%s) was lost: %s; the job does not start",
-                     child->wish, child->host, child->seen, failed->why);
+                     child->number, child->host, child->seen, failed->why);
     else
         aq_log_error("a process at %s was lost before it told its rank: %s; the job does not start",
                      child->seen, failed->why);
@@ -247,7 +247,7 @@ static void take_lost(aq_launcher_t *launcher, const aq_node_text_t *text)
         return;
     flush_sinks(launcher);
     for (uint32_t i = 0; i < node->child_count && !launcher->workers.numbered; i++)
-        if (node->children[i].state == AQ_CHILD_GONE && node->children[i].wish == text->node) {
+        if (node->children[i].state == AQ_CHILD_GONE && node->children[i].number == text->node) {
             lose_worker(launcher, &node->children[i], &failed);
             return;
         }

@@ -146,7 +146,7 @@ static aq_status_t read_rank(aq_rendezvous_t *out)
 {
     const char *text = aq_settings_text(AQ_SET_RANK);
     out->rank = aq_worker_rank(text);
-    if (out->rank < AQ_BAD_WISH)
+    if (out->rank < AQ_BAD_WORKER_RANK)
         return AQ_OK;
     aq_log_error("GASNET_RANK: '%s' is neither the number of this process in the job of "
                  "GASNET_MASTER, from 0, nor the name of a variable that has it; set it",

@@ -61,81 +61,81 @@ static const aq_spawn_module_t *candidate_take(const candidate_t *candidate)
     return candidate->loaded != NULL ? aq_loaded_take(candidate->loaded) : candidate->module;
 }
 
-// ---- the user's wish ----
+// ---- the user's choice ----
 
 // A spawner that the user asks for, and the option or variable that names it.
-typedef struct wish {
+typedef struct choice {
     const char *name; // NULL: none
     const char *by;
-} wish_t;
+} choice_t;
 
-static bool take_setting(const aq_setting_t *row, wish_t *wish)
+static bool take_setting(const aq_setting_t *row, choice_t *choice)
 {
     if (!aq_setting_given(row) || strcmp(aq_setting_text(row), "auto") == 0)
         return false;
-    *wish = (wish_t){aq_setting_text(row), row->name};
+    *choice = (choice_t){aq_setting_text(row), row->name};
     return true;
 }
 
 // GASNet's letters, for conduit udp.
-static void take_letter(wish_t *wish)
+static void take_letter(choice_t *choice)
 {
     const char *letter = aq_settings_text(AQ_SET_SPAWNFN);
     if (!aq_settings_given(AQ_SET_SPAWNFN))
         return;
-    wish->by = "GASNET_SPAWNFN";
-    wish->name = aq_spawner_of_letter(letter);
-    if (wish->name == NULL)
-        wish->name = letter;
+    choice->by = "GASNET_SPAWNFN";
+    choice->name = aq_spawner_of_letter(letter);
+    if (choice->name == NULL)
+        choice->name = letter;
 }
 
-static wish_t find_wish(const aq_start_t *start, const char *option)
+static choice_t find_choice(const aq_start_t *start, const char *option)
 {
     const aq_conduit_profile_t *conduit = aq_profile_find(start->conduit);
-    wish_t wish = {option, "option -spawner"};
+    choice_t choice = {option, "option -spawner"};
     if (option != NULL && strcmp(option, "auto") != 0)
-        return wish;
-    wish.name = NULL;
-    if (take_setting(aq_spawner_setting(start->conduit), &wish))
-        return wish;
+        return choice;
+    choice.name = NULL;
+    if (take_setting(aq_spawner_setting(start->conduit), &choice))
+        return choice;
     if (conduit->first_spawner != NULL)
-        wish = (wish_t){conduit->first_spawner, conduit->settings->owner};
+        choice = (choice_t){conduit->first_spawner, conduit->settings->owner};
     if (conduit->spawn_letters)
-        take_letter(&wish);
-    return wish;
+        take_letter(&choice);
+    return choice;
 }
 
-static candidate_t refuse_wish(const wish_t *wish, const char *why)
+static candidate_t refuse_choice(const choice_t *choice, const char *why)
 {
-    aq_log_error("%s asks for the spawner '%s', but %s; gasnet_info lists the spawners", wish->by,
-                 wish->name, why);
+    aq_log_error("%s asks for the spawner '%s', but %s; gasnet_info lists the spawners", choice->by,
+                 choice->name, why);
     return (candidate_t){NULL, NULL};
 }
 
 // Loads no module but that of this name.
-static candidate_t find_wished(const wish_t *wish)
+static candidate_t find_chosen(const choice_t *choice)
 {
     for (size_t i = 0; i < MODULES; i++)
-        if (strcmp(modules[i]->name, wish->name) == 0)
+        if (strcmp(modules[i]->name, choice->name) == 0)
             return (candidate_t){.module = modules[i]};
-    return (candidate_t){.loaded = aq_loaded_find(wish->name)};
+    return (candidate_t){.loaded = aq_loaded_find(choice->name)};
 }
 
-static candidate_t take_wish(const aq_start_t *start, const wish_t *wish)
+static candidate_t take_choice(const aq_start_t *start, const choice_t *choice)
 {
     char why[WHY_ROOM];
     int priority;
-    const candidate_t candidate = find_wished(wish);
+    const candidate_t candidate = find_chosen(choice);
     if (candidate_exists(&candidate))
         return candidate_init(&candidate, start, &priority, why) ? candidate
-                                                                 : refuse_wish(wish, why);
-    if (strcmp(wish->name, "R") == 0)
-        return refuse_wish(wish, "GASNet dropped rexec, and Aqueduct does not have it: set it to "
-                                 "L, S or C");
-    return refuse_wish(wish, "there is no spawner of this name");
+                                                                 : refuse_choice(choice, why);
+    if (strcmp(choice->name, "R") == 0)
+        return refuse_choice(choice, "GASNet dropped rexec, and Aqueduct does not have it: set it "
+                                     "to L, S or C");
+    return refuse_choice(choice, "there is no spawner of this name");
 }
 
-// ---- without a wish ----
+// ---- without a choice ----
 
 static candidate_t take_best(const aq_start_t *start)
 {
@@ -153,7 +153,7 @@ static candidate_t take_best(const aq_start_t *start)
     return best;
 }
 
-static void print_others(const aq_start_t *start, const char *taken, const wish_t *wish)
+static void print_others(const aq_start_t *start, const char *taken, const choice_t *choice)
 {
     char why[WHY_ROOM];
     int priority;
@@ -162,8 +162,8 @@ static void print_others(const aq_start_t *start, const char *taken, const wish_
         if (strcmp(candidate_name(&other), taken) == 0)
             continue;
         if (candidate_init(&other, start, &priority, why)) {
-            if (wish->name != NULL)
-                snprintf(why, sizeof why, "%s asks for %s", wish->by, wish->name);
+            if (choice->name != NULL)
+                snprintf(why, sizeof why, "%s asks for %s", choice->by, choice->name);
             else
                 snprintf(why, sizeof why, "%s has a higher priority", taken);
         }
@@ -174,14 +174,14 @@ static void print_others(const aq_start_t *start, const char *taken, const wish_
 
 const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *name)
 {
-    wish_t wish = find_wish(start, name);
+    choice_t choice = find_choice(start, name);
     if (!aq_spawn_check_priorities())
         return NULL;
-    const candidate_t chosen = wish.name != NULL ? take_wish(start, &wish) : take_best(start);
+    const candidate_t chosen = choice.name != NULL ? take_choice(start, &choice) : take_best(start);
     if (!candidate_exists(&chosen))
         return NULL;
     if (start->more_verbose)
-        print_others(start, candidate_name(&chosen), &wish);
+        print_others(start, candidate_name(&chosen), &choice);
     return candidate_take(&chosen);
 }
 

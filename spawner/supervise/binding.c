@@ -33,7 +33,7 @@ static bool reachable_cpus(const cpu_set_t *now, cpu_set_t *out)
 }
 
 // Finds the processors for the ranks.
-static bool usable_cpus(const aq_binding_wish_t *wish, cpu_set_t *out, char *errbuf,
+static bool usable_cpus(const aq_binding_setup_t *setup, cpu_set_t *out, char *errbuf,
                         size_t errbuf_size)
 {
     char list[LIST_ROOM];
@@ -44,7 +44,7 @@ static bool usable_cpus(const aq_binding_wish_t *wish, cpu_set_t *out, char *err
                  strerror(errno));
         return false;
     }
-    if (wish->force || CPU_EQUAL(out, &reachable))
+    if (setup->force || CPU_EQUAL(out, &reachable))
         return true;
     aq_cpus_print(out, list, sizeof list);
     snprintf(errbuf, errbuf_size,
@@ -93,16 +93,16 @@ static bool claim_cores(aq_binding_t *binding, const cpu_set_t *wanted, bool for
 
 // Whether the processors of all ranks are claimed, and not used by a program that does not claim
 // what it is bound to.
-static bool take_cores(aq_binding_t *binding, const aq_binding_wish_t *wish, char *errbuf,
+static bool take_cores(aq_binding_t *binding, const aq_binding_setup_t *setup, char *errbuf,
                        size_t errbuf_size)
 {
     cpu_set_t wanted, usable;
     CPU_ZERO(&wanted);
-    for (uint32_t i = 0; i < wish->count; i++)
+    for (uint32_t i = 0; i < setup->count; i++)
         CPU_OR(&wanted, &wanted, &binding->of[i]);
-    if (!claim_cores(binding, &wanted, wish->force, errbuf, errbuf_size))
+    if (!claim_cores(binding, &wanted, setup->force, errbuf, errbuf_size))
         return false;
-    if (wish->force || sched_getaffinity(0, sizeof usable, &usable) != 0)
+    if (setup->force || sched_getaffinity(0, sizeof usable, &usable) != 0)
         return true;
     const pid_t other = aq_binding_find_other(&wanted, &usable);
     if (other == 0)
@@ -115,18 +115,18 @@ static bool take_cores(aq_binding_t *binding, const aq_binding_wish_t *wish, cha
 // ---- the choice ----
 
 // Finds the cores, and whether binding to them makes a difference.
-static bool enough_cores(const aq_binding_wish_t *wish, aq_cores_t *cores, char *errbuf,
+static bool enough_cores(const aq_binding_setup_t *setup, aq_cores_t *cores, char *errbuf,
                          size_t errbuf_size)
 {
     cpu_set_t cpus;
-    if (!usable_cpus(wish, &cpus, errbuf, errbuf_size))
+    if (!usable_cpus(setup, &cpus, errbuf, errbuf_size))
         return false;
-    if (wish->ranks > (uint32_t)CPU_COUNT(&cpus)) {
+    if (setup->ranks > (uint32_t)CPU_COUNT(&cpus)) {
         snprintf(errbuf, errbuf_size, "%" PRIu32 " ranks are more than the %d processors",
-                 wish->ranks, CPU_COUNT(&cpus));
+                 setup->ranks, CPU_COUNT(&cpus));
         return false;
     }
-    if (wish->ranks == 1 && !wish->force) {
+    if (setup->ranks == 1 && !setup->force) {
         snprintf(errbuf, errbuf_size, "the only rank of this host may use all %d processors",
                  CPU_COUNT(&cpus));
         return false;
@@ -136,24 +136,24 @@ static bool enough_cores(const aq_binding_wish_t *wish, aq_cores_t *cores, char 
                  AQ_CPU_FOLDER);
         return false;
     }
-    if (aq_cores_suffice(cores, wish->ranks) && (!wish->force || wish->ranks <= cores->count))
+    if (aq_cores_suffice(cores, setup->ranks) && (!setup->force || setup->ranks <= cores->count))
         return true;
     snprintf(errbuf, errbuf_size, "%" PRIu32 " ranks are more than the %" PRIu32 " cores",
-             wish->ranks, cores->count);
+             setup->ranks, cores->count);
     return false;
 }
 
-void aq_binding_make(const aq_binding_wish_t *wish, aq_binding_t *out, char *errbuf,
+void aq_binding_make(const aq_binding_setup_t *setup, aq_binding_t *out, char *errbuf,
                      size_t errbuf_size)
 {
     aq_cores_t cores = {0};
     *out = (aq_binding_t){0};
     snprintf(errbuf, errbuf_size, "there is no memory for it");
-    bool bound = enough_cores(wish, &cores, errbuf, errbuf_size) &&
-                 (out->of = calloc(wish->count, sizeof *out->of)) != NULL;
-    for (uint32_t i = 0; bound && i < wish->count; i++)
-        aq_cores_share(&cores, wish->ranks, wish->numbers[i], &out->of[i]);
-    if (!bound || !take_cores(out, wish, errbuf, errbuf_size))
+    bool bound = enough_cores(setup, &cores, errbuf, errbuf_size) &&
+                 (out->of = calloc(setup->count, sizeof *out->of)) != NULL;
+    for (uint32_t i = 0; bound && i < setup->count; i++)
+        aq_cores_share(&cores, setup->ranks, setup->numbers[i], &out->of[i]);
+    if (!bound || !take_cores(out, setup, errbuf, errbuf_size))
         aq_binding_free(out);
     aq_cores_free(&cores);
 }

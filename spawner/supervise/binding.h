@@ -49,16 +49,16 @@ bool aq_cpus_parse(const char *text, cpu_set_t *out);
 pid_t aq_binding_find_other(const cpu_set_t *wanted, const cpu_set_t *usable);
 
 // The ranks of a host that a supervisor is about to start.
-typedef struct aq_binding_wish {
+typedef struct aq_binding_setup {
     bool force;              // GASNET_BIND=core: bind despite others, see aq_binding_make
     uint32_t ranks;          // of the host, also those of other supervisors of this job
     uint32_t count;          // of this supervisor
     const uint32_t *numbers; // of these among the ranks of the host, ascending
-} aq_binding_wish_t;
+} aq_binding_setup_t;
 
 // The processors of the ranks of a supervisor.
 typedef struct aq_binding {
-    cpu_set_t *of; // of each rank, in the order of the wish; NULL: ranks are not bound
+    cpu_set_t *of; // of each rank, in the order of the setup; NULL: ranks are not bound
     int *claims;   // descriptors, which are closed at exec
     uint32_t claimed;
 } aq_binding_t;
@@ -67,7 +67,7 @@ typedef struct aq_binding {
 // if nothing has restricted the processors of this process, apart from a cpuset (of a container),
 // no other job has claimed one of the cores, and no other program is bound to them and runs. Writes
 // into `errbuf`, as a clause, why ranks are not bound. The caller frees *out.
-void aq_binding_make(const aq_binding_wish_t *wish, aq_binding_t *out, char *errbuf,
+void aq_binding_make(const aq_binding_setup_t *setup, aq_binding_t *out, char *errbuf,
                      size_t errbuf_size);
 // Binds each of `count` ranks to `each` of the processors `allowed`, from the lowest on; `allowed`
 // must have enough. False: no memory.

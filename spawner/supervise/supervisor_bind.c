@@ -80,8 +80,8 @@ static void bind_cores(aq_supervised_t *job, bool force)
     uint32_t *numbers = calloc(job->places, sizeof *numbers);
     if (numbers == NULL)
         return;
-    const aq_binding_wish_t wish = {force, number_ranks(job, numbers), job->places, numbers};
-    aq_binding_make(&wish, &job->binding, why, sizeof why);
+    const aq_binding_setup_t setup = {force, number_ranks(job, numbers), job->places, numbers};
+    aq_binding_make(&setup, &job->binding, why, sizeof why);
     if (job->binding.of == NULL)
         tell_unbound(why, force);
     job->bound_unasked = job->binding.of != NULL && !force;

@@ -41,7 +41,7 @@ static uint32_t find_host(const aq_spec_t *spec, const char *text)
 static const aq_child_t *find_child(const aq_node_t *node, uint32_t host)
 {
     for (uint32_t i = 0; i < node->child_count; i++)
-        if (node->children[i].host[0] != '\0' && node->children[i].wish == host)
+        if (node->children[i].host[0] != '\0' && node->children[i].number == host)
             return &node->children[i];
     return NULL;
 }
@@ -63,7 +63,7 @@ bool aq_host_workers_take(const aq_node_t *node, aq_child_t *child, const char *
                      spec->starter, other->host, other->seen, child->seen);
         return false;
     }
-    child->wish = child->leader = number;
+    child->number = child->leader = number;
     snprintf(child->host, sizeof child->host, "%s", spec->hosts[number].name);
     return true;
 }
@@ -89,7 +89,7 @@ void aq_host_workers_name_absent(const aq_node_t *node, char *text, size_t size)
 static int compare_hosts(const void *a, const void *b)
 {
     const aq_child_t *one = a, *other = b;
-    return one->wish < other->wish ? -1 : one->wish > other->wish;
+    return one->number < other->number ? -1 : one->number > other->number;
 }
 
 static void send_job(aq_node_t *node, aq_child_t *child)

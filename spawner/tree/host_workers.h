@@ -5,7 +5,7 @@
 #include "node_state.h"
 
 // Finds the host of a worker that has described itself: child->host becomes its name in the list,
-// child->wish its number. False: it is none of the list, or has called already; logged.
+// child->number its number. False: it is none of the list, or has called already; logged.
 bool aq_host_workers_take(const aq_node_t *node, aq_child_t *child, const char *host);
 
 // Writes the names of the hosts that have not called, "n1, n3", as far as they fit.

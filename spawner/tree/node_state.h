@@ -64,7 +64,7 @@ typedef struct aq_child {
     // the rank that it asks for.
     char host[AQ_ADDRESS_TEXT];
     char machine[128];
-    uint32_t wish;
+    uint32_t number;
     // Set in a rendezvous: where members attach; the rank of the process of which the child is a
     // member, or its own rank; the number of its members.
     char space[AQ_SPACE_TEXT], attach_socket[AQ_ATTACH_SOCKET_TEXT];

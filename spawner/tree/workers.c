@@ -89,11 +89,11 @@ void aq_workers_option(const aq_node_t *node, uint16_t port, bool with_key,
              own[0] != '\0' ? "," : "");
 }
 
-static const aq_child_t *find_wish(const aq_node_t *node, const aq_child_t *self)
+static const aq_child_t *find_number(const aq_node_t *node, const aq_child_t *self)
 {
     for (uint32_t i = 0; i < node->child_count; i++) {
         const aq_child_t *child = &node->children[i];
-        if (child != self && child->host[0] != '\0' && child->wish == self->wish)
+        if (child != self && child->host[0] != '\0' && child->number == self->number)
             return child;
     }
     return NULL;
@@ -102,19 +102,19 @@ static const aq_child_t *find_wish(const aq_node_t *node, const aq_child_t *self
 // A process of a rendezvous has chosen its rank itself, so a wrong choice is known at once.
 static bool check_choice(const aq_node_t *node, const aq_child_t *child, uint32_t size)
 {
-    const aq_child_t *other = find_wish(node, child);
+    const aq_child_t *other = find_number(node, child);
     if (size != node->spec.size)
         aq_log_error("GASNET_SIZE is %" PRIu32 " in the process of rank %" PRIu32 " on host %s "
                      "(%s), but %" PRIu32 " in that of rank 0; set the same number in all",
-                     size, child->wish, child->host, child->seen, node->spec.size);
-    else if (child->wish >= size)
+                     size, child->number, child->host, child->seen, node->spec.size);
+    else if (child->number >= size)
         aq_log_error("GASNET_RANK is %" PRIu32 " in the process on host %s (%s), but the job has "
                      "%" PRIu32 " ranks; give each process another number from 0 to %" PRIu32,
-                     child->wish, child->host, child->seen, size, size - 1);
+                     child->number, child->host, child->seen, size, size - 1);
     else if (other != NULL)
         aq_log_error("GASNET_RANK is %" PRIu32 " in two processes, on host %s (%s) and on host %s "
                      "(%s); give each process another number from 0 to %" PRIu32,
-                     child->wish, other->host, other->seen, child->host, child->seen, size - 1);
+                     child->number, other->host, other->seen, child->host, child->seen, size - 1);
     else
         return true;
     return false;
@@ -138,7 +138,7 @@ static aq_child_t *find_leader(const aq_node_t *node, const aq_child_t *self)
     for (uint32_t i = 0; i < node->child_count; i++) {
         aq_child_t *child = &node->children[i];
         if (child != self && child->state == AQ_CHILD_UP && child->attach_socket[0] != '\0' &&
-            child->leader == child->wish && child->members < AQ_MEMBERS_MAX &&
+            child->leader == child->number && child->members < AQ_MEMBERS_MAX &&
             strcmp(child->machine, self->machine) == 0 && strcmp(child->space, self->space) == 0)
             return child;
     }
@@ -152,9 +152,9 @@ static void choose_leader(const aq_node_t *node, aq_child_t *child)
     if (leader == NULL)
         return;
     leader->members++;
-    child->leader = leader->wish;
+    child->leader = leader->number;
     aq_write_node_text(&child->link.out, AQ_MSG_ATTACH,
-                       &(aq_node_text_t){leader->wish, leader->attach_socket});
+                       &(aq_node_text_t){leader->number, leader->attach_socket});
 }
 
 static void describe_child(aq_child_t *child, const aq_worker_t *worker)
@@ -163,7 +163,7 @@ static void describe_child(aq_child_t *child, const aq_worker_t *worker)
     snprintf(child->machine, sizeof child->machine, "%s", worker->machine);
     snprintf(child->space, sizeof child->space, "%s", worker->space);
     snprintf(child->attach_socket, sizeof child->attach_socket, "%s", worker->attach_socket);
-    child->wish = child->leader = worker->rank;
+    child->number = child->leader = worker->rank;
 }
 
 static bool take_worker(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
@@ -193,8 +193,8 @@ static bool take_member(const aq_node_t *node, const aq_child_t *leader, const a
         return false;
     for (uint32_t i = 0; i < node->child_count; i++) {
         aq_child_t *child = &node->children[i];
-        if (child == leader || child->host[0] == '\0' || child->wish != rank ||
-            child->leader != leader->wish)
+        if (child == leader || child->host[0] == '\0' || child->number != rank ||
+            child->leader != leader->number)
             continue; // two processes may have chosen one rank
         aq_link_close(&child->link);
         child->state = AQ_CHILD_GONE;
@@ -223,7 +223,7 @@ bool aq_workers_complete(const aq_node_t *node)
     for (uint32_t i = 0; i < node->child_count; i++) {
         const aq_child_t *child = &node->children[i];
         if (child->host[0] == '\0' ||
-            (child->leader != child->wish && child->state != AQ_CHILD_GONE))
+            (child->leader != child->number && child->state != AQ_CHILD_GONE))
             return false;
     }
     return true;
@@ -255,7 +255,7 @@ void aq_workers_name_absent(const aq_node_t *node, char *text, size_t capacity)
     bool *there = calloc(size, sizeof *there);
     for (uint32_t i = 0; there != NULL && i < node->child_count; i++)
         if (node->children[i].host[0] != '\0')
-            there[node->children[i].wish] = true;
+            there[node->children[i].number] = true;
     snprintf(text, capacity, "some");
     if (there != NULL)
         name_absent(there, size, text, capacity);
@@ -271,33 +271,33 @@ static int compare_machines(const void *a, const void *b)
     return order != 0 ? order : strcmp(one->machine, other->machine);
 }
 
-static int compare_wishes(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
     const aq_child_t *one = a, *other = b;
-    return one->wish < other->wish ? -1 : one->wish > other->wish;
+    return one->number < other->number ? -1 : one->number > other->number;
 }
 
-// After sorting by wish, worker i must wish for rank i; otherwise the wishes are wrong.
-static bool check_wishes(const aq_node_t *node)
+// After sorting by number, worker i must have number i; otherwise the numbers are wrong.
+static bool check_numbers(const aq_node_t *node)
 {
     const aq_child_t *children = node->children, *last = &children[node->child_count - 1];
     uint32_t size = node->child_count, first = 0;
-    while (first < size && children[first].wish == first)
+    while (first < size && children[first].number == first)
         first++;
     if (first == size)
         return true;
-    if (last->wish == AQ_NO_WISH)
+    if (last->number == AQ_NO_WORKER_RANK)
         aq_log_error("GASNET_WORKER_RANK is set in some processes, and not in that on host %s; set "
                      "it in each, or in none",
                      last->host);
-    else if (last->wish == AQ_BAD_WISH)
+    else if (last->number == AQ_BAD_WORKER_RANK)
         aq_log_error("GASNET_WORKER_RANK in the process on host %s is neither the number of a rank "
                      "nor the name of a variable that has one there; correct it, or unset it",
                      last->host);
-    else if (last->wish >= size)
+    else if (last->number >= size)
         aq_log_error("GASNET_WORKER_RANK is %" PRIu32 " in the process on host %s, but the job has "
                      "%" PRIu32 " ranks; give each another number from 0 to %" PRIu32,
-                     last->wish, last->host, size, size - 1);
+                     last->number, last->host, size, size - 1);
     else
         aq_log_error("GASNET_WORKER_RANK is %" PRIu32 " in no process, so another number is there "
                      "twice; give each another number from 0 to %" PRIu32,
@@ -307,12 +307,12 @@ static bool check_wishes(const aq_node_t *node)
 
 static bool sort_workers(aq_node_t *node)
 {
-    bool wishes = false;
+    bool numbered = false;
     for (uint32_t i = 0; i < node->child_count; i++)
-        wishes = wishes || node->children[i].wish != AQ_NO_WISH;
+        numbered = numbered || node->children[i].number != AQ_NO_WORKER_RANK;
     qsort(node->children, node->child_count, sizeof *node->children,
-          wishes ? compare_wishes : compare_machines);
-    return !wishes || check_wishes(node);
+          numbered ? compare_numbers : compare_machines);
+    return !numbered || check_numbers(node);
 }
 
 // Numbers machines by their first rank. Ranks of one machine are usually adjacent.
@@ -412,17 +412,17 @@ bool aq_worker_read(char *word, aq_worker_way_t *out)
     return true;
 }
 
-uint32_t aq_worker_rank(const char *wish)
+uint32_t aq_worker_rank(const char *setting)
 {
-    const char *text = wish;
+    const char *text = setting;
     int64_t rank;
-    if (*wish == '\0')
-        return AQ_NO_WISH;
-    if (*wish < '0' || *wish > '9')
-        text = getenv(wish);
+    if (*setting == '\0')
+        return AQ_NO_WORKER_RANK;
+    if (*setting < '0' || *setting > '9')
+        text = getenv(setting);
     if (text != NULL && aq_size_parse_int(text, &rank) && rank >= 0 && rank < AQ_JOB_RANKS_MAX)
         return (uint32_t)rank;
-    return AQ_BAD_WISH;
+    return AQ_BAD_WORKER_RANK;
 }
 
 // Returns the name of the host that the option means; "?": its variable is not set.

@@ -71,9 +71,9 @@ typedef struct aq_worker_way {
 // logged.
 bool aq_worker_read(char *word, aq_worker_way_t *out);
 
-// Reads a rank: a number, or the name of a variable that holds one; AQ_NO_WISH: "", AQ_BAD_WISH:
-// neither. The launcher reports what is wrong with it.
-uint32_t aq_worker_rank(const char *wish);
+// Reads a rank: a number, or the name of a variable that holds one; AQ_NO_WORKER_RANK: "",
+// AQ_BAD_WORKER_RANK: neither. The launcher reports what is wrong with it.
+uint32_t aq_worker_rank(const char *setting);
 
 // Fills in what a worker tells the launcher about itself. host: of its option. Texts are static, or
 // belong to the option or the environment.

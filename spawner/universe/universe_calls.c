@@ -46,7 +46,7 @@ static bool is_leaving(const aq_daemon_t *daemon)
 }
 
 // The first sealed frame says what the caller wants.
-static bool take_wish(aq_daemon_t *daemon, aq_caller_t *caller, const aq_frame_t *frame)
+static bool take_sealed(aq_daemon_t *daemon, aq_caller_t *caller, const aq_frame_t *frame)
 {
     if (frame->type == AQ_MSG_HELPER && !is_leaving(daemon))
         aq_daemon_fork_helper(daemon, &caller->link);
@@ -58,7 +58,7 @@ static bool take_wish(aq_daemon_t *daemon, aq_caller_t *caller, const aq_frame_t
 static bool take_frame(aq_daemon_t *daemon, aq_caller_t *caller, const aq_frame_t *frame)
 {
     if (caller->link.seal != NULL)
-        return take_wish(daemon, caller, frame);
+        return take_sealed(daemon, caller, frame);
     if (!caller->challenged)
         return answer_hello(daemon, caller, frame);
     return aq_caller_proves(caller, daemon->key, frame) &&

@@ -84,7 +84,7 @@ void aq_table_remove(aq_table_t *table, uint32_t number)
 
 // ---- numbers ----
 
-// Remembers the numbers from next to below that one. False: no memory, or a wish that makes no
+// Remembers the numbers from next to below that one. False: no memory, or a number that makes no
 // sense.
 static bool skip_numbers(aq_table_t *table, uint32_t number)
 {
@@ -112,12 +112,12 @@ static bool take_skipped(aq_table_t *table, uint32_t number)
     return false;
 }
 
-static uint32_t give_number(aq_table_t *table, uint32_t wish)
+static uint32_t give_number(aq_table_t *table, uint32_t preferred)
 {
-    if (wish < table->next && take_skipped(table, wish))
-        return wish;
-    if (wish != AQ_NO_NUMBER && wish > table->next)
-        (void)skip_numbers(table, wish);
+    if (preferred < table->next && take_skipped(table, preferred))
+        return preferred;
+    if (preferred != AQ_NO_NUMBER && preferred > table->next)
+        (void)skip_numbers(table, preferred);
     return table->next++;
 }
 

@@ -55,7 +55,7 @@ bool aq_read_table(aq_view_t view, aq_table_t *out, uint32_t *self);
 
 // JOIN: the row of the sender. Texts point into the payload.
 typedef struct aq_join {
-    bool again; // it is a member, and calls a new coordinator; else it is new, and wishes that
+    bool again; // it is a member, and calls a new coordinator; else it is new, and prefers that
                 // number
     aq_row_t member;
 } aq_join_t;

@@ -206,8 +206,8 @@ typedef struct aq_job_message {
 void aq_write_job(aq_bytes_t *bytes, const aq_job_message_t *job);
 bool aq_read_job(aq_view_t view, aq_job_message_t *out);
 
-#define AQ_NO_WISH UINT32_MAX
-#define AQ_BAD_WISH (UINT32_MAX - 1) // GASNET_WORKER_RANK of the worker names no rank
+#define AQ_NO_WORKER_RANK UINT32_MAX
+#define AQ_BAD_WORKER_RANK (UINT32_MAX - 1) // GASNET_WORKER_RANK of the worker names no rank
 
 typedef struct aq_worker {
     const char *version; // of Aqueduct; if it is another one, the rest is not read
@@ -217,7 +217,7 @@ typedef struct aq_worker {
     // Name of the host, for messages; of a helper that a boot module started (workers.h): its name
     // in the list of hosts, or + and its number there.
     const char *host;
-    uint32_t rank; // the rank that it asks for; AQ_NO_WISH, AQ_BAD_WISH
+    uint32_t rank; // the rank that it asks for; AQ_NO_WORKER_RANK, AQ_BAD_WORKER_RANK
     uint32_t size; // the number of ranks that it expects; 0: any
 } aq_worker_t;
 void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker);

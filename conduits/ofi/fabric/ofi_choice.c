@@ -16,22 +16,22 @@
 #include "ofi_query.h"
 
 // peer: numeric address of another host of the job; else the default route counts.
-static void route_find(const char *peer, ofi_wish_t *wish)
+static void route_find(const char *peer, ofi_criteria_t *criteria)
 {
-    wish->peer_known = aq_sockaddr_source_to(peer, &wish->route);
-    if (!wish->peer_known && !aq_sockaddr_source_to(AQ_FAR_V4, &wish->route) &&
-        !aq_sockaddr_source_to(AQ_FAR_V6, &wish->route))
-        wish->route.any.sa_family = AF_UNSPEC;
+    criteria->peer_known = aq_sockaddr_source_to(peer, &criteria->route);
+    if (!criteria->peer_known && !aq_sockaddr_source_to(AQ_FAR_V4, &criteria->route) &&
+        !aq_sockaddr_source_to(AQ_FAR_V6, &criteria->route))
+        criteria->route.any.sa_family = AF_UNSPEC;
 }
 
-ofi_wish_t ofi_wish_of(const ofi_job_t *job)
+ofi_criteria_t ofi_criteria_of(const ofi_job_t *job)
 {
     const char *master = aq_settings_text(AQ_SET_MASTERIP);
-    ofi_wish_t wish = {.provider = aq_setting_text(aq_ofi_setting(OFI_SET_PROVIDER)),
-                       .domain = aq_setting_text(aq_ofi_setting(OFI_SET_DOMAIN)),
-                       .alone = job->alone};
-    route_find(*job->peer ? job->peer : master, &wish);
-    return wish;
+    ofi_criteria_t criteria = {.provider = aq_setting_text(aq_ofi_setting(OFI_SET_PROVIDER)),
+                               .domain = aq_setting_text(aq_ofi_setting(OFI_SET_DOMAIN)),
+                               .alone = job->alone};
+    route_find(*job->peer ? job->peer : master, &criteria);
+    return criteria;
 }
 
 // ---- the list of libfabric ----
@@ -48,26 +48,26 @@ static struct fi_info *list_take(void)
     return list;
 }
 
-static void choice_explain(const struct fi_info *usable, const ofi_wish_t *wish, char *errbuf,
-                           size_t errbuf_size)
+static void choice_explain(const struct fi_info *usable, const ofi_criteria_t *criteria,
+                           char *errbuf, size_t errbuf_size)
 {
     ofi_ranking_t ranking;
     const char *filter = getenv("FI_PROVIDER");
     struct fi_info *all = ofi_query_all();
     snprintf(errbuf, errbuf_size, "there is no memory for the list of providers");
-    if (ofi_ranking_make(&ranking, usable, all, wish)) {
-        ofi_explain(&ranking, wish, filter && *filter ? filter : NULL, errbuf, errbuf_size);
+    if (ofi_ranking_make(&ranking, usable, all, criteria)) {
+        ofi_explain(&ranking, criteria, filter && *filter ? filter : NULL, errbuf, errbuf_size);
         ofi_ranking_free(&ranking);
     }
     fi_freeinfo(all);
 }
 
 // The best entry of a list, which remains its owner; NULL: no entry is fit, or there is no memory.
-static const struct fi_info *choice_best(const struct fi_info *list, const ofi_wish_t *wish)
+static const struct fi_info *choice_best(const struct fi_info *list, const ofi_criteria_t *criteria)
 {
     ofi_ranking_t ranking;
     const struct fi_info *best = NULL;
-    if (!ofi_ranking_make(&ranking, list, NULL, wish))
+    if (!ofi_ranking_make(&ranking, list, NULL, criteria))
         return NULL;
     if (ranking.count && ranking.entries[0].verdict == OFI_FIRST)
         best = ranking.entries[0].info;
@@ -78,14 +78,14 @@ static const struct fi_info *choice_best(const struct fi_info *list, const ofi_w
 aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *errbuf,
                             size_t errbuf_size)
 {
-    const ofi_wish_t wish = ofi_wish_of(job);
+    const ofi_criteria_t criteria = ofi_criteria_of(job);
     struct fi_info *list = list_take();
-    const struct fi_info *best = choice_best(list, &wish);
+    const struct fi_info *best = choice_best(list, &criteria);
     *out = best ? ofi_query_capable(best, job->receives) : NULL;
     if (best && !*out)
         snprintf(errbuf, errbuf_size, "there is no memory for the provider");
     else if (!best)
-        choice_explain(list, &wish, errbuf, errbuf_size);
+        choice_explain(list, &criteria, errbuf, errbuf_size);
     fi_freeinfo(list);
     return *out ? AQ_OK : AQ_ERR_ABSENT;
 }
@@ -93,8 +93,8 @@ aq_status_t ofi_choice_make(const ofi_job_t *job, struct fi_info **out, char *er
 // Reports a provider for several hosts, if there is one, else one for this host.
 bool ofi_usable(char *errbuf, size_t errbuf_size)
 {
-    const ofi_wish_t here = ofi_wish_of(&(ofi_job_t){true, "", 0});
-    const ofi_wish_t wide = ofi_wish_of(&(ofi_job_t){false, "", 0});
+    const ofi_criteria_t here = ofi_criteria_of(&(ofi_job_t){true, "", 0});
+    const ofi_criteria_t wide = ofi_criteria_of(&(ofi_job_t){false, "", 0});
     struct fi_info *list = list_take();
     const struct fi_info *best = choice_best(list, &wide);
     if (!best)

@@ -54,7 +54,7 @@ bool ofi_usable(char *errbuf, size_t errbuf_size);
 void ofi_info_print(void (*print)(void *arg, const char *label, const char *text), void *arg);
 
 // What the settings and the routes of this host say about a job. The strings live as the settings.
-ofi_wish_t ofi_wish_of(const ofi_job_t *job);
+ofi_criteria_t ofi_criteria_of(const ofi_job_t *job);
 
 // What the conduit may use of a provider that it chose. May ask libfabric.
 void ofi_traits_read(const struct fi_info *info, ofi_traits_t *out);

@@ -69,28 +69,28 @@ static const ofi_entry_t *entry_in_domain(const ofi_ranking_t *ranking, const ch
     return NULL;
 }
 
-static void explain_provider(const ofi_ranking_t *ranking, const ofi_wish_t *wish, char *errbuf,
-                             size_t errbuf_size)
+static void explain_provider(const ofi_ranking_t *ranking, const ofi_criteria_t *criteria,
+                             char *errbuf, size_t errbuf_size)
 {
     ofi_names_t names;
     names_collect(ranking, NULL, &names);
     snprintf(errbuf, errbuf_size,
              "GASNET_OFI_PROVIDER: libfabric finds no provider '%.80s' on this host; name one of "
              "%s, or install the package or the driver that brings it",
-             wish->provider, names.used ? names.text : "(none)");
+             criteria->provider, names.used ? names.text : "(none)");
 }
 
-static void explain_domain(const ofi_ranking_t *ranking, const ofi_wish_t *wish, char *errbuf,
-                           size_t errbuf_size)
+static void explain_domain(const ofi_ranking_t *ranking, const ofi_criteria_t *criteria,
+                           char *errbuf, size_t errbuf_size)
 {
     ofi_names_t names;
-    const char *provider = *wish->provider       ? wish->provider
+    const char *provider = *criteria->provider   ? criteria->provider
                            : ranking->count != 0 ? ranking->entries[0].info->fabric_attr->prov_name
                                                  : "";
     names_collect(ranking, provider, &names);
     snprintf(errbuf, errbuf_size,
              "GASNET_OFI_DOMAIN: there is no domain '%.80s' on this host; provider %.80s has %s",
-             wish->domain, provider, names.used ? names.text : "none");
+             criteria->domain, provider, names.used ? names.text : "none");
 }
 
 static void explain_entry(const ofi_entry_t *entry, char *errbuf, size_t errbuf_size)
@@ -123,22 +123,22 @@ static void explain_filter(const char *filter, char *errbuf, size_t errbuf_size)
                  "; FI_PROVIDER=%.80s hides all other providers from libfabric", filter);
 }
 
-void ofi_explain(const ofi_ranking_t *ranking, const ofi_wish_t *wish, const char *filter,
+void ofi_explain(const ofi_ranking_t *ranking, const ofi_criteria_t *criteria, const char *filter,
                  char *errbuf, size_t errbuf_size)
 {
-    const ofi_entry_t *named = entry_named(ranking, wish->provider, wish->domain);
-    if (*wish->provider == '\0')
-        named = *wish->domain    ? entry_in_domain(ranking, wish->domain)
-                : ranking->count ? &ranking->entries[0]
-                                 : NULL;
+    const ofi_entry_t *named = entry_named(ranking, criteria->provider, criteria->domain);
+    if (*criteria->provider == '\0')
+        named = *criteria->domain ? entry_in_domain(ranking, criteria->domain)
+                : ranking->count  ? &ranking->entries[0]
+                                  : NULL;
     if (ranking->count == 0)
         explain_nothing(filter, errbuf, errbuf_size);
     else if (named)
         explain_entry(named, errbuf, errbuf_size);
-    else if (*wish->provider && !entry_named(ranking, wish->provider, ""))
-        explain_provider(ranking, wish, errbuf, errbuf_size);
+    else if (*criteria->provider && !entry_named(ranking, criteria->provider, ""))
+        explain_provider(ranking, criteria, errbuf, errbuf_size);
     else
-        explain_domain(ranking, wish, errbuf, errbuf_size);
+        explain_domain(ranking, criteria, errbuf, errbuf_size);
     if (ranking->count != 0)
         explain_filter(filter, errbuf, errbuf_size);
 }

@@ -6,5 +6,5 @@
 
 // Says why no entry of a ranking is used, and the remedy. filter: the value of FI_PROVIDER, which
 // hides providers from us; NULL: not set.
-void ofi_explain(const ofi_ranking_t *ranking, const ofi_wish_t *wish, const char *filter,
+void ofi_explain(const ofi_ranking_t *ranking, const ofi_criteria_t *criteria, const char *filter,
                  char *errbuf, size_t errbuf_size);

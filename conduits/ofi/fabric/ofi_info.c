@@ -35,10 +35,10 @@ static bool is_repetition(const ofi_ranking_t *ranking, size_t i)
 static void choice_print(const char *label, const ofi_job_t *job, const struct fi_info *usable,
                          ofi_print_t *print, void *arg)
 {
-    const ofi_wish_t wish = ofi_wish_of(job);
+    const ofi_criteria_t criteria = ofi_criteria_of(job);
     ofi_ranking_t ranking;
     char text[OFI_WHY_BYTES + 200] = "no provider will do";
-    if (!ofi_ranking_make(&ranking, usable, NULL, &wish))
+    if (!ofi_ranking_make(&ranking, usable, NULL, &criteria))
         return;
     if (ranking.count && ranking.entries[0].verdict == OFI_FIRST)
         snprintf(text, sizeof text, "%.60s on %.60s: %s",
@@ -52,9 +52,9 @@ static void list_print(const struct fi_info *usable, const struct fi_info *all, 
                        void *arg)
 {
     const ofi_job_t job = {false, "", 0};
-    const ofi_wish_t wish = ofi_wish_of(&job);
+    const ofi_criteria_t criteria = ofi_criteria_of(&job);
     ofi_ranking_t ranking;
-    if (!ofi_ranking_make(&ranking, usable, all, &wish))
+    if (!ofi_ranking_make(&ranking, usable, all, &criteria))
         return;
     if (ranking.count == 0)
         print(arg, "providers", "libfabric finds none on this host");

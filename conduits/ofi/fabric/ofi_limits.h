@@ -22,9 +22,9 @@ static inline size_t ofi_receives_wanted(uint32_t peers)
     return (size_t)(peers > OFI_REQUESTS_MAX ? peers : OFI_REQUESTS_MAX) + OFI_REQUESTS_MAX;
 }
 
-// Sets the credits of a job. peers: at least 1. wish: requests under way to each peer. False: the
-// provider does not take a receive buffer for each peer, and one more.
-bool ofi_limits_set(const ofi_traits_t *traits, uint32_t peers, unsigned wish,
+// Sets the credits of a job. peers: at least 1. credits: requests under way to each peer. False:
+// the provider does not take a receive buffer for each peer, and one more.
+bool ofi_limits_set(const ofi_traits_t *traits, uint32_t peers, unsigned credits,
                     aq_credit_limits_t *out);
 
 // Packets that may arrive before any of them was handled.

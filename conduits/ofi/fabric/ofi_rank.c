@@ -242,37 +242,37 @@ static bool attributes_unfit(const struct fi_info *info, char *why)
 
 // ---- what bars an entry from a job ----
 
-static bool user_bars(const struct fi_info *info, const ofi_wish_t *wish, char *why)
+static bool user_bars(const struct fi_info *info, const ofi_criteria_t *criteria, char *why)
 {
-    if (*wish->provider && !ofi_provider_is(info->fabric_attr->prov_name, wish->provider))
-        snprintf(why, OFI_WHY_BYTES, "GASNET_OFI_PROVIDER=%.80s excludes it", wish->provider);
-    else if (*wish->domain && !ofi_domain_is(info, wish->domain))
-        snprintf(why, OFI_WHY_BYTES, "GASNET_OFI_DOMAIN=%.80s excludes it", wish->domain);
+    if (*criteria->provider && !ofi_provider_is(info->fabric_attr->prov_name, criteria->provider))
+        snprintf(why, OFI_WHY_BYTES, "GASNET_OFI_PROVIDER=%.80s excludes it", criteria->provider);
+    else if (*criteria->domain && !ofi_domain_is(info, criteria->domain))
+        snprintf(why, OFI_WHY_BYTES, "GASNET_OFI_DOMAIN=%.80s excludes it", criteria->domain);
     else
         return false;
     return true;
 }
 
 // Other fabrics have networks of their own, so the address of a peer says nothing of them.
-static bool off_route(const struct fi_info *info, const ofi_wish_t *wish)
+static bool off_route(const struct fi_info *info, const ofi_criteria_t *criteria)
 {
-    return wish->peer_known && !*wish->domain && address_of(info) &&
+    return criteria->peer_known && !*criteria->domain && address_of(info) &&
            provider_kind(info->fabric_attr->prov_name) == KIND_SOFTWARE &&
-           !is_on_route(info, &wish->route);
+           !is_on_route(info, &criteria->route);
 }
 
-static bool job_bars(const struct fi_info *info, const ofi_wish_t *wish, char *why)
+static bool job_bars(const struct fi_info *info, const ofi_criteria_t *criteria, char *why)
 {
     const char *provider = info->fabric_attr->prov_name;
     const ofi_kind_t kind = provider_kind(provider);
-    if (kind == KIND_DEBUG && !*wish->provider)
+    if (kind == KIND_DEBUG && !*criteria->provider)
         snprintf(why, OFI_WHY_BYTES, "it is for debugging; GASNET_OFI_PROVIDER=%.80s chooses it",
                  provider);
-    else if (!wish->alone && (kind == KIND_HOST || is_loopback(info)))
+    else if (!criteria->alone && (kind == KIND_HOST || is_loopback(info)))
         snprintf(why, OFI_WHY_BYTES, "it reaches this host only");
-    else if (is_link_local(info) && !*wish->domain)
+    else if (is_link_local(info) && !*criteria->domain)
         snprintf(why, OFI_WHY_BYTES, "its address is link-local, which means nothing to peers");
-    else if (!wish->alone && off_route(info, wish))
+    else if (!criteria->alone && off_route(info, criteria))
         snprintf(why, OFI_WHY_BYTES,
                  "its address is not on the way to the other hosts of the job; GASNET_OFI_DOMAIN "
                  "can choose it");
@@ -285,40 +285,40 @@ static bool job_bars(const struct fi_info *info, const ofi_wish_t *wish, char *w
 
 // An address of InfiniBand (FI_SOCKADDR_IB) comes after all those of IP, since on RoCE nothing can
 // be bound to it, although verbs;ofi_rxm lists one.
-static uint32_t network_penalty(const struct fi_info *info, const ofi_wish_t *wish)
+static uint32_t network_penalty(const struct fi_info *info, const ofi_criteria_t *criteria)
 {
     uint32_t penalty = info->addr_format == FI_SOCKADDR_IN6 ? 10 : 0;
     if (info->addr_format == FI_SOCKADDR_IB)
         return 60;
     if (!address_of(info))
         return 0;
-    if (wish->alone)
+    if (criteria->alone)
         return penalty + (is_loopback(info) ? 0 : 20);
-    return is_on_route(info, &wish->route) ? 0 : penalty + 20 + (is_link_local(info) ? 20 : 0);
+    return is_on_route(info, &criteria->route) ? 0 : penalty + 20 + (is_link_local(info) ? 20 : 0);
 }
 
-static uint32_t entry_score(const struct fi_info *info, const ofi_wish_t *wish)
+static uint32_t entry_score(const struct fi_info *info, const ofi_criteria_t *criteria)
 {
     const char *provider = info->fabric_attr->prov_name;
-    uint32_t score = provider_row(provider) * RANK_STEP + network_penalty(info, wish);
-    if (*wish->provider && !provider_is_exactly(provider, wish->provider))
+    uint32_t score = provider_row(provider) * RANK_STEP + network_penalty(info, criteria);
+    if (*criteria->provider && !provider_is_exactly(provider, criteria->provider))
         score += (RANK_ROWS + 1) * RANK_STEP;
     return score;
 }
 
-static const char *use_reason(const struct fi_info *info, const ofi_wish_t *wish)
+static const char *use_reason(const struct fi_info *info, const ofi_criteria_t *criteria)
 {
     const ofi_kind_t kind = provider_kind(info->fabric_attr->prov_name);
-    if (*wish->provider || *wish->domain)
-        return *wish->provider ? "as GASNET_OFI_PROVIDER says" : "as GASNET_OFI_DOMAIN says";
+    if (*criteria->provider || *criteria->domain)
+        return *criteria->provider ? "as GASNET_OFI_PROVIDER says" : "as GASNET_OFI_DOMAIN says";
     if (kind == KIND_HARDWARE)
         return "a fabric with hardware";
     if (kind == KIND_UNKNOWN || kind == KIND_DEBUG)
         return "there is no provider that this version of the library knows";
-    if (wish->alone)
+    if (criteria->alone)
         return is_loopback(info) ? "there is no hardware; messages stay on this host"
                                  : "there is no hardware";
-    return is_on_route(info, &wish->route)
+    return is_on_route(info, &criteria->route)
                ? "there is no hardware; its network leads to other hosts"
                : "there is no hardware";
 }
@@ -342,17 +342,17 @@ static bool ranking_has(const ofi_ranking_t *ranking, const struct fi_info *info
     return false;
 }
 
-static void entry_judge(ofi_entry_t *entry, bool usable, const ofi_wish_t *wish)
+static void entry_judge(ofi_entry_t *entry, bool usable, const ofi_criteria_t *criteria)
 {
-    entry->score = entry_score(entry->info, wish);
+    entry->score = entry_score(entry->info, criteria);
     if (attributes_unfit(entry->info, entry->why)) {
         entry->verdict = OFI_UNFIT;
     } else if (!usable) {
         entry->verdict = OFI_UNFIT;
         snprintf(entry->why, sizeof entry->why,
                  "libfabric does not offer it with the attributes that the conduit needs");
-    } else if (user_bars(entry->info, wish, entry->why) ||
-               job_bars(entry->info, wish, entry->why)) {
+    } else if (user_bars(entry->info, criteria, entry->why) ||
+               job_bars(entry->info, criteria, entry->why)) {
         entry->verdict = OFI_BARRED;
     } else {
         entry->verdict = OFI_LATER;
@@ -374,24 +374,24 @@ static void ranking_insert(ofi_ranking_t *ranking, const ofi_entry_t *entry)
 }
 
 static void ranking_add(ofi_ranking_t *ranking, const struct fi_info *list, bool usable,
-                        const ofi_wish_t *wish)
+                        const ofi_criteria_t *criteria)
 {
     for (const struct fi_info *info = list; info; info = info->next) {
         ofi_entry_t entry = {.info = info};
         if (ranking_has(ranking, info))
             continue;
-        entry_judge(&entry, usable, wish);
+        entry_judge(&entry, usable, criteria);
         ranking_insert(ranking, &entry);
     }
 }
 
-static void ranking_name_first(ofi_ranking_t *ranking, const ofi_wish_t *wish)
+static void ranking_name_first(ofi_ranking_t *ranking, const ofi_criteria_t *criteria)
 {
     ofi_entry_t *first = &ranking->entries[0];
     if (ranking->count == 0 || first->verdict != OFI_LATER)
         return;
     first->verdict = OFI_FIRST;
-    snprintf(first->why, sizeof first->why, "%s", use_reason(first->info, wish));
+    snprintf(first->why, sizeof first->why, "%s", use_reason(first->info, criteria));
     for (size_t i = 1; i < ranking->count && ranking->entries[i].verdict == OFI_LATER; i++)
         snprintf(ranking->entries[i].why, sizeof first->why, "%.80s on %.80s precedes it",
                  first->info->fabric_attr->prov_name, text_or(first->info->domain_attr->name, "?"));
@@ -406,15 +406,15 @@ static size_t list_length(const struct fi_info *list)
 }
 
 bool ofi_ranking_make(ofi_ranking_t *out, const struct fi_info *usable, const struct fi_info *all,
-                      const ofi_wish_t *wish)
+                      const ofi_criteria_t *criteria)
 {
     const size_t most = list_length(usable) + list_length(all) + 1;
     *out = (ofi_ranking_t){.entries = calloc(most, sizeof *out->entries)};
     if (!out->entries)
         return false;
-    ranking_add(out, usable, true, wish);
-    ranking_add(out, all, false, wish);
-    ranking_name_first(out, wish);
+    ranking_add(out, usable, true, criteria);
+    ranking_add(out, all, false, criteria);
+    ranking_name_first(out, criteria);
     return true;
 }
 

@@ -2,7 +2,7 @@
 // The order of providers: pure functions over lists of fi_info, which unit tests build by hand.
 //
 // What is always true:
-// - Nothing here calls libfabric or reads the environment: equal lists, wishes and jobs give equal
+// - Nothing here calls libfabric or reads the environment: equal lists and criteria give equal
 //   orders.
 // - A provider that moves data by hardware precedes those in software. What reaches this host only
 //   is for jobs on one host. Providers for debugging and unknown ones are never chosen before
@@ -38,14 +38,14 @@ typedef union ofi_sockaddr {
 } ofi_sockaddr_t;
 
 // What decides the order, besides the lists. Strings belong to the caller.
-typedef struct ofi_wish {
+typedef struct ofi_criteria {
     const char *provider; // GASNET_OFI_PROVIDER; "": any
     const char *domain;   // GASNET_OFI_DOMAIN; "": any
     bool alone;           // all ranks are on this host
     // The address of this host on the way to the others; family AF_UNSPEC: not known.
     aq_sockaddr_t route;
     bool peer_known; // the route leads to another host of the job, and is not only the default one
-} ofi_wish_t;
+} ofi_criteria_t;
 
 typedef enum ofi_verdict {
     OFI_FIRST,  // is used
@@ -70,7 +70,7 @@ typedef struct ofi_ranking {
 // why the others cannot be used; both may be NULL, and the ranking refers to them. False: no
 // memory. The caller ends the ranking with ofi_ranking_free.
 bool ofi_ranking_make(ofi_ranking_t *out, const struct fi_info *usable, const struct fi_info *all,
-                      const ofi_wish_t *wish);
+                      const ofi_criteria_t *criteria);
 void ofi_ranking_free(ofi_ranking_t *ranking);
 
 // Whether a provider moves the data by processors: each operation is a system call or a copy.

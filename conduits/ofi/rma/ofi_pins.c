@@ -52,11 +52,11 @@ static void pins_unpin(void *context, uintptr_t start, uint64_t bytes, const aq_
 // ---- opening ----
 
 // What each rank tells the others.
-typedef struct pins_wish {
+typedef struct pin_limits {
     uint64_t bytes, regions; // that it may pin
     uint64_t reaches;        // whether peers may ask for its memory
     uint64_t peers;          // ranks that are reached by the provider
-} pins_wish_t;
+} pin_limits_t;
 
 static bool reach_is_wanted(const ofi_conduit_t *ofi)
 {
@@ -72,7 +72,7 @@ void ofi_pins_prepare(const ofi_conduit_t *ofi)
         aq_firehose_memory_keep();
 }
 
-static pins_wish_t wish_of(const ofi_conduit_t *ofi)
+static pin_limits_t limits_of(const ofi_conduit_t *ofi)
 {
     const aq_conduit_env_t *env = ofi->base.env;
     const aq_boot_t *boot = env->boot;
@@ -83,47 +83,47 @@ static pins_wish_t wish_of(const ofi_conduit_t *ofi)
     for (uint32_t rank = 0; rank < boot->size; rank++)
         here += boot->host_of_rank[rank] == boot->host_of_rank[boot->rank];
     const uint64_t most = aq_firehose_pinnable(here);
-    return (pins_wish_t){.bytes = most - aq_min(most, used),
-                         .regions = aq_firehose_regions(regions ? regions : REGIONS_ASSUMED, here),
-                         .reaches = reach_is_wanted(ofi),
-                         .peers = env->size - env->nbrhd_size};
+    return (pin_limits_t){.bytes = most - aq_min(most, used),
+                          .regions = aq_firehose_regions(regions ? regions : REGIONS_ASSUMED, here),
+                          .reaches = reach_is_wanted(ofi),
+                          .peers = env->size - env->nbrhd_size};
 }
 
 // Afterwards all ranks have the limits of the weakest.
-static aq_status_t wish_agree(const ofi_conduit_t *ofi, pins_wish_t *wish)
+static aq_status_t limits_agree(const ofi_conduit_t *ofi, pin_limits_t *limits)
 {
     aq_boot_t *boot = ofi->base.env->boot;
-    pins_wish_t *all = calloc(boot->size, sizeof *all);
+    pin_limits_t *all = calloc(boot->size, sizeof *all);
     if (!all) {
         aq_log_error("there is no memory for the limits of %u ranks; free some", boot->size);
         return AQ_ERR_RESOURCE;
     }
-    const aq_status_t status = boot->ops->exchange(boot, wish, sizeof *wish, all);
+    const aq_status_t status = boot->ops->exchange(boot, limits, sizeof *limits, all);
     for (uint32_t rank = 0; status == AQ_OK && rank < boot->size; rank++) {
-        wish->bytes = aq_min(wish->bytes, all[rank].bytes);
-        wish->regions = aq_min(wish->regions, all[rank].regions);
-        wish->reaches = aq_min(wish->reaches, all[rank].reaches);
-        wish->peers = aq_max(wish->peers, all[rank].peers);
+        limits->bytes = aq_min(limits->bytes, all[rank].bytes);
+        limits->regions = aq_min(limits->regions, all[rank].regions);
+        limits->reaches = aq_min(limits->reaches, all[rank].reaches);
+        limits->peers = aq_max(limits->peers, all[rank].peers);
     }
     free(all);
     return status;
 }
 
-static aq_status_t firehose_start(ofi_conduit_t *ofi, const pins_wish_t *wish,
+static aq_status_t firehose_start(ofi_conduit_t *ofi, const pin_limits_t *agreed,
                                   ofi_pins_request_t *request)
 {
     const aq_firehose_ops_t ops = {.pin = pins_pin, .unpin = pins_unpin, .request = request};
     const aq_conduit_env_t *env = ofi->base.env;
     ofi_pins_t *pins = &ofi->rma->pins;
-    const aq_firehose_limits_t limits = {.bytes = wish->bytes,
-                                         .regions = wish->regions,
-                                         .peers = (uint32_t)wish->peers,
-                                         .segment_pinned = !wish->reaches,
+    const aq_firehose_limits_t limits = {.bytes = agreed->bytes,
+                                         .regions = agreed->regions,
+                                         .peers = (uint32_t)agreed->peers,
+                                         .segment_pinned = !agreed->reaches,
                                          .buffer_bytes = ofi->buffers.bytes};
     aq_firehose_params_t params;
     aq_firehose_params_read(&limits, &params);
     pins->region_bytes = params.region_bytes;
-    pins->reaches = wish->reaches && params.per_peer > 0;
+    pins->reaches = agreed->reaches && params.per_peer > 0;
     pins->local =
         ofi->fabric.traits.mr_local && params.victim.regions > 0 && aq_firehose_memory_stays();
     return aq_firehose_start(&params, &ops, ofi, pins->reaches ? env->size : 0, &pins->firehose);
@@ -143,12 +143,12 @@ aq_status_t ofi_pins_open(ofi_conduit_t *ofi, const void *segment, size_t bytes,
     bool first;
     if (!pins_are_needed(ofi))
         return AQ_OK;
-    pins_wish_t wish = wish_of(ofi);
-    aq_status_t status = wish_agree(ofi, &wish);
-    if (status != AQ_OK || !(wish.reaches || ofi->rma->keys.reached))
+    pin_limits_t limits = limits_of(ofi);
+    aq_status_t status = limits_agree(ofi, &limits);
+    if (status != AQ_OK || !(limits.reaches || ofi->rma->keys.reached))
         return status;
-    status = firehose_start(ofi, &wish, request);
-    if (status == AQ_OK && wish.reaches)
+    status = firehose_start(ofi, &limits, request);
+    if (status == AQ_OK && limits.reaches)
         aq_firehose_stays(ofi->rma->pins.firehose, segment, bytes);
     return aq_boot_agree_quietly(ofi->base.env->boot, status, &first);
 }

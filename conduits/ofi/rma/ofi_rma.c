@@ -48,12 +48,12 @@ static aq_status_t keys_share(ofi_conduit_t *ofi, void *memory, size_t bytes, bo
 // while.
 static bool rma_is_wanted(const ofi_conduit_t *ofi)
 {
-    const char *wish = aq_setting_text(aq_ofi_setting(OFI_SET_RMA));
+    const char *setting = aq_setting_text(aq_ofi_setting(OFI_SET_RMA));
     const bool sleeps_elsewhere =
         ofi->sleeping.wait != OFI_WAIT_SPIN && ofi->base.env->nbrhd_size > 1;
-    if (!ofi->fabric.traits.rma || strcmp(wish, "0") == 0)
+    if (!ofi->fabric.traits.rma || strcmp(setting, "0") == 0)
         return false;
-    return strcmp(wish, "1") == 0 || !ofi->fabric.traits.in_software || !sleeps_elsewhere;
+    return strcmp(setting, "1") == 0 || !ofi->fabric.traits.in_software || !sleeps_elsewhere;
 }
 
 aq_status_t ofi_rma_open(ofi_conduit_t *ofi)

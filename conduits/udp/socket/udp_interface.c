@@ -184,20 +184,20 @@ static bool find_default(udp_interface_t *out)
            interface_find(is_outside, NULL, out);
 }
 
-aq_status_t udp_interface_choose(const udp_interface_wish_t *wish, udp_interface_t *out)
+aq_status_t udp_interface_choose(const udp_interface_hints_t *hints, udp_interface_t *out)
 {
-    if (wish->local) {
+    if (hints->local) {
         if (interface_find(is_loopback, NULL, out))
             return AQ_OK;
         aq_log_error("the loopback interface, which joins ranks on one host, is down: start it "
                      "with `ip link set lo up`");
         return AQ_ERR_RESOURCE;
     }
-    if (*wish->worker)
-        return choose_network(wish->worker, out);
-    if (*wish->master)
-        return choose_master(wish->master, out);
-    if (find_peer(wish->peer, out) || find_default(out))
+    if (*hints->worker)
+        return choose_network(hints->worker, out);
+    if (*hints->master)
+        return choose_master(hints->master, out);
+    if (find_peer(hints->peer, out) || find_default(out))
         return AQ_OK;
     aq_log_error("this host has no interface that reaches others, but the job is spread over "
                  "several hosts: connect it to a network");

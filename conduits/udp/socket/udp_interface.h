@@ -16,12 +16,12 @@ enum { UDP_SAFE_MTU = 1280, UDP_NARROW_MTU = 576 };
 
 // The input of the choice. Strings belong to the caller; worker and master are an address or a
 // name, or "" if the user gave none.
-typedef struct udp_interface_wish {
+typedef struct udp_interface_hints {
     bool local;         // all ranks are on this host: use the loopback interface
     const char *worker; // GASNET_WORKERIP: a network of this host
     const char *master; // GASNET_MASTERIP: the launching host
     const char *peer;   // numeric address of another host of the job; NULL or "": not known
-} udp_interface_wish_t;
+} udp_interface_hints_t;
 
 typedef struct udp_interface {
     udp_sockaddr_t address; // port 0
@@ -30,7 +30,7 @@ typedef struct udp_interface {
 } udp_interface_t;
 
 // May block to resolve a name. Logs faults.
-aq_status_t udp_interface_choose(const udp_interface_wish_t *wish, udp_interface_t *out);
+aq_status_t udp_interface_choose(const udp_interface_hints_t *hints, udp_interface_t *out);
 
 // The longest datagram for a given MTU and address family: a multiple of UDP_ALIGNMENT.
 size_t udp_interface_datagram(size_t mtu, sa_family_t family);

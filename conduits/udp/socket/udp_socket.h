@@ -50,7 +50,7 @@ typedef struct udp_socket_counts {
 } udp_socket_counts_t;
 
 typedef struct udp_socket_setup {
-    udp_interface_wish_t interface;
+    udp_interface_hints_t interface;
     // A socket of this process: the new one has a port of its own at the same address. It takes few
     // resources: its slots obtain memory when they are needed, and udp_socket_wake does not work.
     // NULL: `interface` decides.

@@ -9,7 +9,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-typedef enum { COUNT, REPLY, GO, SIGNAL } wish_t; /* of a request; SIGNAL + n: n were sent before */
+/* Of a request; SIGNAL + n: n were sent before. */
+typedef enum { COUNT, REPLY, GO, SIGNAL } action_t;
 
 enum {
     INDEX = 90, /* of the handlers at each endpoint */
@@ -43,15 +44,15 @@ static place_t *place_here(gex_Token_t token)
     return (place_t *)(uintptr_t)info.gex_entry->gex_cdata;
 }
 
-static void on_request(gex_Token_t token, gex_AM_Arg_t wish)
+static void on_request(gex_Token_t token, gex_AM_Arg_t action)
 {
     place_t *place = place_here(token);
 
-    if (wish >= SIGNAL)
-        atomic_store(&place->signal, (unsigned)wish);
+    if (action >= SIGNAL)
+        atomic_store(&place->signal, (unsigned)action);
     else
-        atomic_fetch_add(wish == GO ? &place->goes : &place->requests, 1);
-    if (wish == REPLY)
+        atomic_fetch_add(action == GO ? &place->goes : &place->requests, 1);
+    if (action == REPLY)
         gex_AM_ReplyShort0(token, BACK, 0);
 }
 
@@ -104,9 +105,9 @@ static void poll_places(int n)
         gasnetx_EP_Poll(places[i].ep);
 }
 
-static void send_in_polls(const place_t *place, gex_Rank_t to, int wish)
+static void send_in_polls(const place_t *place, gex_Rank_t to, int action)
 {
-    while (gex_AM_RequestShort1(place->pair, to, INDEX, GEX_FLAG_IMMEDIATE, wish))
+    while (gex_AM_RequestShort1(place->pair, to, INDEX, GEX_FLAG_IMMEDIATE, action))
         poll_places(1);
 }
 

@@ -83,7 +83,7 @@ static void expect_absent(const char *there, const char *wanted)
     for (uint32_t r = 0; r < size; r++)
         if (there[r] == 'x') {
             aq_child_t *child = &node.children[size - 1 - arrived++]; // in any order
-            child->wish = r;
+            child->number = r;
             strcpy(child->host, "host");
         }
     aq_workers_name_absent(&node, got, sizeof got);
@@ -110,7 +110,7 @@ static void test_many_absent(void **state)
     aq_node_t node = {.spec.size = size, .child_count = size / 2};
     node.children = calloc(size / 2, sizeof *node.children);
     for (uint32_t i = 0; i < size / 2; i++) {
-        node.children[i].wish = 2 * i;
+        node.children[i].number = 2 * i;
         strcpy(node.children[i].host, "host");
     }
     aq_workers_name_absent(&node, got, sizeof got);
@@ -128,12 +128,12 @@ static void test_rank(void **state)
     setenv("MY_NAME", "job-12", 1);
     assert_int_equal(aq_worker_rank("7"), 7);
     assert_int_equal(aq_worker_rank("MY_INDEX"), 12);
-    assert_int_equal(aq_worker_rank(""), AQ_NO_WISH);
-    assert_int_equal(aq_worker_rank("MY_NAME"), AQ_BAD_WISH);
-    assert_int_equal(aq_worker_rank("NO_SUCH_VARIABLE"), AQ_BAD_WISH);
-    assert_int_equal(aq_worker_rank("7x"), AQ_BAD_WISH);
-    assert_int_equal(aq_worker_rank("-1"), AQ_BAD_WISH);
-    assert_int_equal(aq_worker_rank("1048576"), AQ_BAD_WISH);
+    assert_int_equal(aq_worker_rank(""), AQ_NO_WORKER_RANK);
+    assert_int_equal(aq_worker_rank("MY_NAME"), AQ_BAD_WORKER_RANK);
+    assert_int_equal(aq_worker_rank("NO_SUCH_VARIABLE"), AQ_BAD_WORKER_RANK);
+    assert_int_equal(aq_worker_rank("7x"), AQ_BAD_WORKER_RANK);
+    assert_int_equal(aq_worker_rank("-1"), AQ_BAD_WORKER_RANK);
+    assert_int_equal(aq_worker_rank("1048576"), AQ_BAD_WORKER_RANK);
 }
 
 // ---- processes of one host ----
@@ -204,7 +204,7 @@ static void test_hosts(void **state)
     assert_int_equal(node.spec.host_count, 5);
     const uint32_t first[] = {0, AQ_MEMBERS_MAX + 1, 2 * AQ_MEMBERS_MAX + 2, many, many + 2};
     for (uint32_t h = 0; h < 5; h++) {
-        assert_int_equal(node.children[h].wish, first[h]);
+        assert_int_equal(node.children[h].number, first[h]);
         assert_int_equal(node.spec.host_of_rank[first[h]], h);
         assert_int_equal(node.children[h].low, h);
         assert_int_equal(aq_spec_machine(&node.spec, h), h < 4 ? 0 : 1);

@@ -28,9 +28,9 @@ static aq_row_t member(const char *name, uint32_t number)
                       .processors = 8};
 }
 
-static uint32_t add(aq_table_t *table, const char *name, uint32_t wish)
+static uint32_t add(aq_table_t *table, const char *name, uint32_t preferred)
 {
-    const aq_row_t row = member(name, wish);
+    const aq_row_t row = member(name, preferred);
     const aq_row_t *added = aq_table_add(table, &row);
     assert_non_null(added);
     assert_string_equal(added->name, name);
@@ -54,7 +54,7 @@ static void test_numbers(void **state)
     assert_null(aq_table_find(&table, 1));
     assert_int_equal(add(&table, "b", 1), 4);
     assert_int_equal(add(&table, "e", 2), 5);
-    // A wish that makes no sense costs no memory.
+    // A number that makes no sense costs no memory.
     assert_int_equal(add(&table, "f", 4000000000u), 6);
     assert_int_equal(table.next, 7);
     aq_table_free(&table);

@@ -96,23 +96,24 @@ static int teardown(void **state)
     return 0;
 }
 
-static const ofi_wish_t here = {.provider = "", .domain = "", .alone = true};
-static const ofi_wish_t wide = {.provider = "", .domain = ""};
+static const ofi_criteria_t here = {.provider = "", .domain = "", .alone = true};
+static const ofi_criteria_t wide = {.provider = "", .domain = ""};
 
-static ofi_wish_t routed(const char *source)
+static ofi_criteria_t routed(const char *source)
 {
-    ofi_wish_t wish = {.provider = "", .domain = "", .peer_known = true};
-    wish.route.any.sa_family = strchr(source, ':') ? AF_INET6 : AF_INET;
-    void *to = strchr(source, ':') ? (void *)&wish.route.v6.sin6_addr : &wish.route.v4.sin_addr;
-    assert_int_equal(inet_pton(wish.route.any.sa_family, source, to), 1);
-    return wish;
+    ofi_criteria_t criteria = {.provider = "", .domain = "", .peer_known = true};
+    criteria.route.any.sa_family = strchr(source, ':') ? AF_INET6 : AF_INET;
+    void *to =
+        strchr(source, ':') ? (void *)&criteria.route.v6.sin6_addr : &criteria.route.v4.sin_addr;
+    assert_int_equal(inet_pton(criteria.route.any.sa_family, source, to), 1);
+    return criteria;
 }
 
-static void rank(const ofi_wish_t *wish)
+static void rank(const ofi_criteria_t *criteria)
 {
     ofi_ranking_free(&ranking);
     assert_true(ofi_ranking_make(&ranking, made_count[0] ? &made[0][0].info : NULL,
-                                 made_count[1] ? &made[1][0].info : NULL, wish));
+                                 made_count[1] ? &made[1][0].info : NULL, criteria));
 }
 
 static const ofi_entry_t *entry_of(const char *provider, const char *domain)
@@ -126,10 +127,10 @@ static const ofi_entry_t *entry_of(const char *provider, const char *domain)
 }
 
 // The chosen one, as PROVIDER/ADDRESS or PROVIDER/DOMAIN.
-static void assert_first(const ofi_wish_t *wish, const char *wanted)
+static void assert_first(const ofi_criteria_t *criteria, const char *wanted)
 {
     char address[INET6_ADDRSTRLEN], found[100] = "none";
-    rank(wish);
+    rank(criteria);
     if (ranking.count && ranking.entries[0].verdict == OFI_FIRST) {
         const struct fi_info *info = ranking.entries[0].info;
         ofi_address_text(info, address);
@@ -182,9 +183,9 @@ static void test_debug_by_name_only(void **state)
     add(0, "tcp;ofi_rxm;ofi_hook_debug", "d", NULL);
     assert_first(&wide, "none");
     assert_why("tcp;ofi_rxm;ofi_hook_debug", OFI_BARRED, "debugging");
-    ofi_wish_t wish = wide;
-    wish.provider = "tcp;ofi_rxm;ofi_hook_debug";
-    assert_first(&wish, "tcp;ofi_rxm;ofi_hook_debug/d");
+    ofi_criteria_t criteria = wide;
+    criteria.provider = "tcp;ofi_rxm;ofi_hook_debug";
+    assert_first(&criteria, "tcp;ofi_rxm;ofi_hook_debug/d");
 }
 
 static void test_shm_here_only(void **state)
@@ -246,18 +247,18 @@ static void test_route(void **state)
     add_ip("tcp;ofi_rxm");
     add(0, "tcp;ofi_rxm", "eth1", "10.2.0.5");
     add(0, "net", "eth1", "10.2.0.5");
-    ofi_wish_t wish = routed("10.2.0.5");
-    assert_first(&wish, "tcp;ofi_rxm/10.2.0.5");
+    ofi_criteria_t criteria = routed("10.2.0.5");
+    assert_first(&criteria, "tcp;ofi_rxm/10.2.0.5");
     assert_int_equal(entry_of("tcp;ofi_rxm", "eth0")->verdict, OFI_BARRED);
     assert_non_null(strstr(entry_of("tcp;ofi_rxm", "eth0")->why, "not on the way"));
-    wish = routed("fd00::5");
-    assert_first(&wish, "tcp;ofi_rxm/fd00::5");
-    wish = routed("10.9.0.5");
-    assert_first(&wish, "none");
-    wish.domain = "eth0";
-    assert_first(&wish, "tcp;ofi_rxm/10.1.0.5");
-    wish.domain = "fd00::5";
-    assert_first(&wish, "tcp;ofi_rxm/fd00::5");
+    criteria = routed("fd00::5");
+    assert_first(&criteria, "tcp;ofi_rxm/fd00::5");
+    criteria = routed("10.9.0.5");
+    assert_first(&criteria, "none");
+    criteria.domain = "eth0";
+    assert_first(&criteria, "tcp;ofi_rxm/10.1.0.5");
+    criteria.domain = "fd00::5";
+    assert_first(&criteria, "tcp;ofi_rxm/fd00::5");
 }
 
 // The default route prefers a network and bars none.
@@ -266,9 +267,9 @@ static void test_default_route(void **state)
     (void)state;
     add(0, "net", "eth0", "10.1.0.5");
     add(0, "net", "eth1", "10.2.0.5");
-    ofi_wish_t wish = routed("10.2.0.5");
-    wish.peer_known = false;
-    assert_first(&wish, "net/10.2.0.5");
+    ofi_criteria_t criteria = routed("10.2.0.5");
+    criteria.peer_known = false;
+    assert_first(&criteria, "net/10.2.0.5");
     assert_int_equal(entry_of("net", "eth0")->verdict, OFI_LATER);
 }
 
@@ -278,8 +279,8 @@ static void test_hardware_off_route(void **state)
     (void)state;
     add(0, "verbs;ofi_rxm", "mlx5_0", "10.8.0.5");
     add(0, "tcp;ofi_rxm", "eth0", "10.1.0.5");
-    const ofi_wish_t wish = routed("10.1.0.5");
-    assert_first(&wish, "verbs;ofi_rxm/10.8.0.5");
+    const ofi_criteria_t criteria = routed("10.1.0.5");
+    assert_first(&criteria, "verbs;ofi_rxm/10.8.0.5");
 }
 
 // Nothing can be bound to the InfiniBand address of a device for RoCE. A device for InfiniBand may
@@ -376,27 +377,27 @@ static void test_named(void **state)
     add_ip("net;ofi_rxm");
     add_ip("net");
     add(0, "shm", "shm", NULL);
-    ofi_wish_t wish = here;
-    wish.provider = "net";
-    assert_first(&wish, "net/127.0.0.1");
+    ofi_criteria_t criteria = here;
+    criteria.provider = "net";
+    assert_first(&criteria, "net/127.0.0.1");
     assert_non_null(strstr(entry_of("shm", "shm")->why, "GASNET_OFI_PROVIDER=net excludes it"));
-    wish.provider = "net:ofi_rxm";
-    assert_first(&wish, "net;ofi_rxm/127.0.0.1");
-    wish.domain = "eth0";
-    assert_first(&wish, "net;ofi_rxm/10.1.0.5");
-    wish.domain = "::1";
-    assert_first(&wish, "net;ofi_rxm/::1");
+    criteria.provider = "net:ofi_rxm";
+    assert_first(&criteria, "net;ofi_rxm/127.0.0.1");
+    criteria.domain = "eth0";
+    assert_first(&criteria, "net;ofi_rxm/10.1.0.5");
+    criteria.domain = "::1";
+    assert_first(&criteria, "net;ofi_rxm/::1");
     assert_non_null(strstr(entry_of("net;ofi_rxm", "eth0")->why, "GASNET_OFI_DOMAIN=::1"));
 }
 
 // ---- sentences ----
 
-static void assert_sentence(const ofi_wish_t *wish, const char *filter, const char *first,
+static void assert_sentence(const ofi_criteria_t *criteria, const char *filter, const char *first,
                             const char *second)
 {
     char why[1024];
-    rank(wish);
-    ofi_explain(&ranking, wish, filter, why, sizeof why);
+    rank(criteria);
+    ofi_explain(&ranking, criteria, filter, why, sizeof why);
     if (!strstr(why, first) || !strstr(why, second))
         fail_msg("'%s' or '%s' is not in '%s'", first, second, why);
 }
@@ -404,27 +405,27 @@ static void assert_sentence(const ofi_wish_t *wish, const char *filter, const ch
 static void test_sentences(void **state)
 {
     (void)state;
-    ofi_wish_t wish = here;
-    assert_sentence(&wish, NULL, "finds no provider", "install");
-    assert_sentence(&wish, "nothing", "FI_PROVIDER=nothing hides all", "unset");
+    ofi_criteria_t criteria = here;
+    assert_sentence(&criteria, NULL, "finds no provider", "install");
+    assert_sentence(&criteria, "nothing", "FI_PROVIDER=nothing hides all", "unset");
     add_ip("tcp;ofi_rxm");
     add(0, "shm", "shm", NULL);
     add(1, "verbs", "mlx5_0", "10.8.0.5")->ep.type = FI_EP_MSG;
-    wish.provider = "efa";
-    assert_sentence(&wish, NULL, "GASNET_OFI_PROVIDER: libfabric finds no provider 'efa'",
+    criteria.provider = "efa";
+    assert_sentence(&criteria, NULL, "GASNET_OFI_PROVIDER: libfabric finds no provider 'efa'",
                     "name one of tcp;ofi_rxm, shm, or");
-    assert_sentence(&wish, "tcp", "'efa'", "FI_PROVIDER=tcp hides");
-    wish.provider = "verbs";
-    assert_sentence(&wish, NULL, "provider verbs on mlx5_0 cannot be used", "FI_EP_MSG");
-    wish.provider = "tcp";
-    wish.domain = "ib0";
-    assert_sentence(&wish, NULL, "GASNET_OFI_DOMAIN: there is no domain 'ib0'", "has lo, eth0");
-    wish = wide;
-    wish.provider = "shm";
-    assert_sentence(&wish, NULL, "provider shm on shm cannot be used", "this host only");
-    wish = wide;
-    wish.domain = "lo";
-    assert_sentence(&wish, NULL, "tcp;ofi_rxm on lo cannot be used", "this host only");
+    assert_sentence(&criteria, "tcp", "'efa'", "FI_PROVIDER=tcp hides");
+    criteria.provider = "verbs";
+    assert_sentence(&criteria, NULL, "provider verbs on mlx5_0 cannot be used", "FI_EP_MSG");
+    criteria.provider = "tcp";
+    criteria.domain = "ib0";
+    assert_sentence(&criteria, NULL, "GASNET_OFI_DOMAIN: there is no domain 'ib0'", "has lo, eth0");
+    criteria = wide;
+    criteria.provider = "shm";
+    assert_sentence(&criteria, NULL, "provider shm on shm cannot be used", "this host only");
+    criteria = wide;
+    criteria.domain = "lo";
+    assert_sentence(&criteria, NULL, "tcp;ofi_rxm on lo cannot be used", "this host only");
 }
 
 int main(void)
