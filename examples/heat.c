@@ -123,7 +123,7 @@ static double *gather(void)
     return all;
 }
 
-static double *compute_alone(void)
+static double *compute_serial(void)
 {
     double *now = example_alloc(plate.rows * plate.cols, sizeof *now);
     double *next = example_alloc(plate.rows * plate.cols, sizeof *next);
@@ -141,15 +141,15 @@ static double *compute_alone(void)
 }
 
 /* Points whose bits differ; the first is named. */
-static uint64_t compare(const double *all, const double *alone)
+static uint64_t compare(const double *all, const double *serial)
 {
     uint64_t wrong = 0;
     for (uint64_t k = 0; k < plate.rows * plate.cols; k++) {
-        if (memcmp(&all[k], &alone[k], sizeof *all) == 0)
+        if (memcmp(&all[k], &serial[k], sizeof *all) == 0)
             continue;
         if (wrong++ == 0)
             printf("row %" PRIu64 ", column %" PRIu64 " is %.17g and should be %.17g\n",
-                   k / plate.cols, k % plate.cols, all[k], alone[k]);
+                   k / plate.cols, k % plate.cols, all[k], serial[k]);
     }
     return wrong;
 }
@@ -166,19 +166,19 @@ static uint64_t checksum(const double *all)
 
 static uint64_t report(double seconds)
 {
-    double *all = gather(), *alone = compute_alone();
+    double *all = gather(), *serial = compute_serial();
     double updates = (double)plate.rows * (double)plate.cols * (double)plate.steps;
     printf("%" PRIu64 " x %" PRIu64 " points, %" PRIu64 " steps by %u ranks: %.3f s, "
            "%.1f million points/s\nchecksum: %016" PRIx64 "\n",
            plate.rows, plate.cols, plate.steps, (unsigned)job.ranks, seconds,
            updates / seconds * 1e-6, checksum(all));
-    uint64_t wrong = compare(all, alone);
+    uint64_t wrong = compare(all, serial);
     if (wrong)
         printf("check: %" PRIu64 " points differ from the answer of one process\n", wrong);
     else
         puts("check: ok");
     free(all);
-    free(alone);
+    free(serial);
     return wrong;
 }
 

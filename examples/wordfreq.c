@@ -230,7 +230,7 @@ static void send_word(const char *word, size_t length)
     outbox_add((gex_Rank_t)((hash_of(word, length) >> 32) % job.ranks), word, length, 1);
 }
 
-static void count_alone(const char *word, size_t length)
+static void count_serial(const char *word, size_t length)
 {
     table_add(&serial, word, length, 1);
 }
@@ -367,12 +367,12 @@ static void print_top(uint64_t top)
     free(sorted);
 }
 
-static void tell_mistake(uint64_t number, const entry_t *entry, uint64_t shared, uint64_t alone)
+static void tell_mistake(uint64_t number, const entry_t *entry, uint64_t shared, uint64_t single)
 {
     if (number < SHOWN_MISTAKES)
         printf("check: '%s' was counted %" PRIu64 " times by all ranks, and %" PRIu64
                " times by rank 0 alone\n",
-               entry->word, shared, alone);
+               entry->word, shared, single);
 }
 
 /* Words whose counts in `gathered` and `serial` differ, each counted once. */
@@ -396,7 +396,7 @@ static uint64_t compare_tables(void)
 /* Rank 0 counts all alone and compares; returns the number of mistakes. */
 static uint64_t check(const texts_t *texts, uint64_t words, uint64_t distinct)
 {
-    read_texts(texts, 0, texts->bytes, count_alone);
+    read_texts(texts, 0, texts->bytes, count_serial);
     uint64_t wrong = compare_tables();
     /* This also sees a word that two ranks own: the gathered table has joined the two. */
     if (words != serial.total || distinct != serial.used) {

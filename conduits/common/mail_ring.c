@@ -173,8 +173,8 @@ static inline void tell_senders(aq_ring_in_t *ring, bool empty)
 }
 
 // With one thread: needs no lock, and a message is finished when its handler has returned.
-unsigned aq_ring_receive_alone(aq_ring_in_t *ring, unsigned budget, bool reply,
-                               const aq_conduit_env_t *env)
+unsigned aq_ring_receive_single(aq_ring_in_t *ring, unsigned budget, bool reply,
+                                const aq_conduit_env_t *env)
 {
     unsigned done = 0;
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), position;

@@ -193,7 +193,7 @@ void aq_ring_watch(aq_ring_in_t *ring);
 
 // Delivers up to budget messages, as replies or requests; returns how many. The first function is
 // for a process in which one thread at a time receives, the second for any.
-unsigned aq_ring_receive_alone(aq_ring_in_t *ring, unsigned budget, bool reply,
-                               const aq_conduit_env_t *env);
+unsigned aq_ring_receive_single(aq_ring_in_t *ring, unsigned budget, bool reply,
+                                const aq_conduit_env_t *env);
 unsigned aq_ring_receive_shared(aq_ring_in_t *ring, unsigned budget, bool reply,
                                 const aq_conduit_env_t *env);

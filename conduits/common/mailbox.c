@@ -234,13 +234,13 @@ void aq_mail_cancel(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
 
 // ---- receiving ----
 
-static unsigned poll_alone(aq_mail_t *mail, unsigned what)
+static unsigned poll_single(aq_mail_t *mail, unsigned what)
 {
     unsigned done = 0;
     if (aq_ring_ready(&mail->in[1]))
-        done += aq_ring_receive_alone(&mail->in[1], POLL_BUDGET, true, mail->base.env);
+        done += aq_ring_receive_single(&mail->in[1], POLL_BUDGET, true, mail->base.env);
     if (what & AQ_POLL_REQUESTS && aq_ring_ready(&mail->in[0]))
-        done += aq_ring_receive_alone(&mail->in[0], POLL_BUDGET, false, mail->base.env);
+        done += aq_ring_receive_single(&mail->in[0], POLL_BUDGET, false, mail->base.env);
     return done;
 }
 
@@ -257,7 +257,7 @@ static unsigned poll_shared(aq_mail_t *mail, unsigned what)
 unsigned aq_mail_poll(aq_conduit_t *conduit, unsigned what)
 {
     aq_mail_t *mail = aq_mail_of(conduit);
-    return conduit->env->threads ? poll_shared(mail, what) : poll_alone(mail, what);
+    return conduit->env->threads ? poll_shared(mail, what) : poll_single(mail, what);
 }
 
 void aq_mail_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)

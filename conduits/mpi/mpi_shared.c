@@ -281,7 +281,7 @@ static aq_status_t share_in_win(mpi_conduit_t *mpi, const uintptr_t *sizes, void
 
 // Allocates a segment without MPI for a process that shares no memory with others: MPI would not
 // share the segment either, but unmap it in MPI_Finalize.
-static aq_status_t allocate_alone(uint32_t rank, const uintptr_t *sizes, void **here)
+static aq_status_t allocate_unshared(uint32_t rank, const uintptr_t *sizes, void **here)
 {
     void *own = mmap(NULL, round_up(sizes[rank]), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -316,7 +316,7 @@ aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, vo
         status = mpi_agree(mpi, win_suffices(mpi, sizes), &all);
     if (status == AQ_OK && all)
         status = mpi->shared.group.size > 1 ? share_in_win(mpi, sizes, here)
-                                            : allocate_alone(conduit->env->rank, sizes, here);
+                                            : allocate_unshared(conduit->env->rank, sizes, here);
     find_first_unmapped(mpi, here);
     return status == AQ_OK && !all ? AQ_ERR_ABSENT : status;
 }

@@ -400,7 +400,7 @@ static gex_Event_t begin_chain(const aq_coll_step_t *steps, uint32_t count,
 }
 
 // Completes an operation in a team of one rank, where an exclusive scan has no result.
-static gex_Event_t complete_alone(const aq_coll_call_t *call)
+static gex_Event_t complete_single(const aq_coll_call_t *call)
 {
     const size_t bytes = call->unit * call->count;
     if (bytes && call->dst != call->src && call->kind != AQ_COLL_SCAN_EXCLUSIVE)
@@ -443,7 +443,7 @@ static gex_Event_t begin_somehow(aq_coll_t *coll, const aq_coll_call_t *call, un
                                  const aq_coll_label_t *label)
 {
     if (coll->map.size == 1)
-        return complete_alone(call);
+        return complete_single(call);
     aq_shown_team_t *shown = coll->barrier.shown;
     aq_rank_show_call(shown, label->kind);
     gex_Event_t event = coll->has_hosts && !sync ? begin_divided(coll, call, label)

@@ -42,8 +42,8 @@ typedef struct transfer {
     const char *call;
     uint32_t jobrank;
     aq_ep_pair_t ep_pair;
-    bool alone;            // each piece travels alone: one of the endpoints has an identity
-    size_t large;          // bytes of the smallest piece that travels alone if others follow
+    bool separate; // each piece has a message of its own: one of the endpoints has an identity
+    size_t large;  // bytes of the smallest separate piece if others follow
     gex_Flags_t immediate; // until the first message was sent
     gex_Event_t part;
     bool is_get;
@@ -172,19 +172,19 @@ static size_t common_bytes(const aq_vis_cursor_t *a, const aq_vis_cursor_t *b)
     return aq_min(a->left, b->left);
 }
 
-// The smallest size in bytes of a piece that travels alone. Where the conduit writes messages from
+// The smallest size in bytes of a separate piece. Where the conduit writes messages from
 // the pieces, packing is one copy, which costs less than a message that is half full.
 static size_t large_bytes(bool gathers)
 {
     return gathers ? aq_job.limits.medium : aq_job.limits.medium / 2;
 }
 
-// Whether the next piece, of nbytes, travels alone. The last piece does from half a message on,
-// since no further piece would fill the rest of the message.
-static bool travels_alone(const transfer_t *t, size_t nbytes)
+// Whether the next piece, of nbytes, has a message of its own. The last piece does from half a
+// message on, since no further piece would fill the rest of the message.
+static bool is_separate(const transfer_t *t, size_t nbytes)
 {
     const bool last = aq_vis_cursor_is_last(&t->remote) && aq_vis_cursor_is_last(&t->local);
-    return t->alone || nbytes >= (last ? large_bytes(false) : t->large);
+    return t->separate || nbytes >= (last ? large_bytes(false) : t->large);
 }
 
 // Adds as many rows as fit, if both sides continue with rows of the same size; false: fewer than 2.
@@ -305,7 +305,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     t.call = vis->call;
     t.jobrank = jobrank;
     t.ep_pair = aq_team_ep_pair(aq_team_of(vis->tm), vis->rank);
-    t.alone = aq_ep_pair_tagged(t.ep_pair) || aq_segment_guarded(jobrank, t.ep_pair.to);
+    t.separate = aq_ep_pair_tagged(t.ep_pair) || aq_segment_guarded(jobrank, t.ep_pair.to);
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
     t.gather.write = put_write;
     t.gathers = pair_gathers(t.ep_pair, jobrank);
@@ -319,7 +319,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     int no_op = 0;
     while (!no_op && t.remote.left && t.local.left) {
         size_t n = common_bytes(&t.remote, &t.local);
-        no_op = travels_alone(&t, n) ? send_large(&t, n) : t.is_get ? get_chunk(&t) : put_chunk(&t);
+        no_op = is_separate(&t, n) ? send_large(&t, n) : t.is_get ? get_chunk(&t) : put_chunk(&t);
         t.immediate = 0; // only the first message may be refused; the operation has begun
     }
     free(t.buffer);

@@ -46,7 +46,7 @@ static void send_complete(gasnetx_Request_t send)
 }
 
 // As send_complete, for a request of which the client has no handle.
-static void send_complete_alone(gasnetx_Request_t send)
+static void send_complete_detached(gasnetx_Request_t send)
 {
     sent_t *sent = send->context;
     aq_request_free(send);
@@ -79,12 +79,12 @@ static void eager_send(uint32_t jobrank, aq_msg_head_t *head, const void *src,
 static gasnetx_Request_t send_make(const aq_msg_call_t *call, sent_t *sent, bool has_handle)
 {
     static const aq_request_hooks_t hooks = {.complete = send_complete},
-                                    alone = {.complete = send_complete_alone};
+                                    detached = {.complete = send_complete_detached};
     gasnetx_Request_t send = aq_request_new(call);
     send->begun = true;
     send->issued = send->moved = 0;
     if (sent)
-        send->hooks = has_handle ? &hooks : &alone;
+        send->hooks = has_handle ? &hooks : &detached;
     send->context = sent;
     return send;
 }

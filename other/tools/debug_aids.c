@@ -228,7 +228,7 @@ static void catch_fatal(int number)
     signal(number, on_fatal_signal);
 }
 
-static void leave_alone(int number)
+static void set_default(int number)
 {
     signal(number, SIG_DFL);
 }
@@ -240,7 +240,7 @@ static void catch_signals(void)
     bool want = backtrace || aq_settings_bool(AQ_SET_FREEZE_ON_ERROR);
     for (unsigned i = 0; want && strcmp(except, "*") != 0 && i < FATAL_SIGNALS; i++)
         catch_fatal(fatal_signals[i]);
-    each_signal(except, leave_alone); // no signal if it is *
+    each_signal(except, set_default); // no signal if it is *
     each_signal(aq_settings_text(AQ_SET_BACKTRACE_SIGNAL), catch_for_backtrace);
     each_signal(aq_settings_text(AQ_SET_FREEZE_SIGNAL), catch_for_freeze);
 }

@@ -67,5 +67,5 @@ aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out)
         return AQ_ERR_CONFIG;
     int64_t nodes =
         aq_settings_given(AQ_SET_PSHM_NODES) ? aq_settings_int(AQ_SET_PSHM_NODES) : ranks;
-    return nodes <= 1 ? aq_boot_fork_alone(out) : fork_ranks(nodes, out);
+    return nodes <= 1 ? aq_boot_fork_singleton(out) : fork_ranks(nodes, out);
 }

@@ -234,7 +234,7 @@ typedef struct guard {
     pid_t helper, master; // 0: reaped, or none
     int code;             // of the master, else of the helper
     bool leads;           // has a master, or had one
-    bool alone;           // had no children before
+    bool childless;       // had no children before
 } guard_t;
 
 static void reap(guard_t *guard)
@@ -274,7 +274,7 @@ static int guard_job(guard_t *guard, const sigset_t *signals)
     for (reap(guard); guard->helper > 0 || guard->master > 0; reap(guard))
         if (sigwaitinfo(signals, &info) > 0)
             take_signal(guard, &info);
-    if (guard->alone)
+    if (guard->childless)
         aq_supervised_sweep();
     return guard->code;
 }
@@ -303,7 +303,7 @@ static int run_job(aq_helper_t *helper, guard_t *guard)
     (void)sigprocmask(SIG_SETMASK, &all, &helper->process.mask);
     (void)sigaction(SIGCHLD, NULL, &helper->process.on_child);
     (void)signal(SIGCHLD, SIG_DFL);
-    if (guard->alone)
+    if (guard->childless)
         (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid_t pid = start_helper(helper);
     guard->helper = pid > 0 ? pid : 0;
@@ -336,7 +336,7 @@ static bool has_no_children(void)
 // Returns the exit code of this process; a rank does not return here.
 static int meet(aq_helper_t *helper, aq_rendezvous_t *call)
 {
-    guard_t guard = {.code = EXIT_FAILED, .leads = call->rank == 0, .alone = has_no_children()};
+    guard_t guard = {.code = EXIT_FAILED, .leads = call->rank == 0, .childless = has_no_children()};
     int code = EXIT_FAILED;
     if (guard.leads && (guard.master = start_master(call)) == 0)
         return EXIT_FAILED;

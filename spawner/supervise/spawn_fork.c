@@ -221,7 +221,7 @@ aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **
     return AQ_OK;
 }
 
-aq_status_t aq_boot_fork_alone(aq_boot_t **out)
+aq_status_t aq_boot_fork_singleton(aq_boot_t **out)
 {
     static aq_boot_page_t *page;
     size_t bytes = aq_page_bytes(1);

@@ -5,7 +5,7 @@
 #include "../boot/boot_page.h"
 
 // Makes the boot of a job of one rank in this process, without a supervisor. Logs a fault.
-aq_status_t aq_boot_fork_alone(aq_boot_t **out);
+aq_status_t aq_boot_fork_singleton(aq_boot_t **out);
 
 // Called before joining: from here on faults go to the process that started this one as a rank, if
 // there is one.

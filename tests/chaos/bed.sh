@@ -67,11 +67,11 @@ bed_mounts()
 # possible, the faults that need them are left out, with the reason $no_bed.
 bed_enter()
 {
-    local alone
+    local isolated
     [ -z "${CHAOS_INSIDE-}" ] || return 0
-    for alone in 'unshare --net --mount' 'unshare --map-root-user --net --mount'; do
+    for isolated in 'unshare --net --mount' 'unshare --map-root-user --net --mount'; do
         # shellcheck disable=SC2086
-        $alone true 2>/dev/null && CHAOS_INSIDE=yes exec $alone "$@"
+        $isolated true 2>/dev/null && CHAOS_INSIDE=yes exec $isolated "$@"
     done
     no_bed='the kernel lets this user make no network namespaces'
 }

@@ -81,15 +81,16 @@ static void check_rewritten(const udp_frame_t *frame, uint8_t class)
 }
 
 // The first bytes of a datagram with one frame give the same description as the whole datagram.
-static void fuzz_alone(uint8_t *datagram, size_t size, const udp_header_t *header)
+static void fuzz_single(uint8_t *datagram, size_t size, const udp_header_t *header)
 {
     udp_frames_t frames = udp_frames_of(datagram, header);
-    udp_frame_t alone, first;
-    if (size < UDP_ALONE_BYTES || !udp_frame_alone(datagram, header, &alone))
+    udp_frame_t single, first;
+    if (size < UDP_SINGLE_BYTES || !udp_frame_single(datagram, header, &single))
         return;
     require(udp_frames_scan(frames).good);
     require(udp_frames_next(&frames, &first) && frames.at == frames.end);
-    require(first.type == alone.type && first.place == alone.place && first.nbytes == alone.nbytes);
+    require(first.type == single.type && first.place == single.place &&
+            first.nbytes == single.nbytes);
 }
 
 static void fuzz_frames(uint8_t *datagram, size_t size, const udp_header_t *header)
@@ -219,7 +220,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     // Few lengths are right, so the frames are fuzzed behind a refused header too.
     header.bytes = (uint16_t)size;
     if (size <= UDP_LONGEST_DATAGRAM && size >= udp_header_bytes(&header)) {
-        fuzz_alone(datagram, size, &header);
+        fuzz_single(datagram, size, &header);
         fuzz_auth(datagram, size, &header);
         fuzz_frames(datagram, size, &header);
     }

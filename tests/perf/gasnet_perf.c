@@ -36,11 +36,11 @@ const aq_perf_test_t aq_perf_tests[] = {
      .by_thread = aq_perf_thread_flood,
      .about = "short requests one way until the last one is acknowledged, us each"},
     {.name = "am-self",
-     .part = AQ_PERF_ALONE,
+     .part = AQ_PERF_SINGLE,
      .lead = aq_perf_self,
      .about = "short request of rank 0 to itself and its reply, us"},
     {.name = "poll-idle",
-     .part = AQ_PERF_ALONE,
+     .part = AQ_PERF_SINGLE,
      .lead = aq_perf_poll_idle,
      .about = "poll of rank 0 that finds nothing, us"},
     {.name = "put",
@@ -117,7 +117,7 @@ const aq_perf_test_t aq_perf_tests[] = {
      .lead = aq_perf_put_vector,
      .about = "blocking put of --blocks blocks, as lists, us"},
     {.name = "raw-blocks",
-     .part = AQ_PERF_ALONE,
+     .part = AQ_PERF_SINGLE,
      .sizes = "64",
      .limit = aq_perf_blocks_limit,
      .room = aq_perf_blocks_room,
@@ -149,7 +149,7 @@ const aq_perf_test_t aq_perf_tests[] = {
      .lead = aq_perf_add_initiate,
      .about = "the call that begins an NBI add, us"},
     {.name = "raw-add",
-     .part = AQ_PERF_ALONE,
+     .part = AQ_PERF_SINGLE,
      .lead = aq_perf_raw_add,
      .about = "no GASNet: atomic add to 8 bytes by the processor (raw-add, raw-add-rate)"},
     {.name = "barrier",
@@ -208,12 +208,12 @@ const aq_perf_test_t aq_perf_tests[] = {
          "(service-lock, -reduce, -barrier, -put), us"},
 #endif
     {.name = "raw",
-     .part = AQ_PERF_ALONE,
+     .part = AQ_PERF_SINGLE,
      .lead = aq_perf_raw,
      .about = "no GASNet: cache-line ping-pong (raw), context switch (raw-switch), memcpy "
               "(raw-memcpy)"},
     {.name = "raw-udp",
-     .part = AQ_PERF_ALONE,
+     .part = AQ_PERF_SINGLE,
      .lead = aq_perf_raw_udp,
      .about = "no GASNet: ping-pong of two UDP sockets (raw-udp), a stream of large datagrams "
               "(raw-udp-bw)"},
@@ -221,7 +221,7 @@ const aq_perf_test_t aq_perf_tests[] = {
 
 /* Runs after the first test of all ranks, in a phase of its own, because other ranks must sleep. */
 static const aq_perf_test_t barrier_bound = {
-    .name = "barrier-bound", .part = AQ_PERF_ALONE, .lead = aq_perf_barrier_bound};
+    .name = "barrier-bound", .part = AQ_PERF_SINGLE, .lead = aq_perf_barrier_bound};
 
 static aq_perf_sizes_t sizes_of(const aq_perf_test_t *test)
 {

@@ -56,9 +56,9 @@ typedef struct aq_perf_thread aq_perf_thread_t;
 typedef void (*aq_perf_by_thread_t)(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
 
 typedef enum aq_perf_part {
-    AQ_PERF_ALONE, /* rank 0; all other ranks sleep */
-    AQ_PERF_PAIR,  /* rank 0 and its peer, which serves */
-    AQ_PERF_ALL    /* every rank */
+    AQ_PERF_SINGLE, /* rank 0; all other ranks sleep */
+    AQ_PERF_PAIR,   /* rank 0 and its peer, which serves */
+    AQ_PERF_ALL     /* every rank */
 } aq_perf_part_t;
 
 typedef struct aq_perf_test {

@@ -25,7 +25,7 @@ void aq_perf_msg_set_up(void)
 }
 
 /* A job of one rank: what it sends, it receives itself, before the send is waited for. */
-static void turn_alone(uint32_t tag, size_t bytes)
+static void turn_self(uint32_t tag, size_t bytes)
 {
     const aq_perf_job_t *job = &aq_perf_job;
     gasnetx_Request_t send;
@@ -34,13 +34,13 @@ static void turn_alone(uint32_t tag, size_t bytes)
     gasnetx_Request_Wait(&send, NULL);
 }
 
-static double alone_batch(size_t bytes, unsigned long n)
+static double self_batch(size_t bytes, unsigned long n)
 {
     double start = aq_perf_now();
 
     for (unsigned long i = 0; i < n; i++) {
-        turn_alone(PING, bytes);
-        turn_alone(PONG, bytes);
+        turn_self(PING, bytes);
+        turn_self(PONG, bytes);
     }
     return aq_perf_now() - start;
 }
@@ -92,16 +92,16 @@ void aq_perf_msg_follow(unsigned phase)
 
 void aq_perf_msg(size_t bytes)
 {
-    aq_perf_batch_t batch = aq_perf_job.size == 1 ? alone_batch : msg_batch;
+    aq_perf_batch_t batch = aq_perf_job.size == 1 ? self_batch : msg_batch;
     aq_perf_report("msg", bytes, 1e6 * aq_perf_measure(batch, bytes), "us");
 }
 
-static double rate_alone_batch(size_t bytes, unsigned long n)
+static double rate_self_batch(size_t bytes, unsigned long n)
 {
     double start = aq_perf_now();
 
     for (unsigned long i = 0; i < n * WINDOW; i++)
-        turn_alone(RATE, bytes);
+        turn_self(RATE, bytes);
     return aq_perf_now() - start;
 }
 
@@ -143,7 +143,7 @@ void aq_perf_msg_rate_follow(unsigned phase)
 
 void aq_perf_msg_rate(size_t bytes)
 {
-    aq_perf_batch_t batch = aq_perf_job.size == 1 ? rate_alone_batch : rate_batch;
+    aq_perf_batch_t batch = aq_perf_job.size == 1 ? rate_self_batch : rate_batch;
     aq_perf_report("msg-rate", bytes, 1e-6 * WINDOW / aq_perf_measure(batch, bytes), "M/s");
 }
 

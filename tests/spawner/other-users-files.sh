@@ -5,7 +5,7 @@
 # followed.
 set -u
 . "$(dirname "$0")/other-users-functions.sh"
-stand_alone "$0" "$@"
+isolate "$0" "$@"
 . "$(dirname "$0")/launch/launch-functions.sh"
 . "$AQ_SRC/tests/other/observe/watch-functions.sh"
 program=$AQ_BUILD/traffic_work

@@ -3,12 +3,12 @@
 # who has to be root. Needs nothing.
 # shellcheck shell=bash
 
-# stand_alone "$0" "$@": starts the test again with a /tmp, a network and processes of its own, so
+# isolate "$0" "$@": starts the test again with a /tmp, a network and processes of its own, so
 # that nothing of this reaches the machine.
-stand_alone()
+isolate()
 {
     local tool
-    [ "${AQ_ALONE-}" != yes ] || return 0
+    [ "${AQ_ISOLATED-}" != yes ] || return 0
     for tool in setpriv python3 unshare ip; do
         command -v "$tool" >/dev/null || no_strangers "there is no $tool"
     done
@@ -16,7 +16,7 @@ stand_alone()
     unshare --mount --net --pid --fork true 2>/dev/null || no_strangers "the kernel refuses namespaces"
     case $AQ_BUILD:$AQ_SRC in /tmp/* | *:/tmp/*) no_strangers "the build is in /tmp, which this test hides" ;; esac
     cd / || exit
-    AQ_ALONE=yes TMPDIR=/tmp exec unshare --mount --net --pid --fork --kill-child --mount-proc bash -c \
+    AQ_ISOLATED=yes TMPDIR=/tmp exec unshare --mount --net --pid --fork --kill-child --mount-proc bash -c \
         'mount -t tmpfs -o mode=1777 tmp /tmp && ip link set lo up && exec bash "$@"' bash "$@"
 }
 

@@ -4,7 +4,7 @@
 # root and by any user; those of the user and of root are.
 set -u
 . "$(dirname "$0")/other-users-functions.sh"
-stand_alone "$0" "$@"
+isolate "$0" "$@"
 . "$(dirname "$0")/launch/launch-functions.sh"
 chmod 755 "$work"
 mkdir -p "$work/top/mods"

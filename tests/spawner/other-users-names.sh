@@ -5,7 +5,7 @@
 # go on says why. The limits of time are far above what is needed: a hang fails.
 set -u
 . "$(dirname "$0")/other-users-functions.sh"
-stand_alone "$0" "$@"
+isolate "$0" "$@"
 . "$(dirname "$0")/launch/launch-functions.sh"
 hello=$AQ_BUILD/hello
 host=$(hostname)

@@ -17,8 +17,8 @@
 // Which atomics the device may do on memory of a process. See ibv_atomic.c.
 typedef enum aq_ibv_atomics {
     AQ_IBV_ATOMICS_NONE,
-    AQ_IBV_ATOMICS_ALONE, // where nothing else does any on the same memory
-    AQ_IBV_ATOMICS_ALL,   // they are atomic with respect to those of processors
+    AQ_IBV_ATOMICS_EXCLUSIVE, // where nothing else does any on the same memory
+    AQ_IBV_ATOMICS_ALL,       // they are atomic with respect to those of processors
 } aq_ibv_atomics_t;
 
 typedef enum aq_ibv_state {

@@ -17,14 +17,14 @@ aq_ibv_atomics_t aq_ibv_atomics_of(enum ibv_atomic_cap can)
         return AQ_IBV_ATOMICS_NONE;
     if (can == IBV_ATOMIC_GLOB)
         return AQ_IBV_ATOMICS_ALL;
-    return strcmp(wanted, "1") == 0 ? AQ_IBV_ATOMICS_ALONE : AQ_IBV_ATOMICS_NONE;
+    return strcmp(wanted, "1") == 0 ? AQ_IBV_ATOMICS_EXCLUSIVE : AQ_IBV_ATOMICS_NONE;
 }
 
 aq_status_t aq_ibv_atomic(aq_ibv_atomic_path_t *path, aq_ibv_peer_t *link,
                           const aq_atomic_t *atomic, atomic_uint *pending)
 {
     aq_ibv_hold_t there;
-    if (link->atomics < (atomic->exclusive_ops ? AQ_IBV_ATOMICS_ALONE : AQ_IBV_ATOMICS_ALL) ||
+    if (link->atomics < (atomic->exclusive_ops ? AQ_IBV_ATOMICS_EXCLUSIVE : AQ_IBV_ATOMICS_ALL) ||
         !aq_ibv_keys_attached(path->keys, link->rank, atomic->dest, BYTES, &there))
         return AQ_ERR_ABSENT;
     // The buffer takes the old value, wanted or not.

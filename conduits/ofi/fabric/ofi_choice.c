@@ -29,7 +29,7 @@ ofi_criteria_t ofi_criteria_of(const ofi_job_t *job)
     const char *master = aq_settings_text(AQ_SET_MASTERIP);
     ofi_criteria_t criteria = {.provider = aq_setting_text(aq_ofi_setting(OFI_SET_PROVIDER)),
                                .domain = aq_setting_text(aq_ofi_setting(OFI_SET_DOMAIN)),
-                               .alone = job->alone};
+                               .single_host = job->single_host};
     route_find(*job->peer ? job->peer : master, &criteria);
     return criteria;
 }

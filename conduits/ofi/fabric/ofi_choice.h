@@ -35,7 +35,7 @@ typedef struct ofi_traits {
 
 // Where the ranks of a job are.
 typedef struct ofi_job {
-    bool alone;       // all on this host, which then communicate over its loopback or hardware
+    bool single_host; // all on this host, which then communicate over its loopback or hardware
     const char *peer; // numeric address of some other host of the job; "": not known
     size_t receives;  // buffers that each process wants to post
 } ofi_job_t;

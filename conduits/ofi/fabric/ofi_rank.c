@@ -268,11 +268,11 @@ static bool job_bars(const struct fi_info *info, const ofi_criteria_t *criteria,
     if (kind == KIND_DEBUG && !*criteria->provider)
         snprintf(why, OFI_WHY_BYTES, "it is for debugging; GASNET_OFI_PROVIDER=%.80s chooses it",
                  provider);
-    else if (!criteria->alone && (kind == KIND_HOST || is_loopback(info)))
+    else if (!criteria->single_host && (kind == KIND_HOST || is_loopback(info)))
         snprintf(why, OFI_WHY_BYTES, "it reaches this host only");
     else if (is_link_local(info) && !*criteria->domain)
         snprintf(why, OFI_WHY_BYTES, "its address is link-local, which means nothing to peers");
-    else if (!criteria->alone && off_route(info, criteria))
+    else if (!criteria->single_host && off_route(info, criteria))
         snprintf(why, OFI_WHY_BYTES,
                  "its address is not on the way to the other hosts of the job; GASNET_OFI_DOMAIN "
                  "can choose it");
@@ -292,7 +292,7 @@ static uint32_t network_penalty(const struct fi_info *info, const ofi_criteria_t
         return 60;
     if (!address_of(info))
         return 0;
-    if (criteria->alone)
+    if (criteria->single_host)
         return penalty + (is_loopback(info) ? 0 : 20);
     return is_on_route(info, &criteria->route) ? 0 : penalty + 20 + (is_link_local(info) ? 20 : 0);
 }
@@ -315,7 +315,7 @@ static const char *use_reason(const struct fi_info *info, const ofi_criteria_t *
         return "a fabric with hardware";
     if (kind == KIND_UNKNOWN || kind == KIND_DEBUG)
         return "there is no provider that this version of the library knows";
-    if (criteria->alone)
+    if (criteria->single_host)
         return is_loopback(info) ? "there is no hardware; messages stay on this host"
                                  : "there is no hardware";
     return is_on_route(info, &criteria->route)

@@ -41,7 +41,7 @@ typedef union ofi_sockaddr {
 typedef struct ofi_criteria {
     const char *provider; // GASNET_OFI_PROVIDER; "": any
     const char *domain;   // GASNET_OFI_DOMAIN; "": any
-    bool alone;           // all ranks are on this host
+    bool single_host;     // all ranks are on this host
     // The address of this host on the way to the others; family AF_UNSPEC: not known.
     aq_sockaddr_t route;
     bool peer_known; // the route leads to another host of the job, and is not only the default one

@@ -78,8 +78,8 @@ aq_status_t ofi_attach(aq_conduit_t *conduit, void *segment, size_t size)
 
 // ---- put and get ----
 
-// Whether a short put shares a packet with others. One that is alone is complete sooner if the
-// provider does it.
+// Whether a short put shares a packet with others. If nothing else is under way, it is complete
+// sooner if the provider does it.
 static bool put_shares(ofi_conduit_t *ofi, const ofi_link_t *link, const aq_rma_t *put)
 {
     if (put->nbytes > ofi->coalesce)
@@ -87,9 +87,9 @@ static bool put_shares(ofi_conduit_t *ofi, const ofi_link_t *link, const aq_rma_
     if (!ofi->rma->puts || !ofi->rma->keys.reached)
         return true;
     aq_lock_take(&ofi->lock);
-    const bool alone = !link->out[OFI_REQUESTS].first && !ofi->batches.used && !ofi->rma->under_way;
+    const bool idle = !link->out[OFI_REQUESTS].first && !ofi->batches.used && !ofi->rma->under_way;
     aq_lock_drop(&ofi->lock);
-    return !alone;
+    return !idle;
 }
 
 aq_status_t ofi_rma(aq_conduit_t *conduit, void *pointer, aq_rma_t *rma)

@@ -326,7 +326,7 @@ static udp_buffer_t *datagram_handle(udp_conduit_t *udp, const udp_incoming_t *i
 // With the link's lock held: receives the peeked datagram, if it is new, into its destination.
 static bool datagram_place(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
-    uint8_t head[UDP_ALONE_BYTES], padding[8];
+    uint8_t head[UDP_SINGLE_BYTES], padding[8];
     const udp_header_t *header = in->header;
     const size_t front = udp_header_bytes(header) + udp_rma_front(in->frame->type);
     struct iovec pieces[] = {{head, front}, {NULL, in->frame->nbytes}, {padding, sizeof padding}};
@@ -348,7 +348,7 @@ typedef enum next { NEXT_NONE, NEXT_PLACED, NEXT_OTHER } next_t;
 // of that kind.
 static next_t receive_in_place(udp_conduit_t *udp)
 {
-    uint8_t head[UDP_ALONE_BYTES];
+    uint8_t head[UDP_SINGLE_BYTES];
     udp_header_t header;
     udp_frame_t frame;
     udp_link_t *link;
@@ -360,7 +360,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
     const udp_incoming_t in = {
         .bytes = head, .length = arrival.length, .at_hand = aq_min(arrival.length, sizeof head)};
     if (arrival.length < LARGE || datagram_examine(udp, &in, &header, &link) != UDP_DROPS ||
-        header.kind != UDP_DATA || !udp_frame_alone(head, &header, &frame) || !link)
+        header.kind != UDP_DATA || !udp_frame_single(head, &header, &frame) || !link)
         return NEXT_OTHER;
     arrival.now = aq_clock_ns();
     atomic_store_explicit(&udp->receiving.arrived_at, arrival.now, memory_order_relaxed);

@@ -14,7 +14,7 @@
 #include "../../../other/base/minmax.h"
 
 enum {
-    ALONE_MIN = 4096,      // from this size on data to an idle peer has a datagram of its own
+    SINGLE_MIN = 4096,     // from this size on data to an idle peer has a datagram of its own
     GETTING_MAX = 1 << 18, // most bytes of outstanding gets from one peer
 };
 
@@ -35,7 +35,7 @@ static size_t shared_most(const udp_link_t *link, unsigned class)
 // With the link's lock held: whether the data of a put or of an answer shares a datagram.
 static bool is_shared(const udp_link_t *link, unsigned class, size_t nbytes)
 {
-    return nbytes < aq_min(ALONE_MIN, largest_piece(link)) || nbytes <= shared_most(link, class);
+    return nbytes < aq_min(SINGLE_MIN, largest_piece(link)) || nbytes <= shared_most(link, class);
 }
 
 // With the link's lock held: writes a frame into the open datagram.
@@ -75,7 +75,7 @@ static void batch_finish(udp_conduit_t *udp, udp_send_batch_t *batch)
 
 // With the link's lock held: sends as many pieces of a put as there is room for; returns their
 // bytes.
-static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, udp_alone_t how)
+static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, udp_single_t how)
 {
     udp_send_batch_t batch;
     const size_t most = largest_piece(link);
@@ -88,7 +88,7 @@ static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, u
         rma->nbytes = aq_min(nbytes - begun, most);
         how.wants_ack = begun + rma->nbytes == nbytes;
         if (!(rma->nbytes <= shared ? add_frame(udp, link, rma, how.pending)
-                                    : udp_send_alone(udp, link, rma, how, now)))
+                                    : udp_send_single(udp, link, rma, how, now)))
             break;
         rma->payload = (const char *)rma->payload + rma->nbytes;
         rma->place += rma->nbytes;
@@ -103,7 +103,7 @@ static size_t put_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *pu
                      .nbytes = put->nbytes,
                      .payload = put->local,
                      .place = udp_place_of(udp, link->rank, put->remote)};
-    const udp_alone_t how = {.in_place = put->flags & AQ_RMA_STABLE, .pending = put->pending};
+    const udp_single_t how = {.in_place = put->flags & AQ_RMA_STABLE, .pending = put->pending};
     size_t begun;
     aq_lock_take(&link->lock);
     if (is_shared(link, UDP_REQUESTS, put->nbytes))
@@ -172,10 +172,10 @@ static bool answer_one(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *
                            .nbytes = get->nbytes,
                            .payload = udp_place_memory(udp, link->rank, get->place, get->nbytes),
                            .cookie = get->cookie};
-    const udp_alone_t how = {.batch = batch, .in_place = udp->answers_there};
+    const udp_single_t how = {.batch = batch, .in_place = udp->answers_there};
     if (is_shared(link, UDP_REPLIES, rma.nbytes))
         return add_frame(udp, link, &rma, NULL);
-    return udp_send_alone(udp, link, &rma, how, aq_clock_ns());
+    return udp_send_single(udp, link, &rma, how, aq_clock_ns());
 }
 
 bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, const udp_frame_t *get,

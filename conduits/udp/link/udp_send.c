@@ -335,8 +335,8 @@ udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned cl
     return open_datagram(udp, link, class);
 }
 
-bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, udp_alone_t how,
-                    uint64_t now)
+bool udp_send_single(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, udp_single_t how,
+                     uint64_t now)
 {
     const unsigned class = rma->type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
     const size_t front = udp_rma_front(rma->type), bytes = udp_rma_bytes(rma->type, rma->nbytes);

@@ -16,12 +16,12 @@ typedef struct udp_send_batch {
 } udp_send_batch_t;
 
 // How a put or a get reply is sent in a datagram of its own.
-typedef struct udp_alone {
+typedef struct udp_single {
     udp_send_batch_t *batch; // NULL: send it now
     bool in_place;           // the payload stays in place until the datagram is acknowledged
     bool wants_ack;          // the caller will wait for the acknowledgement
     atomic_uint *pending;    // of a put
-} udp_alone_t;
+} udp_single_t;
 
 aq_status_t udp_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 bool udp_requests_flushed(aq_conduit_t *conduit, void *link, uint64_t *mark);
@@ -36,8 +36,8 @@ void udp_send_batch_flush(udp_conduit_t *udp, udp_send_batch_t *batch);
 
 // With the link's lock held: sends a put or get reply in a datagram of its own. False: the flow has
 // no room.
-bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, udp_alone_t how,
-                    uint64_t now);
+bool udp_send_single(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, udp_single_t how,
+                     uint64_t now);
 
 // Adds the completion of a put to the datagram that carries the put. The caller has checked for
 // room.

@@ -383,11 +383,11 @@ bool udp_frame_measure(const uint8_t *at, size_t at_hand, size_t left, unsigned 
     return extent->front <= at_hand;
 }
 
-bool udp_frame_alone(const uint8_t *head, const udp_header_t *header, udp_frame_t *frame)
+bool udp_frame_single(const uint8_t *head, const udp_header_t *header, udp_frame_t *frame)
 {
     const size_t front = udp_header_bytes(header), rest = header->bytes - front;
     const uint8_t *at = head + front;
-    if (header->bytes < UDP_ALONE_BYTES || !read_front(at, rest, header->class, frame) ||
+    if (header->bytes < UDP_SINGLE_BYTES || !read_front(at, rest, header->class, frame) ||
         (frame->type != UDP_FRAME_PUT && frame->type != UDP_FRAME_GOT))
         return false;
     frame->payload = NULL;

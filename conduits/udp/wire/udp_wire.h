@@ -253,9 +253,9 @@ typedef struct udp_extent {
 bool udp_frame_measure(const uint8_t *at, size_t at_hand, size_t left, unsigned class,
                        udp_extent_t *extent);
 
-// Enough to recognize a frame that is alone in its datagram.
-enum { UDP_ALONE_BYTES = UDP_HEADER_MAX + 2 * 8 };
+// Enough to recognize the single frame of a datagram.
+enum { UDP_SINGLE_BYTES = UDP_HEADER_MAX + 2 * 8 };
 
-// Whether a datagram with this header, of which only the first UDP_ALONE_BYTES are readable, holds
+// Whether a datagram with this header, of which only the first UDP_SINGLE_BYTES are readable, holds
 // one put or get reply and nothing else. If so, *frame is complete except for the payload.
-bool udp_frame_alone(const uint8_t *head, const udp_header_t *header, udp_frame_t *frame);
+bool udp_frame_single(const uint8_t *head, const udp_header_t *header, udp_frame_t *frame);

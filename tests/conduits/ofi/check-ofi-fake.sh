@@ -35,7 +35,7 @@ crowd strict,no-multi,posts=8
 everything mr-allocated,mr-virt
 large mr-allocated'
 
-alone='no-rma no-atomic no-delivery no-fetch-delivery no-multi no-source no-wait-fd no-selective mr-local mr-virt
+single='no-rma no-atomic no-delivery no-fetch-delivery no-multi no-source no-wait-fd no-selective mr-local mr-virt
 mr-allocated mr-prov-key mr-endpoint context context2 av-map av-table auto reorder strict late apart inject=0 inject=64
 depth=4 posts=8 message=4096 message=1024 again again=80 as=efa as=cxi as=psm2 as=opx'
 joined='no-rma,no-atomic,no-multi,no-delivery,no-source,no-wait-fd,no-selective,inject=0
@@ -45,7 +45,7 @@ reorder,late,again,apart depth=1,posts=8,no-multi'
 rows_all()
 {
     local words
-    for words in '' $alone $joined; do
+    for words in '' $single $joined; do
         echo "seq $words"
         echo "par $words"
     done

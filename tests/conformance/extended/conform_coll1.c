@@ -199,10 +199,10 @@ static void check_untouched(const call_t *c, const unsigned char *dst)
 static void check_call(const call_t *c)
 {
     unsigned char *src = job.base[job.rank] + SRC, *dst = job.base[job.rank] + DST;
-    const int alone =
+    const int unordered =
         c->flags & GASNET_COLL_IN_MYSYNC && c->flags & GASNET_COLL_OUT_MYSYNC && c->round % 8;
 
-    if (!alone)
+    if (!unordered)
         conform_barrier();
     write_source(c);
     memset(dst, 0xee, received_blocks(c, job.rank) * c->bytes + GUARD);

@@ -25,7 +25,7 @@
 
 #define SEGMENT 65536
 #define TRAFFIC_MS 20 /* of traffic before the leaver exits */
-#define ALONE_S 30    /* that a rank computes if the job does not end it */
+#define COMPUTE_S 30  /* that a rank computes if the job does not end it */
 #define INSIDE 3      /* threads of a rank that wait inside the library */
 
 static gex_Client_t client;
@@ -239,7 +239,7 @@ static int way_spin(void)
 {
     if (me == leaver)
         gasnet_exit(code);
-    compute_seconds(ALONE_S);
+    compute_seconds(COMPUTE_S);
     return 0;
 }
 

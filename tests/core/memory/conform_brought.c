@@ -19,7 +19,7 @@
 
 #include <aqueduct.h>
 
-#include "conform_alone.h"
+#include "conform_standalone.h"
 #include "../../conformance/conform_modes.h"
 #include "../../conformance/conform_refuse.h"
 #include "conform_stations.h"

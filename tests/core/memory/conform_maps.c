@@ -21,7 +21,7 @@
 #include <aqueduct.h>
 #include <gasnet_vis.h>
 
-#include "conform_alone.h"
+#include "conform_standalone.h"
 #include "../../conformance/conform_modes.h"
 #include "conform_stations.h"
 

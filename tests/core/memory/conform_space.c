@@ -22,7 +22,7 @@
 #include <gasnet_ratomic.h>
 #include <gasnet_vis.h>
 
-#include "conform_alone.h"
+#include "conform_standalone.h"
 #include "../../conformance/conform_modes.h"
 #include "../../conformance/conform_refuse.h"
 

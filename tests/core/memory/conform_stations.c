@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "conform_stations.h"
 
-#include "conform_alone.h"
+#include "conform_standalone.h"
 
 #include <aqueduct.h>
 #include <stdlib.h>

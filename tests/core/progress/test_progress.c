@@ -457,13 +457,13 @@ static void test_loop_asks_beside_thread(void **state)
 static void test_yields_beside_thread(void **state)
 {
     (void)state;
-    aq_api_wait_t alone = {0}, beside = {0};
-    turn_until(&alone, &seen.arms);
-    aq_api_wait_end(&alone);
+    aq_api_wait_t single = {0}, beside = {0};
+    turn_until(&single, &seen.arms);
+    aq_api_wait_end(&single);
     yields = 0;
-    turn_until(&alone, &seen.arms);
+    turn_until(&single, &seen.arms);
     const unsigned few = yields;
-    aq_api_wait_end(&alone);
+    aq_api_wait_end(&single);
     aq_threads = true;
     const pthread_t second = start_second_thread();
     yields = 0;
@@ -784,7 +784,7 @@ static void test_wakeup_conduit(void **state)
     (void)state;
     aq_api_wait_t wait = {0};
     turn_until(&wait, &seen.sleeps);
-    uint64_t alone = seen.limit;
+    uint64_t longest = seen.limit;
     aq_job.conduits[0] = &no_wake;
     aq_job.conduits[1] = &stub;
     aq_job.conduit_count = 2;
@@ -793,16 +793,16 @@ static void test_wakeup_conduit(void **state)
     turn_until(&wait, &seen.sleeps);
     assert_last("pappsd");
     // A message of the other conduit wakes no sleeper, so that the sleep is short.
-    assert_true(seen.limit && seen.limit < alone);
+    assert_true(seen.limit && seen.limit < longest);
     aq_job.nbrhd.size = 1; // no peer can send by the conduit that cannot wake
     wait = (aq_api_wait_t){0};
     turn_until(&wait, &seen.sleeps);
-    assert_int_equal(seen.limit, alone);
+    assert_int_equal(seen.limit, longest);
     aq_job.conduits[0] = &stub; // peers can send by the second conduit, which cannot wake
     aq_job.conduits[1] = &no_wake;
     wait = (aq_api_wait_t){0};
     turn_until(&wait, &seen.sleeps);
-    assert_true(seen.limit && seen.limit < alone);
+    assert_true(seen.limit && seen.limit < longest);
     aq_job.nbrhd.size = 0;
 
     aq_job.conduits[0] = &no_wake; // no conduit can wake: the core sleeps by itself

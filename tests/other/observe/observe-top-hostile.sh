@@ -5,7 +5,7 @@
 # job has more memory files than gasnet_top may open at first.
 set -u
 . "$AQ_SRC/tests/spawner/other-users-functions.sh"
-stand_alone "$0" "$@"
+isolate "$0" "$@"
 . "$AQ_SRC/tests/spawner/launch/launch-functions.sh"
 . "$AQ_SRC/tests/other/observe/watch-functions.sh"
 

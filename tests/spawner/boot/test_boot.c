@@ -263,7 +263,7 @@ static void test_key(void **state)
     assert_job_code(4, body_key, 0);
 }
 
-static void test_alone(void **state)
+static void test_singleton(void **state)
 {
     (void)state;
     aq_boot_t *boot;
@@ -672,7 +672,7 @@ int main(void)
     load_settings();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_collectives),   cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_key),           cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_key),           cmocka_unit_test(test_singleton),
         cmocka_unit_test(test_sizes_refused), cmocka_unit_test(test_control),
         cmocka_unit_test(test_control_page),  cmocka_unit_test(test_report),
         cmocka_unit_test(test_lines),         cmocka_unit_test(test_labels),

@@ -3,12 +3,12 @@
 # launch-bind: the processors of ranks: bound to cores of their own, left alone, refused. In
 # namespaces of its own, because other jobs of this host may have bound ranks too.
 set -u
-if [ -z "${AQ_BIND_ALONE-}" ]; then
-    for alone in 'unshare' 'unshare --map-root-user'; do
-        alone+=' --net --mount --pid --fork --kill-child --mount-proc'
+if [ -z "${AQ_BIND_INSIDE-}" ]; then
+    for isolated in 'unshare' 'unshare --map-root-user'; do
+        isolated+=' --net --mount --pid --fork --kill-child --mount-proc'
         # shellcheck disable=SC2086
-        $alone mount -t sysfs aq /sys 2>/dev/null || continue
-        AQ_BIND_ALONE=1 exec $alone bash -c 'mount -t sysfs aq /sys && ip link set lo up && exec "$0"' "$0"
+        $isolated mount -t sysfs aq /sys 2>/dev/null || continue
+        AQ_BIND_INSIDE=1 exec $isolated bash -c 'mount -t sysfs aq /sys && ip link set lo up && exec "$0"' "$0"
     done
     echo "The test needs the right to make namespaces and to mount /sys."
     exit 77

@@ -4,7 +4,7 @@
 # They take all its places, and all of the kernel's queue; jobs start.
 set -u
 . "$(dirname "$0")/../other-users-functions.sh"
-stand_alone "$0" "$@"
+isolate "$0" "$@"
 . "$(dirname "$0")/../launch/launch-functions.sh"
 . "$(dirname "$0")/universe-functions.sh"
 host=$(hostname)

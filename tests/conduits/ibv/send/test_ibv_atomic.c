@@ -183,7 +183,7 @@ static void test_coherence(void **state)
 {
     atomic_uint pending = 0;
     (void)state;
-    peer.atomics = AQ_IBV_ATOMICS_ALONE;
+    peer.atomics = AQ_IBV_ATOMICS_EXCLUSIVE;
     assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_ERR_ABSENT);
     assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_OK);
     assert_int_equal(aq_ibv_reap(&queue), 1);
@@ -209,10 +209,14 @@ static void test_setting(void **state)
         enum ibv_atomic_cap can;
         aq_ibv_atomics_t then;
     } cases[] = {
-        {NULL, IBV_ATOMIC_NONE, AQ_IBV_ATOMICS_NONE}, {NULL, IBV_ATOMIC_HCA, AQ_IBV_ATOMICS_NONE},
-        {NULL, IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_ALL},  {"auto", IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_ALL},
-        {"0", IBV_ATOMIC_HCA, AQ_IBV_ATOMICS_NONE},   {"0", IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_NONE},
-        {"1", IBV_ATOMIC_HCA, AQ_IBV_ATOMICS_ALONE},  {"1", IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_ALL},
+        {NULL, IBV_ATOMIC_NONE, AQ_IBV_ATOMICS_NONE},
+        {NULL, IBV_ATOMIC_HCA, AQ_IBV_ATOMICS_NONE},
+        {NULL, IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_ALL},
+        {"auto", IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_ALL},
+        {"0", IBV_ATOMIC_HCA, AQ_IBV_ATOMICS_NONE},
+        {"0", IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_NONE},
+        {"1", IBV_ATOMIC_HCA, AQ_IBV_ATOMICS_EXCLUSIVE},
+        {"1", IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_ALL},
         {"1", IBV_ATOMIC_NONE, AQ_IBV_ATOMICS_NONE},
     };
     char why[256];

@@ -96,7 +96,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static const ofi_criteria_t here = {.provider = "", .domain = "", .alone = true};
+static const ofi_criteria_t here = {.provider = "", .domain = "", .single_host = true};
 static const ofi_criteria_t wide = {.provider = "", .domain = ""};
 
 static ofi_criteria_t routed(const char *source)

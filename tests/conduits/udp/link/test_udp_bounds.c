@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "udp_alone.h"
+#include "udp_harness.h"
 #include "../../conduits/udp/link/udp_receive.h"
 #include "../../conduits/udp/link/udp_link.h"
 #include "../../conduits/udp/link/udp_rma.h"
@@ -51,7 +51,7 @@ static int open_conduit(void **state)
     segment_addr[0] = segment_addr[1] = (uintptr_t)memory + AROUND;
     env.segment_holds = segment_holds_nothing;
     env.deliver = count_delivery;
-    udp = udp_open_alone(&env);
+    udp = udp_open_harness(&env);
     return udp ? 0 : -1;
 }
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../../../../other/base/clock.h"
-#include "udp_alone.h"
+#include "udp_harness.h"
 #include "../../../unit/assert_between.h"
 #include "../../../../conduits/udp/link/udp_receive.h"
 #include "../../../../conduits/udp/link/udp_buffer.h"
@@ -24,7 +24,7 @@ static udp_conduit_t *udp;
 static int open_conduit(void **state)
 {
     (void)state;
-    udp = udp_open_alone(&env);
+    udp = udp_open_harness(&env);
     return udp ? 0 : -1;
 }
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../../../unit/child_errors.h"
-#include "udp_alone.h"
+#include "udp_harness.h"
 #include "../../../../conduits/udp/link/udp_watch.h"
 #include "../../../../conduits/udp/link/udp_link.h"
 
@@ -26,7 +26,7 @@ static int open_conduit(void **state)
     (void)state;
     setenv("GASNET_UDP_SILENCE_WARN", "16", 1);
     setenv("GASNET_UDP_HOST_TIMEOUT", "80", 1);
-    udp = udp_open_alone(&env);
+    udp = udp_open_harness(&env);
     return udp ? 0 : -1;
 }
 

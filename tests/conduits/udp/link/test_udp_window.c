@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "../../../unit/child_errors.h"
-#include "udp_alone.h"
+#include "udp_harness.h"
 #include "../../../../conduits/udp/link/udp_watch.h"
 #include "../../../../core/aqueduct.h"
 #include "../../../../other/base/modules/observed.h"
@@ -93,7 +93,7 @@ static void rank_open(rank_t *rank, uint32_t number)
                                    .deliver = note_delivery};
     aq_observed_by(note_observed);
     memset(dropped, 0, sizeof dropped);
-    rank->main = udp_open_alone(&rank->env);
+    rank->main = udp_open_harness(&rank->env);
     assert_non_null(rank->main);
 }
 

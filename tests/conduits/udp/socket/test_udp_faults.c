@@ -238,7 +238,7 @@ static void test_reordered(void **state)
 }
 
 // A reordered datagram that no other overtakes is sent as well.
-static void test_reordered_alone(void **state)
+static void test_reordered_last(void **state)
 {
     (void)state;
     udp_faults_t *faults = make_faults((udp_faults_rates_t){.reorder = 100}, 3);
@@ -355,7 +355,7 @@ int main(void)
         cmocka_unit_test_setup(test_dropped, set_up),
         cmocka_unit_test_setup(test_duplicated, set_up),
         cmocka_unit_test_setup(test_reordered, set_up),
-        cmocka_unit_test_setup(test_reordered_alone, set_up),
+        cmocka_unit_test_setup(test_reordered_last, set_up),
         cmocka_unit_test_setup(test_delayed, set_up),
         cmocka_unit_test_setup(test_damaged, set_up),
         cmocka_unit_test_setup(test_stop, set_up),

@@ -278,10 +278,10 @@ static udp_frames_t frames_of(uint8_t *datagram, size_t bytes, unsigned class)
 }
 
 // Returns whether the datagram of this length that starts with `head` has exactly one frame.
-static bool is_alone(const uint8_t *head, size_t bytes, unsigned class, udp_frame_t *frame)
+static bool is_single(const uint8_t *head, size_t bytes, unsigned class, udp_frame_t *frame)
 {
     const udp_header_t header = header_of(bytes, class);
-    return udp_frame_alone(head, &header, frame);
+    return udp_frame_single(head, &header, frame);
 }
 
 static uint8_t *add_message(const aq_am_t *am)
@@ -510,20 +510,20 @@ static void a_single_put_or_reply_is_recognized_by_its_front(void **unused)
         udp_frame_t frame;
         clear_box(unused);
         add_rma(&rma);
-        uint8_t *head = malloc(UDP_ALONE_BYTES); // a sanitizer detects any read behind it
+        uint8_t *head = malloc(UDP_SINGLE_BYTES); // a sanitizer detects any read behind it
         assert_non_null(head);
-        memcpy(head, sent.datagram, UDP_ALONE_BYTES);
-        assert_int_equal(is_alone(head, sent.bytes, class, &frame), bytes);
+        memcpy(head, sent.datagram, UDP_SINGLE_BYTES);
+        assert_int_equal(is_single(head, sent.bytes, class, &frame), bytes);
         if (bytes)
             assert_true(
                 frame.nbytes == 200 && frame.type == type &&
                 (type == UDP_FRAME_PUT ? frame.place == rma.place : frame.cookie == rma.cookie));
-        assert_false(is_alone(head, sent.bytes, !class, &frame));
-        assert_false(is_alone(head, sent.bytes - 8, class, &frame));
-        assert_false(is_alone(head, sent.bytes + 8, class, &frame));
-        assert_false(is_alone(head, UDP_ALONE_BYTES - 8, class, &frame));
+        assert_false(is_single(head, sent.bytes, !class, &frame));
+        assert_false(is_single(head, sent.bytes - 8, class, &frame));
+        assert_false(is_single(head, sent.bytes + 8, class, &frame));
+        assert_false(is_single(head, UDP_SINGLE_BYTES - 8, class, &frame));
         head[UDP_HEADER_MAX] = UDP_FRAME_LONG;
-        assert_false(is_alone(head, sent.bytes, class, &frame));
+        assert_false(is_single(head, sent.bytes, class, &frame));
         free(head);
     }
 }

@@ -2,8 +2,8 @@
 /*
  * Checks of the programs that run alone, without the table of conformance tests.
  */
-#ifndef CONFORM_ALONE_H
-#define CONFORM_ALONE_H
+#ifndef CONFORM_STANDALONE_H
+#define CONFORM_STANDALONE_H
 
 #include <gasnet_coll.h>
 #include <gasnetex.h>

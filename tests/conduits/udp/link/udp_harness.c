@@ -2,7 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "udp_alone.h"
+#include "udp_harness.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static aq_status_t boot_exchange(aq_boot_t *boot, const void *mine, size_t lengt
     return AQ_OK;
 }
 
-udp_conduit_t *udp_open_alone(aq_conduit_env_t *env)
+udp_conduit_t *udp_open_harness(aq_conduit_env_t *env)
 {
     static const uint32_t hosts[2];
     static const aq_boot_ops_t ops = {.exchange = boot_exchange};
