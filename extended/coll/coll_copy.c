@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks between ranks that share memory: the operations of coll_flat.c, by copies.
 //
-// - A rank that has a block for others posts it (coll_board.h), and they copy it: short blocks from
+// - A rank that has a block for others posts it (coll_shm.h), and they copy it: short blocks from
 //   the board, and long ones from memory that is mapped here, or through the kernel
 //   (cma_read.h). If the kernel refuses, the rank reports "ready" and gets the block by
 //   messages (coll_flat.c). Memory that is not mapped may also go through the board in chunks

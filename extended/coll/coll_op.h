@@ -14,7 +14,7 @@
 //       coll_shares.c  each rank owns a share of the elements, and sends that to all
 //       coll_copy.c    ranks of one neighbourhood copy blocks from each other's memory
 //       coll_combine.c ranks of one neighbourhood combine what is in each other's memory
-//   The last two use the boards of coll_board.c, and streams of coll_stream.c.
+//   The last two use the boards of coll_shm.c, and streams of coll_stream.c.
 // - In a team of several hosts with several members each, an operation may be a chain of operations
 //   over the members of a host and over the first members of all hosts (coll_hosts.c).
 // - The id of a team and a number in the team identify an operation. If this process has not

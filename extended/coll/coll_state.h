@@ -52,7 +52,7 @@ typedef struct aq_coll_ready {
     _Atomic uint8_t *askers; // by rank: AQ_COLL_REQUESTED ...; NULL: of another way
 } aq_coll_ready_t;
 
-// The post of an operation on the boards of a team (coll_board.c).
+// The post of an operation on the boards of a team (coll_shm.c).
 typedef struct aq_coll_post {
     uint32_t phase, index; // among the operations on the boards; of the post on each board
     bool is_short;         // ranks post bytes, not addresses

@@ -17,7 +17,7 @@
 //   takes for one (process_vm_readv), and need no permission.
 #pragma once
 
-#include "coll_board.h"
+#include "coll_shm.h"
 
 // Polls without a new chunk after which the rest is read through the kernel. A poll takes some 50
 // ns, or as long as other ranks have the processor.

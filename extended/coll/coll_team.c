@@ -11,7 +11,7 @@
 #include "coll_tree.h"
 #include "coll_operators.h"
 #include "coll_engine.h"
-#include "coll_board.h"
+#include "coll_shm.h"
 #include "coll_mail.h"
 #include "coll_check.h"
 #include "../rma/layer_table.h"

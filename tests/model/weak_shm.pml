@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The boards of a team (extended/coll/coll_board.h), on processors that reorder accesses: see
+/* The boards of a team (extended/coll/coll_shm.h), on processors that reorder accesses: see
  * weak_memory.pml.
  *
  * RANKS ranks make OPERATIONS operations, of one of two kinds in turn: in even ones all ranks post

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The boards of a team: their start and end, turns, and the memory of other ranks.
-#include "coll_board.h"
+#include "coll_shm.h"
 
 #include <stddef.h>
 #include <stdlib.h>

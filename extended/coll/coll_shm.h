@@ -15,7 +15,7 @@
 //   so most operations need not check.
 // - The phase of a post is stored with release and loaded with acquire, as `done` is: a rank has
 //   read the posts of others before they can see its next post or its `done`, and it writes to a
-//   post after it has seen the posts of all (tests/model/weak_board.pml).
+//   post after it has seen the posts of all (tests/model/weak_shm.pml).
 // - Other processes can write to boards. So lengths are never read from a board, and an address is
 //   used only if it is in a segment, or in a process that has proved its number.
 #pragma once
