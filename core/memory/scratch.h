@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory that the processes of a neighbourhood share, zero at first, and what it is used for.
 //
-//      of each process:  [ barriers and boards of teams .. | segments | process | heap | claims of
+//      of each process:  [ barriers and areas of teams .. | segments | process | heap | claims of
 //                          messages ]
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions between ranks that share memory: each reads the operands of the others in their memory
-// or on their boards, and combines them.
+// or in their areas (coll_shm.h), and combines them.
 //
 //                 short                           long
 //     all post    their bytes                     the addresses of their source and destination
@@ -14,7 +14,7 @@
 // - Elements are combined in the order of the ranks, from the last one to the first, and each of a
 //   long operation at one rank. So all ranks get the same bits, also of sums of reals.
 // - Long sources are read directly in segments that all have mapped. Otherwise they go through the
-//   boards (coll_stream.h), and each rank that gets the result combines all of it; or the kernel
+//   areas (coll_stream.h), and each rank that gets the result combines all of it; or the kernel
 //   reads them, if it lets all members read each other's memory, which they agree on at the first
 //   operation that needs it; or pieces go along the tree (coll_move.c). All ranks see the same
 //   posts and so choose alike, and a rank that has posted accepts messages.
@@ -52,12 +52,12 @@ static bool is_to_all(const aq_coll_op_t *op)
 // Whether each rank combines a share of the posts.
 static bool is_shared(const aq_coll_op_t *op)
 {
-    return is_to_all(op) && op->bytes * op->coll->board->size > aq_coll_limits.combine.bytes;
+    return is_to_all(op) && op->bytes * op->coll->shm->size > aq_coll_limits.combine.bytes;
 }
 
 static uint32_t my_rank(const aq_coll_op_t *op)
 {
-    return op->coll->board->rank;
+    return op->coll->shm->rank;
 }
 
 static bool gets_result(const aq_coll_op_t *op)
@@ -68,7 +68,7 @@ static bool gets_result(const aq_coll_op_t *op)
 bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call)
 {
     const size_t bytes = call->unit * call->count, size = coll->map.size;
-    if (!coll->board || !bytes || call->unit > CHUNK)
+    if (!coll->shm || !bytes || call->unit > CHUNK)
         return false;
     if (call->kind != AQ_COLL_TO_ALL)
         return call->kind == AQ_COLL_TO_ONE;
@@ -81,7 +81,7 @@ bool aq_coll_combines(const aq_coll_t *coll, const aq_coll_call_t *call)
 static size_t plan_combine(aq_coll_op_t *op)
 {
     op->unasked = 0;
-    op->post.is_short = aq_board_is_short(op, op->bytes);
+    op->post.is_short = aq_shm_is_short(op, op->bytes);
     return op->post.is_short ? sizeof *op : aq_coll_by_tree.plan(op);
 }
 
@@ -91,7 +91,7 @@ static void prepare_combine(aq_coll_op_t *op)
         aq_coll_by_tree.prepare(op);
         aq_stream_plan(op, op->bytes);
     }
-    aq_board_join(op, op->post.is_short ? op->bytes : 0, is_to_all(op));
+    aq_shm_join(op, op->post.is_short ? op->bytes : 0, is_to_all(op));
 }
 
 static uint32_t combine_sender(const aq_coll_op_t *op, uint32_t row)
@@ -116,19 +116,19 @@ static _Alignas(64) char sum[CHUNK], read_room[CHUNK];
 
 static const char *short_source(const aq_coll_op_t *op, uint32_t rank)
 {
-    return rank == my_rank(op) ? op->call.src : aq_board_bytes(op, rank, op->bytes);
+    return rank == my_rank(op) ? op->call.src : aq_shm_bytes(op, rank, op->bytes);
 }
 
 // Combines posted elements.
 static void short_combine(const aq_coll_op_t *op, size_t from, size_t to, char *result)
 {
     const size_t at = from * op->call.unit, nbytes = to * op->call.unit - at;
-    uint32_t rank = op->coll->board->size - 1;
+    uint32_t rank = op->coll->shm->size - 1;
     memcpy(result, short_source(op, rank) + at, nbytes);
-    aq_board_took(op, rank, nbytes);
+    aq_shm_took(op, rank, nbytes);
     while (rank--) {
         op->call.fn(short_source(op, rank) + at, result, to - from, op->call.cdata);
-        aq_board_took(op, rank, nbytes);
+        aq_shm_took(op, rank, nbytes);
     }
 }
 
@@ -143,22 +143,22 @@ static void short_combine_all(const aq_coll_op_t *op)
 // Returns false if there is no room yet.
 static bool short_post(aq_coll_op_t *op)
 {
-    if (!aq_board_room(op))
+    if (!aq_shm_room(op))
         return false;
-    aq_board_post(op, my_rank(op))->combiners = op->coll->board->combiners;
-    memcpy(aq_board_bytes(op, my_rank(op), op->bytes), op->call.src, op->bytes);
-    aq_board_publish(op);
+    aq_shm_post(op, my_rank(op))->combiners = op->coll->shm->combiners;
+    memcpy(aq_shm_bytes(op, my_rank(op), op->bytes), op->call.src, op->bytes);
+    aq_shm_publish(op);
     op->post.written = true;
     return true;
 }
 
 static bool all_have_posted(aq_coll_op_t *op)
 {
-    const aq_board_t *board = op->coll->board;
-    while (op->combine.seen < board->size &&
-           (op->combine.seen == board->rank || aq_board_posted_soon(op, op->combine.seen)))
+    const aq_shm_t *shm = op->coll->shm;
+    while (op->combine.seen < shm->size &&
+           (op->combine.seen == shm->rank || aq_shm_posted_soon(op, op->combine.seen)))
         op->combine.seen++;
-    return op->combine.seen == board->size;
+    return op->combine.seen == shm->size;
 }
 
 static bool advance_to_one(aq_coll_op_t *op)
@@ -168,8 +168,8 @@ static bool advance_to_one(aq_coll_op_t *op)
         return false;
     if (is_root)
         short_combine_all(op);
-    aq_board_tell_done(op);
-    aq_board_complete(op, false);
+    aq_shm_tell_done(op);
+    aq_shm_complete(op, false);
     return true;
 }
 
@@ -178,7 +178,7 @@ static bool advance_to_all(aq_coll_op_t *op)
     if (!all_have_posted(op))
         return false;
     short_combine_all(op);
-    aq_board_end(op);
+    aq_shm_end(op);
     return true;
 }
 
@@ -187,8 +187,8 @@ static bool advance_to_all(aq_coll_op_t *op)
 // Sets how many ranks combine: all take the number from the same post.
 static void combiners_take(aq_coll_op_t *op)
 {
-    const uint32_t told = aq_board_post(op, op->call.root)->combiners;
-    const uint32_t size = op->coll->board->size;
+    const uint32_t told = aq_shm_post(op, op->call.root)->combiners;
+    const uint32_t size = op->coll->shm->size;
     op->combine.combiners =
         op->bytes / size >= aq_coll_limits.combine.split ? size : aq_max(1u, aq_min(told, size));
 }
@@ -212,7 +212,7 @@ typedef struct share {
 // The share that a rank combines. If fewer ranks combine than there are, the root is among them.
 static share_t share_of(const aq_coll_op_t *op, uint32_t rank)
 {
-    const uint32_t size = op->coll->board->size, root = op->call.root;
+    const uint32_t size = op->coll->shm->size, root = op->call.root;
     uint32_t number = rank;
     if (op->combine.combiners < size)
         number = rank >= root ? rank - root : rank + size - root;
@@ -230,15 +230,15 @@ static bool is_combined(const aq_coll_op_t *op, uint32_t rank)
     if (share_is_empty(share_of(op, rank)))
         return true;
     const uint32_t combined =
-        atomic_load_explicit(&aq_board_area(op, rank)->combined, memory_order_acquire);
+        atomic_load_explicit(&aq_shm_area(op, rank)->combined, memory_order_acquire);
     return (int32_t)(combined - op->post.phase) >= 0;
 }
 
 static void tell_combined(const aq_coll_op_t *op)
 {
-    atomic_store_explicit(&aq_board_area(op, my_rank(op))->combined, op->post.phase,
+    atomic_store_explicit(&aq_shm_area(op, my_rank(op))->combined, op->post.phase,
                           memory_order_release);
-    aq_board_wake();
+    aq_shm_wake();
 }
 
 // The result replaces this rank's share of its own post, since no other rank needs that as an
@@ -251,7 +251,7 @@ static void posted_share_combine(const aq_coll_op_t *op)
     if (share_is_empty(share))
         return;
     short_combine(op, share.from, share.to, sum);
-    memcpy(aq_board_bytes(op, me, op->bytes) + share.from * unit, sum,
+    memcpy(aq_shm_bytes(op, me, op->bytes) + share.from * unit, sum,
            (share.to - share.from) * unit);
     tell_combined(op);
 }
@@ -260,14 +260,14 @@ static void posted_share_copy(const aq_coll_op_t *op, uint32_t rank)
 {
     const share_t share = share_of(op, rank);
     const size_t from = share.from * op->call.unit, nbytes = share.to * op->call.unit - from;
-    memcpy((char *)op->call.dst + from, aq_board_bytes(op, rank, op->bytes) + from, nbytes);
+    memcpy((char *)op->call.dst + from, aq_shm_bytes(op, rank, op->bytes) + from, nbytes);
     if (nbytes)
-        aq_board_took(op, rank, nbytes);
+        aq_shm_took(op, rank, nbytes);
 }
 
 static bool advance_shared(aq_coll_op_t *op)
 {
-    const uint32_t size = op->coll->board->size;
+    const uint32_t size = op->coll->shm->size;
     if (op->combine.step == STEP_POST) {
         if (!all_have_posted(op))
             return false;
@@ -278,13 +278,13 @@ static bool advance_shared(aq_coll_op_t *op)
     }
     for (; op->combine.seen < size; op->combine.seen++) {
         const uint32_t rank = op->combine.seen + 1 < size
-                                  ? aq_board_rank_after(op->coll->board, op->combine.seen)
+                                  ? aq_shm_rank_after(op->coll->shm, op->combine.seen)
                                   : my_rank(op);
         if (!is_combined(op, rank))
             return false;
         posted_share_copy(op, rank);
     }
-    aq_board_end(op);
+    aq_shm_end(op);
     return true;
 }
 
@@ -303,10 +303,10 @@ static bool advance_short(aq_coll_op_t *op)
 static bool all_are_mapped(const aq_coll_op_t *op)
 {
     uint32_t rank = 0;
-    while (rank < op->coll->board->size &&
+    while (rank < op->coll->shm->size &&
            !(aq_team_shift(aq_team_jobrank(op->coll->team, rank), 0) & 1))
         rank++;
-    return rank == op->coll->board->size;
+    return rank == op->coll->shm->size;
 }
 
 // Which memory of this rank the others reach without the kernel, provided that all have mapped what
@@ -322,14 +322,14 @@ static uint32_t shown_by(const aq_coll_op_t *op)
 
 static bool post_addresses(aq_coll_op_t *op)
 {
-    aq_post_t *post = aq_board_post(op, my_rank(op));
-    if (!aq_board_room(op))
+    aq_post_t *post = aq_shm_post(op, my_rank(op));
+    if (!aq_shm_room(op))
         return false;
     post->shows = shown_by(op) | (aq_stream_is_worth(op) ? AQ_SHOWS_STREAM : 0);
     post->src = (uintptr_t)op->call.src;
     post->dst = (uintptr_t)op->call.dst;
-    post->combiners = op->coll->board->combiners;
-    aq_board_publish(op);
+    post->combiners = op->coll->shm->combiners;
+    aq_shm_publish(op);
     op->combine.shows = AQ_SHOWS_SRC | AQ_SHOWS_DST | AQ_SHOWS_STREAM;
     op->combine.step = STEP_LOOK;
     return true;
@@ -344,7 +344,7 @@ static const void *find_source(const aq_coll_op_t *op, uint32_t rank, size_t at,
         return (const char *)op->call.src + at;
     if (op->combine.step == STEP_STREAM)
         return aq_stream_next(op, rank);
-    return aq_board_see(op, rank, aq_board_post(op, rank)->src + at, room, nbytes);
+    return aq_shm_see(op, rank, aq_shm_post(op, rank)->src + at, room, nbytes);
 }
 
 static const void *see_source(const aq_coll_op_t *op, uint32_t rank, size_t at, void *room,
@@ -355,7 +355,7 @@ static const void *see_source(const aq_coll_op_t *op, uint32_t rank, size_t at, 
         aq_fatal("%zu bytes of rank %u for a reduction cannot be read (process_vm_readv) though "
                  "earlier ones could; if the job forbids the call later on, set GASNET_PSHM_COPY=0",
                  nbytes, aq_team_jobrank(op->coll->team, rank));
-    aq_board_took(op, rank, nbytes);
+    aq_shm_took(op, rank, nbytes);
     return found;
 }
 
@@ -363,7 +363,7 @@ static const void *see_source(const aq_coll_op_t *op, uint32_t rank, size_t at, 
 // source may be there too.
 static void combine_chunk(const aq_coll_op_t *op, size_t at, size_t nbytes, char *to, bool in_place)
 {
-    uint32_t rank = op->coll->board->size - 1;
+    uint32_t rank = op->coll->shm->size - 1;
     char *result = in_place ? sum : to;
     const void *last = see_source(op, rank, at, result, nbytes);
     if (last != result)
@@ -379,8 +379,8 @@ static void combine_chunk(const aq_coll_op_t *op, size_t at, size_t nbytes, char
 static void combine_elements(const aq_coll_op_t *op, uint32_t owner, char *dst, size_t from,
                              size_t to)
 {
-    const aq_post_t *post = aq_board_post(op, owner);
-    const bool in_place = post->src == post->dst && owner + 1 != op->coll->board->size;
+    const aq_post_t *post = aq_shm_post(op, owner);
+    const bool in_place = post->src == post->dst && owner + 1 != op->coll->shm->size;
     const size_t unit = op->call.unit, step = CHUNK / unit;
     for (; from < to; from += step) {
         const size_t count = aq_min(step, to - from);
@@ -403,21 +403,21 @@ static void share_copy(const aq_coll_op_t *op, uint32_t rank)
     char *to = (char *)op->call.dst + from;
     if (!nbytes)
         return;
-    const void *there = aq_board_see(op, rank, aq_board_post(op, rank)->dst + from, to, nbytes);
+    const void *there = aq_shm_see(op, rank, aq_shm_post(op, rank)->dst + from, to, nbytes);
     if (!there)
         aq_fatal("%zu bytes of the result of a reduction cannot be read in rank %u", nbytes,
                  aq_team_jobrank(op->coll->team, rank));
     if (there != to)
         memcpy(to, there, nbytes);
-    aq_board_took(op, rank, nbytes);
+    aq_shm_took(op, rank, nbytes);
 }
 
 // Copies the shares of the others; returns true if all are copied.
 static bool shares_copy(aq_coll_op_t *op)
 {
-    const aq_board_t *board = op->coll->board;
-    for (; op->combine.seen + 1 < board->size; op->combine.seen++) {
-        const uint32_t rank = aq_board_rank_after(board, op->combine.seen);
+    const aq_shm_t *shm = op->coll->shm;
+    for (; op->combine.seen + 1 < shm->size; op->combine.seen++) {
+        const uint32_t rank = aq_shm_rank_after(shm, op->combine.seen);
         if (!is_combined(op, rank))
             return false;
         share_copy(op, rank);
@@ -431,7 +431,7 @@ static bool shares_copy(aq_coll_op_t *op)
 // written its own, so that the result may replace its source.
 static bool chunks_are_here(const aq_coll_op_t *op)
 {
-    const uint32_t size = op->coll->board->size;
+    const uint32_t size = op->coll->shm->size;
     uint32_t rank = 0;
     while (rank < size &&
            (rank == my_rank(op) ? !is_to_all(op) || op->chunks.staged > op->chunks.took
@@ -442,7 +442,7 @@ static bool chunks_are_here(const aq_coll_op_t *op)
 
 static void chunks_combine(aq_coll_op_t *op)
 {
-    const bool in_place = op->call.src == op->call.dst && my_rank(op) + 1 != op->coll->board->size;
+    const bool in_place = op->call.src == op->call.dst && my_rank(op) + 1 != op->coll->shm->size;
     const size_t at = aq_stream_at(op);
     combine_chunk(op, at, aq_stream_length(op), (char *)op->call.dst + at, in_place);
     aq_stream_take(op);
@@ -453,7 +453,7 @@ static void chunks_combine(aq_coll_op_t *op)
 static bool is_vain(aq_coll_op_t *op)
 {
     return !is_to_all(op) && gets_result(op) && !aq_stream_is_taken(op) &&
-           ++op->chunks.empty_polls == AQ_STREAM_PATIENCE && aq_board_reads_all(op->coll->board);
+           ++op->chunks.empty_polls == AQ_STREAM_PATIENCE && aq_shm_reads_all(op->coll->shm);
 }
 
 // Combines the rest of sources that the kernel reads.
@@ -462,7 +462,7 @@ static combine_step_t rest_combine(aq_coll_op_t *op)
     op->combine.step = STEP_ROOT;
     combine_elements(op, op->call.root, op->call.dst, aq_stream_at(op) / op->call.unit,
                      op->call.count);
-    aq_board_tell_done(op);
+    aq_shm_tell_done(op);
     op->combine.seen = 0;
     return STEP_ROOT;
 }
@@ -479,7 +479,7 @@ static combine_step_t step_stream(aq_coll_op_t *op)
         return rest_combine(op);
     if (!written || (reads && !aq_stream_is_taken(op)))
         return STEP_STREAM;
-    aq_board_tell_done(op);
+    aq_shm_tell_done(op);
     op->combine.seen = 0;
     return is_to_all(op) ? STEP_ALL : STEP_ROOT;
 }
@@ -490,7 +490,7 @@ static combine_step_t step_stream(aq_coll_op_t *op)
 static char *root_memory(const aq_coll_op_t *op)
 {
     const uint32_t root = op->call.root;
-    return aq_process_mapped(aq_team_jobrank(op->coll->team, root), aq_board_post(op, root)->dst,
+    return aq_process_mapped(aq_team_jobrank(op->coll->team, root), aq_shm_post(op, root)->dst,
                              op->bytes);
 }
 
@@ -510,7 +510,7 @@ static combine_step_t step_to_one(const aq_coll_op_t *op)
         combine_share(op, root, root_memory(op));
     else if (root == my_rank(op))
         combine_elements(op, root, op->call.dst, 0, op->call.count);
-    aq_board_tell_done(op);
+    aq_shm_tell_done(op);
     return split ? STEP_ALL : STEP_ROOT;
 }
 
@@ -524,52 +524,51 @@ static combine_step_t step_combine(aq_coll_op_t *op)
 // Chooses the step after the posts of all. All ranks see the same posts, and so choose alike.
 static combine_step_t step_after_look(aq_coll_op_t *op)
 {
-    aq_board_t *board = op->coll->board;
+    aq_shm_t *shm = op->coll->shm;
     const uint8_t need = is_to_all(op) ? AQ_SHOWS_SRC | AQ_SHOWS_DST : AQ_SHOWS_SRC;
     if ((op->combine.shows & need) == need)
         return step_combine(op);
     if (op->combine.shows & AQ_SHOWS_STREAM)
         return STEP_STREAM;
-    if (board->reads == AQ_READS_ALL)
+    if (shm->reads == AQ_READS_ALL)
         return step_combine(op);
-    if (board->reads == AQ_READS_REFUSED)
+    if (shm->reads == AQ_READS_REFUSED)
         return STEP_TREE;
-    const aq_board_reads_t mine = aq_board_reads_all(board) ? AQ_READS_ALL : AQ_READS_REFUSED;
-    atomic_store_explicit(&aq_board_area(op, board->rank)->reads, mine, memory_order_release);
-    aq_board_wake();
+    const aq_shm_reads_t mine = aq_shm_reads_all(shm) ? AQ_READS_ALL : AQ_READS_REFUSED;
+    atomic_store_explicit(&aq_shm_area(op, shm->rank)->reads, mine, memory_order_release);
+    aq_shm_wake();
     op->combine.seen = 0;
     return STEP_AGREE;
 }
 
 static combine_step_t step_look(aq_coll_op_t *op)
 {
-    const aq_board_t *board = op->coll->board;
-    for (; op->combine.seen < board->size && aq_board_posted(op, op->combine.seen);
-         op->combine.seen++)
-        op->combine.shows &= (uint8_t)aq_board_post(op, op->combine.seen)->shows;
-    return op->combine.seen < board->size ? STEP_LOOK : step_after_look(op);
+    const aq_shm_t *shm = op->coll->shm;
+    for (; op->combine.seen < shm->size && aq_shm_posted(op, op->combine.seen); op->combine.seen++)
+        op->combine.shows &= (uint8_t)aq_shm_post(op, op->combine.seen)->shows;
+    return op->combine.seen < shm->size ? STEP_LOOK : step_after_look(op);
 }
 
 static combine_step_t step_agree(aq_coll_op_t *op)
 {
-    aq_board_t *board = op->coll->board;
+    aq_shm_t *shm = op->coll->shm;
     uint32_t reads = AQ_READS_UNKNOWN;
-    for (uint32_t r = 0; r < board->size; r++) {
+    for (uint32_t r = 0; r < shm->size; r++) {
         const uint32_t theirs =
-            atomic_load_explicit(&aq_board_area(op, r)->reads, memory_order_acquire);
+            atomic_load_explicit(&aq_shm_area(op, r)->reads, memory_order_acquire);
         if (theirs == AQ_READS_UNKNOWN)
             return STEP_AGREE;
         reads = aq_max(reads, theirs);
     }
-    board->reads = reads == AQ_READS_ALL ? AQ_READS_ALL : AQ_READS_REFUSED;
-    return board->reads == AQ_READS_ALL ? step_combine(op) : STEP_TREE;
+    shm->reads = reads == AQ_READS_ALL ? AQ_READS_ALL : AQ_READS_REFUSED;
+    return shm->reads == AQ_READS_ALL ? step_combine(op) : STEP_TREE;
 }
 
 static bool all_are_done(aq_coll_op_t *op)
 {
-    while (op->combine.seen < op->coll->board->size && aq_board_done(op, op->combine.seen))
+    while (op->combine.seen < op->coll->shm->size && aq_shm_done(op, op->combine.seen))
         op->combine.seen++;
-    return op->combine.seen == op->coll->board->size;
+    return op->combine.seen == op->coll->shm->size;
 }
 
 // The step after copying the shares of the others.
@@ -577,7 +576,7 @@ static combine_step_t step_shares(aq_coll_op_t *op)
 {
     if (!shares_copy(op))
         return STEP_SHARES;
-    aq_board_tell_done(op);
+    aq_shm_tell_done(op);
     op->combine.seen = 0;
     return STEP_ALL;
 }
@@ -586,12 +585,12 @@ static combine_step_t step_shares(aq_coll_op_t *op)
 static bool is_over(aq_coll_op_t *op)
 {
     if (op->combine.step == STEP_ROOT)
-        return aq_board_done(op, op->call.root);
+        return aq_shm_done(op, op->call.root);
     if (op->combine.step == STEP_ALL)
         return all_are_done(op);
     if (op->combine.step != STEP_TREE || !aq_coll_by_tree.advance(op))
         return false;
-    aq_board_tell_done(op);
+    aq_shm_tell_done(op);
     return true;
 }
 
@@ -609,13 +608,13 @@ static bool advance_long(aq_coll_op_t *op)
         op->combine.step = (uint8_t)step_shares(op);
     if (!is_over(op))
         return false;
-    aq_board_complete(op, true);
+    aq_shm_complete(op, true);
     return true;
 }
 
 static bool advance_combine(aq_coll_op_t *op)
 {
-    if (!aq_board_turn(op))
+    if (!aq_shm_turn(op))
         return false;
     return op->post.is_short ? advance_short(op) : advance_long(op);
 }

@@ -2,10 +2,10 @@
 // Blocks between ranks that share memory: the operations of coll_flat.c, by copies.
 //
 // - A rank that has a block for others posts it (coll_shm.h), and they copy it: short blocks from
-//   the board, and long ones from memory that is mapped here, or through the kernel
-//   (cma_read.h). If the kernel refuses, the rank reports "ready" and gets the block by
-//   messages (coll_flat.c). Memory that is not mapped may also go through the board in chunks
-//   (coll_stream.h), if the rank that posts it decides so.
+//   its area, and long ones from memory that is mapped here, or through the kernel (cma_read.h). If
+//   the kernel refuses, the rank reports "ready" and gets the block by messages (coll_flat.c).
+//   Memory that is not mapped may also go through the area in chunks (coll_stream.h), if the rank
+//   that posts it decides so.
 // - An operation with short blocks is complete when this rank has copied all of those that it
 //   awaits, and one with long blocks when the other ranks have copied theirs too. So a rank that
 //   shares its processor has to run once for short blocks.
@@ -34,7 +34,7 @@ static size_t plan_copy(aq_coll_op_t *op)
 {
     op->unasked = 0;
     op->copy.sent = block_offset(op, 1) ? op->bytes * op->coll->map.size : op->bytes;
-    op->post.is_short = aq_board_is_short(op, op->copy.sent);
+    op->post.is_short = aq_shm_is_short(op, op->copy.sent);
     if (op->post.is_short)
         return sizeof *op;
     const size_t bytes = aq_coll_by_blocks.plan(op);
@@ -46,7 +46,7 @@ static size_t plan_copy(aq_coll_op_t *op)
 static void prepare_copy(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
-    aq_board_join(op, op->post.is_short ? op->copy.sent : 0, !is_rooted(op));
+    aq_shm_join(op, op->post.is_short ? op->copy.sent : 0, !is_rooted(op));
     if (op->post.is_short)
         return;
     op->rows.slots = (aq_coll_slot_t *)(op + 1);
@@ -73,13 +73,13 @@ static bool copy_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 
 static bool has_blocks(const aq_coll_op_t *op)
 {
-    const bool is_root = op->coll->board->rank == op->call.root;
+    const bool is_root = op->coll->shm->rank == op->call.root;
     return !is_rooted(op) || is_root == (op->call.kind != AQ_COLL_GATHER);
 }
 
 static void post_address(aq_coll_op_t *op)
 {
-    aq_post_t *post = aq_board_post(op, op->coll->board->rank);
+    aq_post_t *post = aq_shm_post(op, op->coll->shm->rank);
     op->copy.streams = aq_stream_is_worth(op) && !aq_process_shows(op->call.src, op->copy.sent);
     post->shows = op->copy.streams ? AQ_SHOWS_STREAM : 0;
     post->src = (uintptr_t)op->call.src;
@@ -89,14 +89,14 @@ static void post_address(aq_coll_op_t *op)
 static bool post_blocks(aq_coll_op_t *op)
 {
     if (has_blocks(op)) {
-        if (!aq_board_room(op))
+        if (!aq_shm_room(op))
             return false;
         if (op->post.is_short)
-            memcpy(aq_board_bytes(op, op->coll->board->rank, op->copy.sent), op->call.src,
+            memcpy(aq_shm_bytes(op, op->coll->shm->rank, op->copy.sent), op->call.src,
                    op->copy.sent);
         else
             post_address(op);
-        aq_board_publish(op);
+        aq_shm_publish(op);
     }
     aq_coll_block_keep(op);
     op->post.written = true;
@@ -131,19 +131,19 @@ static void block_ask(const aq_coll_op_t *op, uint32_t rank)
 static uint8_t block_take(aq_coll_op_t *op, uint32_t rank)
 {
     char *to = aq_coll_block_place(op, rank);
-    if (aq_board_post(op, rank)->shows & AQ_SHOWS_STREAM) {
+    if (aq_shm_post(op, rank)->shows & AQ_SHOWS_STREAM) {
         op->copy.sources++;
         return STREAMS;
     }
-    const uint64_t address = aq_board_post(op, rank)->src + block_offset(op, op->coll->board->rank);
-    const void *from = aq_board_see(op, rank, address, to, op->bytes);
+    const uint64_t address = aq_shm_post(op, rank)->src + block_offset(op, op->coll->shm->rank);
+    const void *from = aq_shm_see(op, rank, address, to, op->bytes);
     if (!from) {
         block_ask(op, rank);
         return AWAITED;
     }
     if (from != to)
         memcpy(to, from, op->bytes);
-    aq_board_took(op, rank, op->bytes);
+    aq_shm_took(op, rank, op->bytes);
     return HERE;
 }
 
@@ -152,13 +152,13 @@ static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
     uint8_t *taken = &op->copy.taken[rank];
     if (!aq_coll_block_comes(op, rank))
         return true;
-    if (*taken == NOT_HERE && aq_board_posted(op, rank))
+    if (*taken == NOT_HERE && aq_shm_posted(op, rank))
         *taken = block_take(op, rank);
     if (*taken == AWAITED &&
         !atomic_load_explicit(&op->rows.slots[rank].missing, memory_order_acquire))
         *taken = HERE;
     if (*taken == STREAMS && aq_stream_is_taken(op)) {
-        aq_board_took(op, rank, op->bytes);
+        aq_shm_took(op, rank, op->bytes);
         *taken = HERE;
     }
     return *taken == HERE;
@@ -168,25 +168,25 @@ static bool block_is_here(aq_coll_op_t *op, uint32_t rank)
 static bool all_have_posted(const aq_coll_op_t *op)
 {
     uint32_t r = 0;
-    while (r < op->coll->board->size &&
+    while (r < op->coll->shm->size &&
            (op->copy.taken[r] != NOT_HERE || !aq_coll_block_comes(op, r)))
         r++;
-    return r == op->coll->board->size;
+    return r == op->coll->shm->size;
 }
 
 // Whether the next chunk of each block that streams is here.
 static bool chunks_are_here(const aq_coll_op_t *op)
 {
     uint32_t r = 0;
-    while (r < op->coll->board->size && (op->copy.taken[r] != STREAMS || aq_stream_next(op, r)))
+    while (r < op->coll->shm->size && (op->copy.taken[r] != STREAMS || aq_stream_next(op, r)))
         r++;
-    return r == op->coll->board->size;
+    return r == op->coll->shm->size;
 }
 
 static void chunks_take(aq_coll_op_t *op)
 {
     const size_t at = aq_stream_at(op), nbytes = aq_stream_length(op);
-    for (uint32_t r = 0; r < op->coll->board->size; r++)
+    for (uint32_t r = 0; r < op->coll->shm->size; r++)
         if (op->copy.taken[r] == STREAMS)
             memcpy(aq_coll_block_place(op, r) + at, aq_stream_next(op, r), nbytes);
     aq_stream_take(op);
@@ -196,12 +196,12 @@ static void chunks_take(aq_coll_op_t *op)
 static void rest_take(aq_coll_op_t *op)
 {
     const size_t at = aq_stream_at(op), nbytes = op->bytes - at;
-    const size_t mine = block_offset(op, op->coll->board->rank) + at;
-    for (uint32_t r = 0; r < op->coll->board->size; r++) {
+    const size_t mine = block_offset(op, op->coll->shm->rank) + at;
+    for (uint32_t r = 0; r < op->coll->shm->size; r++) {
         if (op->copy.taken[r] != STREAMS)
             continue;
         char *to = aq_coll_block_place(op, r) + at;
-        const void *from = aq_board_see(op, r, aq_board_post(op, r)->src + mine, to, nbytes);
+        const void *from = aq_shm_see(op, r, aq_shm_post(op, r)->src + mine, to, nbytes);
         if (!from)
             return;
         if (from != to)
@@ -229,11 +229,11 @@ static bool take_chunks(aq_coll_op_t *op)
 // Takes the blocks that are here. Returns true if these are all.
 static bool take_posted(aq_coll_op_t *op)
 {
-    const aq_board_t *board = op->coll->board;
-    for (uint32_t i = op->copy.here; i + 1 < board->size; i++)
-        if (block_is_here(op, aq_board_rank_after(board, i)) && i == op->copy.here)
+    const aq_shm_t *shm = op->coll->shm;
+    for (uint32_t i = op->copy.here; i + 1 < shm->size; i++)
+        if (block_is_here(op, aq_shm_rank_after(shm, i)) && i == op->copy.here)
             op->copy.here++;
-    return op->copy.here + 1 == board->size;
+    return op->copy.here + 1 == shm->size;
 }
 
 // Returns true if all blocks are here.
@@ -245,9 +245,9 @@ static bool take_blocks(aq_coll_op_t *op)
 // Whether the ranks that need a block of this one have copied it.
 static bool all_have_copied(aq_coll_op_t *op)
 {
-    const uint32_t size = op->coll->board->size;
+    const uint32_t size = op->coll->shm->size;
     while (op->copy.served < size &&
-           (!aq_coll_block_goes(op, op->copy.served) || aq_board_done(op, op->copy.served)))
+           (!aq_coll_block_goes(op, op->copy.served) || aq_shm_done(op, op->copy.served)))
         op->copy.served++;
     return op->copy.served == size;
 }
@@ -260,11 +260,11 @@ static bool advance_long(aq_coll_op_t *op)
         aq_stream_write(op);
     if (!op->copy.copied && take_blocks(op)) {
         op->copy.copied = true;
-        aq_board_tell_done(op);
+        aq_shm_tell_done(op);
     }
     if (!op->copy.copied || !all_have_copied(op))
         return false;
-    aq_board_complete(op, !is_rooted(op));
+    aq_shm_complete(op, !is_rooted(op));
     return true;
 }
 
@@ -272,20 +272,20 @@ static bool advance_long(aq_coll_op_t *op)
 
 static void short_take(const aq_coll_op_t *op, uint32_t rank)
 {
-    const char *posted = aq_board_bytes(op, rank, op->copy.sent);
-    memcpy(aq_coll_block_place(op, rank), posted + block_offset(op, op->coll->board->rank),
+    const char *posted = aq_shm_bytes(op, rank, op->copy.sent);
+    memcpy(aq_coll_block_place(op, rank), posted + block_offset(op, op->coll->shm->rank),
            op->bytes);
-    aq_board_took(op, rank, op->bytes);
+    aq_shm_took(op, rank, op->bytes);
 }
 
 static bool short_take_all(aq_coll_op_t *op)
 {
-    const aq_board_t *board = op->coll->board;
-    for (; op->copy.here + 1 < board->size; op->copy.here++) {
-        const uint32_t rank = aq_board_rank_after(board, op->copy.here);
+    const aq_shm_t *shm = op->coll->shm;
+    for (; op->copy.here + 1 < shm->size; op->copy.here++) {
+        const uint32_t rank = aq_shm_rank_after(shm, op->copy.here);
         if (!aq_coll_block_comes(op, rank))
             continue;
-        if (!aq_board_posted_soon(op, rank))
+        if (!aq_shm_posted_soon(op, rank))
             return false;
         short_take(op, rank);
     }
@@ -297,17 +297,17 @@ static bool advance_short(aq_coll_op_t *op)
     if (!short_take_all(op))
         return false;
     if (!is_rooted(op)) {
-        aq_board_end(op);
+        aq_shm_end(op);
         return true;
     }
-    aq_board_tell_done(op);
-    aq_board_complete(op, false);
+    aq_shm_tell_done(op);
+    aq_shm_complete(op, false);
     return true;
 }
 
 static bool advance_copy(aq_coll_op_t *op)
 {
-    if (!aq_board_turn(op) || (!op->post.written && !post_blocks(op)))
+    if (!aq_shm_turn(op) || (!op->post.written && !post_blocks(op)))
         return false;
     return op->post.is_short ? advance_short(op) : advance_long(op);
 }

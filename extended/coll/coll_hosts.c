@@ -12,7 +12,7 @@
 //   the one before is complete. So all members of a part have the same order of operations.
 // - These reductions are not divided, but go along a tree of the whole team: to a root that is no
 //   leader; and with an operator that does not commute, if the ranks of a host are not consecutive.
-// - The part of a host uses the boards in the slots of the team, which the whole team does not use.
+// - The part of a host uses the areas in the slots of the team, which the whole team does not use.
 
 #include "../../core/ground/fatal.h"
 #include "coll_hosts.h"

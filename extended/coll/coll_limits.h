@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The upper ends of two ranges, since arrays have these sizes: bytes of a short post
-// (coll_shm.h), and ranks among which an all-reduce is divided.
+// The upper ends of two ranges, since arrays have these sizes: bytes of a short post (coll_shm.h),
+// and ranks among which an all-reduce is divided.
 enum { AQ_POST_BYTES = 8192, AQ_SPLIT_RANKS = 32 };
 
 // The ranges, and the names in tuning files, are in the rows of coll_limits.c; aqueduct_coll(3)

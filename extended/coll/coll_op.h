@@ -14,7 +14,7 @@
 //       coll_shares.c  each rank owns a share of the elements, and sends that to all
 //       coll_copy.c    ranks of one neighbourhood copy blocks from each other's memory
 //       coll_combine.c ranks of one neighbourhood combine what is in each other's memory
-//   The last two use the boards of coll_shm.c, and streams of coll_stream.c.
+//   The last two use the shared memory of coll_shm.c, and streams of coll_stream.c.
 // - In a team of several hosts with several members each, an operation may be a chain of operations
 //   over the members of a host and over the first members of all hosts (coll_hosts.c).
 // - The id of a team and a number in the team identify an operation. If this process has not
@@ -69,7 +69,7 @@ typedef struct aq_coll_call {
 } aq_coll_call_t;
 
 typedef struct aq_coll aq_coll_t;
-typedef struct aq_board aq_board_t;
+typedef struct aq_shm aq_shm_t;
 typedef struct aq_coll_way aq_coll_way_t;
 
 // Starts an operation and returns its event. sync asks for additional synchronization:
@@ -98,7 +98,7 @@ typedef struct aq_coll_op {
 
     size_t bytes; // of a rank, or of a block
     aq_coll_post_t post;
-    // A reduction that began on the boards may go along the tree, so `combine` is no part of this.
+    // A reduction in shared memory may continue on the tree, so `combine` is no part of this.
     union {
         aq_coll_tree_state_t tree;
         aq_coll_blocks_state_t blocks;
@@ -174,8 +174,8 @@ static inline bool aq_coll_can_send(const aq_coll_op_t *op)
     return !op->ready.needed ||
            atomic_load_explicit(&op->ready.count, memory_order_acquire) == op->ready.receivers;
 }
-// Bytes of a board, in the scratch of each process.
-#define AQ_BOARD_BYTES (35 << 10)
+// Bytes of the area of a rank (coll_shm.h), in the scratch of its process.
+#define AQ_SHM_AREA_BYTES (35 << 10)
 
 // ---- messages ----
 
@@ -198,7 +198,7 @@ struct aq_coll {
     aq_team_t *team;
     aq_barrier_t barrier;
     uint32_t slot;
-    aq_board_t *board; // NULL: the members share no memory
+    aq_shm_t *shm; // NULL: the members share no memory
     aq_coll_map_t map;
     uint32_t numbers;    // of operations so far; the first number is 1
     uint32_t calls;      // of the client so far, the same at all ranks

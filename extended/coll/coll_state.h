@@ -52,15 +52,15 @@ typedef struct aq_coll_ready {
     _Atomic uint8_t *askers; // by rank: AQ_COLL_REQUESTED ...; NULL: of another way
 } aq_coll_ready_t;
 
-// The post of an operation on the boards of a team (coll_shm.c).
+// The post of an operation in shared memory (coll_shm.c).
 typedef struct aq_coll_post {
-    uint32_t phase, index; // among the operations on the boards; of the post on each board
+    uint32_t phase, index; // among the operations in shared memory; of the post in each area
     bool is_short;         // ranks post bytes, not addresses
     bool is_far;           // the bytes do not fit into the cache line of the phase
     bool written;          // by this rank, if it has to
 } aq_coll_post_t;
 
-// What goes through the boards in chunks (coll_stream.c).
+// What goes through shared memory in chunks (coll_stream.c).
 typedef struct aq_coll_chunks {
     size_t total, bytes;          // to take from each rank that streams, and of a chunk
     uint32_t count, staged, took; // in all, written by this rank, taken from all that stream
@@ -115,7 +115,7 @@ typedef struct aq_coll_copy_state {
     uint32_t served;   // no rank below this one awaits its block
     uint32_t sources;  // ranks whose blocks stream to this one
     uint32_t answered; // receivers that are ready and whose blocks were sent
-    bool streams;      // this rank's bytes go through its board
+    bool streams;      // this rank's bytes go through its area
     bool copied;       // the blocks of all ranks are here
 } aq_coll_copy_state_t;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams through the boards of a team.
+// Streams through the shared memory of a team.
 #include "coll_stream.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ enum {
 
 static uint32_t team_size(const aq_coll_op_t *op)
 {
-    return op->coll->board->size;
+    return op->coll->shm->size;
 }
 
 // Whether a rank takes the bytes of this one.
@@ -44,12 +44,12 @@ static uint32_t crowd_chunks(const aq_coll_op_t *op)
 {
     switch (op->call.kind) {
     case AQ_COLL_TO_ALL: // each combines everything, too
-        return AQ_BOARD_POSTS;
+        return AQ_SHM_POSTS;
     case AQ_COLL_TO_ONE:
     case AQ_COLL_GATHER:
         return CROWD_MAX / team_size(op);
     default:
-        return 2 * AQ_BOARD_POSTS;
+        return 2 * AQ_SHM_POSTS;
     }
 }
 
@@ -58,7 +58,7 @@ bool aq_stream_is_worth(const aq_coll_op_t *op)
     if (op->chunks.bytes < EACH_MIN ||
         (op->call.kind == AQ_COLL_TO_ALL && team_size(op) > COMBINERS_MAX))
         return false;
-    return op->coll->board->looks > 1 || op->chunks.count <= crowd_chunks(op);
+    return op->coll->shm->looks > 1 || op->chunks.count <= crowd_chunks(op);
 }
 
 static size_t length_of(const aq_coll_op_t *op, uint32_t chunk)
@@ -73,7 +73,7 @@ size_t aq_stream_length(const aq_coll_op_t *op)
 
 static char *place_of(const aq_coll_op_t *op, uint32_t rank, uint32_t chunk)
 {
-    return aq_board_area(op, rank)->far[(op->post.phase + chunk) % AQ_BOARD_POSTS];
+    return aq_shm_area(op, rank)->far[(op->post.phase + chunk) % AQ_SHM_POSTS];
 }
 
 // Where the bytes for a reader begin in a chunk of a rank.
@@ -98,15 +98,15 @@ static bool is_told(const aq_coll_op_t *op, const _Atomic uint64_t *word, uint32
 static void word_set(_Atomic uint64_t *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_release);
-    aq_board_wake();
+    aq_shm_wake();
 }
 
 static bool all_took(const aq_coll_op_t *op, uint32_t chunks)
 {
     uint32_t r = 0;
     while (r < team_size(op) &&
-           (r == op->coll->board->rank || !is_reader(op, r) || aq_board_done(op, r) ||
-            is_told(op, &aq_board_area(op, r)->took, chunks)))
+           (r == op->coll->shm->rank || !is_reader(op, r) || aq_shm_done(op, r) ||
+            is_told(op, &aq_shm_area(op, r)->took, chunks)))
         r++;
     return r == team_size(op);
 }
@@ -117,16 +117,16 @@ static bool all_took(const aq_coll_op_t *op, uint32_t chunks)
 // chunks, all are done with the operation that used the place before.
 static bool has_room(const aq_coll_op_t *op, uint32_t chunk)
 {
-    aq_board_t *board = op->coll->board;
-    if (chunk >= AQ_BOARD_POSTS)
-        return all_took(op, chunk - AQ_BOARD_POSTS + 1);
-    return aq_board_is_over(
-        board, aq_board_before(op->post.phase, AQ_BOARD_POSTS - chunk, board->last_small));
+    aq_shm_t *shm = op->coll->shm;
+    if (chunk >= AQ_SHM_POSTS)
+        return all_took(op, chunk - AQ_SHM_POSTS + 1);
+    return aq_shm_is_over(shm,
+                          aq_shm_before(op->post.phase, AQ_SHM_POSTS - chunk, shm->last_small));
 }
 
 static void chunk_write(const aq_coll_op_t *op, uint32_t chunk)
 {
-    const uint32_t me = op->coll->board->rank;
+    const uint32_t me = op->coll->shm->rank;
     char *place = place_of(op, me, chunk);
     const size_t at = chunk * op->chunks.bytes, nbytes = length_of(op, chunk);
     if (!aq_coll_is_for_each(op)) {
@@ -140,11 +140,11 @@ static void chunk_write(const aq_coll_op_t *op, uint32_t chunk)
 
 bool aq_stream_write(aq_coll_op_t *op)
 {
-    aq_board_t *board = op->coll->board;
-    aq_area_t *area = aq_board_area(op, board->rank);
+    aq_shm_t *shm = op->coll->shm;
+    aq_area_t *area = aq_shm_area(op, shm->rank);
     while (op->chunks.staged < op->chunks.count && has_room(op, op->chunks.staged)) {
         chunk_write(op, op->chunks.staged++);
-        board->last_large = op->post.phase;
+        shm->last_large = op->post.phase;
         word_set(&area->staged, tell(op, op->chunks.staged));
     }
     return op->chunks.staged == op->chunks.count;
@@ -154,16 +154,16 @@ bool aq_stream_write(aq_coll_op_t *op)
 
 const char *aq_stream_next(const aq_coll_op_t *op, uint32_t rank)
 {
-    if (!is_told(op, &aq_board_area(op, rank)->staged, op->chunks.took + 1))
+    if (!is_told(op, &aq_shm_area(op, rank)->staged, op->chunks.took + 1))
         return NULL;
-    return place_of(op, rank, op->chunks.took) + part_of(op, rank, op->coll->board->rank);
+    return place_of(op, rank, op->chunks.took) + part_of(op, rank, op->coll->shm->rank);
 }
 
 static void took_set(aq_coll_op_t *op, uint32_t chunks)
 {
     op->chunks.took = chunks;
     op->chunks.empty_polls = 0;
-    word_set(&aq_board_area(op, op->coll->board->rank)->took, tell(op, op->chunks.took));
+    word_set(&aq_shm_area(op, op->coll->shm->rank)->took, tell(op, op->chunks.took));
 }
 
 void aq_stream_take(aq_coll_op_t *op)

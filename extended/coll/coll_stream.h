@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams: bytes of a rank that others cannot reach in its memory go through its board in chunks,
+// Streams: bytes of a rank that others cannot reach in its memory go through its area in chunks,
 // which the others copy while the rank writes the next ones.
 //
 //     far[phase % 4]          chunk 0, 4, 8 ..     staged   how many chunks this rank has written
@@ -11,8 +11,8 @@
 // - The first chunks wait for the operations that used their places; each further one until all
 //   readers have taken the chunk that was there.
 // - A rank that computes, and so writes no chunks, does not delay the others for long: they read
-//   the rest of a block through the kernel, if it allows that. The address of the block is on the
-//   board, too.
+//   the rest of a block through the kernel, if it allows that. The address of the block is in the
+//   area, too.
 // - Two copies of 8 KiB in the nearest cache, by two processors, take less time than the kernel
 //   takes for one (process_vm_readv), and need no permission.
 #pragma once

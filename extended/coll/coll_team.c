@@ -16,34 +16,34 @@
 #include "coll_check.h"
 #include "../rma/layer_table.h"
 
-// Slots of this process's scratch, each for the barrier and the board of one team. Other members
-// may still access the slot after the team has ended in this process; the slot is reused after the
-// last member has left.
+// Slots of this process's scratch, each for the barrier and the area (coll_shm.h) of one team.
+// Other members may still access the slot after the team has ended in this process; the slot is
+// reused after the last member has left.
 enum {
-    SLOT_TEAM = 0,                                         // of the primordial team
-    SLOT_NAMED = 1,                                        // of the split-phase barrier of GASNet-1
-    SLOT_FIRST = 2,                                        // for further teams
-    SLOT_BYTES = AQ_SHARED_BARRIER_BYTES + AQ_BOARD_BYTES, // in this order
+    SLOT_TEAM = 0,  // of the primordial team
+    SLOT_NAMED = 1, // of the split-phase barrier of GASNet-1
+    SLOT_FIRST = 2, // for further teams
+    SLOT_BYTES = AQ_SHARED_BARRIER_BYTES + AQ_SHM_AREA_BYTES, // in this order
     SLOTS = AQ_SCRATCH_TEAMS / SLOT_BYTES,
 };
 
 static bool slot_taken[SLOTS];
 static aq_lock_t slot_lock;
 
-static void *area_of(uint32_t nbrhd_index, uint32_t slot)
+static void *slot_at(uint32_t nbrhd_index, uint32_t slot)
 {
     return aq_scratch_of(nbrhd_index) + (size_t)slot * SLOT_BYTES;
 }
 
-static void *board_of(uint32_t nbrhd_index, uint32_t slot)
+static void *shm_area_of(uint32_t nbrhd_index, uint32_t slot)
 {
-    return (char *)area_of(nbrhd_index, slot) + AQ_SHARED_BARRIER_BYTES;
+    return (char *)slot_at(nbrhd_index, slot) + AQ_SHARED_BARRIER_BYTES;
 }
 
 static bool slot_reset(uint32_t slot)
 {
     const uint32_t me = aq_job.nbrhd.my_index;
-    return aq_shared_reset(area_of(me, slot)) && aq_board_reset(board_of(me, slot));
+    return aq_shared_reset(slot_at(me, slot)) && aq_shm_reset(shm_area_of(me, slot));
 }
 
 uint32_t aq_coll_slot_take(void)
@@ -140,15 +140,15 @@ static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
         place.index++;
     for (uint32_t i = 0; shared && i < place.size && i < AQ_SHARED_SMALL; i++) {
         uint32_t rank = aq_coll_map_rank(map, first + i);
-        place.areas[i] = area_of(nbrhd_index(aq_team_jobrank(team, rank)),
+        place.areas[i] = slot_at(nbrhd_index(aq_team_jobrank(team, rank)),
                                  slots ? slot_check(team, slots, rank) : slot);
     }
     aq_barrier_start(barrier, &place);
     free(leaders);
 }
 
-// Finds the boards of a team whose members all share memory. slots: NULL for the primordial team.
-static void start_board(aq_coll_t *coll, const uint32_t *slots)
+// Finds the areas of a team whose members all share memory. slots: NULL for the primordial team.
+static void start_shm(aq_coll_t *coll, const uint32_t *slots)
 {
     const aq_team_t *team = coll->team;
     const uint32_t size = team->head.size;
@@ -156,9 +156,9 @@ static void start_board(aq_coll_t *coll, const uint32_t *slots)
         return;
     void **areas = allocate_coll(size, sizeof *areas);
     for (uint32_t r = 0; r < size; r++)
-        areas[r] = board_of(nbrhd_index(aq_team_jobrank(team, r)),
-                            slots ? slot_check(team, slots, r) : SLOT_TEAM);
-    coll->board = aq_board_new(team, areas);
+        areas[r] = shm_area_of(nbrhd_index(aq_team_jobrank(team, r)),
+                               slots ? slot_check(team, slots, r) : SLOT_TEAM);
+    coll->shm = aq_shm_new(team, areas);
     free(areas);
 }
 
@@ -186,7 +186,7 @@ static aq_coll_t *open_coll(aq_team_t *team, const uint32_t *slots, bool share_m
     aq_coll_t *coll = new_coll(team);
     coll->slot = AQ_COLL_NO_SLOT;
     if (share_memory)
-        start_board(coll, slots);
+        start_shm(coll, slots);
     publish_coll(coll);
     return coll;
 }
@@ -194,7 +194,7 @@ static aq_coll_t *open_coll(aq_team_t *team, const uint32_t *slots, bool share_m
 static void close_coll(aq_coll_t *coll)
 {
     aq_coll_engine_remove(coll);
-    aq_board_free(coll->board);
+    aq_shm_free(coll->shm);
     aq_lock_take(&aq_coll_lock);
     coll->team->coll = NULL;
     aq_coll_mail_free(coll);
@@ -300,7 +300,7 @@ void aq_coll_team_start(aq_team_t *team, const uint32_t *slots)
     coll->slot = slots[team->head.rank];
     coll->barrier.shown = aq_rank_show_team(team->id, team->head.rank, team->head.size);
     start_barrier(coll, &coll->barrier, team->id, slots, 0);
-    start_board(coll, slots);
+    start_shm(coll, slots);
     if (everybody_has_slot(slots, team->head.size))
         hosts_start(coll, slots);
     publish_coll(coll);
@@ -348,7 +348,7 @@ void aq_coll_team_start_job(void)
     aq_barrier_named.shown = coll->barrier.shown;
     start_barrier(coll, &coll->barrier, aq_team.id, NULL, SLOT_TEAM);
     start_barrier(coll, &aq_barrier_named, AQ_BARRIER_NAMED_ID, NULL, SLOT_NAMED);
-    start_board(coll, NULL);
+    start_shm(coll, NULL);
     coll->slot = AQ_COLL_NO_SLOT;
     hosts_start(coll, NULL);
     publish_coll(coll);

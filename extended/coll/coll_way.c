@@ -54,7 +54,7 @@ static const aq_coll_way_t *choose_to_all_way(const aq_coll_t *coll, const aq_co
 
 static const aq_coll_way_t *choose_way(const aq_coll_t *coll, const aq_coll_call_t *call)
 {
-    const bool shared = coll->board && call->count;
+    const bool shared = coll->shm && call->count;
     switch (call->kind) {
     case AQ_COLL_TO_ONE:
         return aq_coll_combines(coll, call) ? &aq_coll_by_combining : &aq_coll_by_tree;

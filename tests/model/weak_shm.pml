@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The boards of a team (extended/coll/coll_shm.h), on processors that reorder accesses: see
+/* The shared memory of a team (extended/coll/coll_shm.h), on processors that reorder accesses: see
  * weak_memory.pml.
  *
  * RANKS ranks make OPERATIONS operations, of one of two kinds in turn: in even ones all ranks post
- * and read the posts of all, in odd ones rank 0 posts and the others read. A board has two posts,
+ * and read the posts of all, in odd ones rank 0 posts and the others read. An area has two posts,
  * used in turn, where the library has four. Checked: each post is read as it was written, and
  * written only when it was read by all.
  *

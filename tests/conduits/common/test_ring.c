@@ -141,7 +141,7 @@ static bool deliver_one(const aq_arrival_t *arrival)
 static unsigned receive(unsigned budget, bool reply)
 {
     return env.threads ? aq_ring_receive_shared(&ring->in, budget, reply, &env)
-                       : aq_ring_receive_alone(&ring->in, budget, reply, &env);
+                       : aq_ring_receive_single(&ring->in, budget, reply, &env);
 }
 
 static unsigned receive_messages(unsigned budget)
