@@ -202,7 +202,7 @@ AQ_API const volatile gasnetx_counters_t *gasnetx_Counters(gex_EP_t ep);
 AQ_API void gasnetx_Counters_Update(void);
 
 // Reads a field of a block; makes no call.
-static inline uint64_t gasnetx_counter(const volatile uint64_t *field)
+AQ_API_INLINE uint64_t gasnetx_counter(const volatile uint64_t *field)
 {
     return __atomic_load_n(field, __ATOMIC_RELAXED);
 }

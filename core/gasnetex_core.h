@@ -36,10 +36,7 @@
 #include "gasnetex_build.h"
 
 #ifdef __cplusplus
-#define AQ_API_INLINE static inline
 extern "C" {
-#else
-#define AQ_API_INLINE static inline
 #endif
 // Declares a public variable.
 #define AQ_API_VARIABLE extern __attribute__((visibility("default")))
@@ -135,7 +132,7 @@ typedef struct aq_api_build {
 // Defined by the library that the client is linked with: -lgasnet-<conduit>-<mode>.
 extern const char aq_api_link[];
 
-AQ_API_INLINE aq_api_build_t aq_api_this_build(void)
+static inline aq_api_build_t aq_api_this_build(void)
 {
     const aq_api_build_t build = {AQ_API_ABI,  (uint32_t)sizeof(struct gex_tm),
                                   AQ_API_MODE, AQ_API_SEGMENT,
@@ -158,8 +155,9 @@ AQ_API int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *
 // With GASNET_PSHM_NODES=N and no launcher this call forks the N ranks. A program that is linked
 // for conduit udp and started without a launcher, as `program N arguments`, also forks: the call
 // removes the required N from argc and argv.
-AQ_API_INLINE int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p,
-                                  const char *name, int *argc, char ***argv, gex_Flags_t flags)
+AQ_API_INLINE_START int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p,
+                                        const char *name, int *argc, char ***argv,
+                                        gex_Flags_t flags)
 {
     const aq_api_build_t build = aq_api_this_build();
     return aq_api_client_init(client_p, ep_p, tm_p, name, argc, argv, flags, &build);
@@ -529,7 +527,7 @@ AQ_API void aq_api_length_refuse(size_t nbytes) __attribute__((noreturn, cold));
 
 // Copies nbytes. A copy of 2, 4 or 8 bytes is one move, which is atomic if both addresses are
 // aligned; larger copies pay one comparison for this, and one for lengths that no memory has.
-AQ_API_INLINE void aq_api_copy(void *dest, const void *src, size_t nbytes)
+static inline void aq_api_copy(void *dest, const void *src, size_t nbytes)
 {
     if (nbytes > 8) {
         if (__builtin_expect((ptrdiff_t)nbytes < 0, 0))
@@ -547,25 +545,25 @@ AQ_API_INLINE void aq_api_copy(void *dest, const void *src, size_t nbytes)
 
 // The address in this process of memory of a rank. No arithmetic of pointers, which has no result
 // for NULL, a legal address of no bytes.
-AQ_API_INLINE char *aq_api_shifted(const void *address, intptr_t shift)
+static inline char *aq_api_shifted(const void *address, intptr_t shift)
 {
     return (char *)((uintptr_t)address + (uintptr_t)shift);
 }
 
-AQ_API_INLINE void aq_api_copy_out(void *dest, const void *src, size_t nbytes, intptr_t shift)
+static inline void aq_api_copy_out(void *dest, const void *src, size_t nbytes, intptr_t shift)
 {
     aq_api_copy(aq_api_shifted(dest, shift), src, nbytes);
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-AQ_API_INLINE void aq_api_copy_in(void *dest, const void *src, size_t nbytes, intptr_t shift)
+static inline void aq_api_copy_in(void *dest, const void *src, size_t nbytes, intptr_t shift)
 {
     aq_api_copy(dest, aq_api_shifted(src, shift), nbytes);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
 // Sets the caller's event, if lc_opt points to one, to complete.
-AQ_API_INLINE void aq_api_lc_done(gex_Event_t *lc_opt)
+static inline void aq_api_lc_done(gex_Event_t *lc_opt)
 {
     if ((uintptr_t)lc_opt > (uintptr_t)GEX_EVENT_GROUP)
         *lc_opt = GEX_EVENT_INVALID;

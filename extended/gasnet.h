@@ -55,7 +55,7 @@ AQ_API int aq_api_gasnet1_init(int *argc, char ***argv, const aq_api_build_t *bu
 // before. Before gasnet_attach the program may only call gasnet_mynode, gasnet_nodes,
 // gasnet_getMaxLocalSegmentSize, gasnet_getMaxGlobalSegmentSize, gasnet_getenv,
 // gasnet_QueryGexObjects and gasnet_exit.
-AQ_API_INLINE int gasnet_init(int *argc, char ***argv)
+AQ_API_INLINE_START int gasnet_init(int *argc, char ***argv)
 {
     const aq_api_build_t build = aq_api_this_build();
     return aq_api_gasnet1_init(argc, argv, &build);
@@ -137,7 +137,7 @@ AQ_API_INLINE int gasnet_hsl_trylock(gasnet_hsl_t *hsl)
 AQ_API gex_TM_t aq_api_gasnet1_check(const char *call, gasnet_node_t node);
 
 // In a debug build the library checks that the call is allowed and that node exists.
-AQ_API_INLINE gex_TM_t aq_api_gasnet1(const char *call, gasnet_node_t node)
+static inline gex_TM_t aq_api_gasnet1(const char *call, gasnet_node_t node)
 {
 #ifdef GASNET_DEBUG
     return aq_api_gasnet1_check(call, node);
@@ -219,7 +219,7 @@ AQ_API gasnet_handle_t aq_api_memset_nb(gex_TM_t tm, gasnet_node_t node, void *d
 AQ_API void aq_api_memset_nbi(gex_TM_t tm, gasnet_node_t node, void *dest, int val, size_t nbytes);
 
 // Does the memset if the memory of node is mapped in this process; returns whether it did.
-AQ_API_INLINE int aq_api_memset_mapped(gex_TM_t tm, gasnet_node_t node, void *dest, int val,
+static inline int aq_api_memset_mapped(gex_TM_t tm, gasnet_node_t node, void *dest, int val,
                                        size_t nbytes)
 {
     intptr_t shift;

@@ -81,7 +81,8 @@ typedef uint32_t __attribute__((may_alias)) aq_api_u32_t;
 typedef uint64_t __attribute__((may_alias)) aq_api_u64_t;
 
 // Always inline, so that the compiler knows constant opcodes, types and flags.
-#define AQ_API_AD_INLINE static inline __attribute__((always_inline))
+#define AQ_API_ALWAYS __attribute__((always_inline))
+#define AQ_API_AD_INLINE static inline AQ_API_ALWAYS
 
 AQ_API_AD_INLINE uint64_t aq_api_bits(const void *value, size_t nbytes)
 {
@@ -257,7 +258,7 @@ AQ_API_AD_INLINE int aq_api_atomic_here(gex_AD_t ad, void *result, gex_Rank_t ra
 // find the completion, in category GEX_EC_PUT for GEX_OP_SET, GEX_EC_GET for GEX_OP_GET, and
 // GEX_EC_RMW otherwise. Return 0, or non-zero if flags has GEX_FLAG_IMMEDIATE and nothing was done.
 #define AQ_API_AD_OP(RETURN, NAME, SUFFIX, TYPE, DONE, CALL)                                       \
-    AQ_API_AD_INLINE RETURN gex_AD_##NAME##_##SUFFIX(                                              \
+    AQ_API_INLINE AQ_API_ALWAYS RETURN gex_AD_##NAME##_##SUFFIX(                                   \
         gex_AD_t ad, TYPE *result_p, gex_Rank_t tgt_rank, void *tgt_addr, gex_OP_t opcode,         \
         TYPE operand1, TYPE operand2, gex_Flags_t flags)                                           \
     {                                                                                              \

@@ -34,7 +34,7 @@ AQ_API gex_Event_t aq_api_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, void 
 // of the addresses. Always false in a debug build, so that the library checks the arguments of each
 // put and get. A rank that is not in the team makes the load fault, and the library logs the
 // reason.
-AQ_API_INLINE int aq_api_mapped(gex_TM_t tm, gex_Rank_t rank, intptr_t *shift)
+static inline int aq_api_mapped(gex_TM_t tm, gex_Rank_t rank, intptr_t *shift)
 {
 #ifdef GASNET_DEBUG
     (void)tm, (void)rank;
@@ -115,7 +115,7 @@ AQ_API_INLINE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank
 }
 
 // Puts and gets of values: the nbytes (1 to 8) low-order bytes of an integer.
-AQ_API_INLINE const void *aq_api_value_bytes(const char *call, const gex_RMA_Value_t *value,
+static inline const void *aq_api_value_bytes(const char *call, const gex_RMA_Value_t *value,
                                              size_t nbytes)
 {
     if (nbytes - 1 >= sizeof *value)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All of libgasnet-<conduit>-<mode>: it tells the library which link name the client chose. The
-// Makefile defines the conduit and, by GASNET_SEQ and its relatives, the mode.
+// libgasnet-<conduit>-<mode>, with shim_start.c: it tells the library which link name the client
+// chose. The Makefile defines the conduit and, by GASNET_SEQ and its relatives, the mode.
 #include <gasnetex_core.h>
 
 __attribute__((visibility("default"))) const char aq_api_link[] = AQ_SHIM_CONDUIT " " AQ_API_MODE;

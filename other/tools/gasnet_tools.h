@@ -86,24 +86,24 @@ typedef uint64_t gasnett_tick_t;
 #define GASNETT_TICK_MIN ((gasnett_tick_t)0)
 #define GASNETT_TICK_MAX UINT64_MAX
 AQ_API_TOOLS gasnett_tick_t gasnett_ticks_now(void);
-static inline uint64_t gasnett_ticks_to_ns(gasnett_tick_t ticks)
+AQ_API_INLINE uint64_t gasnett_ticks_to_ns(gasnett_tick_t ticks)
 {
     return ticks;
 }
-static inline uint64_t gasnett_ticks_to_us(gasnett_tick_t ticks)
+AQ_API_INLINE uint64_t gasnett_ticks_to_us(gasnett_tick_t ticks)
 {
     return ticks / 1000;
 }
 // Aliases; undocumented, but clients use these names.
-static inline gasnett_tick_t gasneti_ticks_now(void)
+AQ_API_INLINE gasnett_tick_t gasneti_ticks_now(void)
 {
     return gasnett_ticks_now();
 }
-static inline uint64_t gasneti_ticks_to_ns(gasnett_tick_t ticks)
+AQ_API_INLINE uint64_t gasneti_ticks_to_ns(gasnett_tick_t ticks)
 {
     return ticks;
 }
-static inline uint64_t gasneti_ticks_to_us(gasnett_tick_t ticks)
+AQ_API_INLINE uint64_t gasneti_ticks_to_us(gasnett_tick_t ticks)
 {
     return ticks / 1000;
 }
@@ -195,7 +195,7 @@ AQ_API_TOOLS const char *gasnett_gethostname(void);
 AQ_API_TOOLS const char *gasnett_exe_name(void); // a full path, or ""
 AQ_API_TOOLS int gasnett_cpu_count(void);        // of this host; 0: not known
 AQ_API_TOOLS uint64_t gasnett_getPhysMemSz(int failureIsFatal); // bytes; 0: not known
-static inline int gasnett_isLittleEndian(void)
+AQ_API_INLINE int gasnett_isLittleEndian(void)
 {
 #if defined(PLATFORM_ARCH_LITTLE_ENDIAN)
     return 1;
@@ -265,17 +265,17 @@ AQ_API_TOOLS gasnett_sighandlerfn_t gasnett_reghandler(int sigtocatch, gasnett_s
 // Not cryptographic; the same on all hosts of one byte order.
 AQ_API_TOOLS uint64_t gasnett_checksum(const void *p, int numbytes);
 // The number of bytes that are 0.
-static inline int gasnett_count0s_uint64_t(uint64_t x)
+AQ_API_INLINE int gasnett_count0s_uint64_t(uint64_t x)
 {
     const uint64_t low7 = UINT64_C(0x7f7f7f7f7f7f7f7f);
     uint64_t zeros = ~(((x & low7) + low7) | x | low7); // the top bit of each byte that is 0
     return (int)((zeros >> 7) * UINT64_C(0x0101010101010101) >> 56);
 }
-static inline int gasnett_count0s_uint32_t(uint32_t x)
+AQ_API_INLINE int gasnett_count0s_uint32_t(uint32_t x)
 {
     return gasnett_count0s_uint64_t(UINT64_C(0xffffffff00000000) | x);
 }
-static inline int gasnett_count0s_uintptr_t(uintptr_t x)
+AQ_API_INLINE int gasnett_count0s_uintptr_t(uintptr_t x)
 {
     return sizeof x == 4 ? gasnett_count0s_uint32_t((uint32_t)x) : gasnett_count0s_uint64_t(x);
 }

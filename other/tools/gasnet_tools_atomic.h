@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "gasnet_config.h"
 #include "gasnet_tools_annotate.h"
 
 #if !defined(GASNETT_THREAD_SAFE) && (defined(GASNET_PAR) || defined(GASNET_PARSYNC))
@@ -161,14 +162,14 @@ typedef gasnett_atomic_sval_t gasnett_strongatomic_sval_t;
 #define AQ_API_WRITE_FENCES(concurrent, flags)                                                     \
     ((concurrent) && !AQ_API_WRITE_IS_FENCE ? (flags) : 0)
 #define AQ_API_ATOMICS(name, value, concurrent)                                                    \
-    static inline value name##_read(const name##_t *p, int flags)                                  \
+    AQ_API_INLINE value name##_read(const name##_t *p, int flags)                                  \
     {                                                                                              \
         aq_api_fence_pre((concurrent) ? flags : 0);                                                \
         value now = __atomic_load_n(&p->aq_value, AQ_API_ORDER(flags));                            \
         aq_api_fence_post((concurrent) ? flags : 0);                                               \
         return now;                                                                                \
     }                                                                                              \
-    static inline value name##_swap(name##_t *p, value v, int flags)                               \
+    AQ_API_INLINE value name##_swap(name##_t *p, value v, int flags)                               \
     {                                                                                              \
         aq_api_fence_pre(AQ_API_WRITE_FENCES(concurrent, flags));                                  \
         value old = (concurrent) ? __atomic_exchange_n(&p->aq_value, v, AQ_API_ORDER(flags))       \
@@ -178,7 +179,7 @@ typedef gasnett_atomic_sval_t gasnett_strongatomic_sval_t;
         aq_api_fence_post(AQ_API_WRITE_FENCES(concurrent, flags));                                 \
         return old;                                                                                \
     }                                                                                              \
-    static inline void name##_set(name##_t *p, value v, int flags)                                 \
+    AQ_API_INLINE void name##_set(name##_t *p, value v, int flags)                                 \
     {                                                                                              \
         aq_api_fence_pre(AQ_API_WRITE_FENCES(concurrent, flags));                                  \
         if (concurrent)                                                                            \
@@ -187,7 +188,7 @@ typedef gasnett_atomic_sval_t gasnett_strongatomic_sval_t;
             p->aq_value = v;                                                                       \
         aq_api_fence_post(AQ_API_WRITE_FENCES(concurrent, flags));                                 \
     }                                                                                              \
-    static inline value name##_add(name##_t *p, value v, int flags)                                \
+    AQ_API_INLINE value name##_add(name##_t *p, value v, int flags)                                \
     {                                                                                              \
         aq_api_fence_pre(AQ_API_WRITE_FENCES(concurrent, flags));                                  \
         value now = (concurrent) ? __atomic_add_fetch(&p->aq_value, v, AQ_API_ORDER(flags))        \
@@ -195,24 +196,24 @@ typedef gasnett_atomic_sval_t gasnett_strongatomic_sval_t;
         aq_api_fence_post(AQ_API_WRITE_FENCES(concurrent, flags));                                 \
         return now;                                                                                \
     }                                                                                              \
-    static inline value name##_subtract(name##_t *p, value v, int flags)                           \
+    AQ_API_INLINE value name##_subtract(name##_t *p, value v, int flags)                           \
     {                                                                                              \
         return name##_add(p, (value)0 - v, flags);                                                 \
     }                                                                                              \
-    static inline void name##_increment(name##_t *p, int flags)                                    \
+    AQ_API_INLINE void name##_increment(name##_t *p, int flags)                                    \
     {                                                                                              \
         name##_add(p, 1, flags);                                                                   \
     }                                                                                              \
-    static inline void name##_decrement(name##_t *p, int flags)                                    \
+    AQ_API_INLINE void name##_decrement(name##_t *p, int flags)                                    \
     {                                                                                              \
         name##_subtract(p, 1, flags);                                                              \
     }                                                                                              \
-    static inline int name##_decrement_and_test(name##_t *p, int flags)                            \
+    AQ_API_INLINE int name##_decrement_and_test(name##_t *p, int flags)                            \
     {                                                                                              \
         return aq_api_fence_outcome(AQ_API_WRITE_FENCES(concurrent, flags),                        \
                                     name##_subtract(p, 1, flags) == 0);                            \
     }                                                                                              \
-    static inline int name##_compare_and_swap(name##_t *p, value oldval, value newval, int flags)  \
+    AQ_API_INLINE int name##_compare_and_swap(name##_t *p, value oldval, value newval, int flags)  \
     {                                                                                              \
         aq_api_fence_pre(AQ_API_WRITE_FENCES(concurrent, flags));                                  \
         int done = (concurrent)                                                                    \

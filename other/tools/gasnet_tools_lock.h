@@ -70,28 +70,28 @@ AQ_API_TOOLS void aq_api_rwlock_check(gasnett_rwlock_t *lock, int kinds);
 AQ_API_TOOLS void gasnett_mutex_init(gasnett_mutex_t *mutex);
 AQ_API_TOOLS void gasnett_mutex_destroy(gasnett_mutex_t *mutex);
 AQ_API_TOOLS int gasnett_mutex_destroy_ignoreerr(gasnett_mutex_t *mutex); // 0 or an errno value
-static inline void gasnett_mutex_lock(gasnett_mutex_t *mutex)
+AQ_API_INLINE void gasnett_mutex_lock(gasnett_mutex_t *mutex)
 {
     if (AQ_API_LOCKS)
         aq_api_mutex_lock(mutex, AQ_API_TRUE_LOCKS);
 }
-static inline void gasnett_mutex_unlock(gasnett_mutex_t *mutex)
+AQ_API_INLINE void gasnett_mutex_unlock(gasnett_mutex_t *mutex)
 {
     if (AQ_API_LOCKS)
         aq_api_mutex_unlock(mutex, AQ_API_TRUE_LOCKS);
 }
 // Returns 0, or EBUSY if it is held.
-static inline int gasnett_mutex_trylock(gasnett_mutex_t *mutex)
+AQ_API_INLINE int gasnett_mutex_trylock(gasnett_mutex_t *mutex)
 {
     return AQ_API_LOCKS ? aq_api_mutex_trylock(mutex, AQ_API_TRUE_LOCKS) : 0;
 }
 // By the calling thread; checked in debug builds only.
-static inline void gasnett_mutex_assertlocked(gasnett_mutex_t *mutex)
+AQ_API_INLINE void gasnett_mutex_assertlocked(gasnett_mutex_t *mutex)
 {
     if (AQ_API_LOCKS)
         aq_api_mutex_check(mutex, 1);
 }
-static inline void gasnett_mutex_assertunlocked(gasnett_mutex_t *mutex)
+AQ_API_INLINE void gasnett_mutex_assertunlocked(gasnett_mutex_t *mutex)
 {
     if (AQ_API_LOCKS)
         aq_api_mutex_check(mutex, 0);
@@ -103,7 +103,7 @@ AQ_API_TOOLS void gasnett_cond_destroy(gasnett_cond_t *cond);
 AQ_API_TOOLS void gasnett_cond_signal(gasnett_cond_t *cond);
 AQ_API_TOOLS void gasnett_cond_broadcast(gasnett_cond_t *cond);
 // Blocks without polling until signalled; may also return without a signal.
-static inline void gasnett_cond_wait(gasnett_cond_t *cond, gasnett_mutex_t *mutex)
+AQ_API_INLINE void gasnett_cond_wait(gasnett_cond_t *cond, gasnett_mutex_t *mutex)
 {
     if (AQ_API_LOCKS)
         aq_api_cond_wait(cond, mutex, AQ_API_TRUE_LOCKS);
@@ -111,26 +111,26 @@ static inline void gasnett_cond_wait(gasnett_cond_t *cond, gasnett_mutex_t *mute
 
 AQ_API_TOOLS void gasnett_rwlock_init(gasnett_rwlock_t *lock);
 AQ_API_TOOLS void gasnett_rwlock_destroy(gasnett_rwlock_t *lock);
-static inline void gasnett_rwlock_rdlock(gasnett_rwlock_t *lock)
+AQ_API_INLINE void gasnett_rwlock_rdlock(gasnett_rwlock_t *lock)
 {
     if (AQ_API_LOCKS)
         aq_api_rwlock_take(lock, 0, 1, AQ_API_TRUE_LOCKS);
 }
-static inline void gasnett_rwlock_wrlock(gasnett_rwlock_t *lock)
+AQ_API_INLINE void gasnett_rwlock_wrlock(gasnett_rwlock_t *lock)
 {
     if (AQ_API_LOCKS)
         aq_api_rwlock_take(lock, 1, 1, AQ_API_TRUE_LOCKS);
 }
 // Returns 0, or EBUSY or EAGAIN if it is not available now.
-static inline int gasnett_rwlock_tryrdlock(gasnett_rwlock_t *lock)
+AQ_API_INLINE int gasnett_rwlock_tryrdlock(gasnett_rwlock_t *lock)
 {
     return AQ_API_LOCKS ? aq_api_rwlock_take(lock, 0, 0, AQ_API_TRUE_LOCKS) : 0;
 }
-static inline int gasnett_rwlock_trywrlock(gasnett_rwlock_t *lock)
+AQ_API_INLINE int gasnett_rwlock_trywrlock(gasnett_rwlock_t *lock)
 {
     return AQ_API_LOCKS ? aq_api_rwlock_take(lock, 1, 0, AQ_API_TRUE_LOCKS) : 0;
 }
-static inline void gasnett_rwlock_unlock(gasnett_rwlock_t *lock)
+AQ_API_INLINE void gasnett_rwlock_unlock(gasnett_rwlock_t *lock)
 {
     if (AQ_API_LOCKS)
         aq_api_rwlock_unlock(lock, AQ_API_TRUE_LOCKS);
@@ -139,22 +139,22 @@ static inline void gasnett_rwlock_unlock(gasnett_rwlock_t *lock)
 #define AQ_API_RWLOCK_FREE 1
 #define AQ_API_RWLOCK_READ 2
 #define AQ_API_RWLOCK_WRITE 4
-static inline void gasnett_rwlock_assertrdlocked(gasnett_rwlock_t *lock)
+AQ_API_INLINE void gasnett_rwlock_assertrdlocked(gasnett_rwlock_t *lock)
 {
     if (AQ_API_LOCKS)
         aq_api_rwlock_check(lock, AQ_API_RWLOCK_READ);
 }
-static inline void gasnett_rwlock_assertwrlocked(gasnett_rwlock_t *lock)
+AQ_API_INLINE void gasnett_rwlock_assertwrlocked(gasnett_rwlock_t *lock)
 {
     if (AQ_API_LOCKS)
         aq_api_rwlock_check(lock, AQ_API_RWLOCK_WRITE);
 }
-static inline void gasnett_rwlock_assertlocked(gasnett_rwlock_t *lock)
+AQ_API_INLINE void gasnett_rwlock_assertlocked(gasnett_rwlock_t *lock)
 {
     if (AQ_API_LOCKS)
         aq_api_rwlock_check(lock, AQ_API_RWLOCK_READ | AQ_API_RWLOCK_WRITE);
 }
-static inline void gasnett_rwlock_assertunlocked(gasnett_rwlock_t *lock)
+AQ_API_INLINE void gasnett_rwlock_assertunlocked(gasnett_rwlock_t *lock)
 {
     if (AQ_API_LOCKS)
         aq_api_rwlock_check(lock, AQ_API_RWLOCK_FREE);
