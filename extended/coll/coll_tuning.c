@@ -14,7 +14,7 @@
 #include "../../other/base/log/log.h"
 #include "../../other/base/settings/settings.h"
 #include "../../other/base/size.h"
-#include "../../other/base/system/text_file.h"
+#include "../../other/base/text_file.h"
 #include "../rma/layer_table.h"
 
 enum { LINE_MAX = 200, WORDS = 4, QUOTED = 48, FILE_MAX = 1 << 20 };

@@ -18,7 +18,7 @@
 
 #include "../../other/base/log/log.h"
 #include "../../other/base/size.h"
-#include "../../other/base/system/text_file.h"
+#include "../../other/base/text_file.h"
 
 #define SPIN_ROUNDS 4000
 #define YIELD_ROUNDS 3

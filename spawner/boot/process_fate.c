@@ -3,7 +3,7 @@
 // pidfd. The watch on ranks that mpirun started (join/rank_watch.c) asks for it.
 #include "process_fate.h"
 #include "../../other/base/system/await.h"
-#include "../../other/base/system/text_file.h"
+#include "../../other/base/text_file.h"
 
 #include <stdbool.h>
 #include <stdint.h>

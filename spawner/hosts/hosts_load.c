@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../other/base/system/text_file.h"
+#include "../../other/base/text_file.h"
 
 #define FILE_MAX ((size_t)64 << 20)
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../other/base/system/text_file.h"
+#include "../../other/base/text_file.h"
 #include "binding.h"
 
 #define LIST_ROOM 8192 // more than a list of 1024 processors has

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../other/base/system/text_file.h"
+#include "../../other/base/text_file.h"
 #include "binding.h"
 
 #define KERNEL_THREAD 0x00200000 // in the flags of /proc/N/stat

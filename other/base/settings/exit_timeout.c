@@ -12,7 +12,7 @@
 
 #include "../clock.h"
 #include "../minmax.h"
-#include "../system/text_file.h"
+#include "../text_file.h"
 #include "settings.h"
 
 #define BYTES_PER_NS 2 // a fraction of what one idle processor frees

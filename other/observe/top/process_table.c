@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../base/system/text_file.h"
+#include "../../base/text_file.h"
 #include "../format/printable.h"
 
 enum { DEEPEST = 1000 }; // ancestors, in case the table changes meanwhile
