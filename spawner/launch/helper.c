@@ -47,18 +47,15 @@ static bool read_intro(aq_bytes_t *bytes, aq_intro_t *intro)
            frame.type == AQ_MSG_INTRO && aq_read_intro(frame.payload, intro);
 }
 
-// Waits for ms; -1: without a limit.
-static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, int ms, aq_frame_t *frame)
+static uint64_t call_deadline(void)
 {
-    const uint64_t deadline = ms < 0 ? UINT64_MAX : aq_clock_ns() + (uint64_t)ms * 1000000;
-    aq_framing_t framing;
-    if (aq_link_flush(link) != 0)
-        return false;
-    while ((framing = aq_link_next(link, most, frame)) == AQ_FRAME_PART)
-        if (aq_clock_ns() > deadline || !aq_await(link->fd, POLLIN, ms) ||
-            aq_link_receive(link) != 0)
-            return false;
-    return framing == AQ_FRAME_WHOLE && frame->type == type;
+    return aq_clock_ns() + (uint64_t)CALL_MS * 1000000;
+}
+
+static bool await_challenge(aq_helper_t *helper, aq_frame_t *frame)
+{
+    return aq_link_await(&helper->parent, AQ_FIRST_MAX, call_deadline(), frame) &&
+           frame->type == AQ_MSG_CHALLENGE;
 }
 
 aq_status_t aq_helper_authenticate(aq_helper_t *helper, const aq_intro_t *intro)
@@ -71,8 +68,7 @@ aq_status_t aq_helper_authenticate(aq_helper_t *helper, const aq_intro_t *intro)
     aq_auth_random(auth.caller, sizeof auth.caller);
     memcpy(hello.nonce, auth.caller, sizeof hello.nonce);
     aq_write_hello(&helper->parent.out, &hello);
-    if (!next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MAX, CALL_MS, &frame) ||
-        !aq_read_challenge(frame.payload, &challenge))
+    if (!await_challenge(helper, &frame) || !aq_read_challenge(frame.payload, &challenge))
         return AQ_AGAIN;
     memcpy(auth.listener, challenge.nonce, sizeof auth.listener);
     if (!aq_auth_verify(&auth, intro->key, false, challenge.tag))
@@ -108,11 +104,11 @@ bool aq_helper_take_job(aq_helper_t *helper, const aq_frame_t *frame)
     return aq_node_split(node, job.low + 1, job.high, node->spec.tree.radix);
 }
 
-static bool await_job(aq_helper_t *helper, int ms)
+static bool await_job(aq_helper_t *helper, uint64_t deadline)
 {
     aq_frame_t frame;
-    return next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MAX, ms, &frame) &&
-           aq_helper_take_job(helper, &frame);
+    return aq_link_await(&helper->parent, AQ_FRAME_MAX, deadline, &frame) &&
+           frame.type == AQ_MSG_JOB && aq_helper_take_job(helper, &frame);
 }
 
 static bool connect_parent(aq_helper_t *helper, const aq_intro_t *intro)
@@ -133,7 +129,7 @@ static bool connect_parent(aq_helper_t *helper, const aq_intro_t *intro)
 
 static bool receive_job(aq_helper_t *helper, const aq_intro_t *intro)
 {
-    if (aq_helper_authenticate(helper, intro) == AQ_OK && await_job(helper, CALL_MS))
+    if (aq_helper_authenticate(helper, intro) == AQ_OK && await_job(helper, call_deadline()))
         return true;
     aq_log_error("the process at %s, port %u, refused it; the launcher's message says why",
                  intro->address, intro->port);
@@ -729,7 +725,7 @@ int aq_helper_serve(const aq_link_t *parent, const uint8_t key[AQ_KEY_BYTES], in
     helper.lifeline = lifeline;
     helper.node.self = AQ_NODE_ANY;
     memcpy(helper.node.key, key, AQ_KEY_BYTES);
-    if (!leave_guard() || !await_job(&helper, CALL_MS))
+    if (!leave_guard() || !await_job(&helper, call_deadline()))
         return EXIT_FAILED;
     (void)aq_helper_run(&helper);
     return 0;
@@ -761,7 +757,7 @@ static void report_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
         return;
     aq_link_open(&helper->parent, fd);
     aq_write_hello(&helper->parent.out, &hello);
-    (void)next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MAX, CALL_MS, &none);
+    (void)await_challenge(helper, &none);
     aq_link_close(&helper->parent);
 }
 
@@ -824,8 +820,8 @@ int aq_worker_main(char *word)
         report_keyless(&helper, &way);
     if (!way.has_key || !meet_launcher(&helper, &way))
         return EXIT_FAILED;
-    // Without a limit: the launcher sends the job once all workers have called.
-    if (!await_job(&helper, -1) || !merge_environment(&helper.node.spec))
+    // The launcher sends the job once all workers have called.
+    if (!await_job(&helper, UINT64_MAX) || !merge_environment(&helper.node.spec))
         return 0; // the launcher reports the fault
     if (!leave_guard())
         return EXIT_FAILED;

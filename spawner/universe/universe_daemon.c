@@ -86,20 +86,6 @@ static void list_addresses(char *text, size_t size)
         snprintf(text, size, "127.0.0.1");
 }
 
-// Reads one frame of the coordinator. False: none came in time.
-static bool await_frame(aq_link_t *link, aq_frame_t *frame)
-{
-    uint64_t deadline = aq_clock_ns() + JOIN_NS;
-    aq_framing_t framing;
-    if (aq_link_flush(link) != 0)
-        return false;
-    while ((framing = aq_link_next(link, AQ_FRAME_MAX, frame)) == AQ_FRAME_PART)
-        if (aq_clock_ns() > deadline || !aq_await(link->fd, POLLIN, IDLE_MS * 10) ||
-            aq_link_receive(link) != 0)
-            return false;
-    return framing == AQ_FRAME_WHOLE;
-}
-
 static bool take_number(aq_daemon_t *daemon, const aq_frame_t *frame)
 {
     aq_failed_t failed;
@@ -127,7 +113,7 @@ static bool join_universe(aq_daemon_t *daemon, const aq_join_config_t *config)
     daemon->election.dial.link = (aq_link_t){.fd = -1};
     aq_link_bear(&daemon->election.up, daemon->silence_ms);
     aq_write_join(&daemon->election.up.out, &(aq_join_t){false, config->member});
-    if (!await_frame(&daemon->election.up, &frame)) {
+    if (!aq_link_await(&daemon->election.up, AQ_FRAME_MAX, aq_clock_ns() + JOIN_NS, &frame)) {
         aq_log_error("the coordinator of the universe does not answer");
         return false;
     }

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../../other/base/system/await.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/system/local_socket.h"
 #include "../../other/base/log/log.h"
@@ -166,28 +164,10 @@ static void explain_absence(const char *name, int error, char *errbuf, size_t er
                  aq_log_host(), strerror(error));
 }
 
-static bool wait_frame(aq_link_t *link, uint64_t deadline, aq_frame_t *frame)
-{
-    aq_framing_t framing;
-    while ((framing = aq_link_next(link, AQ_FRAME_MAX, frame)) == AQ_FRAME_PART) {
-        uint64_t now = aq_clock_ns();
-        int ms = deadline == UINT64_MAX ? -1
-                 : deadline > now       ? (int)((deadline - now) / 1000000) + 1
-                                        : 0;
-        if (!aq_await(link->fd, POLLIN, ms))
-            return false;
-        if (aq_link_receive(link) != 0) {
-            aq_link_close(link);
-            return false;
-        }
-    }
-    return framing == AQ_FRAME_WHOLE;
-}
-
 // Reads frames until one of that type comes.
 static bool wait_for(aq_link_t *link, aq_message_t type, uint64_t deadline, aq_frame_t *frame)
 {
-    while (wait_frame(link, deadline, frame))
+    while (aq_link_await(link, AQ_FRAME_MAX, deadline, frame))
         if (frame->type == type)
             return true;
     return false;

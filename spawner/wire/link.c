@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../other/base/clock.h"
 #include "../../other/base/system/await.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings/settings.h"
@@ -208,6 +209,22 @@ aq_framing_t aq_link_next(aq_link_t *link, size_t most, aq_frame_t *out)
     if (framing == AQ_FRAME_WHOLE)
         link->taken += out->bytes;
     return framing;
+}
+
+bool aq_link_await(aq_link_t *link, size_t most, uint64_t deadline, aq_frame_t *out)
+{
+    aq_framing_t framing;
+    if (aq_link_flush(link) != 0)
+        return false;
+    while ((framing = aq_link_next(link, most, out)) == AQ_FRAME_PART) {
+        const uint64_t now = aq_clock_ns();
+        if (now > deadline)
+            return false;
+        const int ms = deadline == UINT64_MAX ? -1 : (int)((deadline - now) / 1000000) + 1;
+        if (!aq_await(link->fd, POLLIN, ms) || aq_link_receive(link) != 0)
+            return false;
+    }
+    return framing == AQ_FRAME_WHOLE;
 }
 
 bool aq_link_read_first(int fd, size_t most, int timeout_ms, aq_bytes_t *bytes, aq_frame_t *out)

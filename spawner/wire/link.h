@@ -53,6 +53,9 @@ int aq_link_receive(aq_link_t *link);
 void aq_link_reason(const aq_link_t *link, int error, char *text, size_t size);
 // Returns the next complete frame, valid until the next call. most: see aq_frame_read.
 aq_framing_t aq_link_next(aq_link_t *link, size_t most, aq_frame_t *out);
+// The same, after sending what waits; blocks until the deadline, in time of aq_clock_ns();
+// UINT64_MAX: without a limit. False: no frame came, it is not legal, or the connection broke.
+bool aq_link_await(aq_link_t *link, size_t most, uint64_t deadline, aq_frame_t *out);
 
 // Reads one frame from a pipe, byte by byte, so that nothing after it is consumed. *out points into
 // *bytes, which the caller erases and frees. Blocks for at most timeout_ms per byte. False: no
