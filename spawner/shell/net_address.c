@@ -100,14 +100,12 @@ void aq_net_own_addresses(char *text, size_t size)
 {
     struct ifaddrs *all = NULL;
     char address[AQ_ADDRESS_TEXT];
-    size_t used = 0;
     text[0] = '\0';
     if (getifaddrs(&all) != 0)
         return;
     for (const struct ifaddrs *entry = all; entry != NULL; entry = entry->ifa_next)
-        if (can_announce(entry, address) && used + strlen(address) + 2 < size)
-            used +=
-                (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? "," : "", address);
+        if (can_announce(entry, address))
+            aq_net_list(text, size, address);
     freeifaddrs(all);
 }
 
@@ -150,8 +148,7 @@ bool aq_net_resolve(const char *name, char address[AQ_ADDRESS_TEXT])
     return address[0] != '\0';
 }
 
-// Appends a text and a comma between texts, if it fits and is not there yet.
-static void list_address(char *list, size_t size, const char *address)
+void aq_net_list(char *list, size_t size, const char *address)
 {
     size_t used = strlen(list);
     if (*address != '\0' && !aq_net_is_listed(list, address) && used + strlen(address) + 2 < size)
@@ -167,7 +164,7 @@ bool aq_net_resolve_all(const char *name, char *text, size_t size)
         return false;
     for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
         write_address(at->ai_addr, at->ai_addrlen, address);
-        list_address(text, size, address);
+        aq_net_list(text, size, address);
     }
     freeaddrinfo(list);
     return text[0] != '\0';

@@ -56,3 +56,5 @@ void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT]);
 
 // Whether a comma-separated list contains the address.
 bool aq_net_is_listed(const char *list, const char *address);
+// Appends the address to such a list, if it fits and is not there yet.
+void aq_net_list(char *list, size_t size, const char *address);

@@ -59,27 +59,19 @@ static bool listen_calls(aq_daemon_t *daemon, const char *text)
     return error == 0;
 }
 
-static void add_address(char *text, size_t size, const char *address, size_t length)
-{
-    char one[AQ_ADDRESS_TEXT];
-    size_t used = strlen(text);
-    snprintf(one, sizeof one, "%.*s", (int)length, address);
-    if (one[0] != '\0' && !aq_net_is_listed(text, one) && used + strlen(one) + 2 < size)
-        snprintf(text + used, size - used, "%s%s", used > 0 ? "," : "", one);
-}
-
 // The address by which the remote shell came is known to work, so it is the first one.
 static void list_addresses(char *text, size_t size)
 {
-    char server[AQ_ADDRESS_TEXT], own[AQ_REMOTE_TEXT];
+    char server[AQ_ADDRESS_TEXT], one[AQ_ADDRESS_TEXT], own[AQ_REMOTE_TEXT];
     const char *connection = getenv("SSH_CONNECTION");
     text[0] = '\0';
     if (connection != NULL && sscanf(connection, "%*s %*s %63s", server) == 1)
-        add_address(text, size, server, strlen(server));
+        aq_net_list(text, size, server);
     aq_net_own_addresses(own, sizeof own);
     for (const char *at = own; *at != '\0'; at += *at == ',') {
         size_t length = strcspn(at, ",");
-        add_address(text, size, at, length);
+        snprintf(one, sizeof one, "%.*s", (int)length, at);
+        aq_net_list(text, size, one);
         at += length;
     }
     if (text[0] == '\0')
