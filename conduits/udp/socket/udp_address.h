@@ -34,3 +34,11 @@ typedef struct udp_outgoing {
     const struct iovec *pieces;
     unsigned count;
 } udp_outgoing_t;
+
+static inline size_t udp_outgoing_bytes(const udp_outgoing_t *datagram)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < datagram->count; i++)
+        bytes += datagram->pieces[i].iov_len;
+    return bytes;
+}

@@ -141,18 +141,10 @@ void udp_faults_forge(udp_faults_t *faults, uint8_t *bytes, size_t length)
     pthread_mutex_unlock(&faults->lock);
 }
 
-static size_t length_of(const udp_outgoing_t *datagram)
-{
-    size_t length = 0;
-    for (unsigned i = 0; i < datagram->count; i++)
-        length += datagram->pieces[i].iov_len;
-    return length;
-}
-
 // A copy with the changes of the plan; NULL: no memory, so the datagram is lost.
 static udp_held_t *copy_of(const udp_outgoing_t *datagram, const udp_faults_plan_t *plan)
 {
-    udp_held_t *held = malloc(sizeof *held + length_of(datagram));
+    udp_held_t *held = malloc(sizeof *held + udp_outgoing_bytes(datagram));
     size_t at = 0;
     if (!held)
         return NULL;
@@ -226,7 +218,7 @@ void udp_faults_offer(udp_faults_t *faults, const udp_outgoing_t *datagram, uint
                       udp_faults_emit_t *emit, void *context)
 {
     pthread_mutex_lock(&faults->lock);
-    size_t length = length_of(datagram);
+    size_t length = udp_outgoing_bytes(datagram);
     udp_faults_plan_t plan = udp_faults_decide(&faults->rates, &faults->random, length);
     count_plan(&faults->counts, &plan, length);
     for (unsigned i = 0; !plan.drop && i < plan.copies; i++) {

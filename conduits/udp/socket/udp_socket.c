@@ -402,14 +402,6 @@ static udp_refusal_t classify_send_error(udp_socket_t *socket, int error)
     }
 }
 
-static size_t length_of(const udp_outgoing_t *datagram)
-{
-    size_t length = 0;
-    for (unsigned i = 0; i < datagram->count; i++)
-        length += datagram->pieces[i].iov_len;
-    return length;
-}
-
 static bool same_peer(const udp_sockaddr_t *a, const udp_sockaddr_t *b)
 {
     return a == b || (a->length == b->length && memcmp(&a->any, &b->any, a->length) == 0);
@@ -421,12 +413,12 @@ static bool same_peer(const udp_sockaddr_t *a, const udp_sockaddr_t *b)
 static unsigned run_length(const struct udp_socket_io *io, const udp_outgoing_t *list,
                            unsigned count)
 {
-    size_t each = length_of(list), bytes = each, last = each;
+    size_t each = udp_outgoing_bytes(list), bytes = each, last = each;
     if (each % UDP_ALIGNMENT)
         return 1;
     unsigned pieces = io->pieces_used + list->count, run = 1;
     for (; run < count && run < SEGMENTS && last == each; run++) {
-        last = length_of(&list[run]);
+        last = udp_outgoing_bytes(&list[run]);
         pieces += list[run].count;
         bytes += last;
         if (last > each || !last || bytes > LONGEST_RUN || pieces > PIECES ||
@@ -467,7 +459,7 @@ static unsigned make_message(struct udp_socket_io *io, unsigned i, const udp_out
         message->msg_iovlen += list[d].count;
     }
     io->pieces_used += (unsigned)message->msg_iovlen;
-    cut_into(message, &io->control[i], length_of(list));
+    cut_into(message, &io->control[i], udp_outgoing_bytes(list));
     return run;
 }
 
@@ -813,16 +805,11 @@ static void wakings_end_wait(udp_socket_t *socket, uint32_t known)
     pthread_mutex_unlock(&wakings->lock);
 }
 
-static uint64_t earlier_of(uint64_t a, uint64_t b)
-{
-    return aq_min(a, b);
-}
-
 // Sleeps until a time, or until an injected fault is due.
 static bool sleep_until(udp_socket_t *socket, uint64_t now, uint64_t end, struct pollfd fds[2])
 {
     if (socket->faults)
-        end = earlier_of(end, udp_faults_deadline(socket->faults));
+        end = aq_min(end, udp_faults_deadline(socket->faults));
     uint64_t ns = end > now ? end - now : 0;
     struct timespec limit = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
     return ppoll(fds, 2, &limit, NULL) > 0;
