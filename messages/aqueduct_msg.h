@@ -104,8 +104,9 @@ AQ_API int gasnetx_Request_Free(gasnetx_Request_t *request);
 
 // ---- completion ----
 
-// Blocks until a request is complete; status may be NULL, and that of a send is 0. The null
-// handle, and a persistent request that has not begun, are complete.
+// Blocks until a request is complete; status may be NULL, and that of a send is 0, or has only
+// GASNETX_MSG_CANCELLED. The null handle, and a persistent request that has not begun, are
+// complete.
 AQ_API int gasnetx_Request_Wait(gasnetx_Request_t *request, gasnetx_msg_status_t *status);
 
 // Polls, and ends a complete request as gasnetx_Request_Wait does. GASNET_ERR_NOT_READY: the
@@ -129,8 +130,12 @@ AQ_API int gasnetx_Request_WaitFds(const gasnetx_Request_t *requests, size_t cou
                                    size_t *ready);
 
 // Cancels a receive that no message has reached, which is then complete, with
-// GASNETX_MSG_CANCELLED; it still has to be waited for. GASNET_ERR_NOT_READY: the receive has a
-// message, or the request is a send. Does not block.
+// GASNETX_MSG_CANCELLED; or asks the receiver to drop a message that no receive has taken. Then the
+// send completes soon, with GASNETX_MSG_CANCELLED if the message was dropped, and with 0 if a
+// receive has it. Either way the request still has to be waited for. GASNET_ERR_NOT_READY: the
+// receive has a message, the send is complete or under way to its receiver, or the request is
+// neither. A short message (GASNET_MSG_EAGER) is complete when it is sent. Does not block, but for
+// room to send; not in a handler if the request is a send.
 AQ_API int gasnetx_Request_Cancel(gasnetx_Request_t request);
 
 // ---- memory ----

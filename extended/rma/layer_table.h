@@ -18,7 +18,9 @@ enum {
     AQ_HANDLER_MSG_EXPOSED,
     AQ_HANDLER_MSG_PLACED,         // messages/two_sided/msg_rndv_get.c
     AQ_HANDLER_MSG_EAGER_JOB = 13, // messages/two_sided/msg_recv.c
-    AQ_HANDLER_VIS_PUT = 16,       // vis_am.c
+    AQ_HANDLER_MSG_CANCEL,         // messages/two_sided/msg_cancel.c
+    AQ_HANDLER_MSG_CANCELLED,
+    AQ_HANDLER_VIS_PUT = 16, // vis_am.c
     AQ_HANDLER_VIS_GET,
     AQ_HANDLER_VIS_GET_DONE,
     AQ_HANDLER_VIS_NOTICE,   // vis_notice.c

@@ -12,6 +12,7 @@
 #include "../../extended/rma/layer_table.h"
 #include "../../other/base/minmax.h"
 #include "msg_recv.h"
+#include "msg_cancel.h"
 #include "msg_peers.h"
 #include "request.h"
 #include "msg_check.h"
@@ -76,7 +77,7 @@ typedef struct arrival {
     const aq_msg_head_t *head;
     const void *bytes;
     aq_msg_kept_t *kept; // the message itself, if it was kept before
-    bool dropped;
+    bool dropped, cancelled;
 } arrival_t;
 
 // With the lock.
@@ -85,6 +86,7 @@ static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
     const size_t bytes = arrival->head->cookie ? 0 : arrival->head->nbytes;
     aq_msg_kept_t *kept = aq_allocate(sizeof *kept + bytes, "a message that no receive has taken");
     kept->head = *arrival->head;
+    kept->cancelled = false;
     kept->order.number = kept->head.number;
     if (bytes)
         memcpy(kept->bytes, arrival->bytes, bytes);
@@ -110,14 +112,14 @@ arrival_match(aq_msg_peer_t *peer, arrival_t *arrival, unsigned mode)
     const aq_match_key_t key = {head->team, head->source, head->tag};
     aq_match_entry_t *receive = NULL;
     aq_order_pass(&peer->order);
-    if (mode & GASNETX_MSG_STOPPED)
+    if ((mode & GASNETX_MSG_STOPPED) || arrival->cancelled)
         arrival->dropped = true;
     else
         receive = aq_match_arrive(&aq_msg.match, &peer->source, &key, unexpected_make, arrival);
     if (!receive && !arrival->dropped)
         return NULL;
     aq_msg_credits_give(&peer->credits, cost_of(head));
-    if (!receive)
+    if (!receive && !arrival->cancelled)
         aq_msg_credits_drop(head->nbytes);
     return (gasnetx_Request_t)(void *)receive;
 }
@@ -128,14 +130,9 @@ static bool arrival_end(const arrival_t *arrival, gasnetx_Request_t receive)
 {
     if (receive)
         message_deliver(receive, arrival->head, arrival->bytes);
-    else if (arrival->dropped && arrival->head->cookie)
+    else if (arrival->dropped && arrival->head->cookie && !arrival->cancelled)
         aq_msg_rts_drop(arrival->head);
     return receive || arrival->dropped;
-}
-
-static aq_msg_kept_t *kept_of(aq_order_entry_t *early)
-{
-    return (aq_msg_kept_t *)(void *)((char *)early - offsetof(aq_msg_kept_t, order));
 }
 
 // Whether messages wait until this rank starts receiving again.
@@ -151,8 +148,9 @@ static bool early_match(aq_msg_peer_t *peer)
     aq_lock_take(&aq_msg.lock);
     const unsigned mode = mode_now();
     aq_order_entry_t *early = arrivals_wait(mode) ? NULL : aq_order_take(&peer->order);
-    aq_msg_kept_t *kept = early ? kept_of(early) : NULL;
-    arrival_t arrival = {kept ? &kept->head : NULL, kept ? kept->bytes : NULL, kept, false};
+    aq_msg_kept_t *kept = early ? aq_msg_kept_of(early) : NULL;
+    arrival_t arrival = {kept ? &kept->head : NULL, kept ? kept->bytes : NULL, kept, false,
+                         kept && kept->cancelled};
     if (kept)
         receive = arrival_match(peer, &arrival, mode);
     if (receive || arrival.dropped)
@@ -173,7 +171,7 @@ void aq_msg_arrivals_go_on(void)
 
 static void message_arrive(const aq_msg_head_t *head, const void *bytes)
 {
-    arrival_t arrival = {head, bytes, NULL, false};
+    arrival_t arrival = {head, bytes, NULL, false, false};
     gasnetx_Request_t receive = NULL;
     bool right = true;
     if (head->tag > GASNETX_TAG_MAX)
@@ -225,6 +223,7 @@ static void on_rts(gex_Token_t token)
     if (!head.cookie)
         aq_fatal("a message of rank %u is wrong: it offers nothing", head.source);
     message_arrive(&head, NULL);
+    aq_msg_cancel_overtaken(token, head.number);
 }
 
 void aq_msg_recv_register(void)
@@ -334,19 +333,4 @@ int gasnetx_Msg_Probe(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, gasnetx_msg_st
         status_fill(status, tm, rank, &kept->head, SIZE_MAX);
     aq_lock_drop(&aq_msg.lock);
     return kept ? GASNET_OK : GASNET_ERR_NOT_READY;
-}
-
-int gasnetx_Request_Cancel(gasnetx_Request_t request)
-{
-    aq_job_need("gasnetx_Request_Cancel");
-    if (!request || request->counts || request->call.is_send || !request->begun)
-        return GASNET_ERR_NOT_READY;
-    aq_lock_take(&aq_msg.lock);
-    const bool removed = aq_match_remove(&request->entry);
-    aq_lock_drop(&aq_msg.lock);
-    if (!removed)
-        return GASNET_ERR_NOT_READY;
-    request->status = (gasnetx_msg_status_t){.flags = GASNETX_MSG_CANCELLED};
-    aq_request_complete(request);
-    return GASNET_OK;
 }

@@ -6,6 +6,7 @@
 #include "msg_credits.h"
 #include "msg_send.h"
 #include "msg_recv.h"
+#include "msg_cancel.h"
 #include "msg_rndv_get.h"
 #include "msg_coop_copy.h"
 
@@ -14,6 +15,7 @@ void aq_msg_register(void)
     aq_msg_credits_register();
     aq_msg_send_register();
     aq_msg_recv_register();
+    aq_msg_cancel_register();
     aq_msg_rndv_get_register();
     aq_msg_coop_copy_register();
 }

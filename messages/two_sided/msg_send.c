@@ -82,6 +82,9 @@ static void rts_send(gasnetx_Request_t send, const choice_t *choice)
     const uint64_t team = aq_team_of(send->call.tm)->id;
     send->issued = send->moved = 0;
     const aq_cookie_t cookie = aq_request_cookie(send, jobrank);
+    send->rts.number = choice->number;
+    send->rts.cookie = cookie;
+    send->status.flags = 0; // a persistent send may have been cancelled before
     int32_t args[8 + AQ_MSG_MEMORY_ARGS] = {
         (int32_t)choice->number,   (int32_t)send->call.tag,  aq_high(team),   aq_low(team),
         aq_high(send->call.bytes), aq_low(send->call.bytes), aq_high(cookie), aq_low(cookie)};

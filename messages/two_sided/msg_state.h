@@ -8,6 +8,7 @@
 //      msg_coop_copy.c  cooperative copy: both sides copy a long message at the same time
 //      msg_device.c     the network device reads a long message where it is
 //      msg_alloc.c      the client's calls for memory that the processes of a host map
+//      msg_cancel.c     cancels receives, and sends that no receive has taken
 //      msg_credits.c    flow control: credits limit how much of a peer's messages a rank keeps
 //      flow.c           the client's calls for flow control
 //      request.c        requests and their completion; request_start.c: persistent ones
@@ -62,8 +63,14 @@ typedef struct aq_msg_kept {
     aq_match_entry_t entry;
     aq_order_entry_t order;
     aq_msg_head_t head;
+    bool cancelled; // an RTS that arrived early: nothing takes it
     uint8_t bytes[];
 } aq_msg_kept_t;
+
+static inline aq_msg_kept_t *aq_msg_kept_of(aq_order_entry_t *early)
+{
+    return (aq_msg_kept_t *)(void *)((char *)early - offsetof(aq_msg_kept_t, order));
+}
 
 // The arguments of a send or receive.
 typedef struct aq_msg_call {
@@ -114,7 +121,9 @@ struct gasnetx_request {
     aq_cookie_t cookie; // of a send that was announced, or of a receive that gets; 0: none
     // Of a receive that gets `want` bytes of an RTS.
     aq_rndv_way_t way;
-    aq_msg_head_t rts;          // of a send in a cooperative copy: names the memory of its receiver
+    // Of a receive. Of a send: number and cookie; in a cooperative copy, the memory of its
+    // receiver.
+    aq_msg_head_t rts;
     size_t want, issued, moved; // of a send: asked for by its peer, and served
     size_t placed;              // of a receive: in pieces whose arrival was checked
     // Of a cooperative copy; NULL: of none.

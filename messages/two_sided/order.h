@@ -26,6 +26,12 @@ static inline bool aq_order_is_next(const aq_order_t *order, uint32_t number)
     return number == order->expected && !(order->early && order->early->number == number);
 }
 
+// Whether a number has had its turn.
+static inline bool aq_order_has_passed(const aq_order_t *order, uint32_t number)
+{
+    return (int32_t)(number - order->expected) < 0;
+}
+
 // Counts the next number, which has arrived and needs no place among the early ones.
 static inline void aq_order_pass(aq_order_t *order)
 {
@@ -54,8 +60,7 @@ static inline aq_order_entry_t **aq_order_place(aq_order_t *order, const aq_orde
 static inline bool aq_order_keep(aq_order_t *order, aq_order_entry_t *entry)
 {
     aq_order_entry_t **at = aq_order_place(order, entry);
-    const bool passed = (int32_t)(entry->number - order->expected) < 0;
-    if (passed || (*at && (*at)->number == entry->number))
+    if (aq_order_has_passed(order, entry->number) || (*at && (*at)->number == entry->number))
         return false;
     entry->next = *at;
     *at = entry;

@@ -285,6 +285,98 @@ static void test_cancel(void)
     barrier();
 }
 
+/* Messages of this length are not sent at once. */
+enum { ANNOUNCED = 2 << 20, CANCELS = 20 };
+
+/* Each rank sends to the next one, which has no receive for it. */
+static void test_cancel_send(void)
+{
+    const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
+    unsigned char *memory = calloc(1, ANNOUNCED);
+    gasnetx_Request_t send;
+    gasnetx_msg_status_t status;
+    for (int i = 0; i < CANCELS; i++) {
+        gasnetx_Msg_SendNB(team, to, 78, memory, ANNOUNCED, &send);
+        if (i % 2)
+            barrier(); /* else the request may overtake the message */
+        check(gasnetx_Request_Cancel(send) == GASNET_OK, "a send cannot be cancelled");
+        gasnetx_Request_Wait(&send, &status);
+        check(status.flags == GASNETX_MSG_CANCELLED && !send, "the send was not cancelled");
+    }
+    barrier();
+    check(gasnetx_Msg_Probe(team, from, 78, NULL) == GASNET_ERR_NOT_READY, "a message is left");
+    barrier();
+    gasnetx_Msg_SendNB(team, to, 78, memory, ANNOUNCED, &send);
+    gasnetx_Msg_Recv(team, from, 78, memory, ANNOUNCED, NULL);
+    gasnetx_Request_Wait(&send, &status);
+    check(status.flags == 0, "the next send is cancelled, too");
+    free(memory);
+    barrier();
+}
+
+/* Cancels, while the receiver posts its receive: both agree whether the message was taken. */
+static void test_cancel_race(void)
+{
+    const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
+    unsigned char *out = calloc(1, ANNOUNCED), *in = malloc(ANNOUNCED);
+    for (uint32_t i = 0; i < CANCELS; i++) {
+        gasnetx_Request_t send, receive, notice;
+        gasnetx_msg_status_t status;
+        uint32_t cancelled, told;
+        out[ANNOUNCED - 1] = (unsigned char)i;
+        gasnetx_Msg_SendNB(team, to, 79, out, ANNOUNCED, &send);
+        for (uint32_t poll = 0; poll < i / 2; poll++)
+            gasnet_AMPoll();
+        gasnetx_Msg_RecvNB(team, from, 79, in, ANNOUNCED, &receive);
+        (void)gasnetx_Request_Cancel(send);
+        gasnetx_Request_Wait(&send, &status);
+        cancelled = status.flags == GASNETX_MSG_CANCELLED;
+        gasnetx_Msg_SendNB(team, to, 80, &cancelled, sizeof cancelled, &notice);
+        gasnetx_Msg_Recv(team, from, 80, &told, sizeof told, NULL);
+        gasnetx_Request_Wait(&notice, NULL);
+        check((gasnetx_Request_Cancel(receive) == GASNET_OK) == told, "the two sides disagree");
+        gasnetx_Request_Wait(&receive, NULL);
+        check(told || in[ANNOUNCED - 1] == (unsigned char)i, "a message is not what was sent");
+        barrier(); /* the next message is not for this receive */
+    }
+    free(out);
+    free(in);
+    barrier();
+}
+
+/* A rank that has stopped receiving drops messages that are cancelled, and a persistent send can be
+ * started again. */
+static void test_cancel_stopped(void)
+{
+    const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
+    unsigned char *out = calloc(1, ANNOUNCED), *in = malloc(ANNOUNCED);
+    gasnetx_Request_t send;
+    gasnetx_msg_status_t status;
+    gasnetx_Msg_SendInit(team, to, 81, out, ANNOUNCED, &send);
+    check(gasnetx_Request_Cancel(send) == GASNET_ERR_NOT_READY, "it has not begun");
+    gasnetx_Msg_Mode(GASNETX_MSG_STOPPED);
+    barrier();
+    if (gasnetx_Request_Start(send) == GASNET_OK) { /* the receiver's stop may not be known */
+        check(gasnetx_Request_Cancel(send) == GASNET_OK, "a send cannot be cancelled");
+        gasnetx_Request_Wait(&send, &status);
+        check(status.flags == GASNETX_MSG_CANCELLED, "the send was not cancelled");
+    }
+    barrier();
+    gasnetx_Msg_Mode(0);
+    barrier();
+    out[0] = 1;
+    while (gasnetx_Request_Start(send) != GASNET_OK)
+        gasnet_AMPoll();
+    gasnetx_Msg_Recv(team, from, 81, in, ANNOUNCED, NULL);
+    check(in[0] == 1, "a cancelled message has come");
+    gasnetx_Request_Wait(&send, &status);
+    check(status.flags == 0, "the next send is cancelled, too");
+    gasnetx_Request_Free(&send);
+    free(out);
+    free(in);
+    barrier();
+}
+
 static void test_persistent(void)
 {
     const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
@@ -637,6 +729,9 @@ int main(int argc, char **argv)
     test_truncation(100000, 70000);
     test_truncation(100000, 0);
     test_cancel();
+    test_cancel_send();
+    test_cancel_race();
+    test_cancel_stopped();
     test_persistent();
     test_teams();
     test_all_teams();
