@@ -2,7 +2,6 @@
 // The state machine of the election. exit_broadcast.c passes in messages and the time, and sends
 // what it takes out.
 #include "exit_election.h"
-#include "../../other/base/minmax.h"
 
 // ---- the tree ----
 
@@ -245,23 +244,4 @@ bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_exit_mess
     if (!aq_election_over(e) && time_is_over(e, now))
         e->state = AQ_ELECTION_GAVE_UP;
     return false;
-}
-
-static uint64_t sooner_due(uint64_t due, const aq_election_slot_t *slot)
-{
-    return slot->over ? due : aq_min(slot->due, due);
-}
-
-uint64_t aq_election_due(const aq_election_t *e)
-{
-    if (e->state == AQ_ELECTION_IDLE || aq_election_over(e))
-        return UINT64_MAX;
-    uint64_t due = e->begun + e->timing.limit_ns;
-    if (e->state == AQ_ELECTION_ASKING)
-        return sooner_due(due, &e->ask);
-    if (!e->told && e->ballot.elector == e->rank && has_told_all(e) && e->stand_in < due)
-        due = e->stand_in;
-    for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
-        due = sooner_due(due, &e->child[i]);
-    return due;
 }

@@ -98,11 +98,8 @@ bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_exit_message_t *
                       uint64_t now, aq_exit_message_t *reply);
 
 // Takes the next message to send at this time; false if there is none. *to is below size and never
-// this rank. Also checks time limits: call it again at aq_election_due.
+// this rank. Also checks time limits, so call it often.
 bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_exit_message_t *out);
-
-// The time of the next action if nothing arrives: now or earlier, later, or UINT64_MAX for never.
-uint64_t aq_election_due(const aq_election_t *e);
 
 // Whether this rank knows the code of the job: e->ballot.code.
 static inline bool aq_election_knows(const aq_election_t *e)
