@@ -69,19 +69,6 @@ void aq_coll_slot_drop(uint32_t slot)
 
 // ---- start ----
 
-static uint32_t nbrhd_index(uint32_t jobrank)
-{
-    uint32_t low = 0, high = aq_job.nbrhd.size - 1;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (aq_job.nbrhd.members[middle].gex_jobrank < jobrank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void *allocate_coll(size_t count, size_t size)
 {
     return aq_allocate_zeroed(count, size, "the collectives of a team");
@@ -140,7 +127,7 @@ static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
         place.index++;
     for (uint32_t i = 0; shared && i < place.size && i < AQ_SHARED_SMALL; i++) {
         uint32_t rank = aq_coll_map_rank(map, first + i);
-        place.areas[i] = slot_at(nbrhd_index(aq_team_jobrank(team, rank)),
+        place.areas[i] = slot_at(aq_index_in_nbrhd(&aq_job.env, aq_team_jobrank(team, rank)),
                                  slots ? slot_check(team, slots, rank) : slot);
     }
     aq_barrier_start(barrier, &place);
@@ -156,7 +143,7 @@ static void start_shm(aq_coll_t *coll, const uint32_t *slots)
         return;
     void **areas = allocate_coll(size, sizeof *areas);
     for (uint32_t r = 0; r < size; r++)
-        areas[r] = shm_area_of(nbrhd_index(aq_team_jobrank(team, r)),
+        areas[r] = shm_area_of(aq_index_in_nbrhd(&aq_job.env, aq_team_jobrank(team, r)),
                                slots ? slot_check(team, slots, r) : SLOT_TEAM);
     coll->shm = aq_shm_new(team, areas);
     free(areas);

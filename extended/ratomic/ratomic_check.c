@@ -62,21 +62,14 @@ static gex_Rank_t check_rank(const char *call, const aq_domain_t *domain,
     return aq_tm_jobrank(domain->tm, atomic->rank);
 }
 
-static bool is_near(gex_Rank_t jobrank)
-{
-    for (gex_Rank_t i = 0; i < aq_job.nbrhd.size; i++)
-        if (aq_job.nbrhd.members[i].gex_jobrank == jobrank)
-            return true;
-    return false;
-}
-
 // Checks the flags by which the client asserts that the target is this rank or a neighbour.
 static void check_place(const char *call, const aq_api_atomic_t *atomic, gex_Rank_t jobrank)
 {
     AQ_CHECK(!(atomic->flags & GEX_FLAG_AD_MY_RANK) || jobrank == aq_job.rank,
              "%s: GEX_FLAG_AD_MY_RANK with rank %u, which is not the caller's own", call,
              atomic->rank);
-    AQ_CHECK(!(atomic->flags & GEX_FLAG_AD_MY_NBRHD) || is_near(jobrank),
+    AQ_CHECK(!(atomic->flags & GEX_FLAG_AD_MY_NBRHD) ||
+                 aq_index_in_nbrhd(&aq_job.env, jobrank) != UINT32_MAX,
              "%s: GEX_FLAG_AD_MY_NBRHD with rank %u, which is not in the caller's neighborhood",
              call, atomic->rank);
 }
