@@ -18,18 +18,6 @@ enum {
 
 // ---- checks of a debug build ----
 
-static const char *call_name(aq_coll_kind_t kind)
-{
-    static const char *const names[] = {
-        [AQ_COLL_BROADCAST] = "gasnet_coll_broadcast",
-        [AQ_COLL_SCATTER] = "gasnet_coll_scatter",
-        [AQ_COLL_GATHER] = "gasnet_coll_gather",
-        [AQ_COLL_GATHER_ALL] = "gasnet_coll_gather_all",
-        [AQ_COLL_EXCHANGE] = "gasnet_coll_exchange",
-    };
-    return names[kind];
-}
-
 static bool is_one(int flags)
 {
     return flags && !(flags & (flags - 1));
@@ -63,7 +51,8 @@ static void check_bytes(const char *name, const char *what, const void *addr, si
              name, what, promise, nbytes, addr);
 }
 
-static void check_buffers(const aq_coll_call_t *call, const struct gex_tm *tm, int flags)
+static void check_buffers(const char *name, const aq_coll_call_t *call, const struct gex_tm *tm,
+                          int flags)
 {
     const bool is_root = tm->rank == call->root, scatter = call->kind == AQ_COLL_SCATTER;
     const size_t all = call->count * tm->size;
@@ -76,20 +65,18 @@ static void check_buffers(const aq_coll_call_t *call, const struct gex_tm *tm, i
     } else if (call->kind == AQ_COLL_GATHER && !is_root) {
         out = 0;
     }
-    const char *name = call_name(call->kind);
     if (in)
         check_bytes(name, "src", call->src, in, flags & GASNET_COLL_SRC_IN_SEGMENT);
     if (out)
         check_bytes(name, "dst", call->dst, out, flags & GASNET_COLL_DST_IN_SEGMENT);
 }
 
-static void check_call(gex_TM_t tm, const aq_coll_call_t *call, int flags)
+static void check_call(const char *name, gex_TM_t tm, const aq_coll_call_t *call, int flags)
 {
-    const char *name = call_name(call->kind);
     aq_thread_check_call(name);
     AQ_CHECK(!aq_team_of(tm)->pair, "%s over a handle of gex_TM_Pair: it takes a team", name);
     check_flags(name, flags);
-    check_buffers(call, tm, flags);
+    check_buffers(name, call, tm, flags);
     aq_coll_check_same(aq_coll_of(aq_team_of(tm)),
                        &(aq_coll_words_t){.call = call->kind == AQ_COLL_BROADCAST
                                                       ? (int)AQ_COLL_CALL_BROADCAST1
@@ -110,14 +97,14 @@ static void check_team(const char *name, gex_TM_t tm)
                  name);
 }
 
-static gasnet_coll_handle_t begin_call(gex_TM_t tm, const aq_coll_call_t *call, int flags)
+static gasnet_coll_handle_t begin_call(const char *name, gex_TM_t tm, const aq_coll_call_t *call,
+                                       int flags)
 {
-    const char *name = call_name(call->kind);
     check_team(name, tm);
     aq_bounds_rank(name, "root", call->root, tm->size);
     aq_bounds_blocks(name, "blocks", tm->size, call->count);
     if (AQ_CHECKS)
-        check_call(tm, call, flags);
+        check_call(name, tm, call, flags);
     const unsigned sync = (flags & GASNET_COLL_IN_ALLSYNC ? AQ_COLL_SYNC_BEFORE : 0) |
                           (flags & GASNET_COLL_OUT_ALLSYNC ? AQ_COLL_SYNC_AFTER : 0);
     return aq_coll_begin(aq_coll_of(aq_team_of(tm)), call, sync);
@@ -129,7 +116,7 @@ gasnet_coll_handle_t gasnet_coll_broadcast_nb(gasnet_team_handle_t team, void *d
 {
     const aq_coll_call_t call = {
         AQ_COLL_BROADCAST, srcimage, dst, src, 1, nbytes, NULL, NULL, false};
-    return begin_call(team, &call, flags);
+    return begin_call("gasnet_coll_broadcast", team, &call, flags);
 }
 
 gasnet_coll_handle_t gasnet_coll_scatter_nb(gasnet_team_handle_t team, void *dst,
@@ -137,28 +124,28 @@ gasnet_coll_handle_t gasnet_coll_scatter_nb(gasnet_team_handle_t team, void *dst
                                             int flags)
 {
     const aq_coll_call_t call = {AQ_COLL_SCATTER, srcimage, dst, src, 1, nbytes, NULL, NULL, false};
-    return begin_call(team, &call, flags);
+    return begin_call("gasnet_coll_scatter", team, &call, flags);
 }
 
 gasnet_coll_handle_t gasnet_coll_gather_nb(gasnet_team_handle_t team, gasnet_image_t dstimage,
                                            void *dst, const void *src, size_t nbytes, int flags)
 {
     const aq_coll_call_t call = {AQ_COLL_GATHER, dstimage, dst, src, 1, nbytes, NULL, NULL, false};
-    return begin_call(team, &call, flags);
+    return begin_call("gasnet_coll_gather", team, &call, flags);
 }
 
 gasnet_coll_handle_t gasnet_coll_gather_all_nb(gasnet_team_handle_t team, void *dst,
                                                const void *src, size_t nbytes, int flags)
 {
     const aq_coll_call_t call = {AQ_COLL_GATHER_ALL, 0, dst, src, 1, nbytes, NULL, NULL, false};
-    return begin_call(team, &call, flags);
+    return begin_call("gasnet_coll_gather_all", team, &call, flags);
 }
 
 gasnet_coll_handle_t gasnet_coll_exchange_nb(gasnet_team_handle_t team, void *dst, const void *src,
                                              size_t nbytes, int flags)
 {
     const aq_coll_call_t call = {AQ_COLL_EXCHANGE, 0, dst, src, 1, nbytes, NULL, NULL, false};
-    return begin_call(team, &call, flags);
+    return begin_call("gasnet_coll_exchange", team, &call, flags);
 }
 
 // ---- barriers ----

@@ -16,18 +16,9 @@
 
 // ---- blocks ----
 
-static const char *block_call_name(aq_coll_kind_t kind)
+static void check_block_buffers(const char *name, const aq_coll_call_t *call,
+                                const struct gex_tm *tm)
 {
-    static const char *const names[] = {[AQ_COLL_SCATTER] = "gasnetx_Coll_ScatterNB",
-                                        [AQ_COLL_GATHER] = "gasnetx_Coll_GatherNB",
-                                        [AQ_COLL_GATHER_ALL] = "gasnetx_Coll_AllgatherNB",
-                                        [AQ_COLL_EXCHANGE] = "gasnetx_Coll_AlltoallNB"};
-    return names[kind];
-}
-
-static void check_block_buffers(const aq_coll_call_t *call, const struct gex_tm *tm)
-{
-    const char *name = block_call_name(call->kind);
     const bool is_root = tm->rank == call->root;
     const bool reads = call->kind != AQ_COLL_SCATTER || is_root;
     const bool writes = call->kind != AQ_COLL_GATHER || is_root;
@@ -37,12 +28,12 @@ static void check_block_buffers(const aq_coll_call_t *call, const struct gex_tm 
              "%s: src and dst are equal (%p); they may not overlap", name, call->src);
 }
 
-static void check_block_call(gex_TM_t tm, const aq_coll_call_t *call, gex_Flags_t flags)
+static void check_block_call(const char *name, gex_TM_t tm, const aq_coll_call_t *call,
+                             gex_Flags_t flags)
 {
-    const char *name = block_call_name(call->kind);
     aq_coll_check_call(name, tm, call->root, flags);
     aq_bounds_blocks(name, "blocks", tm->size, call->count);
-    check_block_buffers(call, tm);
+    check_block_buffers(name, call, tm);
     if (AQ_CHECKS)
         aq_coll_check_same(
             aq_coll_of(aq_team_of(tm)),
@@ -53,10 +44,11 @@ static void check_block_call(gex_TM_t tm, const aq_coll_call_t *call, gex_Flags_
                 .count = call->count});
 }
 
-static gex_Event_t begin_blocks(gex_TM_t tm, const aq_coll_call_t *call, gex_Flags_t flags)
+static gex_Event_t begin_blocks(const char *name, gex_TM_t tm, const aq_coll_call_t *call,
+                                gex_Flags_t flags)
 {
-    aq_job_need(block_call_name(call->kind));
-    check_block_call(tm, call, flags);
+    aq_job_need(name);
+    check_block_call(name, tm, call, flags);
     return aq_coll_begin(aq_coll_of(aq_team_of(tm)), call, 0);
 }
 
@@ -65,7 +57,7 @@ gex_Event_t gasnetx_Coll_GatherNB(gex_TM_t tm, gex_Rank_t root, void *dst, const
 {
     const aq_coll_call_t call = {
         .kind = AQ_COLL_GATHER, .root = root, .dst = dst, .src = src, .unit = 1, .count = nbytes};
-    return begin_blocks(tm, &call, flags);
+    return begin_blocks("gasnetx_Coll_GatherNB", tm, &call, flags);
 }
 
 gex_Event_t gasnetx_Coll_AllgatherNB(gex_TM_t tm, void *dst, const void *src, size_t nbytes,
@@ -73,7 +65,7 @@ gex_Event_t gasnetx_Coll_AllgatherNB(gex_TM_t tm, void *dst, const void *src, si
 {
     const aq_coll_call_t call = {
         .kind = AQ_COLL_GATHER_ALL, .dst = dst, .src = src, .unit = 1, .count = nbytes};
-    return begin_blocks(tm, &call, flags);
+    return begin_blocks("gasnetx_Coll_AllgatherNB", tm, &call, flags);
 }
 
 gex_Event_t gasnetx_Coll_ScatterNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
@@ -81,7 +73,7 @@ gex_Event_t gasnetx_Coll_ScatterNB(gex_TM_t tm, gex_Rank_t root, void *dst, cons
 {
     const aq_coll_call_t call = {
         .kind = AQ_COLL_SCATTER, .root = root, .dst = dst, .src = src, .unit = 1, .count = nbytes};
-    return begin_blocks(tm, &call, flags);
+    return begin_blocks("gasnetx_Coll_ScatterNB", tm, &call, flags);
 }
 
 gex_Event_t gasnetx_Coll_AlltoallNB(gex_TM_t tm, void *dst, const void *src, size_t nbytes,
@@ -89,7 +81,7 @@ gex_Event_t gasnetx_Coll_AlltoallNB(gex_TM_t tm, void *dst, const void *src, siz
 {
     const aq_coll_call_t call = {
         .kind = AQ_COLL_EXCHANGE, .dst = dst, .src = src, .unit = 1, .count = nbytes};
-    return begin_blocks(tm, &call, flags);
+    return begin_blocks("gasnetx_Coll_AlltoallNB", tm, &call, flags);
 }
 
 // ---- scans ----
