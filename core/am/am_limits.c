@@ -5,17 +5,9 @@
 #include "../thread/srcdesc.h"
 #include "../../other/base/minmax.h"
 
-static size_t medium_limit(gex_Flags_t flags)
-{
-    (void)flags;
-    return aq_job.limits.medium;
-}
-
 static size_t long_limit(size_t most, gex_Flags_t flags)
 {
-    if (flags & GEX_FLAG_AM_PREPARE_LEAST_ALLOC)
-        return aq_min(AQ_PREPARE_LONG_ROOM, most);
-    return most;
+    return flags & GEX_FLAG_AM_PREPARE_LEAST_ALLOC ? aq_min(AQ_PREPARE_LONG_ROOM, most) : most;
 }
 
 size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
@@ -38,16 +30,16 @@ size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t 
                                gex_Flags_t flags, unsigned int nargs)
 {
     aq_job_need("gex_AM_MaxRequestMedium");
-    (void)tm, (void)other, (void)lc_opt, (void)nargs;
-    return medium_limit(flags);
+    (void)tm, (void)other, (void)lc_opt, (void)flags, (void)nargs;
+    return aq_job.limits.medium;
 }
 
 size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
                              gex_Flags_t flags, unsigned int nargs)
 {
     aq_job_need("gex_AM_MaxReplyMedium");
-    (void)tm, (void)other, (void)lc_opt, (void)nargs;
-    return medium_limit(flags);
+    (void)tm, (void)other, (void)lc_opt, (void)flags, (void)nargs;
+    return aq_job.limits.medium;
 }
 
 size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
@@ -60,8 +52,8 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
 size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
                                 unsigned int nargs)
 {
-    (void)token, (void)lc_opt, (void)nargs;
-    return medium_limit(flags);
+    (void)token, (void)lc_opt, (void)flags, (void)nargs;
+    return aq_job.limits.medium;
 }
 
 // A limit that every network supports, for clients that query limits before init.
@@ -88,10 +80,10 @@ size_t gex_AM_LUBReplyLong(void)
 
 size_t gex_AM_LUBRequestMedium(void)
 {
-    return limit_of_all("gex_AM_LUBRequestMedium", medium_limit(0));
+    return limit_of_all("gex_AM_LUBRequestMedium", aq_job.limits.medium);
 }
 
 size_t gex_AM_LUBReplyMedium(void)
 {
-    return limit_of_all("gex_AM_LUBReplyMedium", medium_limit(0));
+    return limit_of_all("gex_AM_LUBReplyMedium", aq_job.limits.medium);
 }
