@@ -89,15 +89,19 @@ static bool is_shown(const char *wanted)
     return strpbrk(letters, wanted) != NULL;
 }
 
+static void counter_write(aq_lines_t *lines, const char *name, uint64_t value)
+{
+    aq_lines_add(lines, "%u %s %" PRIu64, aq_job.rank, name, value);
+    aq_lines_end(lines);
+}
+
 // Writes what the threads count of themselves, without the counts that counters_write has written.
 static void own_write(aq_lines_t *lines, const uint64_t own[AQ_OWN_COUNTS])
 {
     for (unsigned i = 0; i < AQ_OWN_COUNTS; i++) {
         const bool is_above = i >= AQ_OWN_NO_ROOM && i <= AQ_OWN_RESENT;
-        if (!aq_own_name(i) || is_above)
-            continue;
-        aq_lines_add(lines, "%u %s %" PRIu64, aq_job.rank, aq_own_name(i), own[i] - own_base[i]);
-        aq_lines_end(lines);
+        if (aq_own_name(i) && !is_above)
+            counter_write(lines, aq_own_name(i), own[i] - own_base[i]);
     }
 }
 
@@ -105,17 +109,12 @@ static void own_write(aq_lines_t *lines, const uint64_t own[AQ_OWN_COUNTS])
 static void counters_write(aq_lines_t *lines, const volatile gasnetx_counters_t *all,
                            const uint64_t own[AQ_OWN_COUNTS])
 {
-    for (unsigned i = 0; i < sizeof counters / sizeof counters[0]; i++) {
-        if (!is_shown(counters[i].letters))
-            continue;
-        aq_lines_add(lines, "%u %s %" PRIu64, aq_job.rank, counters[i].name,
-                     value_of(all, &counters[i]) - value_of(&base, &counters[i]));
-        aq_lines_end(lines);
-    }
+    for (unsigned i = 0; i < sizeof counters / sizeof counters[0]; i++)
+        if (is_shown(counters[i].letters))
+            counter_write(lines, counters[i].name,
+                          value_of(all, &counters[i]) - value_of(&base, &counters[i]));
     if (is_shown("IC")) {
-        aq_lines_add(lines, "%u dropped %" PRIu64, aq_job.rank,
-                     dropped_of(all) - dropped_of(&base));
-        aq_lines_end(lines);
+        counter_write(lines, "dropped", dropped_of(all) - dropped_of(&base));
         own_write(lines, own);
     }
 }
