@@ -407,7 +407,8 @@ int gasnetx_Stream_SendRecv(gasnetx_Stream_t stream, const gasnetx_stream_group_
     if (request)
         *request = call->request;
     call_append(stream, call);
-    const int error = aq_stream_send_own(stream, &part, 0);
+    // From this rank to itself: the handlers of groups have GASNETX_STREAM_SELF.
+    const int error = aq_stream_send(stream, (aq_stream_span_t){stream->children, 1}, &part, 0);
     if (error && request)
         *request = GASNETX_REQUEST_NULL;
     return error ? call_cancel(stream, call, error) : GASNET_OK;

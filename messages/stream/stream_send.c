@@ -252,8 +252,3 @@ int aq_stream_send(gasnetx_Stream_t stream, aq_stream_span_t span, const aq_stre
         (void)aq_stream_flush(stream, span.first + i, flags & GEX_FLAG_IMMEDIATE);
     return error;
 }
-
-int aq_stream_send_own(gasnetx_Stream_t stream, const aq_stream_parcel_t *parcel, gex_Flags_t flags)
-{
-    return aq_stream_send(stream, (aq_stream_span_t){stream->children, 1}, parcel, flags);
-}

@@ -17,11 +17,6 @@ typedef struct aq_stream_parcel {
 int aq_stream_send(gasnetx_Stream_t stream, aq_stream_span_t span, const aq_stream_parcel_t *parcel,
                    gex_Flags_t flags);
 
-// As gasnetx_Stream_Send, for handlers of the library: up from this rank to itself (the handler has
-// GASNETX_STREAM_SELF).
-int aq_stream_send_own(gasnetx_Stream_t stream, const aq_stream_parcel_t *parcel,
-                       gex_Flags_t flags);
-
 // Sends the messages that wait at an edge, as far as there is room. Blocks for room of the core
 // unless flags has IMMEDIATE. Returns whether anything was sent.
 bool aq_stream_flush(gasnetx_Stream_t stream, uint32_t edge, gex_Flags_t flags);
