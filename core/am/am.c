@@ -166,7 +166,7 @@ static bool run_traced(gex_AM_Fn_t fn, gex_Token_t token, uint64_t number)
 {
     const uint64_t opened = aq_traced_handler_begin(token->arrival, number);
     const bool replied = run_handler(fn, token, false);
-    aq_traced_handler_end(opened);
+    aq_trace_close(opened);
     return replied;
 }
 

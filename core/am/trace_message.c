@@ -83,8 +83,3 @@ uint64_t aq_traced_handler_begin(const aq_arrival_t *arrival, uint64_t number)
                                              .id = number,
                                              .detail = arrival->handler});
 }
-
-void aq_traced_handler_end(uint64_t opened)
-{
-    aq_trace_close(opened);
-}

@@ -50,8 +50,7 @@ int aq_traced_send_end(uint64_t opened, int refused) __attribute__((cold));
 // number. Ends the job if no correct peer sends this message.
 uint64_t aq_traced_read(const aq_arrival_t *arrival, aq_arrival_t *inner) __attribute__((cold));
 
-// Open and close the event of the handler of a message of the client; number 0: it came without
-// one.
+// Opens the event of the handler of a message of the client; number 0: it came without one. Returns
+// what aq_trace_close takes.
 uint64_t aq_traced_handler_begin(const aq_arrival_t *arrival, uint64_t number)
     __attribute__((cold));
-void aq_traced_handler_end(uint64_t opened) __attribute__((cold));

@@ -124,13 +124,7 @@ _Atomic(intptr_t *) aq_segment_map_shifts[GASNET_MAXEPS];
 
 static _Atomic(place_t *) places[GASNET_MAXEPS]; // by index in the neighbourhood
 static aq_lock_t map_lock;
-static atomic_uint mapped;
-
-// The number of mapped segments of neighbours. Any thread.
-static unsigned map_count(void)
-{
-    return atomic_load_explicit(&mapped, memory_order_relaxed);
-}
+static atomic_uint mapped; // segments of neighbours
 
 // Returns NULL if the rank is no neighbour, or if memory is out. With the lock held.
 static place_t *place_of(uint32_t jobrank, gex_EP_Index_t ep)
@@ -214,7 +208,9 @@ static bool place_fill(place_t *place, uint32_t jobrank, gex_EP_Index_t ep,
                        const aq_segment_source_t *source)
 {
     bool new = false;
-    const int fd = map_count() < MOST_MAPPED ? source_open(source) : -1;
+    if (atomic_load_explicit(&mapped, memory_order_relaxed) >= MOST_MAPPED)
+        return false;
+    const int fd = source_open(source);
     if (fd < 0)
         return false;
     if (shifts_of(ep, &new))

@@ -47,11 +47,6 @@ static _Atomic pid_t leaver;        // the thread that runs the body; 0: none
 static atomic_bool hurried;         // the job has failed: leave without grace
 static atomic_flag client_was_told; // SIGQUIT was raised
 
-static bool job_is_ended(void)
-{
-    return aq_boot_ended(aq_job.boot);
-}
-
 static int code_of_job(void)
 {
     return (atomic_load(aq_job.boot->exit_word) - 1) & 0xff;
@@ -281,7 +276,7 @@ static void on_terminating(int number)
         return;
     }
     let_client_clean_up();
-    if (!job_is_ended() || atomic_exchange(&hurried, true))
+    if (!aq_boot_ended(aq_job.boot) || atomic_exchange(&hurried, true))
         die_of(number);
     else
         limit_time(HURRY_US, on_late);
