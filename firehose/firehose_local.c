@@ -22,16 +22,6 @@ static uint64_t range_length(aq_firehose_range_t range)
     return range.end - range.start;
 }
 
-static uintptr_t lower_of(uintptr_t a, uintptr_t b)
-{
-    return aq_min(a, b);
-}
-
-static uintptr_t higher_of(uintptr_t a, uintptr_t b)
-{
-    return aq_max(a, b);
-}
-
 static aq_firehose_range_t range_of(const aq_firehose_region_t *region)
 {
     return (aq_firehose_range_t){atomic_load_explicit(&region->start, memory_order_relaxed),
@@ -130,7 +120,7 @@ static bool region_absorb(aq_firehose_t *firehose, aq_firehose_region_t *region,
                           aq_firehose_range_t *range)
 {
     aq_firehose_range_t old = range_of(region);
-    aq_firehose_range_t hull = {lower_of(range->start, old.start), higher_of(range->end, old.end)};
+    aq_firehose_range_t hull = {aq_min(range->start, old.start), aq_max(range->end, old.end)};
     if (range_length(hull) > firehose->params.region_bytes || !aq_firehose_map_retire_idle(region))
         return false;
     end_region(firehose, region);
@@ -151,7 +141,7 @@ static void clear_way(aq_firehose_t *firehose, aq_firehose_miss_t *miss)
             miss->wide.start = old.end;
         } else {
             miss->wide.end = old.start;
-            miss->exact.end = lower_of(miss->exact.end, old.start);
+            miss->exact.end = aq_min(miss->exact.end, old.start);
         }
     }
 }
@@ -178,8 +168,8 @@ static void miss_widen(const aq_firehose_t *firehose, aq_firehose_miss_t *miss)
 {
     uintptr_t block = miss->exact.start - miss->exact.start % firehose->params.region_bytes;
     aq_firehose_range_t wide = {
-        higher_of(block, firehose->stays_from),
-        lower_of(block + (uintptr_t)firehose->params.region_bytes, firehose->stays_to)};
+        aq_max(block, firehose->stays_from),
+        aq_min(block + (uintptr_t)firehose->params.region_bytes, firehose->stays_to)};
     if (wide.start <= miss->exact.start && miss->exact.end <= wide.end)
         miss->wide = wide;
 }
@@ -305,7 +295,7 @@ static bool absorb_first(aq_firehose_t *firehose, uintptr_t address, aq_firehose
         return false;
     }
     uintptr_t longest = old.start + (uintptr_t)firehose->params.region_bytes;
-    aq_firehose_range_t grown = {old.start, lower_of(miss->exact.end, longest)};
+    aq_firehose_range_t grown = {old.start, aq_min(miss->exact.end, longest)};
     if (grown.end > old.end && region_absorb(firehose, first, &grown)) {
         miss->exact.end = grown.end;
         miss->wide = grown;
@@ -384,7 +374,7 @@ void aq_firehose_local_forget(aq_firehose_t *firehose, uintptr_t start, uintptr_
     aq_firehose_region_t *region;
     if (range_length(range) / firehose->params.page_bytes < map->fresh) {
         while ((region = aq_firehose_map_touching(map, range.start, range.end))) {
-            range.start = lower_of(range_of(region).end, range.end);
+            range.start = aq_min(range_of(region).end, range.end);
             region_retire(firehose, region);
         }
         return;

@@ -52,21 +52,16 @@ static unsigned bits_for(uint64_t count)
     return bits;
 }
 
-static uint64_t larger_of(uint64_t a, uint64_t b)
-{
-    return aq_max(a, b);
-}
-
 aq_status_t aq_firehose_map_start(aq_firehose_map_t *map, uint32_t capacity, uint64_t region_bytes,
                                   uint64_t page_bytes, double scale)
 {
     memset(map, 0, sizeof *map);
-    map->block_shift = bits_for(larger_of(BLOCK_PAGES * page_bytes, region_bytes / MOST_BLOCKS));
+    map->block_shift = bits_for(aq_max(BLOCK_PAGES * page_bytes, region_bytes / MOST_BLOCKS));
     uint64_t blocks = region_bytes >> map->block_shift;
     map->span_shift = bits_for(blocks + 2);
     // One chain for each link if all regions have maximum length.
     double chains = (double)capacity * (double)(blocks + 1) * scale;
-    unsigned bits = bits_for(larger_of(LEAST_CHAINS, (uint64_t)chains));
+    unsigned bits = bits_for(aq_max(LEAST_CHAINS, (uint64_t)chains));
     map->hash_shift = 64 - bits;
     map->capacity = capacity;
     TAILQ_INIT(&map->free);
