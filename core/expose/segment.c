@@ -396,9 +396,8 @@ static void bind_attached(gex_EP_t ep, uintptr_t size)
 
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {
-    aq_job_need("gex_Segment_Attach");
+    aq_job_admit("gex_Segment_Attach");
     gex_EP_t ep = gex_TM_QueryEP(tm);
-    aq_thread_check_call("gex_Segment_Attach");
     if (everything)
         return attach_nothing(segment_p);
     if (ep->segment) {

@@ -59,8 +59,7 @@ int gasnetx_EP_HasWindow(gex_EP_t ep)
 
 int gasnetx_EP_BindThread(gex_EP_t ep)
 {
-    aq_job_need("gasnetx_EP_BindThread");
-    aq_thread_check_call("gasnetx_EP_BindThread");
+    aq_job_admit("gasnetx_EP_BindThread");
     if (ep == GEX_EP_INVALID || !ep->index) {
         aq_window_own = NULL;
         return GASNET_OK;

@@ -23,17 +23,11 @@ static _Thread_local struct {
     uint64_t limit_ms; // of the last sleep; 0: something was found since
 } sleeper;
 
-static void call_check(const char *call)
-{
-    aq_job_need(call);
-    aq_thread_check_call(call);
-}
-
 // ---- the descriptor ----
 
 int gasnetx_Wait_Descriptor(int *fd)
 {
-    call_check("gasnetx_Wait_Descriptor");
+    aq_job_admit("gasnetx_Wait_Descriptor");
     *fd = aq_wake_fd_open();
     return *fd >= 0
                ? GASNET_OK
@@ -93,7 +87,7 @@ static uint64_t sleep_limit_ms(void)
 int gasnetx_Wait_Arm(void)
 {
     static const char call[] = "gasnetx_Wait_Arm";
-    call_check(call);
+    aq_job_admit(call);
     if (sleeper.armed)
         return aq_refuse(GASNET_ERR_BAD_ARG,
                          "%s: this thread has called it already; call gasnetx_Wait_Disarm first",
@@ -111,7 +105,7 @@ int gasnetx_Wait_Arm(void)
 
 int gasnetx_Wait_Disarm(void)
 {
-    call_check("gasnetx_Wait_Disarm");
+    aq_job_admit("gasnetx_Wait_Disarm");
     if (!sleeper.armed)
         return GASNET_OK;
     sleep_end();
@@ -126,7 +120,7 @@ int gasnetx_Wait_Disarm(void)
 int gasnetx_Progress_Level(unsigned wanted, unsigned *granted)
 {
     static const char call[] = "gasnetx_Progress_Level";
-    call_check(call);
+    aq_job_admit(call);
     if (wanted > GASNETX_PROGRESS_THREAD)
         return aq_refuse(GASNET_ERR_BAD_ARG,
                          "%s: the level is neither GASNETX_PROGRESS_POLLING nor _THREAD", call);

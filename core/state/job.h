@@ -114,6 +114,14 @@ static inline void aq_job_need(const char *call)
         aq_job_missing(call);
 }
 
+// As aq_job_need, for a call that communicates, polls or waits: a debug build also checks its
+// context (aq_thread_check_context).
+static inline void aq_job_admit(const char *call)
+{
+    aq_job_need(call);
+    aq_thread_check_call(call);
+}
+
 // The number of ranks that have been started; their numbers are below it. Any thread.
 static inline uint32_t aq_job_present(void)
 {

@@ -204,8 +204,7 @@ static aq_vote_t vote_of(int id, int flags)
 
 static void barrier_notify(const char *call, int id, int flags)
 {
-    aq_job_need(call);
-    aq_thread_check_call(call);
+    aq_job_admit(call);
     AQ_CHECK(!pending.notified, "%s: the previous barrier (id %d) was not waited for", call,
              pending.id);
     pending.notified = true;

@@ -22,10 +22,9 @@ void aq_coll_check_call(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flag
 
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 {
-    aq_job_need("gex_Coll_BarrierNB");
+    aq_job_admit("gex_Coll_BarrierNB");
     aq_team_t *team = aq_team_of(tm);
     (void)flags;
-    aq_thread_check_call("gex_Coll_BarrierNB");
     AQ_CHECK(!team->pair, "gex_Coll_BarrierNB over a handle of gex_TM_Pair: it takes a team");
     AQ_CHECK(!flags, "gex_Coll_BarrierNB: flags are %#x; there are none yet, pass 0", flags);
     if (AQ_CHECKS)

@@ -139,8 +139,7 @@ static bool proposal_agree(proposal_t mine)
 
 int gasnetx_Coll_SetLimit(unsigned index, uint32_t value)
 {
-    aq_job_need(SET_LIMIT);
-    aq_thread_check_call(SET_LIMIT);
+    aq_job_admit(SET_LIMIT);
     if (aq_job.grows)
         return GASNET_ERR_RESOURCE;
     if (!proposal_agree((proposal_t){index, value, proposal_is_legal(index, value)}))

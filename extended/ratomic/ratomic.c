@@ -25,8 +25,7 @@ _Static_assert(sizeof(aq_api_atomic_t) == 48, "pinned: changes only with AQ_API_
 // it may arrive before the target has created its own domain.
 void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
-    aq_job_need("gex_AD_Create");
-    aq_thread_check_call("gex_AD_Create");
+    aq_job_admit("gex_AD_Create");
     AQ_CHECK(tm && !aq_team_of(tm)->pair, "gex_AD_Create: tm is %s, not a team",
              tm ? "a pair" : "GEX_TM_INVALID");
     AQ_CHECK(!(flags & (flags - 1)),

@@ -31,8 +31,7 @@
 // processor may not be visible yet.
 static void fence_list(const char *call, gex_TM_t tm, bool local, aq_outstanding_list_t *list)
 {
-    aq_job_need(call);
-    aq_thread_check_call(call);
+    aq_job_admit(call);
     atomic_thread_fence(memory_order_seq_cst);
     if (tm == GEX_TM_INVALID)
         aq_outstanding_of_thread(aq_thread_self()->outstanding, local, list);

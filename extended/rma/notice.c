@@ -405,8 +405,7 @@ static void put_set_memory(put_t *put, void *dest, const void *src, size_t nbyte
 
 static int put_begin_checks(const put_t *put)
 {
-    aq_job_need(put->op.call);
-    aq_thread_check_call(put->op.call);
+    aq_job_admit(put->op.call);
     return put_check(put);
 }
 

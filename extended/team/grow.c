@@ -139,8 +139,7 @@ static int agree_on_proposal(proposal_t mine)
 
 int gasnetx_Job_Grow(gex_Rank_t count, gex_TM_t *all_p, gex_Flags_t flags)
 {
-    aq_job_need(CALL);
-    aq_thread_check_call(CALL);
+    aq_job_admit(CALL);
     int result = aq_job.boot->ops->grow
                      ? check_proposal(count, flags)
                      : aq_refuse(GASNET_ERR_RESOURCE,

@@ -19,8 +19,7 @@ static int check_rank(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_re
 
 int aq_msg_check(const char *call, gex_TM_t tm, gex_Rank_t rank, uint32_t tag, bool is_receive)
 {
-    aq_job_need(call);
-    aq_thread_check_call(call);
+    aq_job_admit(call);
     if (tm == GEX_TM_INVALID ? !is_receive : aq_team_of(tm)->pair)
         return aq_msg_refuse(call, "messages go to a rank of a team, and this is none");
     if (tag > GASNETX_TAG_MAX && !(is_receive && tag == GASNETX_ANY_TAG))
