@@ -31,7 +31,7 @@ static size_t slot_bytes(void)
 
 static size_t slot_offset(size_t i)
 {
-    return aq_rank_file_first() + i * slot_bytes();
+    return aq_rank_head_bytes() + i * slot_bytes();
 }
 
 static void *memory_map(int fd, size_t offset, size_t bytes)

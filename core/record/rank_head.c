@@ -24,16 +24,10 @@ static aq_lock_t team_lock;
 
 // ---- the file ----
 
-static size_t head_bytes(void)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return (AQ_RANK_HEAD_BYTES + page - 1) / page * page;
-}
-
 static void *head_map(int fd)
 {
     const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-    void *memory = mmap(NULL, head_bytes(), PROT_READ | PROT_WRITE, flags, fd, 0);
+    void *memory = mmap(NULL, aq_rank_head_bytes(), PROT_READ | PROT_WRITE, flags, fd, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -49,13 +43,13 @@ static bool is_of_this_rank(const aq_rank_head_t *found)
 static bool take_file(int fd)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)head_bytes())
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)aq_rank_head_bytes())
         return false;
     aq_rank_head_t *found = head_map(fd);
     if (!found)
         return false;
     if (!is_of_this_rank(found)) {
-        munmap(found, head_bytes());
+        munmap(found, aq_rank_head_bytes());
         return false;
     }
     (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -66,7 +60,7 @@ static bool take_file(int fd)
 
 static void make_file(void)
 {
-    if (aq_memfile_try_create(AQ_RANK_FILE_NAME, head_bytes(), &file) != 0)
+    if (aq_memfile_try_create(AQ_RANK_FILE_NAME, aq_rank_head_bytes(), &file) != 0)
         file = -1;
     head = head_map(file);
     if (!head && file >= 0) {
@@ -75,7 +69,7 @@ static void make_file(void)
         head = head_map(-1);
     }
     if (!head)
-        aq_fatal("out of memory for the counters of this rank (%zu bytes)", head_bytes());
+        aq_fatal("out of memory for the counters of this rank (%zu bytes)", aq_rank_head_bytes());
 }
 
 static void open_file(void)
@@ -87,7 +81,7 @@ static void open_file(void)
     head->record_bytes = sizeof(aq_peer_record_t);
     head->rank = aq_job.rank;
     head->ranks = aq_job.size;
-    head->slots.first = head_bytes();
+    head->slots.first = aq_rank_head_bytes();
     memcpy(head->magic, AQ_RANK_FILE_MAGIC, sizeof AQ_RANK_FILE_MAGIC);
 }
 
@@ -97,11 +91,6 @@ aq_rank_head_t *aq_rank_head(void)
     if (!head)
         pthread_once(&once, open_file);
     return head;
-}
-
-size_t aq_rank_file_first(void)
-{
-    return head_bytes();
 }
 
 int aq_rank_file(void)

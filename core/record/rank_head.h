@@ -13,9 +13,7 @@
 // unmapped. Ends the job if memory is out. Any thread.
 aq_rank_head_t *aq_rank_head(void);
 
-// The offset in the file at which the head ends, and the descriptor of the file; -1: there is
-// none. After aq_rank_head.
-size_t aq_rank_file_first(void);
+// The descriptor of the file; -1: there is none. After aq_rank_head.
 int aq_rank_file(void);
 
 // Fills in the identity of this rank: job, host, program, conduits. report_signal: the signal that

@@ -9,12 +9,6 @@
 #include "../../other/observe/format/rank_file.h"
 #include "supervisor_files.h"
 
-static size_t head_bytes(void)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return (AQ_RANK_HEAD_BYTES + page - 1) / page * page;
-}
-
 // Writes for which rank the file is. False: the write failed.
 static bool file_begin(const aq_supervised_t *job, uint32_t rank, int file)
 {
@@ -48,7 +42,8 @@ void aq_supervised_make_file(aq_supervised_t *job, uint32_t place)
 {
     const uint32_t rank = aq_supervised_rank(job, place);
     int file;
-    if (!job->keeps_files || aq_memfile_try_create(AQ_RANK_FILE_NAME, head_bytes(), &file) != 0)
+    if (!job->keeps_files ||
+        aq_memfile_try_create(AQ_RANK_FILE_NAME, aq_rank_head_bytes(), &file) != 0)
         return;
     if (!file_begin(job, rank, file)) {
         (void)close(file);

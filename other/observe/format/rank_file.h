@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #define AQ_RANK_FILE_NAME "aqueduct-rank"
 #define AQ_RANK_FILE_MAGIC "AQRANK"
@@ -279,3 +280,10 @@ typedef struct aq_rank_head {
 _Static_assert(sizeof(aq_rank_head_t) == AQ_RANK_HEAD_BYTES, "the head has three pages");
 _Static_assert(offsetof(aq_rank_head_t, thread) == 4096, "the threads have the second one");
 _Static_assert(sizeof(aq_shown_stack_t) <= 4096, "the stack has a page");
+
+// The bytes of the head in a file.
+static inline size_t aq_rank_head_bytes(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (AQ_RANK_HEAD_BYTES + page - 1) / page * page;
+}
