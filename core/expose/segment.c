@@ -60,11 +60,7 @@ static uint64_t find_local_limit(void)
 // it tells whether the rank has bytes to broadcast (init_broadcast.h).
 aq_status_t aq_segment_share_limit(void)
 {
-    uint64_t *all = malloc(aq_job.size * sizeof *all);
-    if (!all) {
-        aq_log_error("out of memory for the segment limits of %u ranks", aq_job.size);
-        return AQ_ERR_RESOURCE;
-    }
+    uint64_t *all = aq_allocate(aq_job.size * sizeof *all, "the segment limits of all ranks");
     const uint64_t mine = local_limit | aq_init_broadcast_told();
     aq_status_t status = aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, all);
     global_limit = local_limit;
@@ -278,14 +274,11 @@ static aq_status_t exchange_sizes(uintptr_t size, unsigned *wanted)
 static aq_status_t attach_segment(uintptr_t size)
 {
     unsigned wanted;
-    void *base = NULL, **here = calloc(aq_job.size, sizeof *here);
+    void *base = NULL;
+    void **here = aq_allocate_zeroed(aq_job.size, sizeof *here, "the segments of all ranks");
     aq_status_t status = exchange_sizes(size, &wanted);
     if (status == AQ_OK)
         warn_of_limit();
-    if (status == AQ_OK && !here) {
-        aq_log_error("out of memory for the segments of %u ranks", aq_job.size);
-        status = AQ_ERR_RESOURCE;
-    }
     if (status == AQ_OK && wanted & WANTS_ALIGNED)
         status = agree_on_base(size, wanted & NEEDS_ALIGNED, &base);
     // Older kernels cannot move such memory to a common address, and ranks that join map it at

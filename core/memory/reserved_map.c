@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../other/base/log/log.h"
+#include "../ground/fatal.h"
 #include "../../other/base/memory/memfile.h"
 #include "../conduit.h"
 #include "../state/job.h"
@@ -192,11 +192,8 @@ static void tell_of_missing(const offer_t *all)
 aq_status_t aq_reserved_map_share(void *base, size_t size)
 {
     aq_boot_t *boot = aq_job.boot;
-    offer_t mine = {0}, *all = malloc(aq_job.size * sizeof *all);
-    if (!all) {
-        aq_log_error("out of memory for the reserved segments of %u ranks", aq_job.size);
-        return AQ_ERR_RESOURCE;
-    }
+    offer_t mine = {0};
+    offer_t *all = aq_allocate(aq_job.size * sizeof *all, "the reserved segments of all ranks");
     int error = aq_job.env.nbrhd_size > 1 ? watch_open() : 0;
     if (watch >= 0 && (error = file_place(base, size)) == 0)
         (void)aq_memfile_ticket(aq_reserved_file, &mine.file);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../../other/base/memory/huge_pages.h"
-#include "../../other/base/log/log.h"
+#include "../ground/fatal.h"
 #include "../../other/base/memory/memfile.h"
 #include "../../other/base/settings/settings.h"
 #include "../state/job.h"
@@ -60,11 +60,8 @@ static aq_status_t pool_create(aq_memfile_ticket_t *ticket)
 aq_status_t aq_segment_pool_open(void)
 {
     const aq_conduit_env_t *env = &aq_job.env;
-    aq_memfile_ticket_t mine = {0}, *all = malloc(aq_job.size * sizeof *all);
-    if (!all) {
-        aq_log_error("out of memory for the tickets of %u ranks", aq_job.size);
-        return AQ_ERR_RESOURCE;
-    }
+    aq_memfile_ticket_t mine = {0};
+    aq_memfile_ticket_t *all = aq_allocate(aq_job.size * sizeof *all, "the tickets of all ranks");
     aq_status_t status = env->nbrhd_index == 0 ? pool_create(&mine) : AQ_OK;
     if (status == AQ_OK)
         status = env->boot->ops->exchange(env->boot, &mine, sizeof mine, all);
