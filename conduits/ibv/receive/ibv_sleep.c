@@ -56,24 +56,6 @@ int aq_ibv_poll_by_thread(void *context)
     return delivered ? (int)delivered : looked ? 0 : -1;
 }
 
-static aq_status_t receive_thread_start(aq_ibv_sleeper_t *sleeper)
-{
-    aq_ibv_helper_t *helper = &sleeper->receive;
-    aq_ibv_thread_setup_t *setup = &helper->setup;
-    helper->source.channel = sleeper->queues->arrivals;
-    helper->source.cq = sleeper->queues->receive_cq;
-    aq_status_t status = aq_ibv_source_open(&helper->source, setup);
-    if (status != AQ_OK)
-        return status;
-    setup->fds[setup->fd_count++] = helper->nudge;
-    setup->fd_count +=
-        aq_ibv_rails_arrival_fds(sleeper->receiver->rails, setup->fds + setup->fd_count);
-    setup->rearm = receive_thread_rearm;
-    setup->poll = aq_ibv_poll_by_thread;
-    setup->context = sleeper;
-    return aq_ibv_thread_start(setup, &helper->thread);
-}
-
 // ---- the send thread ----
 
 _Static_assert(AQ_IBV_THREAD_FDS >= 2 + AQ_IBV_RAIL_PORTS_MAX,
@@ -112,24 +94,6 @@ void aq_ibv_nudge(aq_ibv_sleeper_t *sleeper)
         eventfd_write(sleeper->send.nudge, 1);
 }
 
-static aq_status_t send_thread_start(aq_ibv_sleeper_t *sleeper)
-{
-    aq_ibv_helper_t *helper = &sleeper->send;
-    aq_ibv_thread_setup_t *setup = &helper->setup;
-    helper->source.channel = sleeper->queues->sends;
-    helper->source.cq = sleeper->queues->send_cq;
-    aq_status_t status = aq_ibv_source_open(&helper->source, setup);
-    if (status != AQ_OK)
-        return status;
-    setup->fds[setup->fd_count++] = helper->nudge;
-    setup->fd_count +=
-        aq_ibv_rails_send_fds(sleeper->receiver->rails, setup->fds + setup->fd_count);
-    setup->rearm = send_thread_rearm;
-    setup->poll = aq_ibv_reap_by_thread;
-    setup->context = sleeper;
-    return aq_ibv_thread_start(setup, &helper->thread);
-}
-
 // ---- both threads ----
 
 void aq_ibv_sleeper_choose_threads(aq_ibv_sleeper_t *sleeper, bool threads)
@@ -139,6 +103,40 @@ void aq_ibv_sleeper_choose_threads(aq_ibv_sleeper_t *sleeper, bool threads)
     send->wanted = aq_ibv_thread_wanted(&send->setup, AQ_IBV_SEND_THREAD) && threads;
     sleeper->receiver->rails->send_thread = send->wanted;
     sleeper->receiver->rails->receive_thread = receive->wanted;
+}
+
+// rail_fds: writes the fds of the further rails that wake the thread; returns their number.
+static aq_status_t helper_start(aq_ibv_sleeper_t *sleeper, aq_ibv_helper_t *helper,
+                                unsigned (*rail_fds)(const aq_ibv_rails_t *rails, int *fds))
+{
+    aq_ibv_thread_setup_t *setup = &helper->setup;
+    aq_status_t status = aq_ibv_source_open(&helper->source, setup);
+    if (status != AQ_OK)
+        return status;
+    setup->fds[setup->fd_count++] = helper->nudge;
+    setup->fd_count += rail_fds(sleeper->receiver->rails, setup->fds + setup->fd_count);
+    setup->context = sleeper;
+    return aq_ibv_thread_start(setup, &helper->thread);
+}
+
+static aq_status_t receive_thread_start(aq_ibv_sleeper_t *sleeper)
+{
+    aq_ibv_helper_t *helper = &sleeper->receive;
+    helper->source.channel = sleeper->queues->arrivals;
+    helper->source.cq = sleeper->queues->receive_cq;
+    helper->setup.rearm = receive_thread_rearm;
+    helper->setup.poll = aq_ibv_poll_by_thread;
+    return helper_start(sleeper, helper, aq_ibv_rails_arrival_fds);
+}
+
+static aq_status_t send_thread_start(aq_ibv_sleeper_t *sleeper)
+{
+    aq_ibv_helper_t *helper = &sleeper->send;
+    helper->source.channel = sleeper->queues->sends;
+    helper->source.cq = sleeper->queues->send_cq;
+    helper->setup.rearm = send_thread_rearm;
+    helper->setup.poll = aq_ibv_reap_by_thread;
+    return helper_start(sleeper, helper, aq_ibv_rails_send_fds);
 }
 
 static aq_status_t threads_start(aq_ibv_sleeper_t *sleeper)
