@@ -3,7 +3,6 @@
 // the socket.
 #include "pmi1_wire.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "node_call.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/wait.h>
 
 #include "../../other/base/clock.h"

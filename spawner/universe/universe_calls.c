@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The connections of a daemon: callers, other daemons, programs on this host.
-#include <stdio.h>
 #include <unistd.h>
 
 #include "../../other/base/clock.h"

@@ -2,8 +2,6 @@
 // The members of a universe: what the coordinator does, and how the daemons find a coordinator
 // again.
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../../other/base/clock.h"
 #include "universe_coordinator.h"

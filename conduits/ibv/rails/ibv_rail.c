@@ -8,9 +8,7 @@
 
 #include <string.h>
 
-#include "../../../other/base/log/log.h"
 #include "../../../other/base/minmax.h"
-#include "../verbs/ibv_queue_pair.h"
 #include "../verbs/ibv_wire.h"
 
 // ---- a rail that fails ----

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // gasnet_grow: adds hosts to a universe that runs.
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../base/log/log.h"

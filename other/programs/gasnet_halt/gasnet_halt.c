@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // gasnet_halt: ends a universe.
-#include <stdio.h>
-
 #include "../../base/log/log.h"
 #include "../../base/system/standard_streams.h"
 #include "../../../spawner/universe/universe_options.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // gasnet_shrink: takes hosts away from a universe, when their ranks are gone.
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../base/log/log.h"
