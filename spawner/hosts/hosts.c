@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../other/base/grow.h"
 #include "../../other/base/size.h"
 #include "../boot/boot.h"
 
@@ -90,18 +91,14 @@ static bool no_memory(char *fault, size_t size)
 
 static bool hosts_grow(aq_hosts_t *hosts, char *fault, size_t size)
 {
-    if (hosts->count < hosts->room)
-        return true;
     if (hosts->count >= AQ_HOSTS_MAX) {
         snprintf(fault, size, "more than %u hosts are named; name fewer", AQ_HOSTS_MAX);
         return false;
     }
-    size_t wanted = hosts->room > 0 ? 2 * hosts->room : 16;
-    aq_host_t *rows = realloc(hosts->rows, wanted * sizeof *rows);
+    aq_host_t *rows = aq_grow(hosts->rows, hosts->count, &hosts->room, sizeof *rows);
     if (rows == NULL)
         return no_memory(fault, size);
     hosts->rows = rows;
-    hosts->room = wanted;
     return true;
 }
 

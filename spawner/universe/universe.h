@@ -63,7 +63,8 @@ typedef struct aq_daemon_jobs {
     int lifeline[2]; // the helpers have the first end
     struct rlimit old_files;
     pid_t *guards;
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
 } aq_daemon_jobs_t;
 
 typedef struct aq_daemon {
@@ -82,7 +83,8 @@ typedef struct aq_daemon {
     int local; // the socket for programs
     aq_caller_t callers[AQ_CALLERS];
     aq_peer_t *peers;
-    uint32_t peer_count, peer_room;
+    uint32_t peer_count;
+    size_t peer_room;
 
     int signals; // signalfd
     aq_daemon_jobs_t jobs;

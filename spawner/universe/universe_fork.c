@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../other/base/grow.h"
 #include "../../other/base/system/open_files.h"
 #include "../launch/helper.h"
 
@@ -35,15 +36,12 @@ __attribute__((noreturn)) static void become_helper(const aq_daemon_t *daemon, a
 
 static bool note_guard(aq_daemon_t *daemon, pid_t pid)
 {
-    if (daemon->jobs.count == daemon->jobs.room) {
-        uint32_t room = 2 * daemon->jobs.room + 16;
-        pid_t *guards = realloc(daemon->jobs.guards, room * sizeof *guards);
-        if (guards == NULL)
-            return false;
-        daemon->jobs.guards = guards;
-        daemon->jobs.room = room;
-    }
-    daemon->jobs.guards[daemon->jobs.count++] = pid;
+    pid_t *guards =
+        aq_grow(daemon->jobs.guards, daemon->jobs.count, &daemon->jobs.room, sizeof *guards);
+    if (guards == NULL)
+        return false;
+    daemon->jobs.guards = guards;
+    guards[daemon->jobs.count++] = pid;
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../other/base/grow.h"
 #include "../hosts/hosts.h"
 
 #define ROW_BYTES 56u // of the shortest row
@@ -124,15 +125,11 @@ static uint32_t give_number(aq_table_t *table, uint32_t preferred)
 // NULL: no memory.
 static aq_row_t *table_append(aq_table_t *table, const aq_row_t *member)
 {
-    if (table->count == table->room) {
-        uint32_t room = 2 * table->room + 16;
-        aq_row_t *rows = realloc(table->rows, room * sizeof *rows);
-        if (rows == NULL)
-            return NULL;
-        table->rows = rows;
-        table->room = room;
-    }
-    aq_row_t *row = &table->rows[table->count];
+    aq_row_t *rows = aq_grow(table->rows, table->count, &table->room, sizeof *rows);
+    if (rows == NULL)
+        return NULL;
+    table->rows = rows;
+    aq_row_t *row = &rows[table->count];
     if (!member_copy(row, member))
         return NULL;
     table->count++;

@@ -29,7 +29,8 @@ typedef struct aq_row {
 
 typedef struct aq_table {
     aq_row_t *rows; // the table owns their texts
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
     uint32_t next; // the number of the next daemon
     // Of the coordinator: numbers below next that were never given, because daemons join in another
     // order than that of the list of hosts.
