@@ -187,7 +187,7 @@ static bool reply_run(aq_deferred_t *deferred)
 
 static void send_reply(aq_am_to_t to, const aq_am_t *am, uint64_t number)
 {
-    push_t *push = aq_allocate(sizeof *push + am->nbytes, "a Long reply");
+    push_t *push = aq_allocate_for_rank(sizeof *push + am->nbytes, "a Long reply to", to.jobrank);
     push_start(push, to, am, number);
     push->payload = memcpy(push + 1, am->payload, am->nbytes);
     push->deferred = (aq_deferred_t){.ready = reply_ready, .run = reply_run};

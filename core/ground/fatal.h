@@ -2,6 +2,7 @@
 // Faults that end the whole job, with a message and without leaving processes behind.
 #pragma once
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "../../other/base/log/log.h"
@@ -17,7 +18,8 @@ void aq_fatal_message(const char *fmt, va_list args) AQ_PRINTF(1, 0)
 void aq_fatal_end_job_with(void (*end)(int code));
 
 // Memory that the process cannot do without: end the job if there is none. `what` completes "out of
-// memory for". A size of 0 also gives memory, which the caller frees. Any thread.
+// memory for". The caller frees it. aq_allocate and aq_allocate_zeroed give memory for 0 bytes,
+// too. Any thread.
 
 static inline void *aq_allocated(void *memory, size_t nbytes, const char *what)
 {
@@ -29,6 +31,15 @@ static inline void *aq_allocated(void *memory, size_t nbytes, const char *what)
 static inline void *aq_allocate(size_t nbytes, const char *what)
 {
     return aq_allocated(malloc(nbytes ? nbytes : 1), nbytes, what);
+}
+
+// For a message from or to a rank, which `what` ends with: "a message of".
+static inline void *aq_allocate_for_rank(size_t nbytes, const char *what, uint32_t jobrank)
+{
+    void *memory = malloc(nbytes);
+    if (__builtin_expect(!memory, 0))
+        aq_fatal("out of memory for %s rank %u (%zu bytes)", what, jobrank, nbytes);
+    return memory;
 }
 
 static inline void *aq_allocate_zeroed(size_t count, size_t size, const char *what)

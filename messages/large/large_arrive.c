@@ -23,8 +23,9 @@ static __attribute__((noreturn)) void header_refuse(uint32_t source, const char 
 static gasnetx_Large_t message_make(const aq_large_header_t *header)
 {
     const size_t params_bytes = header->params_bytes, types_size = strlen(header->types) + 1;
-    gasnetx_Large_t message = aq_allocate(
-        sizeof *message + params_bytes + types_size + header->data_bytes, "a large message");
+    gasnetx_Large_t message =
+        aq_allocate_for_rank(sizeof *message + params_bytes + types_size + header->data_bytes,
+                             "a large message of", header->head.source);
     *message = (struct gasnetx_large){.work = {.run = aq_large_handle},
                                       .order = {.number = header->head.number},
                                       .head = header->head};

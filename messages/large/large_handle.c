@@ -144,7 +144,8 @@ static bool is_destination(gasnetx_Large_t message, uint32_t jobrank)
 
 static aq_large_child_t *child_add(gasnetx_Large_t message, uint32_t jobrank)
 {
-    aq_large_child_t *child = aq_allocate(sizeof *child, "a message that is forwarded");
+    aq_large_child_t *child =
+        aq_allocate_for_rank(sizeof *child, "a message that is forwarded to", jobrank);
     *child = (aq_large_child_t){.message = message, .jobrank = jobrank, .next = message->children};
     message->children = child;
     return child;

@@ -154,7 +154,7 @@ static void on_message(gex_Token_t token)
                  "parameters in %zu",
                  from, handler, source, params, nbytes);
     aq_stream_message_t *message =
-        aq_allocate(sizeof *message + nbytes, "a message that a stream has received");
+        aq_allocate_for_rank(sizeof *message + nbytes, "a message on a stream, of", from);
     *message = (aq_stream_message_t){.item = {.edge = edge, .number = number},
                                      .id = handler,
                                      .source = source,

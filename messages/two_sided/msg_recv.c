@@ -84,7 +84,8 @@ typedef struct arrival {
 static aq_msg_kept_t *arrival_keep(const arrival_t *arrival)
 {
     const size_t bytes = arrival->head->cookie ? 0 : arrival->head->nbytes;
-    aq_msg_kept_t *kept = aq_allocate(sizeof *kept + bytes, "a message that no receive has taken");
+    aq_msg_kept_t *kept = aq_allocate_for_rank(
+        sizeof *kept + bytes, "a message that no receive has taken, of", arrival->head->source);
     kept->head = *arrival->head;
     kept->cancelled = false;
     kept->order.number = kept->head.number;

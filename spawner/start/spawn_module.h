@@ -20,8 +20,9 @@ typedef struct aq_start {
     uint32_t spare;        // --spare: hosts that are started beyond those of -N
     bool cyclic;           // place ranks round-robin over the hosts instead of block-wise
     bool verbose;
-    bool more_verbose;      // also print which choices were not taken, and why
-    struct aq_ssh_job *ssh; // start_ssh.h; empty at first, for modules that start helpers on hosts
+    bool more_verbose; // also print which choices were not taken, and why
+    struct aq_ssh_job
+        *ssh; // start_ssh.h; empty at first, for modules that start processes on hosts
 } aq_start_t;
 
 // The launcher, which has one thread, calls the operations in this order, each once. Only the

@@ -227,7 +227,9 @@ static aq_status_t custom_prepare(const aq_start_t *start)
     aq_launch_plan_t *plan = &start->ssh->plan;
     job = start;
     if (getcwd(folder, sizeof folder) == NULL) {
-        aq_log_error("the working directory cannot be found: %s", strerror(errno));
+        aq_log_error(
+            "the working directory cannot be found: %s; start the job in a folder that exists",
+            strerror(errno));
         return AQ_ERR_RESOURCE;
     }
     aq_status_t status = aq_ssh_prepare(start);

@@ -29,7 +29,7 @@ bool aq_universe_exists(void);
 // False: errbuf has one sentence.
 bool aq_universe_open(aq_universe_t *universe, char *errbuf, size_t errbuf_size);
 // Reads the next table. Blocks for at most that time; negative: without limit. False: no table
-// came, or the daemon has ended (link.fd is then -1).
+// came, or the daemon has ended.
 bool aq_universe_next(aq_universe_t *universe, int timeout_ms);
 // Sends SEE or HALT, or SHRINK with a number. False: the daemon has ended.
 bool aq_universe_ask(aq_universe_t *universe, aq_message_t type, uint32_t number);

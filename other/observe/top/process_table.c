@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parses /proc for gasnet_top and for helpers that answer readers (spawner/launch/helper_look.c).
+// Parses /proc for gasnet_top, for helpers that answer readers (spawner/launch/helper_look.c), and
+// for those that signal or end the processes of a job (spawner/supervise, gasnet_wipe).
 #include "process_table.h"
 
 #include <dirent.h>
