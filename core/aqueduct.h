@@ -379,6 +379,18 @@ AQ_API int gasnetx_Wait_Disarm(void);
 // Any thread, but one at a time; may block for handlers that run; not in a handler.
 AQ_API int gasnetx_Progress_Level(unsigned wanted, unsigned *granted);
 
+// The client's work for a thread that has nothing to do. Returns non-zero if it did something, so
+// that a wait goes on polling and does not sleep.
+typedef int (*gasnetx_idle_t)(void *context);
+
+// Sets the function, with its context, that a poll calls when it finds nothing: gasnet_AMPoll, and
+// each turn of a call that waits. NULL: none. One thread at a time is in it, and when this call
+// returns, none is in the function before. The function may do what a handler may do, but not
+// reply: no call that blocks or sends. What it polls does not call it again. Threads of the library
+// do not call it. GASNET_OK; GASNET_ERR_BAD_ARG: called in the function itself. Any thread; blocks
+// for a function that runs.
+AQ_API int gasnetx_Progress_OnIdle(gasnetx_idle_t idle, void *context);
+
 // ---- a global address space ----
 
 // A location of the global address space is a rank and an address. All ranks reserve the same range

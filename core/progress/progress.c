@@ -14,6 +14,7 @@
 #include "../ground/fatal.h"
 #include "../state/job.h"
 #include "../record/wait_mark.h"
+#include "idle.h"
 #include "sleepers.h"
 #include "unbind.h"
 #include "wake_fd.h"
@@ -69,6 +70,8 @@ static bool adapt;                  // spins only while each thread has a proces
 static _Atomic(aq_task_t *) tasks;
 atomic_uint aq_progress_busy_tasks;
 #define WINDOWS_OPEN (1u << 31)
+#define IDLE_CALLED (1u << 30)
+#define FLAGS (WINDOWS_OPEN | IDLE_CALLED)
 static aq_lock_t task_lock;
 
 unsigned aq_progress_processors(void)
@@ -154,6 +157,14 @@ static unsigned poll_conduits(unsigned what)
     return done;
 }
 
+void aq_progress_call_idle(bool on)
+{
+    if (on)
+        atomic_fetch_or_explicit(&aq_progress_busy_tasks, IDLE_CALLED, memory_order_relaxed);
+    else
+        atomic_fetch_and_explicit(&aq_progress_busy_tasks, ~IDLE_CALLED, memory_order_relaxed);
+}
+
 void aq_progress_wake_sleepers(void)
 {
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
@@ -202,20 +213,21 @@ static inline unsigned poll_ends(unsigned done)
     return done;
 }
 
+// A poll that has more to do than to ask the conduits. busy: of aq_progress_busy_tasks, not 0.
+static __attribute__((noinline)) unsigned poll_busy(unsigned what, unsigned busy)
+{
+    // Tasks first: this poll sends their messages. The next poll may come much later.
+    unsigned done = busy & ~FLAGS ? turn_tasks() : 0;
+    done += busy & WINDOWS_OPEN ? poll_with_windows(what) : poll_conduits(what);
+    return done || !(busy & IDLE_CALLED) ? poll_ends(done) : aq_idle_turn();
+}
+
 static inline unsigned poll_all(unsigned what)
 {
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
         aq_job_exit_requested();
-    unsigned done = 0;
-    // Tasks first: this poll sends their messages. The next poll may come much later.
     const unsigned busy = atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed);
-    if (busy & ~WINDOWS_OPEN)
-        done += turn_tasks();
-    if (__builtin_expect(busy & WINDOWS_OPEN, 0))
-        done += poll_with_windows(what);
-    else
-        done += poll_conduits(what);
-    return poll_ends(done);
+    return busy ? poll_busy(what, busy) : poll_ends(poll_conduits(what));
 }
 
 unsigned aq_progress_poll(void)
@@ -245,7 +257,7 @@ unsigned aq_progress_poll_endpoint(const aq_window_t *window)
 
 static unsigned turn_busy_tasks(void)
 {
-    return atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed) & ~WINDOWS_OPEN
+    return atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed) & ~FLAGS
                ? turn_tasks()
                : 0;
 }

@@ -9,6 +9,7 @@
 #include "../aqueduct.h"
 #include "progress_thread.h"
 #include "../ground/errors.h"
+#include "idle.h"
 #include "progress.h"
 #include "../thread/thread.h"
 #include "wake_fd.h"
@@ -128,5 +129,15 @@ int gasnetx_Progress_Level(unsigned wanted, unsigned *granted)
     if (aq_progress_threads_serve(serve) != AQ_OK)
         return aq_refuse(GASNET_ERR_RESOURCE, "%s: there is no thread for it", call);
     *granted = serve ? GASNETX_PROGRESS_THREAD : GASNETX_PROGRESS_POLLING;
+    return GASNET_OK;
+}
+
+int gasnetx_Progress_OnIdle(gasnetx_idle_t idle, void *context)
+{
+    static const char call[] = "gasnetx_Progress_OnIdle";
+    aq_job_admit(call);
+    if (!aq_idle_set(idle, context))
+        return aq_refuse(GASNET_ERR_BAD_ARG, "%s: the idle function cannot replace itself", call);
+    aq_progress_call_idle(idle != NULL);
     return GASNET_OK;
 }

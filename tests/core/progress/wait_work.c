@@ -423,6 +423,38 @@ static void test_level(void)
     barrier();
 }
 
+/* ---- the idle function ---- */
+
+static volatile int idle_calls, idle_enough, idle_nested;
+
+static int on_idle(void *context)
+{
+    check(context == &idle_calls, "the idle function has another context");
+    check(gasnetx_Progress_OnIdle(NULL, NULL) == GASNET_ERR_BAD_ARG, "it replaces itself");
+    check(!idle_nested, "a poll of the idle function calls it again");
+    idle_nested = 1;
+    gasnet_AMPoll();
+    idle_nested = 0;
+    idle_enough = ++idle_calls >= 1000;
+    return 1;
+}
+
+/* A wait calls the function, which ends the wait, before it sleeps. */
+static void test_on_idle(void)
+{
+    check(gasnetx_Progress_OnIdle(on_idle, (void *)&idle_calls) == GASNET_OK, "refused");
+    GASNET_BLOCKUNTIL(idle_enough);
+    barrier();
+    check(gasnetx_Progress_OnIdle(NULL, NULL) == GASNET_OK, "refused");
+    const int before = idle_calls;
+    for (int i = 0; i < 1000; i++)
+        gasnet_AMPoll();
+    barrier();
+    check(idle_calls == before, "a function that was removed is called");
+    if (me == 0)
+        printf("wait_work: the idle function was called\n");
+}
+
 static void test_run(const char *how, unsigned count, gex_Client_t client, gex_AM_Entry_t *entry)
 {
     if (way_choose(how))
@@ -433,6 +465,8 @@ static void test_run(const char *how, unsigned count, gex_Client_t client, gex_A
         test_both(count);
     else if (strcmp(how, "idle") == 0)
         test_idle(count);
+    else if (strcmp(how, "on-idle") == 0)
+        test_on_idle();
     else if (strcmp(how, "threads") == 0)
         test_threads(count);
     else if (strcmp(how, "level") == 0)
