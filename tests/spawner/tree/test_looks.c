@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Readers of a job at the socket of a process of its tree (look_readers.h), and questions of
-// helpers for theirs: one that asks for something else, one that does not read, one for another's
-// host.
+// Readers of a job at the socket of a process of its tree (look_readers.h): one that asks for
+// something else, one that does not read. Frames of a helper (node_frames.h): a question for
+// another's host, a host that starts again.
 #include "../../unit/unit_test.h"
 
 #include <errno.h>
@@ -167,9 +167,10 @@ static void more_readers_wait_for_a_place(void **state)
         close(fd[i]);
 }
 
-// ---- questions of helpers ----
+// ---- frames of helpers ----
 
 static unsigned passed_on[256]; // frames of each type
+static int helper_end;          // of the connection
 
 static void up(aq_node_t *of, const aq_frame_t *frame)
 {
@@ -177,34 +178,63 @@ static void up(aq_node_t *of, const aq_frame_t *frame)
     passed_on[frame->type]++;
 }
 
-static void a_helper_asks_for_its_hosts_only(void **state)
+// Hosts 1 and 2 of 4 are behind the child.
+static int helper_start(void **state)
 {
-    (void)state;
     static const aq_node_ops_t ops = {.up = up};
-    static aq_spec_host_t hosts[] = {{"a", "", ""}, {"b", "", ""}, {"c", "", ""}};
+    static aq_spec_host_t hosts[] = {{"a", "", ""}, {"b", "", ""}, {"c", "", ""}, {"d", "", ""}};
     int fds[2];
     aq_node_init(&node, &ops);
     node.spec.hosts = hosts;
-    node.spec.host_count = 3;
-    assert_true(aq_node_split(&node, 1, 2, 1));
-    aq_child_t *child = &node.children[0];
-    child->state = AQ_CHILD_READY;
+    node.spec.host_count = 4;
+    memset(passed_on, 0, sizeof passed_on);
+    assert_true(aq_node_split(&node, 1, 3, 1));
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    aq_link_open(&child->link, fds[0]);
-    aq_write_reader_query(&child->link.in, &(aq_reader_query_t){1, 7, AQ_LOOK_ALL, 0});
-    aq_node_take_frames(&node, child);
-    assert_int_equal(passed_on[AQ_MSG_READER_QUERY], 1);
-    assert_true(child->link.fd >= 0);
+    node.children[0].state = AQ_CHILD_READY;
+    aq_link_open(&node.children[0].link, fds[0]);
+    helper_end = fds[1];
+    *state = &node.children[0];
+    return 0;
+}
+
+static int helper_stop(void **state)
+{
+    aq_child_t *child = *state;
+    aq_link_close(&child->link);
+    close(helper_end);
+    free(node.children);
+    node = (aq_node_t){0};
+    return 0;
+}
+
+static void a_helper_asks_for_its_hosts_only(void **state)
+{
+    aq_child_t *child = *state;
     aq_write_reader_query(&child->link.in, &(aq_reader_query_t){2, 7, AQ_LOOK_ALL, 0});
     aq_node_take_frames(&node, child);
     assert_int_equal(passed_on[AQ_MSG_READER_QUERY], 1);
+    assert_true(child->link.fd >= 0);
+    aq_write_reader_query(&child->link.in, &(aq_reader_query_t){3, 7, AQ_LOOK_ALL, 0});
+    aq_node_take_frames(&node, child);
+    assert_int_equal(passed_on[AQ_MSG_READER_QUERY], 1);
     assert_true(child->link.fd < 0);
-    close(fds[1]);
-    free(node.children);
-    node.children = NULL;
+}
+
+static void a_host_that_starts_again_is_waited_for(void **state)
+{
+    aq_child_t *child = *state;
+    aq_write_failed(&child->link.in, &(aq_failed_t){2, 3, "why"});
+    aq_write_again(&child->link.in, &(aq_again_t){2, 3, 1});
+    aq_write_done(&child->link.in, &(aq_done_t){.node = 1});
+    aq_node_take_frames(&node, child);
+    assert_false(aq_node_is_quiet(&node));
+    aq_write_done(&child->link.in, &(aq_done_t){.node = 2});
+    aq_node_take_frames(&node, child);
+    assert_true(aq_node_is_quiet(&node));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, readers_start, readers_end)
+#define HELPER_TEST(name) cmocka_unit_test_setup_teardown(name, helper_start, helper_stop)
 
 int main(void)
 {
@@ -213,7 +243,8 @@ int main(void)
         TEST(an_unknown_request_ends_the_reader),
         TEST(a_reader_that_does_not_read_is_cut_off),
         TEST(more_readers_wait_for_a_place),
-        cmocka_unit_test(a_helper_asks_for_its_hosts_only),
+        HELPER_TEST(a_helper_asks_for_its_hosts_only),
+        HELPER_TEST(a_host_that_starts_again_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
