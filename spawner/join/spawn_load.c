@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../other/base/log/log.h"
+#include "../../other/base/settings/profile.h"
 
 #define WHY_ROOM 1024
 #define MODULES_MAX 32u
@@ -129,7 +130,8 @@ bool aq_loaded_join(const aq_loaded_t *loaded, const char *conduit, uint32_t ran
 {
     char why[WHY_ROOM] = "its module gives no reason";
     const aqueduct_spawn_job_t process = {.conduit = conduit, .ranks = ranks};
-    bool set = unsetenv("GASNET_SPAWNER") == 0;
+    const aq_setting_t *own = aq_profile_find(conduit)->spawner;
+    bool set = unsetenv("GASNET_SPAWNER") == 0 && (own == NULL || unsetenv(own->name) == 0);
     if (loaded->table->join(&process, set_variable, &set, why, sizeof why) != 0)
         aq_log_error("spawner %s: %s", loaded->name, why);
     else if (!set)

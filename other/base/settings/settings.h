@@ -132,9 +132,11 @@ typedef enum aq_setting_id {
     AQ_SET_COUNT
 } aq_setting_id_t;
 
-// All spawners; and what a setting that chooses one of them takes.
+// The spawners that are built in; the boot modules of the source tree; and what a setting that
+// chooses one of them takes. configure.ac reads the words.
 #define AQ_SPAWNERS "fork ssh universe custom rendezvous mpi pmi"
-#define AQ_SPAWNER_CHOICES "auto " AQ_SPAWNERS
+#define AQ_BOOT_MODULES "k8s slurm tm"
+#define AQ_SPAWNER_CHOICES "auto " AQ_SPAWNERS " " AQ_BOOT_MODULES
 
 typedef enum aq_setting_type {
     AQ_TYPE_BOOL,

@@ -36,12 +36,14 @@ over()
     no_rank_left 100
 }
 
-pods env GASNET_SPAWNER=k8s GASNET_SIZE=3 "$conform" pid
-over 0
-told
-here 3
-for pod in 0 1 2; do
-    grep -q "^$pod " "$work/$pod.out" || fault "pod $pod does not have rank $pod"
+for variable in GASNET_SPAWNER GASNET_UDP_SPAWNER; do
+    pods env $variable=k8s GASNET_SIZE=3 "$conform" pid
+    over 0
+    told
+    here 3
+    for pod in 0 1 2; do
+        grep -q "^$pod " "$work/$pod.out" || fault "pod $pod does not have rank $pod"
+    done
 done
 pods "$launcher" -spawner=k8s -n 3 "$conform" one 1 5
 over 5
