@@ -4,9 +4,11 @@
 
 // One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.
 const aq_setting_t aq_mpi_rows[MPI_SET_COUNT] = {
-    [MPI_SET_SPAWNER] =
-        {"GASNET_MPI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
-         "As GASNET_SPAWNER, for conduit mpi only, where it takes precedence. auto: mpi."},
+    [MPI_SET_SPAWNER] = {"GASNET_MPI_SPAWNER", AQ_TYPE_CHOICE, AQ_MPI_SPAWNER, 0, 0,
+                         AQ_SPAWNER_CHOICES,
+                         "As GASNET_SPAWNER, for conduit mpi only, where it takes precedence. "
+                         "configure --with-mpi-spawner sets the default, which launchers follow "
+                         "unless GASNET_SPAWNER is set. auto: mpi."},
     [MPI_SET_RMA] = {"GASNET_MPI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
                      "Whether conduit mpi uses the one-sided calls of MPI-3 for put and get. 0: it "
                      "uses active messages; 1: it uses one-sided calls, or the job stops; auto: it "

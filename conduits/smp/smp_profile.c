@@ -4,8 +4,9 @@
 
 // Clients and the manual quote the help: keep it true when behaviour changes.
 static const aq_setting_t rows[] = {
-    {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
-     "As GASNET_SPAWNER, for conduit smp only, where it takes precedence."},
+    {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, AQ_SMP_SPAWNER, 0, 0, AQ_SPAWNER_CHOICES,
+     "As GASNET_SPAWNER, for conduit smp only, where it takes precedence. configure "
+     "--with-smp-spawner sets the default, which launchers follow unless GASNET_SPAWNER is set."},
 };
 
 const aq_setting_group_t aq_smp_settings = {"conduit smp", rows, 1};

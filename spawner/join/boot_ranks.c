@@ -21,10 +21,13 @@
 static const char *own_spawner(const char *conduit)
 {
     const char *setting = aq_boot_spawner_setting(conduit), *source = aq_hosts_source(NULL);
+    const char *configured = aq_spawner_default(conduit);
     if (strcmp(setting, "auto") != 0)
         return setting;
     if (aq_settings_given(AQ_SET_SPAWNFN))
         return aq_spawner_of_letter(aq_settings_text(AQ_SET_SPAWNFN));
+    if (configured != NULL)
+        return configured;
     return source != NULL && strstr(source, "SSH_SERVERS") != NULL ? "ssh" : "fork";
 }
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../other/base/settings/profile.h"
 #include "../../other/mpi/mpi_library.h"
 #include "spawn_load.h"
 #include "../supervise/supervisor_start.h"
@@ -114,4 +113,19 @@ const aq_setting_t *aq_spawner_setting(const char *conduit)
     if (own != NULL && aq_setting_given(own) && strcmp(aq_setting_text(own), "auto") != 0)
         return own;
     return aq_settings_row(AQ_SET_SPAWNER);
+}
+
+const char *aq_spawner_configured(const aq_conduit_profile_t *profile)
+{
+    const aq_setting_t *own = profile->spawner;
+    return own != NULL && strcmp(own->fallback, "auto") != 0 ? own->fallback : NULL;
+}
+
+const char *aq_spawner_default(const char *conduit)
+{
+    const aq_conduit_profile_t *profile = aq_profile_find(conduit);
+    const char *configured = aq_spawner_configured(profile);
+    const bool automatic = configured == NULL || aq_setting_given(profile->spawner) ||
+                           aq_settings_given(AQ_SET_SPAWNER);
+    return automatic ? profile->first_spawner : configured;
 }

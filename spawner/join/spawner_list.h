@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../../other/base/settings/settings.h"
+#include "../../other/base/settings/profile.h"
 
 typedef struct aq_spawner_report {
     const char *name;
@@ -31,6 +31,12 @@ const char *aq_spawner_of_letter(const char *letter);
 // The setting that names the spawner for a conduit's jobs: the conduit's own one unless it is
 // "auto", else GASNET_SPAWNER.
 const aq_setting_t *aq_spawner_setting(const char *conduit);
+
+// The spawner that configure was told for a conduit (--with-CONDUIT-spawner). NULL: none.
+const char *aq_spawner_configured(const aq_conduit_profile_t *profile);
+// The spawner with which launchers start a conduit's jobs when the user names none: the configured
+// one, unless a variable is explicitly "auto"; else the one that the conduit needs. NULL: any.
+const char *aq_spawner_default(const char *conduit);
 
 // Whether the remote shell of spawner ssh is installed.
 bool aq_spawner_has_shell(void);

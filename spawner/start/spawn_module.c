@@ -98,8 +98,9 @@ static choice_t find_choice(const aq_start_t *start, const char *option)
     choice.name = NULL;
     if (take_setting(aq_spawner_setting(start->conduit), &choice))
         return choice;
-    if (conduit->first_spawner != NULL)
-        choice = (choice_t){conduit->first_spawner, conduit->settings->owner};
+    choice.name = aq_spawner_default(start->conduit);
+    if (choice.name != NULL)
+        choice.by = conduit->settings->owner;
     if (conduit->spawn_letters)
         take_letter(&choice);
     return choice;

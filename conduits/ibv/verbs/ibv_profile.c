@@ -4,8 +4,11 @@
 
 // One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.
 const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
-    [IBV_SET_SPAWNER] = {"GASNET_IBV_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
-                         "As GASNET_SPAWNER, for conduit ibv only, where it takes precedence."},
+    [IBV_SET_SPAWNER] = {"GASNET_IBV_SPAWNER", AQ_TYPE_CHOICE, AQ_IBV_SPAWNER, 0, 0,
+                         AQ_SPAWNER_CHOICES,
+                         "As GASNET_SPAWNER, for conduit ibv only, where it takes precedence. "
+                         "configure --with-ibv-spawner sets the default, which launchers follow "
+                         "unless GASNET_SPAWNER is set."},
     [IBV_SET_PORTS] =
         {"GASNET_IBV_PORTS", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Ports that conduit ibv may use: devices separated by +, each followed by a colon and "

@@ -4,8 +4,11 @@
 
 // One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.
 const aq_setting_t aq_ofi_rows[OFI_SET_COUNT] = {
-    [OFI_SET_SPAWNER] = {"GASNET_OFI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
-                         "As GASNET_SPAWNER, for conduit ofi only, where it takes precedence."},
+    [OFI_SET_SPAWNER] = {"GASNET_OFI_SPAWNER", AQ_TYPE_CHOICE, AQ_OFI_SPAWNER, 0, 0,
+                         AQ_SPAWNER_CHOICES,
+                         "As GASNET_SPAWNER, for conduit ofi only, where it takes precedence. "
+                         "configure --with-ofi-spawner sets the default, which launchers follow "
+                         "unless GASNET_SPAWNER is set."},
     [OFI_SET_PROVIDER] =
         {"GASNET_OFI_PROVIDER", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Conduit ofi: the provider of libfabric that carries messages, as gasnet_info and fi_info "

@@ -6,8 +6,11 @@
 
 // One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.
 const aq_setting_t aq_udp_rows[UDP_SET_COUNT] = {
-    [UDP_SET_SPAWNER] = {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
-                         "As GASNET_SPAWNER, for conduit udp only, where it takes precedence."},
+    [UDP_SET_SPAWNER] = {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, AQ_UDP_SPAWNER, 0, 0,
+                         AQ_SPAWNER_CHOICES,
+                         "As GASNET_SPAWNER, for conduit udp only, where it takes precedence. "
+                         "configure --with-udp-spawner sets the default, which launchers follow "
+                         "unless GASNET_SPAWNER is set."},
     [UDP_SET_WORKERIP] =
         {"GASNET_WORKERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Network that the processes of conduit udp use among themselves, for example 192.168.0.0: "

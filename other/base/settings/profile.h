@@ -16,9 +16,11 @@
 typedef struct aq_conduit_profile {
     const char *name;                   // "udp"
     const aq_setting_group_t *settings; // rows that only this conduit reads
-    const aq_setting_t *spawner; // the row GASNET_<CONDUIT>_SPAWNER, a choice; NULL: there is none
-    const char *spawners;        // those that can start its jobs, with blanks between
-    const char *first_spawner;   // the default, if the user names none; NULL: any
+    // The row GASNET_<CONDUIT>_SPAWNER, a choice; NULL: there is none. Its default is
+    // AQ_<CONDUIT>_SPAWNER, which configure defines: launchers follow it.
+    const aq_setting_t *spawner;
+    const char *spawners;      // those that can start its jobs, with blanks between
+    const char *first_spawner; // what "auto" is; NULL: any
     // Its ranks share memory: they are all on the launcher's host, and the conduit that
     // GASNET_CONDUIT names serves neighbourhoods. If it names none, the first such conduit does.
     bool one_host;

@@ -80,6 +80,21 @@ static void print_conduits(void)
         }
 }
 
+// What configure made the defaults, which is nothing unless it was told.
+static void print_default_spawners(void)
+{
+    char label[LABEL_COLUMNS + 1];
+    for (size_t i = 0; i < aq_profile_count(); i++) {
+        const aq_conduit_profile_t *profile = aq_profile_at(i);
+        if (aq_spawner_configured(profile) == NULL)
+            continue;
+        snprintf(label, sizeof label, "default of %s", profile->name);
+        print_label(label);
+        printf("%s: by configure --with-%s-spawner\n", aq_spawner_configured(profile),
+               profile->name);
+    }
+}
+
 static void print_spawners(void)
 {
     aq_spawner_report_t reports[REPORT_MAX];
@@ -89,6 +104,7 @@ static void print_spawners(void)
     puts("\nSpawners that can run here");
     for (size_t i = 0; i < count; i++)
         print_usable(reports[i].name, reports[i].usable, reports[i].why);
+    print_default_spawners();
 }
 
 static void print_mpis(void)

@@ -14,7 +14,7 @@ set -eu
 
 sanitized="--disable-shared CFLAGS=-O1\ -g1 --enable-sanitizer"
 case "$*" in
-strict) options="--prefix=$AQ_BUILD/strict/installed" goal=all ;;
+strict) options="--prefix=$AQ_BUILD/strict/installed --with-ofi-spawner=fork" goal=all ;; # check-manuals.sh reads that
 asan | 'asan suite')
     options="--enable-debug --prefix=$AQ_BUILD/asan/installed $sanitized=address,undefined"
     goal=checked-${2-programs}

@@ -22,7 +22,7 @@ copy_conduit()
     local file
     mkdir "$name" modules
     for file in "$AQ_SRC"/conduits/smp/*.[ch]; do
-        sed "s/smp/$name/g; s/SMP/${name^^}/g; s/\baq_${name}_conduit\b/aq_conduit_module/g" "$file" \
+        sed "s/AQ_SMP_SPAWNER/\"auto\"/; s/smp/$name/g; s/SMP/${name^^}/g; s/\baq_${name}_conduit\b/aq_conduit_module/g" "$file" \
             >"$name/$(basename "$file" | sed "s/smp/$name/")"
     done
 }

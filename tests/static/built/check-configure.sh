@@ -154,13 +154,26 @@ cross_build()
     mkdir cross
     cd cross || exit
     "$source/configure" --quiet --build=i686-pc-linux-gnu --host="$(cc -dumpmachine)" CC=cc --disable-ibv --disable-ofi \
-        --disable-mpi-modules >out 2>&1 || { tail -n 5 out && exit 1; }
+        --disable-mpi-modules --with-vapi-spawner=mpi --with-udp-spawner=slurm >out 2>&1 || { tail -n 5 out && exit 1; }
+    [ "$(sed -n 's/^#define \(AQ_[A-Z]*_SPAWNER\) /\1=/p' config.h | sort | paste -sd' ')" = \
+        'AQ_IBV_SPAWNER="mpi" AQ_MPI_SPAWNER="auto" AQ_OFI_SPAWNER="auto" AQ_SMP_SPAWNER="auto" AQ_UDP_SPAWNER="slurm"' ] ||
+        { grep '_SPAWNER ' config.h; echo "config.h has other default spawners than configure was told." && exit 1; }
     make -s gasnet.7 >out 2>&1 || { tail -n 5 out && exit 1; }
     [ ! -e gasnet_info ] || { echo "A cross build makes the manual page by running gasnet_info." && exit 1; }
     grep -q '^\.B GASNET_SPAWN_CONTROL\|^\.B GASNET_SPAWNFN' gasnet.7 || { echo "gasnet(7) lacks its variables." && exit 1; }
 }
 
+# The names are those of settings.h; a word that is part of them is none.
+spawners()
+{
+    local names='use one of auto fork ssh universe custom rendezvous mpi pmi k8s slurm tm.'
+    refused "--with-ibv-spawner=nothing: 'nothing' is no spawner; $names" --with-ibv-spawner=nothing
+    refused "--with-vapi-spawner=fork ssh: 'fork ssh' is no spawner; $names" '--with-vapi-spawner=fork ssh'
+    refused "--with-udp-spawner=no: 'no' is no spawner; $names" --without-udp-spawner
+}
+
 folders_with_a_space
+spawners
 refused "is not that of GNU" "$(fake_libc musl <<<'#undef __GLIBC__')"
 refused "is older than glibc 2.34" "$(printf '#undef __GLIBC_MINOR__\n#define __GLIBC_MINOR__ 31\n' | fake_libc old-libc)"
 old_compiler

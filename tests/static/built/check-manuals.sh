@@ -50,6 +50,13 @@ programs_without_page()
     done
 }
 
+# The default that check-build.sh gave to configure, in what is generated.
+default_spawner()
+{
+    sed -n '/^\.B GASNET_OFI_SPAWNER$/,/^\.TP/p' man7/gasnet.7 | grep -q 'Default: fork\.' || echo "gasnet(7) lacks the default."
+    "$prefix/bin/gasnet_info" | grep -qE '^ +default of ofi +fork: by configure --with-ofi-spawner$' || echo "gasnet_info lacks the default."
+}
+
 command -v mandoc >/dev/null || skip "mandoc is not installed (package mandoc)"
 cd "$prefix/share/man" || exit
 fail_on_output "Each installed program has a page, if only one that leads to another." programs_without_page
@@ -64,4 +71,5 @@ for program in boot grow shrink halt top; do
 done
 fail_on_output "Each extension has to be described." extensions_without_text
 fail_on_output "The list comes from gasnet_info --man." unnamed_variables
+fail_on_output "Conduit ofi has a default spawner." default_spawner
 [ "$(grep -c '^\.B GASNET_' man7/gasnet.7)" -gt 20 ]
