@@ -236,9 +236,10 @@ struct aq_conduit {
     size_t max_long;
     size_t max_long_unmapped; // of a Long without dest_mapped, at most max_long
     // If larger than max_long: the limit of Long requests into memory that rma reaches. The core
-    // puts a payload that is too long for send, and sends the Long with payload_delivered when the
-    // put is complete. 0: the limit is max_long.
+    // puts a payload of long_ahead_from bytes or more, and sends the Long with payload_delivered
+    // when the put is complete. 0: the limit is max_long.
     size_t max_long_ahead;
+    size_t long_ahead_from; // at most max_long + 1, if max_long_ahead is larger than max_long
     // The shortest put that rma cannot begin without AQ_RMA_STABLE: for a put of this length or
     // more whose source the client wants back at once, the core passes AQ_RMA_STABLE, and the
     // client's call returns when the put is complete. 0: no put is too long.

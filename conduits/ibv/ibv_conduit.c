@@ -217,16 +217,17 @@ static void set_payloads(aq_ibv_conduit_t *ibv)
     ibv->base.max_medium = AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS);
     ibv->base.max_long_unmapped = aq_ibv_longest_packed();
     ibv->base.max_long = ibv->limits.bounce_bytes;
-    ibv->base.max_long_ahead = 0;
-    // What travels inline is copied by the device's driver.
-    ibv->base.put_waits_from = aq_max(ibv->limits.put_waits_from, ibv->limits.inline_bytes + 1);
+    ibv->base.max_long_ahead = AQ_IBV_LONGEST_LONG;
+    ibv->base.long_ahead_from = aq_ibv_limits_long_ahead_from(&ibv->limits);
+    ibv->base.put_waits_from = aq_ibv_limits_put_waits_from(&ibv->limits);
     // One write is enough, since the regions of a segment overlap by as much.
     if (ibv->shared->keys.setup.mode == AQ_SEGMENT_FAST)
         return;
     // A Long may take several writes whose keys have to be asked for, and a handler cannot wait.
     ibv->base.max_long = ibv->base.max_long_unmapped;
-    if (ibv->shared->keys.reaches)
-        ibv->base.max_long_ahead = ibv->limits.bounce_bytes;
+    ibv->base.long_ahead_from = ibv->base.max_long + 1;
+    if (!ibv->shared->keys.reaches)
+        ibv->base.max_long_ahead = 0;
 }
 
 // Starts firehose, with what the buffers have left, unless devices page all memory.

@@ -33,9 +33,9 @@ static bool is_zero(void *pending)
     return atomic_load_explicit((atomic_uint *)pending, memory_order_acquire) == 0;
 }
 
-// Puts the payload of a Long that is too long for the conduit's send. The put is complete on
-// return.
-static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq_am_t *am)
+// Puts the payload of a Long that the conduit's send is not to take. The put is complete on return.
+// False: it does not reach this memory, but send takes the whole Long.
+static __attribute__((noinline, cold)) bool put_ahead(uint32_t jobrank, const aq_am_t *am)
 {
     atomic_uint pending = 0;
     aq_rma_t put = {.remote = am->dest,
@@ -45,11 +45,13 @@ static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq
                     .kind = AQ_RMA_PUT,
                     .flags = AQ_RMA_STABLE};
     const aq_path_t path = aq_path_to(jobrank);
-    if (aq_native_rma(path, jobrank, &put, AQ_RETRY_POLL) != AQ_OK)
+    const bool begun = aq_native_rma(path, jobrank, &put, AQ_RETRY_POLL) == AQ_OK;
+    if (!begun && am->nbytes > path.conduit->max_long_unmapped)
         aq_fatal("a Long of %zu bytes to %p of rank %u is not in its attached segment, where "
                  "%zu are the most",
                  am->nbytes, am->dest, jobrank, path.conduit->max_long_unmapped);
     aq_progress_wait_until(is_zero, &pending, aq_wait_word(AQ_WAIT_RANK, jobrank), NULL);
+    return begun;
 }
 
 // Whether the payload of a request has to be put before the message.
@@ -58,14 +60,13 @@ static bool is_put_ahead(aq_am_to_t to, const aq_am_t *am)
     if (to.token || to.ep_pair.to || am->dest_mapped)
         return false;
     const aq_conduit_t *conduit = aq_path_to(to.jobrank).conduit;
-    return conduit->max_long_ahead && am->nbytes > conduit->max_long_unmapped;
+    return conduit->max_long_ahead && am->nbytes >= conduit->long_ahead_from;
 }
 
 static int send_whole(aq_am_to_t to, const aq_am_t *am, gex_Flags_t flags)
 {
     aq_am_t whole = *am;
-    if (__builtin_expect(is_put_ahead(to, am), 0)) {
-        put_ahead(to.jobrank, am);
+    if (__builtin_expect(is_put_ahead(to, am), 0) && put_ahead(to.jobrank, am)) {
         whole.payload_delivered = true;
         flags &= ~GEX_FLAG_IMMEDIATE; // the payload has been sent
     }

@@ -40,7 +40,8 @@ static bool take_ops(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, outgoing_t *o
     if (!out->written)
         return true;
     out->long_op = aq_ibv_op_take(sender->queue, link);
-    return out->long_op && op_add_buffer(sender, out->long_op, out->am->nbytes);
+    return out->long_op &&
+           (out->am->nbytes <= in_line || op_add_buffer(sender, out->long_op, out->am->nbytes));
 }
 
 // Takes everything of this process; not the receiver's part, which is a credit or a slot.
@@ -110,8 +111,12 @@ static void payload_describe(const aq_ibv_sender_t *sender, const outgoing_t *ou
 {
     const aq_am_t *am = out->am;
     aq_ibv_op_t *op = out->long_op;
-    memcpy(op->buffer->bytes, am->payload, am->nbytes);
-    aq_ibv_work_local(&op->work, op->buffer->bytes, am->nbytes, sender->buffers->slab_mr->lkey);
+    const void *bytes = am->payload;
+    if (op->buffer)
+        bytes = memcpy(op->buffer->bytes, am->payload, am->nbytes);
+    else
+        aq_ibv_work_in_line(&op->work);
+    aq_ibv_work_local(&op->work, bytes, am->nbytes, sender->buffers->slab_mr->lkey);
     aq_ibv_work_rdma(&op->work, IBV_WR_RDMA_WRITE, (uintptr_t)am->dest, key);
 }
 

@@ -12,7 +12,6 @@ enum {
     APART_NS = 10000,
     APART_IN_SOFTWARE_NS = 250000, // the call that posts an operation does much of the work
     LARGE_BOUNCES = 16,
-    LONGEST_BOUNCE = 1 << 20,
     MOST_GRANTS = 1024, // buffers for requests, whatever the number of peers
     POSTED_AHEAD = 16,
     MOST_UNSIGNALED = 7,
@@ -123,10 +122,10 @@ static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port
     const uint64_t bounce = aq_setting_bytes(aq_ibv_setting(IBV_SET_NONBULKPUT_BOUNCE_LIMIT));
     limits->packed_long =
         aq_min(aq_setting_bytes(aq_ibv_setting(IBV_SET_PACKEDLONG_LIMIT)), aq_ibv_longest_packed());
-    limits->bounce_bytes = aq_min(bounce, LONGEST_BOUNCE) & ~(size_t)4095;
+    limits->bounce_bytes = (aq_min(bounce, AQ_IBV_LONGEST_LONG) + 4095) & ~(size_t)4095;
     if (limits->bounce_bytes < AQ_IBV_BUFFER_BYTES)
         limits->bounce_bytes = AQ_IBV_BUFFER_BYTES;
-    limits->put_waits_from = bounce + 1;
+    limits->copied = bounce;
     limits->pin_from[0] = aq_min(bounce, (uint64_t)AQ_IBV_BUFFER_BYTES) + 1;
     limits->pin_from[1] = AQ_IBV_BUFFER_BYTES + 1;
     limits->device.operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
@@ -183,6 +182,16 @@ void aq_ibv_limits_multiply(aq_ibv_limits_t *limits, unsigned receive_queues)
 {
     limits->receive_queues = receive_queues;
     limits->spares += (receive_queues - 1) * (limits->arrivals + limits->ahead);
+}
+
+size_t aq_ibv_limits_put_waits_from(const aq_ibv_limits_t *limits)
+{
+    return aq_max(limits->copied, limits->inline_bytes) + 1;
+}
+
+size_t aq_ibv_limits_long_ahead_from(const aq_ibv_limits_t *limits)
+{
+    return aq_max(aq_ibv_limits_put_waits_from(limits), limits->packed_long + 1);
 }
 
 uint64_t aq_ibv_limits_bounce_bytes(const aq_ibv_limits_t *limits)

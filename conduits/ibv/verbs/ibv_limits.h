@@ -14,6 +14,7 @@ enum {
     AQ_IBV_RING_SLOTS = 32,  // upper limit of the slots of a ring
     AQ_IBV_INLINE_MAX = 128, // longer inline data costs each entry of every send queue more memory
                              // than a copy is worth
+    AQ_IBV_LONGEST_LONG = 1 << 20,
 };
 
 // Rings of receive buffers; GASNET_AMRDMA_...
@@ -49,7 +50,7 @@ typedef struct aq_ibv_limits {
     unsigned bounces, large_bounces;
     size_t packed_long;    // the longest Long whose payload travels in its message
     size_t bounce_bytes;   // size of a large bounce buffer
-    size_t put_waits_from; // the shortest put without AQ_RMA_STABLE that is not copied
+    size_t copied;         // the longest put without AQ_RMA_STABLE that is copied into a buffer
     unsigned inline_bytes; // the most that travels inside a work request
     // The shortest put [0] and get [1] for which firehose pins memory outside of the segment.
     size_t pin_from[2];
@@ -76,6 +77,11 @@ void aq_ibv_limits_loosen(aq_ibv_limits_t *limits);
 
 // Adapts the limits to that many shared receive queues, in place of one.
 void aq_ibv_limits_multiply(aq_ibv_limits_t *limits, unsigned receive_queues);
+
+// The shortest put without AQ_RMA_STABLE that is not copied; the shortest Long request whose
+// payload is not. Both with inline_bytes, of which the device's driver makes a copy.
+size_t aq_ibv_limits_put_waits_from(const aq_ibv_limits_t *limits);
+size_t aq_ibv_limits_long_ahead_from(const aq_ibv_limits_t *limits);
 
 // Bytes of all bounce buffers.
 uint64_t aq_ibv_limits_bounce_bytes(const aq_ibv_limits_t *limits);

@@ -151,11 +151,15 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "upper limit. 0: the device always writes them."},
     [IBV_SET_NONBULKPUT_BOUNCE_LIMIT] =
         {"GASNET_NONBULKPUT_BOUNCE_LIMIT", AQ_TYPE_BYTES, "64KB", 0, 1 << 30, NULL,
-         "Conduit ibv: longest put that is copied into a buffer so that its source may be reused "
-         "at once. The call of a longer put that has to leave its source free returns when the put "
-         "is complete, without a copy if the source is in the segment or firehose can pin it. 0: "
-         "only puts that travel inline (GASNET_INLINESEND_LIMIT) are copied. Payloads of Long "
-         "messages are always copied, and so are short gets into memory outside of the segment."},
+         "Conduit ibv: longest non-bulk put, and longest payload of a Long request, that is copied "
+         "into a buffer, because its source may be reused when the call returns. The call of a "
+         "longer one returns when the bytes are at the target, and copies nothing if the source is "
+         "in the segment or firehose can pin it. What travels inline (GASNET_INLINESEND_LIMIT) or "
+         "in the message (GASNET_PACKEDLONG_LIMIT) needs neither. 0: nothing is copied for this "
+         "reason. Payloads of Long replies are always copied, because a handler cannot wait; with "
+         "segments LARGE and EVERYTHING those of Long requests that exceed a message are never "
+         "copied. Apart from that, up to 4 KB to or from memory outside of the segment are copied "
+         "rather than pinned: gets, and bulk puts that are no longer than this limit."},
     [IBV_SET_NETWORKDEPTH_PP] =
         {"GASNET_NETWORKDEPTH_PP", AQ_TYPE_INT, "64", 1, 32768, NULL,
          "Conduit ibv: device operations (RDMA and messages) that a process may have outstanding "

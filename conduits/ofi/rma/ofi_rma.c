@@ -21,6 +21,7 @@ enum { LONG_AHEAD_BYTES = 1 << 20 }; // the longest Long whose payload is put ah
 static void limits_set(ofi_conduit_t *ofi, bool puts)
 {
     ofi->base.max_long_ahead = puts ? LONG_AHEAD_BYTES : 0;
+    ofi->base.long_ahead_from = ofi->base.max_long + 1;
     ofi->base.put_waits_from = puts ? ofi->packet_bytes + 1 : 0;
 }
 

@@ -37,6 +37,7 @@ static struct {
 // Puts into the segment of the peer FAR.
 static struct {
     unsigned calls, refusals;
+    bool absent;          // puts do not reach the memory
     atomic_uint *pending; // counter of the incomplete puts
     char segment[SEGMENT_BYTES];
 } put_ahead;
@@ -76,6 +77,8 @@ static aq_status_t post_rma(aq_conduit_t *conduit, void *link, aq_rma_t *rma)
         put_ahead.refusals--;
         return AQ_AGAIN;
     }
+    if (put_ahead.absent)
+        return AQ_ERR_ABSENT;
     const size_t begun = rma->nbytes < PUT_MAX ? rma->nbytes : PUT_MAX;
     memcpy(put_ahead.segment + ((uintptr_t)rma->remote - SEGMENT), rma->local, begun);
     atomic_fetch_add(rma->pending, 1);
@@ -321,6 +324,7 @@ static void test_payload_ahead(void **state)
         payload[i] = (char)(i * 7);
     conduit->max_medium = conduit->max_long = conduit->max_long_unmapped = 500;
     conduit->max_long_ahead = sizeof payload;
+    conduit->long_ahead_from = 501;
     aq_job_find_limits();
     assert_int_equal(gex_AM_LUBRequestLong(), sizeof payload);
     assert_int_equal(gex_AM_LUBReplyLong(), 500);
@@ -339,6 +343,18 @@ static void test_payload_ahead(void **state)
     assert_true(posted.am.payload_delivered);
     assert_ptr_equal(posted.am.dest, to);
     assert_int_equal(posted.am.nbytes, sizeof payload);
+    // A conduit may rather not have payloads that its send could take, where a put reaches the
+    // memory.
+    conduit->long_ahead_from = 300;
+    gex_AM_RequestLong(team(), FAR, H_OTHER, payload, 299, to, GEX_EVENT_NOW, 0);
+    assert_false(posted.am.payload_delivered);
+    gex_AM_RequestLong(team(), FAR, H_OTHER, payload, 300, to, GEX_EVENT_NOW, 0);
+    assert_true(posted.am.payload_delivered);
+    put_ahead.absent = true;
+    gex_AM_RequestLong(team(), FAR, H_OTHER, payload, 300, to, GEX_EVENT_NOW, 0);
+    assert_false(posted.am.payload_delivered);
+    put_ahead.absent = false;
+    put_ahead.calls = 4;
     // If the peer's segment is mapped, the conduit copies the payload itself.
     gex_AM_RequestLong(team(), MAPPED, H_OTHER, payload, sizeof payload, to, GEX_EVENT_NOW, 0);
     assert_int_equal(put_ahead.calls, 4);

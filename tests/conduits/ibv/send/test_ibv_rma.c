@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Put and get with a known key, on a fake device that moves bytes at once: which of them use memory
-// of the client in place, and what a fenced put posts.
+// Put, get and Long with a known key, on a fake device that moves bytes at once: which of them use
+// memory of the client in place, and what a fenced put posts.
 #include "../../../unit/unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../../../conduits/ibv/send/ibv_rma.h"
+#include "../../../../conduits/ibv/send/ibv_send.h"
 #include "../../../../conduits/ibv/verbs/ibv_wire.h"
 #include "../../../../other/base/settings/settings.h"
 #include "../../../unit/default_settings.h"
@@ -15,7 +16,7 @@
 
 enum { PEER = 1, OPS = 4, BYTES = 1 << 16, POSTS = 8, SLAB_KEY = 77, PEER_KEY = 99 };
 
-static char outside[BYTES], target[BYTES]; // memory of this process, and of the peer
+static char outside[BYTES + 1], target[BYTES + 1]; // memory of this process, and of the peer
 static uint8_t slab[OPS][AQ_IBV_BUFFER_BYTES], large_slab[OPS][BYTES];
 static aq_ibv_limits_t limits;
 static aq_ibv_send_queue_t queue;
@@ -26,6 +27,9 @@ static aq_ibv_peer_t peer;
 static struct ibv_mr slab_mr = {.lkey = SLAB_KEY};
 static aq_ibv_buffer_t buffers[OPS], large_buffers[OPS];
 static aq_ibv_memory_t memory;
+static aq_credit_pool_t credits;
+static const uintptr_t starts[] = {0, (uintptr_t)target};
+static const uintptr_t lengths[] = {0, sizeof target};
 
 // ---- the device ----
 
@@ -39,15 +43,17 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     for (; wr; wr = wr->next) {
         assert_between(posted_count, 0, POSTS - 1);
         const bool reads = wr->opcode == IBV_WR_RDMA_READ;
+        assert_true(wr->send_flags & IBV_SEND_SIGNALED);
+        pieces[posted_count] = *wr->sg_list;
+        posted[posted_count++] = *wr;
+        if (wr->opcode == IBV_WR_SEND)
+            continue;
         void *local = (void *)(uintptr_t)wr->sg_list->addr;
         void *remote = (void *)(uintptr_t)wr->wr.rdma.remote_addr;
-        assert_true(wr->send_flags & IBV_SEND_SIGNALED);
         assert_int_equal(wr->wr.rdma.rkey, PEER_KEY);
         if (!(wr->send_flags & IBV_SEND_INLINE) && wr->sg_list->lkey != SLAB_KEY)
             fake_verbs_use(wr->sg_list->lkey, wr->sg_list->addr, wr->sg_list->length, reads, true);
         memcpy(reads ? local : remote, reads ? remote : local, wr->sg_list->length);
-        pieces[posted_count] = *wr->sg_list;
-        posted[posted_count++] = *wr;
     }
     return 0;
 }
@@ -106,6 +112,15 @@ static void begin_job(void)
                                        .ranks = 2,
                                        .peers = 1};
     assert_int_equal(aq_ibv_keys_start(&keys, &setup), AQ_OK);
+    uint32_t *segment_keys = calloc(2, sizeof *segment_keys);
+    assert_non_null(segment_keys);
+    segment_keys[PEER] = PEER_KEY;
+    keys.segments = (aq_ibv_segments_t){.starts = starts,
+                                        .lengths = lengths,
+                                        .keys = segment_keys,
+                                        .ranks = 2,
+                                        .stride = 1,
+                                        .cut = {.shift = 30}};
     queue = (aq_ibv_send_queue_t){.limits = &limits, .cq = &cq};
     assert_true(aq_ibv_send_queue_open(&queue));
     pools = (aq_ibv_buffers_t){.slab_mr = &slab_mr};
@@ -115,7 +130,9 @@ static void begin_job(void)
         (aq_ibv_rma_path_t){.limits = &limits, .buffers = &pools, .keys = &keys, .queue = &queue};
     peer = (aq_ibv_peer_t){.rank = PEER, .qp = &qp, .entries = &peer.own};
     atomic_init(&peer.own.slots, limits.depth_each);
-    for (size_t i = 0; i < BYTES; i++) {
+    atomic_init(&credits.free, OPS);
+    aq_credit_start(&peer.credit, &credits, OPS, OPS, 1);
+    for (size_t i = 0; i < sizeof target; i++) {
         outside[i] = (char)(i * 7);
         target[i] = (char)(i * 3);
     }
@@ -172,7 +189,131 @@ static bool in_place(bool is_get, bool stable, size_t nbytes)
     return pieces[first].addr == (uintptr_t)outside;
 }
 
+// How the source of a put, or the payload of a Long, reaches the device.
+typedef enum way { IN_LINE, IN_MESSAGE, COPIED, IN_PLACE } way_t;
+
+// The way of everything that was posted, after which nothing is outstanding. The memory of the peer
+// is as the source now.
+static way_t finish(size_t nbytes)
+{
+    way_t way = IN_MESSAGE;
+    unsigned writes = 0, copies = 0;
+    for (unsigned i = 0; i < posted_count; i++) {
+        if (posted[i].opcode != IBV_WR_RDMA_WRITE)
+            continue;
+        writes++;
+        copies += pieces[i].lkey == SLAB_KEY && pieces[i].addr != (uintptr_t)outside;
+        way = copies > 0 ? COPIED : posted[i].send_flags & IBV_SEND_INLINE ? IN_LINE : IN_PLACE;
+    }
+    assert_int_equal(copies, way == COPIED);
+    assert_int_equal(writes, way != IN_MESSAGE);
+    while (queue.ops_used)
+        assert_int_equal(aq_ibv_reap(&queue), 1);
+    assert_int_equal(memcmp(outside, target, nbytes) == 0, writes > 0);
+    posted_count = polled_count = 0;
+    memset(target, 0, sizeof target);
+    return way;
+}
+
+// A put whose source the client wants back when the call returns, as the core begins it.
+static way_t put_way(size_t nbytes)
+{
+    atomic_uint pending = 0;
+    const bool waits = nbytes >= aq_ibv_limits_put_waits_from(&limits);
+    assert_int_equal(begin(aq_ibv_rma_begin, false, waits, nbytes, &pending), nbytes);
+    return finish(nbytes);
+}
+
+// A Long as the core sends it: the payload of a request may be put ahead.
+static way_t long_way(size_t nbytes, bool reply)
+{
+    atomic_uint pending = 0;
+    aq_ibv_sender_t sender = {.limits = &limits, .buffers = &pools, .queue = &queue, .keys = &keys};
+    const bool ahead = !reply && nbytes >= aq_ibv_limits_long_ahead_from(&limits);
+    const aq_am_t am = {.payload = outside,
+                        .nbytes = nbytes,
+                        .dest = target,
+                        .category = AQ_AM_LONG,
+                        .reply = reply,
+                        .payload_delivered = ahead};
+    if (ahead)
+        assert_int_equal(begin(aq_ibv_rma_begin, false, true, nbytes, &pending), nbytes);
+    assert_int_equal(aq_ibv_send(&sender, &peer, &am), AQ_OK);
+    assert_int_equal(posted[posted_count - 1].opcode, IBV_WR_SEND);
+    if (!reply)
+        assert_true(aq_credit_give(&peer.credit, 1));
+    return finish(nbytes);
+}
+
 // ---- tests ----
+
+// GASNET_NONBULKPUT_BOUNCE_LIMIT, as the manual of GASNet has it: up to the limit through a buffer,
+// beyond it in place while the call waits; but inline, or in the message, what is short.
+static void test_nonbulk_puts(void **state)
+{
+    (void)state;
+    begin_job();
+    assert_int_equal(put_way(64), IN_LINE);
+    assert_int_equal(put_way(65), COPIED);
+    assert_int_equal(put_way(BYTES), COPIED);
+    assert_int_equal(put_way(BYTES + 1), IN_PLACE);
+    end_job();
+    set("GASNET_NONBULKPUT_BOUNCE_LIMIT", "5000"); // no whole number of pages
+    begin_job();
+    assert_int_equal(put_way(4097), COPIED);
+    assert_int_equal(put_way(5000), COPIED);
+    assert_int_equal(put_way(5001), IN_PLACE);
+    end_job();
+    set("GASNET_NONBULKPUT_BOUNCE_LIMIT", "10"); // less than what travels inline
+    begin_job();
+    assert_int_equal(put_way(64), IN_LINE);
+    assert_int_equal(put_way(65), IN_PLACE);
+    end_job();
+    set("GASNET_NONBULKPUT_BOUNCE_LIMIT", "0");
+    begin_job();
+    assert_int_equal(put_way(64), IN_LINE);
+    assert_int_equal(put_way(65), IN_PLACE);
+    assert_int_equal(put_way(BYTES), IN_PLACE);
+    end_job();
+}
+
+static void set_both(const char *bounce, const char *packed)
+{
+    setenv("GASNET_PACKEDLONG_LIMIT", packed, 1);
+    set("GASNET_NONBULKPUT_BOUNCE_LIMIT", bounce);
+    unsetenv("GASNET_PACKEDLONG_LIMIT");
+}
+
+static void test_longs(void **state)
+{
+    (void)state;
+    begin_job();
+    assert_int_equal(long_way(limits.packed_long, false), IN_MESSAGE);
+    assert_int_equal(long_way(limits.packed_long + 1, false), COPIED);
+    assert_int_equal(long_way(BYTES, false), COPIED);
+    assert_int_equal(long_way(BYTES + 1, false), IN_PLACE);
+    assert_int_equal(long_way(BYTES, true), COPIED);
+    end_job();
+    set_both("5000", "0");
+    begin_job();
+    assert_int_equal(long_way(64, false), IN_LINE);
+    assert_int_equal(long_way(65, false), COPIED);
+    assert_int_equal(long_way(5000, false), COPIED);
+    assert_int_equal(long_way(5001, false), IN_PLACE);
+    end_job();
+    set_both("0", "100");
+    begin_job();
+    assert_int_equal(long_way(100, false), IN_MESSAGE);
+    assert_int_equal(long_way(101, false), IN_PLACE);
+    assert_int_equal(long_way(BYTES, false), IN_PLACE);
+    assert_int_equal(long_way(101, true), COPIED); // a handler cannot wait
+    end_job();
+    set_both("0", "0");
+    begin_job();
+    assert_int_equal(long_way(64, false), IN_LINE);
+    assert_int_equal(long_way(65, false), IN_PLACE);
+    end_job();
+}
 
 // GASNET_NONBULKPUT_BOUNCE_LIMIT: which puts from outside of the segment are not copied.
 static void test_bounce_limit(void **state)
@@ -303,6 +444,8 @@ static void test_stripes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_nonbulk_puts, start),
+        cmocka_unit_test_setup(test_longs, start),
         cmocka_unit_test_setup(test_bounce_limit, start),
         cmocka_unit_test_setup(test_fenced, start),
         cmocka_unit_test_setup(test_fence_without_room, start),
