@@ -32,7 +32,7 @@ start_by_mpirun()
 prepare()
 {
     program=$work/exit_ways
-    cp "$AQ_BUILD/exit_ways" "$program" || exit 1
+    cp --remove-destination "$AQ_BUILD/exit_ways" "$program" || exit 1
     export EXIT_MARK=$work # all processes of the jobs have it in their environment
     export GASNET_SUPERNODE_MAXSIZE=$([ "$1" = smp ] || echo 1)
     export GASNET_EXITTIMEOUT=${GASNET_EXITTIMEOUT:-10} GASNET_QUIET=1

@@ -9,7 +9,7 @@ set -u
 # The test's own program, because others may run the same one at this time.
 own_program()
 {
-    cp "$AQ_BUILD/conform_exit" "$work" || exit
+    cp --remove-destination "$AQ_BUILD/conform_exit" "$work" || exit
     conform=$work/conform_exit
 }
 own_program

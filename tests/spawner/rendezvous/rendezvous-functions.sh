@@ -20,7 +20,7 @@ free_port()
 use()
 {
     conform=$work/conform_exit
-    cp "$AQ_BUILD/conform_exit$([ "$1" = smp ] || echo "_$1")" "$conform" || exit 1
+    cp --remove-destination "$AQ_BUILD/conform_exit$([ "$1" = smp ] || echo "_$1")" "$conform" || exit 1
     export GASNET_MASTER GASNET_KEY_FILE=$work/key GASNET_CONNECT_TIMEOUT=20 GASNET_EXITTIMEOUT=20
     GASNET_MASTER=127.0.0.1:$(free_port)
     (umask 077 && head -c 24 /dev/urandom | base64 >"$GASNET_KEY_FILE")
