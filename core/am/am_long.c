@@ -33,9 +33,11 @@ static bool is_zero(void *pending)
     return atomic_load_explicit((atomic_uint *)pending, memory_order_acquire) == 0;
 }
 
-// Puts the payload of a Long that the conduit's send is not to take. The put is complete on return.
-// False: it does not reach this memory, but send takes the whole Long.
-static __attribute__((noinline, cold)) bool put_ahead(uint32_t jobrank, const aq_am_t *am)
+// Puts the payload of a Long that the conduit's send is not to take. AQ_OK: the put is complete.
+// AQ_AGAIN: flags has GEX_FLAG_IMMEDIATE, and there is no room. AQ_ERR_ABSENT: the put does not
+// reach this memory, but send takes the whole Long.
+static __attribute__((noinline, cold)) aq_status_t put_ahead(uint32_t jobrank, const aq_am_t *am,
+                                                             gex_Flags_t flags)
 {
     atomic_uint pending = 0;
     aq_rma_t put = {.remote = am->dest,
@@ -45,13 +47,15 @@ static __attribute__((noinline, cold)) bool put_ahead(uint32_t jobrank, const aq
                     .kind = AQ_RMA_PUT,
                     .flags = AQ_RMA_STABLE};
     const aq_path_t path = aq_path_to(jobrank);
-    const bool begun = aq_native_rma(path, jobrank, &put, AQ_RETRY_POLL) == AQ_OK;
-    if (!begun && am->nbytes > path.conduit->max_long_unmapped)
+    const aq_status_t status = aq_native_rma(
+        path, jobrank, &put, flags & GEX_FLAG_IMMEDIATE ? AQ_RETRY_NEVER : AQ_RETRY_POLL);
+    if (status == AQ_ERR_ABSENT && am->nbytes > path.conduit->max_long_unmapped)
         aq_fatal("a Long of %zu bytes to %p of rank %u is not in its attached segment, where "
                  "%zu are the most",
                  am->nbytes, am->dest, jobrank, path.conduit->max_long_unmapped);
-    aq_progress_wait_until(is_zero, &pending, aq_wait_word(AQ_WAIT_RANK, jobrank), NULL);
-    return begun;
+    if (status == AQ_OK)
+        aq_progress_wait_until(is_zero, &pending, aq_wait_word(AQ_WAIT_RANK, jobrank), NULL);
+    return status;
 }
 
 // Whether the payload of a request has to be put before the message.
@@ -66,7 +70,12 @@ static bool is_put_ahead(aq_am_to_t to, const aq_am_t *am)
 static int send_whole(aq_am_to_t to, const aq_am_t *am, gex_Flags_t flags)
 {
     aq_am_t whole = *am;
-    if (__builtin_expect(is_put_ahead(to, am), 0) && put_ahead(to.jobrank, am)) {
+    const aq_status_t status = __builtin_expect(is_put_ahead(to, am), 0)
+                                   ? put_ahead(to.jobrank, am, flags)
+                                   : AQ_ERR_ABSENT;
+    if (status == AQ_AGAIN)
+        return 1;
+    if (status == AQ_OK) {
         whole.payload_delivered = true;
         flags &= ~GEX_FLAG_IMMEDIATE; // the payload has been sent
     }
