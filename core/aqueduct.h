@@ -387,8 +387,9 @@ typedef int (*gasnetx_idle_t)(void *context);
 // each turn of a call that waits. NULL: none. One thread at a time is in it, and when this call
 // returns, none is in the function before. The function may do what a handler may do, but not
 // reply: no call that blocks or sends. What it polls does not call it again. Threads of the library
-// do not call it. GASNET_OK; GASNET_ERR_BAD_ARG: called in the function itself. Any thread; blocks
-// for a function that runs.
+// do not call it, nor does a thread that leaves the job. A wait whose function always did something
+// keeps its processor. GASNET_OK; GASNET_ERR_BAD_ARG: called in the function itself. Any thread,
+// but one at a time; blocks for a function that runs; not in a handler.
 AQ_API int gasnetx_Progress_OnIdle(gasnetx_idle_t idle, void *context);
 
 // ---- a global address space ----

@@ -6,23 +6,32 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include "../ground/lock.h"
+
 static struct {
     gasnetx_idle_t function;
     void *context;
 } idle;
 static atomic_flag taken; // by the thread that is in the function, or sets it
-static _Thread_local bool inside;
+static _Thread_local bool inside, excluded;
 
-// Threads that poll meanwhile, and polls by the function itself, go on without it.
+// Threads that poll meanwhile, polls by the function itself, and a thread that leaves the job go on
+// without it.
 unsigned aq_idle_turn(void)
 {
-    if (atomic_flag_test_and_set_explicit(&taken, memory_order_acquire))
+    if (inside || excluded || aq_lock_leaving ||
+        atomic_flag_test_and_set_explicit(&taken, memory_order_acquire))
         return 0;
     inside = true;
     const bool worked = idle.function && idle.function(idle.context);
     inside = false;
     atomic_flag_clear_explicit(&taken, memory_order_release);
     return worked;
+}
+
+void aq_idle_exclude_thread(void)
+{
+    excluded = true;
 }
 
 bool aq_idle_set(gasnetx_idle_t function, void *context)

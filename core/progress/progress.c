@@ -70,8 +70,7 @@ static bool adapt;                  // spins only while each thread has a proces
 static _Atomic(aq_task_t *) tasks;
 atomic_uint aq_progress_busy_tasks;
 #define WINDOWS_OPEN (1u << 31)
-#define IDLE_CALLED (1u << 30)
-#define FLAGS (WINDOWS_OPEN | IDLE_CALLED)
+static atomic_bool idle_called; // counts as a busy task
 static aq_lock_t task_lock;
 
 unsigned aq_progress_processors(void)
@@ -159,10 +158,8 @@ static unsigned poll_conduits(unsigned what)
 
 void aq_progress_call_idle(bool on)
 {
-    if (on)
-        atomic_fetch_or_explicit(&aq_progress_busy_tasks, IDLE_CALLED, memory_order_relaxed);
-    else
-        atomic_fetch_and_explicit(&aq_progress_busy_tasks, ~IDLE_CALLED, memory_order_relaxed);
+    if (atomic_exchange(&idle_called, on) != on)
+        aq_counter_add(&aq_progress_busy_tasks, on ? 1u : -1u);
 }
 
 void aq_progress_wake_sleepers(void)
@@ -217,9 +214,12 @@ static inline unsigned poll_ends(unsigned done)
 static __attribute__((noinline)) unsigned poll_busy(unsigned what, unsigned busy)
 {
     // Tasks first: this poll sends their messages. The next poll may come much later.
-    unsigned done = busy & ~FLAGS ? turn_tasks() : 0;
+    unsigned done = busy & ~WINDOWS_OPEN ? turn_tasks() : 0;
     done += busy & WINDOWS_OPEN ? poll_with_windows(what) : poll_conduits(what);
-    return done || !(busy & IDLE_CALLED) ? poll_ends(done) : aq_idle_turn();
+    if (!done && !(what & AQ_POLL_SENDING) &&
+        atomic_load_explicit(&idle_called, memory_order_relaxed))
+        done = aq_idle_turn();
+    return poll_ends(done);
 }
 
 static inline unsigned poll_all(unsigned what)
@@ -257,7 +257,7 @@ unsigned aq_progress_poll_endpoint(const aq_window_t *window)
 
 static unsigned turn_busy_tasks(void)
 {
-    return atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed) & ~FLAGS
+    return atomic_load_explicit(&aq_progress_busy_tasks, memory_order_relaxed) & ~WINDOWS_OPEN
                ? turn_tasks()
                : 0;
 }

@@ -65,8 +65,8 @@ void aq_progress_busy(aq_task_t *task, int change);
 // Whether polls of the client's threads that find nothing call aq_idle_turn. Any thread.
 void aq_progress_call_idle(bool on);
 
-// The number of things that tasks have to do, and bits while polls serve windows or call the idle
-// function. 0: a poll goes to the conduits only.
+// The number of things that tasks have to do, one of them to call the idle function, and a bit
+// while polls serve windows. 0: a poll goes to the conduits only.
 extern atomic_uint aq_progress_busy_tasks;
 
 // Whether ranks, or the threads of this rank, outnumber the processors. Then a thread that polls

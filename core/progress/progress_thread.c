@@ -2,6 +2,7 @@
 // The progress threads: their start, their service and their sleeps for the client. client.c starts
 // them for GASNET_RCV_THREAD, progress_thread_api.c for calls of the client; exit.c ends them.
 #include "progress_thread.h"
+#include "idle.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -147,6 +148,7 @@ static void progress_thread_follow_order(progress_thread_t *progress_thread)
 static void *progress_thread_run(void *arg)
 {
     progress_thread_t *progress_thread = self = arg;
+    aq_idle_exclude_thread();
     pthread_mutex_lock(&crew.lock);
     while (!atomic_load(&crew.ending))
         if (progress_thread_serves(progress_thread))
