@@ -15,9 +15,8 @@ static aq_status_t join_job(const aq_loaded_t *loaded, const char *conduit)
     char why[3072];
     int priority;
     if (!aq_loaded_usable(loaded, &job, &priority, why, sizeof why)) {
-        aq_log_error("GASNET_SPAWNER asks for the spawner '%s', but %s; gasnet_info lists the "
-                     "spawners",
-                     loaded->name, why);
+        aq_log_error("%s asks for the spawner '%s', but %s; gasnet_info lists the spawners",
+                     aq_spawner_setting(conduit)->name, loaded->name, why);
         return AQ_ERR_CONFIG;
     }
     return aq_loaded_join(loaded, conduit, 0) ? aq_settings_load_logged() : AQ_ERR_CONFIG;

@@ -76,7 +76,7 @@ static void become_launcher(const char *conduit, int argc, char **argv, uint32_t
         exec_beside_library(words);
         (void)execvp(words[0], words);
     }
-    aq_log_error("the launcher %s, which every GASNET_SPAWNFN but L needs, cannot be "
+    aq_log_error("the launcher %s, which every spawner but fork needs, cannot be "
                  "started: %s; put its folder into PATH",
                  launcher, strerror(errno));
     free(words);
