@@ -80,8 +80,8 @@ AQ_API int gasnetx_Msg_Recv(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *de
 AQ_API int gasnetx_Msg_RecvNB(gex_TM_t tm, gex_Rank_t rank, uint32_t tag, void *dest,
                               size_t capacity, gasnetx_Request_t *request);
 
-// Polls, and returns which message a receive would take now, without taking it.
-// GASNET_ERR_NOT_READY: there is no such message yet.
+// Polls, and returns which message a receive would take now, without taking it; its sender may
+// still cancel it. GASNET_ERR_NOT_READY: there is no such message yet.
 AQ_API int gasnetx_Msg_Probe(gex_TM_t tm, gex_Rank_t rank, uint32_t tag,
                              gasnetx_msg_status_t *status);
 
@@ -134,8 +134,8 @@ AQ_API int gasnetx_Request_WaitFds(const gasnetx_Request_t *requests, size_t cou
 // send completes soon, with GASNETX_MSG_CANCELLED if the message was dropped, and with 0 if a
 // receive has it. Either way the request still has to be waited for. GASNET_ERR_NOT_READY: the
 // receive has a message, the send is complete or under way to its receiver, or the request is
-// neither. A short message (GASNET_MSG_EAGER) is complete when it is sent. Does not block, but for
-// room to send; not in a handler if the request is a send.
+// neither. A message that left with its bytes, as most short ones do (GASNET_MSG_EAGER), is
+// complete. Does not block, but for room to send; not in a handler if the request is a send.
 AQ_API int gasnetx_Request_Cancel(gasnetx_Request_t request);
 
 // ---- memory ----

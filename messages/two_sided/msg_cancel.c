@@ -82,9 +82,22 @@ static outcome_t cancel_obey(const cancel_t *cancel)
     return CANCEL_DONE;
 }
 
+// A rank has no more RTSs under way than its credits allow, and cancels each once.
+static void overtaking_limit(uint32_t source)
+{
+    size_t count = 0;
+    for (const cancel_t *one = atomic_load_explicit(&overtaking, memory_order_relaxed); one;
+         one = one->next)
+        count += one->source == source;
+    if (count > aq_msg.credits / AQ_MSG_COST)
+        aq_fatal("rank %u cancels more messages than it may have sent (%zu)", source, count);
+}
+
 static void cancel_keep(const cancel_t *cancel)
 {
-    cancel_t *copy = aq_allocate(sizeof *copy, "the cancel of a message");
+    overtaking_limit(cancel->source);
+    cancel_t *copy =
+        aq_allocate_for_rank(sizeof *copy, "the cancel of a message of", cancel->source);
     *copy = *cancel;
     copy->next = atomic_load_explicit(&overtaking, memory_order_relaxed);
     atomic_store_explicit(&overtaking, copy, memory_order_relaxed);
@@ -160,14 +173,17 @@ static void on_cancelled(gex_Token_t token, int32_t cookie_high, int32_t cookie_
     aq_msg_send_end(source, cookie, send);
 }
 
-// The receiver has taken the message if the send has claims, or its cookie is gone.
+// The receiver has taken the message if the send has claims, or its cookie is gone; without the
+// cookie in it, no further cancel is sent.
 static int send_cancel(gasnetx_Request_t send)
 {
     const uint32_t jobrank = aq_msg_jobrank(send->call.tm, send->call.rank);
+    aq_thread_check_call("gasnetx_Request_Cancel of a send");
     aq_lock_take(&aq_msg.lock);
     const aq_cookie_t cookie = send->rts.cookie;
-    const bool is_open = !send->claims && aq_cookies_find(&aq_msg.cookies, cookie, jobrank) != NULL;
     const int32_t args[] = {(int32_t)send->rts.number, aq_high(cookie), aq_low(cookie)};
+    const bool is_open = !send->claims && aq_cookies_find(&aq_msg.cookies, cookie, jobrank);
+    send->rts.cookie = send->claims ? cookie : 0;
     aq_lock_drop(&aq_msg.lock);
     if (!is_open)
         return GASNET_ERR_NOT_READY;

@@ -84,7 +84,6 @@ static void rts_send(gasnetx_Request_t send, const choice_t *choice)
     const aq_cookie_t cookie = aq_request_cookie(send, jobrank);
     send->rts.number = choice->number;
     send->rts.cookie = cookie;
-    send->status.flags = 0; // a persistent send may have been cancelled before
     int32_t args[8 + AQ_MSG_MEMORY_ARGS] = {
         (int32_t)choice->number,   (int32_t)send->call.tag,  aq_high(team),   aq_low(team),
         aq_high(send->call.bytes), aq_low(send->call.bytes), aq_high(cookie), aq_low(cookie)};
@@ -105,6 +104,7 @@ int aq_msg_send(gasnetx_Request_t send)
     if (choice.protocol == AQ_PROTOCOL_REFUSED)
         return aq_msg_credits_refuse();
     send->begun = true;
+    send->status.flags = 0; // it may have been cancelled before
     atomic_store_explicit(&send->complete, false, memory_order_relaxed);
     if (choice.protocol == AQ_PROTOCOL_RNDV) {
         rts_send(send, &choice);

@@ -283,7 +283,7 @@ static aq_ibv_memory_t memory_of(const aq_ibv_device_t *device, const aq_ibv_lim
         .paged = aq_ibv_memory_pages(device->verbs, device->atomics != AQ_IBV_ATOMICS_NONE),
         .region_bytes = can->max_mr_size,
         .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
-        .overlap = limits->bounce_bytes, // the longest Long
+        .overlap = limits->bounce_bytes, // the longest Long that one write carries
         .most = aq_firehose_pinnable(device->processes),
         .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
 }

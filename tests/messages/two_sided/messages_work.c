@@ -377,6 +377,39 @@ static void test_cancel_stopped(void)
     barrier();
 }
 
+/* A short message is announced, too, when the receiver keeps many others. Started again, it leaves
+ * with its bytes, and is not cancelled any more. */
+static void test_cancel_short(void)
+{
+    enum { MOST = 1000000 };
+    const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
+    const uint32_t value = 5;
+    uint32_t sent = 0, expected, got;
+    gasnetx_Request_t send;
+    gasnetx_msg_status_t status;
+    gasnetx_Msg_SendInit(team, to, 83, &value, sizeof value, &send);
+    while (gasnetx_Request_Start(send) == GASNET_OK && sent < MOST &&
+           gasnetx_Request_Test(&send, &status) == GASNET_OK)
+        sent++;
+    check(gasnetx_Request_Cancel(send) == GASNET_OK, "a short send cannot be cancelled");
+    gasnetx_Request_Wait(&send, &status);
+    check(status.flags == GASNETX_MSG_CANCELLED, "the short send was not cancelled");
+    gasnetx_Request_t count;
+    gasnetx_Msg_SendNB(team, to, 84, &sent, sizeof sent, &count);
+    gasnetx_Msg_Recv(team, from, 84, &expected, sizeof expected, NULL);
+    for (uint32_t i = 0; i < expected; i++)
+        gasnetx_Msg_Recv(team, from, 83, &got, sizeof got, NULL);
+    gasnetx_Request_Wait(&count, NULL);
+    barrier();
+    while (gasnetx_Request_Start(send) != GASNET_OK)
+        gasnet_AMPoll();
+    gasnetx_Msg_Recv(team, from, 83, &got, sizeof got, NULL);
+    gasnetx_Request_Wait(&send, &status);
+    check(got == value && status.flags == 0, "the send after a cancelled one is cancelled, too");
+    gasnetx_Request_Free(&send);
+    barrier();
+}
+
 static void test_persistent(void)
 {
     const gex_Rank_t to = (me + 1) % size, from = (me + size - 1) % size;
@@ -732,6 +765,7 @@ int main(int argc, char **argv)
     test_cancel_send();
     test_cancel_race();
     test_cancel_stopped();
+    test_cancel_short();
     test_persistent();
     test_teams();
     test_all_teams();
