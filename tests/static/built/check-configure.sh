@@ -24,7 +24,7 @@ refused()
         exit 1
     fi
     lines=$(grep -c '^configure: error:' out)
-    [ "$lines" = 1 ] && grep -qF "$sentence" out && return
+    [ "$lines" = 1 ] && grep -qFe "$sentence" out && return
     printf 'configure %s should say once: %s\n' "$*" "$sentence"
     tail -n 5 out
     exit 1
