@@ -351,7 +351,8 @@ AQ_API int gasnetx_Wait_Descriptor(int *fd);
 // no sleeper: conduit mpi between hosts, and windows. A put of a neighbour, which is a store, makes
 // it readable only with a notice. Where other threads poll, look at what the thread waits for
 // between this call and the sleep.
-// GASNET_ERR_NOT_READY: work was done, or is there; the thread is not announced, and calls again.
+// GASNET_ERR_NOT_READY: work was done, or is there, or not all threads of
+// gex_System_QueryProgressThreads run yet; the thread is not announced, and calls again.
 // GASNET_ERR_BAD_ARG: the thread is announced already. GASNET_ERR_RESOURCE: there is no descriptor
 // or thread (the first call starts a thread of the library for each conduit). Any thread; not in a
 // handler.
@@ -373,8 +374,10 @@ AQ_API int gasnetx_Wait_Disarm(void);
 
 // Asks for a level from now on, and stores the one that is granted. THREAD is granted in thread
 // mode par, and in the others where GASNET_RCV_THREAD=1 has started these threads, which then go on
-// until the job ends; in mode seq it never is, since handlers may not run beside the client. When
-// POLLING is granted, no thread of the library runs a handler any more. GASNET_OK;
+// until the job ends; in mode seq it never is, since handlers may not run beside the client. With
+// GEX_FLAG_DEFER_THREADS it is granted only if the client runs threads of
+// gex_System_QueryProgressThreads that receive. When POLLING is granted, no thread of the library
+// runs a handler any more. GASNET_OK;
 // GASNET_ERR_BAD_ARG: no such level; GASNET_ERR_RESOURCE: a thread cannot be started (ulimit -u).
 // Any thread, but one at a time; may block for handlers that run; not in a handler.
 AQ_API int gasnetx_Progress_Level(unsigned wanted, unsigned *granted);

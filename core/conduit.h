@@ -48,7 +48,7 @@
 // Version of this contract: major * AQ_CONDUIT_MAJOR + minor. A module works with the library that
 // has the same number only. Modules of version 1 have numbers below AQ_CONDUIT_MAJOR.
 #define AQ_CONDUIT_MAJOR 256u
-#define AQ_CONDUIT_ABI (3 * AQ_CONDUIT_MAJOR)
+#define AQ_CONDUIT_ABI (3 * AQ_CONDUIT_MAJOR + 1)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 // Arguments of a message: three more than a client's, for the header and the tag of a message
 // between further endpoints (core/am/am_header.h).
@@ -151,6 +151,9 @@ typedef struct aq_conduit_env {
     const uint32_t *nbrhd; // job ranks of the processes that share memory with this one, ascending
     uint32_t nbrhd_size, nbrhd_index;
     bool threads; // several threads may call at once
+    // The client runs the progress threads (GEX_FLAG_DEFER_THREADS): the conduit starts no thread
+    // that receives or that takes in what was sent, and the core polls in its place.
+    bool deferred;
     aq_segment_mode_t segment_mode;
     // The segment of each rank's primordial endpoint, with the address in that rank; size 0: there
     // is none. These do not change after attach, and are undefined with AQ_SEGMENT_EVERYTHING.
@@ -223,6 +226,8 @@ enum {
     AQ_NEEDS_POLLS = 1u << 3,
     // send takes Mediums with a gather, as it copies payloads.
     AQ_CAN_GATHER = 1u << 4,
+    // poll takes AQ_POLL_COMPLETIONS.
+    AQ_CAN_COMPLETE = 1u << 5,
 };
 
 struct aq_conduit {
@@ -260,6 +265,9 @@ static inline bool aq_conduit_can(const aq_conduit_t *conduit, uint32_t capabili
 #define AQ_POLL_REQUESTS 2u
 #define AQ_POLL_SENDING 4u // from a send that does not wait: the conduit may defer the poll
 #define AQ_POLL_AGAIN 8u   // from a spinning wait, which polls continuously
+// Alone: takes in what the device has completed of this process's operations, and begins those that
+// waited for that. Runs no handlers. For conduits with AQ_CAN_COMPLETE.
+#define AQ_POLL_COMPLETIONS 16u
 
 struct gasnetx_counters; // aqueduct.h
 
@@ -450,6 +458,9 @@ typedef struct aq_conduit_report_ops {
     // Writes which network the conduit uses, in a few words for gasnet_top: the device, the address
     // or the provider. After open; does not block.
     void (*network)(aq_conduit_t *conduit, char *text, size_t size);
+    // Writes the names of the devices that a progress thread polls, with commas between, for
+    // gex_System_QueryProgressThreads. After open; does not block. NULL: the conduit's name.
+    void (*devices)(aq_conduit_t *conduit, char *text, size_t size);
 } aq_conduit_report_ops_t;
 
 // The table of a conduit. A sub-table without functions is absent, and the core does that work by

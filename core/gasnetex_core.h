@@ -286,11 +286,16 @@ AQ_API uint64_t gex_System_QueryMaxThreads(void);
 #endif
 AQ_API int gex_System_QueryHiddenAMConcurrencyLevel(void);
 
-// Progress threads whose start the client deferred with GEX_FLAG_DEFER_THREADS ("Query deferred
-// progress threads"). This library leaves none to the client, so *count_p becomes 0: the threads
-// that GASNET_RCV_THREAD and GASNET_SND_THREAD ask for start with that flag, too. Returns
-// GASNET_OK, GASNET_ERR_RESOURCE if the client did not pass that flag to gex_Client_Init, or
-// GASNET_ERR_BAD_ARG if an output is NULL or flags is not 0.
+// Progress threads that the client runs itself, because it passed GEX_FLAG_DEFER_THREADS to
+// gex_Client_Init ("Query deferred progress threads"): one for each conduit with something to do,
+// none in mode seq or if neither variable is set. The client calls gex_progress_fn of each entry
+// once, in a thread that can be joined and that belongs to the library from then on: the function
+// blocks its signals, never returns, and ends the thread with the job. Until all run, the client's
+// calls make progress, as without these threads, and the job may end. gex_device_list names the
+// devices over ibv (mlx5_0,mlx5_1), else the conduit. The entries stay valid until the job ends.
+// Returns GASNET_OK; GASNET_ERR_RESOURCE if the client did not pass that flag, or has called this
+// before; GASNET_ERR_BAD_ARG if an output is NULL or flags is not 0. Does not block; not in a
+// handler.
 typedef struct {
     const char *gex_device_list;
     unsigned int gex_thread_roles;

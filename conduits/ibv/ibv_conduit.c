@@ -415,7 +415,8 @@ static aq_status_t device_open(aq_ibv_conduit_t *ibv)
 {
     const aq_conduit_env_t *env = ibv->base.env;
     aq_ibv_device_t *device = &ibv->shared->device;
-    aq_ibv_sleeper_choose_threads(&ibv->sleeper, env->threads);
+    ibv->base.capabilities |= AQ_CAN_COMPLETE;
+    aq_ibv_sleeper_choose_threads(&ibv->sleeper, env);
     if (ibv->sleeper.receive.wanted)
         ibv->base.capabilities |= AQ_CAN_DELIVER;
     aq_status_t status = aq_ibv_device_open(device, env, env->size - env->nbrhd_size, &ibv->limits,
@@ -523,7 +524,7 @@ static bool window_furnish(aq_ibv_end_t *end)
     aq_ibv_conduit_t *window =
         (aq_ibv_conduit_t *)(void *)((char *)end - offsetof(aq_ibv_conduit_t, end));
     aq_ibv_sleeper_t *sleeper = &window->sleeper;
-    aq_ibv_sleeper_choose_threads(sleeper, window->base.env->threads);
+    aq_ibv_sleeper_choose_threads(sleeper, window->base.env);
     aq_status_t status =
         aq_ibv_queues_open(&window->queues, window->shared->device.pd, &window->limits,
                            sleeper->receive.wanted, sleeper->send.wanted);

@@ -20,9 +20,17 @@ static aq_conduit_ops_t ops_beside;
 
 static aq_status_t rma_as_chosen(aq_conduit_t *conduit, void *link, aq_rma_t *rma);
 
+// A window without a link has nothing to reap.
+static unsigned poll_completions(aq_ibv_conduit_t *ibv)
+{
+    return atomic_load(&ibv->sleeper.open) ? (unsigned)aq_ibv_reap_by_thread(&ibv->sleeper) : 0;
+}
+
 static unsigned poll_over_rails(aq_conduit_t *conduit, unsigned what)
 {
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    if (what == AQ_POLL_COMPLETIONS)
+        return poll_completions(ibv);
     const unsigned done = aq_ibv_rails_reap(&ibv->rails);
     aq_ibv_failovers_ask(&ibv->failovers);
     return done + aq_ibv_poll(&ibv->receiver, what);
@@ -116,7 +124,8 @@ static aq_status_t ibv_send(aq_conduit_t *conduit, void *link, const aq_am_t *am
 
 static unsigned ibv_poll(aq_conduit_t *conduit, unsigned what)
 {
-    return aq_ibv_poll(&aq_ibv_of(conduit)->receiver, what);
+    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    return what == AQ_POLL_COMPLETIONS ? poll_completions(ibv) : aq_ibv_poll(&ibv->receiver, what);
 }
 
 static uint32_t ibv_arm(aq_conduit_t *conduit)
@@ -237,6 +246,20 @@ static void ibv_network(aq_conduit_t *conduit, char *text, size_t size)
                                  further->list[i].number);
 }
 
+// "mlx5_0,mlx5_1": the devices of these ports, each once if its ports are listed together.
+static void ibv_devices(aq_conduit_t *conduit, char *text, size_t size)
+{
+    const aq_ibv_device_t *device = &aq_ibv_of(conduit)->shared->device;
+    const char *last = device->verbs->device->name;
+    size_t used = (size_t)snprintf(text, size, "%s", last);
+    for (unsigned i = 1; i < device->rails.count && used < size; i++) {
+        const char *next = device->rails.list[i].device;
+        if (strcmp(next, last) != 0)
+            used += (size_t)snprintf(text + used, size - used, ",%s", next);
+        last = next;
+    }
+}
+
 static size_t ibv_memory_bytes(aq_conduit_t *conduit)
 {
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
@@ -300,6 +323,7 @@ const aq_conduit_ops_t aq_conduit_module = {
                .counters = ibv_counters,
                .dump_state = ibv_dump_state,
                .network = ibv_network,
+               .devices = ibv_devices,
                .memory_bytes = ibv_memory_bytes,
                .peer_costs = ibv_peer_costs},
 };

@@ -228,19 +228,6 @@ int gex_System_QueryHiddenAMConcurrencyLevel(void)
     return GASNET_HIDDEN_AM_CONCURRENCY_LEVEL;
 }
 
-int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
-                                    const gex_ProgressThreadInfo_t **info_p, gex_Flags_t flags)
-{
-    aq_job_need("gex_System_QueryProgressThreads");
-    if (!count_p || !info_p || flags)
-        return GASNET_ERR_BAD_ARG;
-    if (!(client->flags & GEX_FLAG_DEFER_THREADS))
-        return GASNET_ERR_RESOURCE;
-    *count_p = 0;
-    *info_p = NULL;
-    return GASNET_OK;
-}
-
 char *gasnet_getenv(const char *name)
 {
     return getenv(name);

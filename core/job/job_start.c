@@ -141,6 +141,7 @@ aq_status_t aq_job_open_conduits(const aq_job_request_t *request)
         .nbrhd_index = job->nbrhd.my_index,
         .nbrhd = (const uint32_t *)job->nbrhd.members,
         .threads = aq_threads,
+        .deferred = (request->flags & GEX_FLAG_DEFER_THREADS) != 0,
         .segment_mode = request->segment_mode,
         .segment_addr = job->segment_addr,
         .segment_size = job->segment_size,

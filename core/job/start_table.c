@@ -166,8 +166,7 @@ static aq_status_t meet(const aq_job_request_t *request)
 
 static aq_status_t start_progress_threads(const aq_job_request_t *request)
 {
-    (void)request;
-    return aq_progress_threads_start();
+    return aq_progress_threads_start((request->flags & GEX_FLAG_DEFER_THREADS) != 0);
 }
 
 // ---- the table ----

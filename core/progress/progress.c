@@ -267,11 +267,10 @@ void aq_progress_go_on(void)
     (void)turn_busy_tasks();
 }
 
-unsigned aq_progress_serve(unsigned index)
+unsigned aq_progress_serve(unsigned index, unsigned what)
 {
-    const unsigned what = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
     aq_conduit_t *conduit = aq_job.conduits[index];
-    unsigned done = turn_busy_tasks();
+    unsigned done = what & AQ_POLL_REQUESTS ? turn_busy_tasks() : 0;
     done += conduit->ops->am.poll(conduit, what) + aq_window_poll_conduit(index, what);
     return poll_ends(done);
 }

@@ -20,9 +20,9 @@ unsigned aq_progress_processors(void);
 // nothing was done). Runs handlers; any thread.
 unsigned aq_progress_poll(void);
 
-// As aq_progress_poll, for a thread of the library (progress_thread.h): polls one conduit of the
-// job and its windows, and does not leave a job that has ended.
-unsigned aq_progress_serve(unsigned index);
+// As aq_progress_poll, for a progress thread (progress_thread.h): polls one conduit of the job and
+// its windows for `what` (AQ_POLL_...), and does not leave a job that has ended.
+unsigned aq_progress_serve(unsigned index, unsigned what);
 
 // Gives turns to tasks that have work; for a thread of a conduit that has delivered messages.
 void aq_progress_go_on(void);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The progress threads: their start, their service and their sleeps for the client. client.c starts
-// them for GASNET_RCV_THREAD, progress_thread_api.c for calls of the client; exit.c ends them.
+// them for GASNET_RCV_THREAD, progress_thread_api.c for calls of the client, or the client itself
+// runs them; exit.c ends them.
 #include "progress_thread.h"
 #include "idle.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@
 #include "../../other/base/system/quiet_thread.h"
 #include "../../other/base/settings/settings.h"
 #include "../state/job.h"
+#include "../ground/fatal.h"
 #include "../ground/lock.h"
 #include "progress.h"
 #include "wake_fd.h"
@@ -27,10 +31,13 @@ enum {
     // A sleep that arrivals may not end is so many times shorter, and at most so long.
     NAPS = 20,
     NAP_NS = 2500000,
+    DEVICES_BYTES = 512, // of the names of a conduit's devices
 };
 
 typedef struct progress_thread {
     unsigned index; // of its conduit
+    unsigned roles; // GEX_THREAD_ROLE_... of a thread that the client runs; else 0
+    bool begun;
     uint32_t armed; // what the conduit's arm has returned for the client
     unsigned order; // number of the last order that it has followed
     bool asleep;    // for an order of the client
@@ -42,9 +49,9 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     progress_thread_t all[AQ_MAX_CONDUITS];
-    unsigned count;   // of progress threads
-    unsigned running; // of these: not retired
-    unsigned active;  // of these: serve
+    unsigned count;   // of progress threads, begun or not
+    unsigned running; // of these: begun and not retired
+    unsigned active;  // of these: may run a handler
     unsigned armed;   // threads of the client
     unsigned orders;  // grows when the progress threads are to sleep in their conduits once
     uint64_t limit_ns;
@@ -95,38 +102,60 @@ static void conduit_wake(aq_conduit_t *conduit)
 
 // ---- a thread ----
 
+// Whether the thread runs no handlers.
+static bool progress_thread_completes(const progress_thread_t *progress_thread)
+{
+    return progress_thread->roles == GEX_THREAD_ROLE_SND;
+}
+
 static bool progress_thread_serves(const progress_thread_t *progress_thread)
 {
-    return atomic_load(&crew.serving) && !atomic_load(&crew.ending) &&
+    return (atomic_load(&crew.serving) || progress_thread_completes(progress_thread)) &&
+           !atomic_load(&crew.ending) &&
            !aq_conduit_can(conduit_of(progress_thread), AQ_CAN_DELIVER);
 }
 
 static bool progress_thread_polls(const progress_thread_t *progress_thread)
 {
-    return progress_thread_serves(progress_thread) && aq_progress_serve(progress_thread->index);
+    const unsigned what = progress_thread_completes(progress_thread)
+                              ? AQ_POLL_COMPLETIONS
+                              : AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
+    return progress_thread_serves(progress_thread) &&
+           aq_progress_serve(progress_thread->index, what);
 }
 
-static void progress_thread_serve(const progress_thread_t *progress_thread)
+static void progress_thread_sleep(const progress_thread_t *progress_thread)
 {
     aq_conduit_t *conduit = conduit_of(progress_thread);
-    if (progress_thread_polls(progress_thread))
-        return;
     const uint32_t armed = conduit_arm(conduit);
     if (!progress_thread_polls(progress_thread) && progress_thread_serves(progress_thread))
         conduit_sleep(conduit, armed, SERVE_NS);
     conduit_disarm(conduit);
+}
+
+// A thread that runs no handlers does not sleep in the conduit, since it would take the events of
+// arrivals from threads of the client.
+static void progress_thread_serve(const progress_thread_t *progress_thread)
+{
+    if (progress_thread_polls(progress_thread))
+        return;
+    if (progress_thread_completes(progress_thread))
+        aq_clock_sleep_ns(SERVE_NS / NAPS);
+    else
+        progress_thread_sleep(progress_thread);
     aq_wake_fd_ring();
 }
 
 // Called with the lock held; releases the lock while the thread serves.
 static void progress_thread_serve_until_told(const progress_thread_t *progress_thread)
 {
-    crew.active++;
+    const unsigned active = !progress_thread_completes(progress_thread);
+    crew.active += active;
     pthread_mutex_unlock(&crew.lock);
     while (progress_thread_serves(progress_thread))
         progress_thread_serve(progress_thread);
     pthread_mutex_lock(&crew.lock);
-    crew.active--;
+    crew.active -= active;
     pthread_cond_broadcast(&crew.changed);
 }
 
@@ -173,13 +202,39 @@ void aq_progress_thread_retire(void)
     pthread_mutex_unlock(&crew.lock);
 }
 
+static void progress_thread_begin(progress_thread_t *progress_thread)
+{
+    progress_thread->begun = true;
+    progress_thread->order = crew.orders;
+    crew.running++;
+}
+
+// The function of a thread of the client, which never returns and detaches its thread. As in the
+// other threads of the library, signals go to the client's threads.
+static void *progress_thread_run_lent(void *arg)
+{
+    progress_thread_t *progress_thread = arg;
+    sigset_t all;
+    pthread_mutex_lock(&crew.lock);
+    const bool again = progress_thread->begun;
+    if (!again)
+        progress_thread_begin(progress_thread);
+    pthread_mutex_unlock(&crew.lock);
+    if (again)
+        aq_fatal("a second thread runs a function of gex_System_QueryProgressThreads with the same "
+                 "argument: start one thread for each of the entries");
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
+    progress_thread_run(progress_thread);
+    pthread_detach(pthread_self());
+    pthread_exit(NULL);
+}
+
 // ---- all of them; with the lock ----
 
-static aq_status_t progress_thread_start(unsigned index)
+static aq_status_t progress_thread_start(progress_thread_t *progress_thread)
 {
     pthread_t thread;
-    progress_thread_t *progress_thread = &crew.all[crew.count];
-    *progress_thread = (progress_thread_t){.index = index, .order = crew.orders};
     const int error = aq_quiet_thread_create(&thread, progress_thread_run, progress_thread);
     if (error) {
         aq_log_error("a thread of the library cannot be started (%s); raise the limit on processes "
@@ -188,21 +243,37 @@ static aq_status_t progress_thread_start(unsigned index)
         return AQ_ERR_RESOURCE;
     }
     pthread_detach(thread);
-    crew.count++;
-    crew.running++;
+    progress_thread_begin(progress_thread);
     return AQ_OK;
 }
 
-// Starts the threads that are missing. A process that shares memory with no other has no use for
-// the conduit of its host.
-static aq_status_t crew_start(void)
+// One thread for each conduit. A process that shares memory with no other has no use for the
+// conduit of its host.
+static void crew_lay_out(void)
 {
     const unsigned first = aq_job.conduit_count > 1 && aq_job.nbrhd.size == 1;
-    aq_status_t status = AQ_OK;
     crew.owner = getpid();
-    while (status == AQ_OK && first + crew.count < aq_job.conduit_count)
-        status = progress_thread_start(first + crew.count);
+    for (; first + crew.count < aq_job.conduit_count; crew.count++)
+        crew.all[crew.count] = (progress_thread_t){.index = first + crew.count};
+}
+
+// Starts the threads that are missing, except those that the client runs.
+static aq_status_t crew_start(void)
+{
+    aq_status_t status = AQ_OK;
+    crew_lay_out();
+    for (unsigned i = 0; status == AQ_OK && i < crew.count; i++)
+        if (!crew.all[i].begun && !crew.all[i].roles)
+            status = progress_thread_start(&crew.all[i]);
     return status;
+}
+
+static bool crew_is_complete(void)
+{
+    unsigned begun = 0;
+    for (unsigned i = 0; i < crew.count; i++)
+        begun += crew.all[i].begun;
+    return begun == crew.count;
 }
 
 static void crew_wake(void)
@@ -226,10 +297,50 @@ aq_status_t aq_progress_threads_serve(bool serve)
     return status;
 }
 
-aq_status_t aq_progress_threads_start(void)
+static void crew_defer(bool receives, bool sends)
 {
-    return aq_settings_bool(AQ_SET_RCV_THREAD) && aq_threads ? aq_progress_threads_serve(true)
-                                                             : AQ_OK;
+    pthread_mutex_lock(&crew.lock);
+    crew_lay_out();
+    for (unsigned i = 0; i < crew.count; i++) {
+        const bool completes = sends && aq_conduit_can(conduit_of(&crew.all[i]), AQ_CAN_COMPLETE);
+        crew.all[i].roles =
+            (receives ? GEX_THREAD_ROLE_RCV : 0) | (completes ? GEX_THREAD_ROLE_SND : 0);
+    }
+    pthread_mutex_unlock(&crew.lock);
+}
+
+aq_status_t aq_progress_threads_start(bool deferred)
+{
+    const bool receives = aq_threads && aq_settings_bool(AQ_SET_RCV_THREAD);
+    if (deferred)
+        crew_defer(receives, aq_threads && aq_settings_bool(AQ_SET_SND_THREAD));
+    return receives ? aq_progress_threads_serve(true) : AQ_OK;
+}
+
+static const char *devices_of(aq_conduit_t *conduit, char text[DEVICES_BYTES])
+{
+    if (!conduit->ops->report.devices)
+        return conduit->ops->name;
+    conduit->ops->report.devices(conduit, text, DEVICES_BYTES);
+    return text;
+}
+
+unsigned aq_progress_threads_lend(const gex_ProgressThreadInfo_t **info)
+{
+    static gex_ProgressThreadInfo_t lent[AQ_MAX_CONDUITS];
+    static char devices[AQ_MAX_CONDUITS][DEVICES_BYTES];
+    unsigned count = 0;
+    pthread_mutex_lock(&crew.lock);
+    for (unsigned i = 0; i < crew.count; i++)
+        if (crew.all[i].roles) {
+            lent[count] = (gex_ProgressThreadInfo_t){
+                devices_of(conduit_of(&crew.all[i]), devices[count]), crew.all[i].roles,
+                progress_thread_run_lent, &crew.all[i]};
+            count++;
+        }
+    pthread_mutex_unlock(&crew.lock);
+    *info = lent;
+    return count;
 }
 
 // Waits for the threads that still sleep for an earlier order, which began with earlier timers of
@@ -246,7 +357,9 @@ static void crew_await_awake(void)
 aq_status_t aq_progress_threads_arm(void)
 {
     pthread_mutex_lock(&crew.lock);
-    const aq_status_t status = crew_start();
+    aq_status_t status = crew_start();
+    if (status == AQ_OK && !crew_is_complete())
+        status = AQ_AGAIN;
     if (status == AQ_OK)
         crew_await_awake();
     if (status == AQ_OK && crew.armed++ == 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The calls of the client on the descriptor that wakes it, and on levels of progress.
+// The calls of the client on the descriptor that wakes it, on levels of progress, and on the
+// progress threads that it runs.
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "progress.h"
 #include "../thread/thread.h"
 #include "wake_fd.h"
+#include "../endpoint/endpoint.h"
 #include "../endpoint/window.h"
 
 // A sleep has a limit because nothing signals room at a peer, or the end of the job. Unless the
@@ -40,7 +42,7 @@ static unsigned poll_thoroughly(void)
 {
     unsigned done = aq_progress_poll();
     for (unsigned i = 0; !done && aq_window_any() && i < aq_job.conduit_count; i++)
-        done = aq_progress_serve(i);
+        done = aq_progress_serve(i, AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
     return done;
 }
 
@@ -54,7 +56,8 @@ static void sleep_end(void)
 }
 
 // Announces a sleep, as in other waits: arrivals, and handlers that other threads run, ring the
-// descriptor from now on. The caller then polls for the last time.
+// descriptor from now on. The caller then polls for the last time. AQ_AGAIN: the client's own
+// progress threads do not run yet, so the client has to poll.
 static aq_status_t sleep_begin(void)
 {
     const aq_status_t status = aq_progress_threads_arm();
@@ -93,7 +96,12 @@ int gasnetx_Wait_Arm(void)
         return aq_refuse(GASNET_ERR_BAD_ARG,
                          "%s: this thread has called it already; call gasnetx_Wait_Disarm first",
                          call);
-    if (aq_wake_fd_open() < 0 || sleep_begin() != AQ_OK)
+    const aq_status_t status = aq_wake_fd_open() < 0 ? AQ_ERR_RESOURCE : sleep_begin();
+    if (status == AQ_AGAIN) {
+        (void)poll_thoroughly();
+        return GASNET_ERR_NOT_READY;
+    }
+    if (status != AQ_OK)
         return aq_refuse(GASNET_ERR_RESOURCE,
                          "%s: there is no descriptor or thread; raise the limits on open files "
                          "and processes (ulimit -n, -u)",
@@ -117,7 +125,8 @@ int gasnetx_Wait_Disarm(void)
 
 // ---- levels of progress ----
 
-// With GASNET_RCV_THREAD the user has asked for the progress threads, so the level stays theirs.
+// With GASNET_RCV_THREAD the user has asked for the progress threads, so the level stays theirs. A
+// client that defers threads gets no others.
 int gasnetx_Progress_Level(unsigned wanted, unsigned *granted)
 {
     static const char call[] = "gasnetx_Progress_Level";
@@ -125,7 +134,8 @@ int gasnetx_Progress_Level(unsigned wanted, unsigned *granted)
     if (wanted > GASNETX_PROGRESS_THREAD)
         return aq_refuse(GASNET_ERR_BAD_ARG,
                          "%s: the level is neither GASNETX_PROGRESS_POLLING nor _THREAD", call);
-    const bool serve = aq_threads && (wanted || aq_settings_bool(AQ_SET_RCV_THREAD));
+    const bool more = wanted && !(aq_client.flags & GEX_FLAG_DEFER_THREADS);
+    const bool serve = aq_threads && (more || aq_settings_bool(AQ_SET_RCV_THREAD));
     if (aq_progress_threads_serve(serve) != AQ_OK)
         return aq_refuse(GASNET_ERR_RESOURCE, "%s: there is no thread for it", call);
     *granted = serve ? GASNETX_PROGRESS_THREAD : GASNETX_PROGRESS_POLLING;
@@ -139,5 +149,30 @@ int gasnetx_Progress_OnIdle(gasnetx_idle_t idle, void *context)
     if (!aq_idle_set(idle, context))
         return aq_refuse(GASNET_ERR_BAD_ARG, "%s: the idle function cannot replace itself", call);
     aq_progress_call_idle(idle != NULL);
+    return GASNET_OK;
+}
+
+// ---- threads that the client runs ----
+
+int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
+                                    const gex_ProgressThreadInfo_t **info_p, gex_Flags_t flags)
+{
+    static const char call[] = "gex_System_QueryProgressThreads";
+    static atomic_flag asked = ATOMIC_FLAG_INIT;
+    aq_job_need(call);
+    if (!count_p || !info_p || flags)
+        return aq_refuse(GASNET_ERR_BAD_ARG, "%s: %s", call,
+                         flags ? "flags is not 0" : "count_p or info_p is NULL");
+    if (!(client->flags & GEX_FLAG_DEFER_THREADS))
+        return aq_refuse(GASNET_ERR_RESOURCE,
+                         "%s: the library runs its threads itself, since gex_Client_Init got no "
+                         "GEX_FLAG_DEFER_THREADS; pass that flag, or leave out this call",
+                         call);
+    if (atomic_flag_test_and_set(&asked))
+        return aq_refuse(GASNET_ERR_RESOURCE,
+                         "%s was called a second time: each thread runs once, so use what the "
+                         "first call returned",
+                         call);
+    *count_p = aq_progress_threads_lend(info_p);
     return GASNET_OK;
 }

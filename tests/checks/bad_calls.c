@@ -16,6 +16,7 @@
 
 enum { LINGER_SECONDS = 3 };
 
+gex_Client_t bad_client;
 gex_EP_t bad_ep;
 gex_TM_t bad_tm;
 gex_Rank_t bad_me, bad_other;
@@ -171,7 +172,8 @@ static void start(int *argc, char ***argv)
         bad_legacy_start(argc, argv, !has_word("attach") && !has_word("early"));
         return;
     }
-    if (gex_Client_Init(NULL, &bad_ep, &bad_tm, "BAD_CALLS", argc, argv, 0) != GASNET_OK)
+    const gex_Flags_t flags = has_word("deferred") ? GEX_FLAG_DEFER_THREADS : 0;
+    if (gex_Client_Init(&bad_client, &bad_ep, &bad_tm, "BAD_CALLS", argc, argv, flags) != GASNET_OK)
         bad_abort("the job cannot be joined");
     bad_me = gex_TM_QueryRank(bad_tm);
     if (gex_TM_QuerySize(bad_tm) != 2)

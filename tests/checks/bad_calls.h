@@ -34,6 +34,7 @@ extern const bad_call_t bad_am_calls[], bad_prepare_calls[], bad_other_calls[], 
 
 // The job of two ranks: ranks, and the segment of the other rank.
 #define BAD_SEGMENT ((size_t)65536)
+extern gex_Client_t bad_client;
 extern gex_EP_t bad_ep;
 extern gex_TM_t bad_tm;
 extern gex_Rank_t bad_me, bad_other;

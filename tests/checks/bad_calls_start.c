@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wrong calls that are refused with an error code and a message: init, segment, registration.
+// Wrong calls that are refused with an error code and a message: init, progress threads, segment,
+// registration.
 #include "bad_calls.h"
 
 #include <pthread.h>
@@ -59,6 +60,35 @@ static void init_at_once(void)
         bad_returned(init_name("BAD_CALLS"), GASNET_OK);
     }
     gasnet_exit(results[0] + results[1] != (rank == 0 ? GASNET_ERR_NOT_INIT : GASNET_OK));
+}
+
+// ---- progress threads ----
+
+static const gex_ProgressThreadInfo_t *info;
+static unsigned count;
+
+static void threads_kept(void)
+{
+    bad_returned(gex_System_QueryProgressThreads(bad_client, &count, &info, 0),
+                 GASNET_ERR_RESOURCE);
+}
+
+static void threads_twice(void)
+{
+    if (gex_System_QueryProgressThreads(bad_client, &count, &info, 0) != GASNET_OK || count)
+        bad_abort("the threads of mode seq are not none");
+    threads_kept();
+}
+
+static void threads_null(void)
+{
+    bad_returned(gex_System_QueryProgressThreads(bad_client, NULL, &info, 0), GASNET_ERR_BAD_ARG);
+}
+
+static void threads_flags(void)
+{
+    bad_returned(gex_System_QueryProgressThreads(bad_client, &count, &info, GEX_FLAG_DEFER_THREADS),
+                 GASNET_ERR_BAD_ARG);
 }
 
 // ---- segments ----
@@ -158,6 +188,7 @@ static void register_direction(void)
     refused(made);
 }
 
+#define THREADS "gex_System_QueryProgressThreads"
 #define REGISTER "gex_EP_RegisterHandlers: entry 1, handler "
 
 const bad_call_t bad_start_calls[] = {
@@ -165,6 +196,18 @@ const bad_call_t bad_start_calls[] = {
      NULL},
     {"init-at-once", BAD_RETURNS, -1, "gex_Client_Init was called while another thread is in it",
      init_at_once, NULL, NULL},
+    {"threads-kept", BAD_RETURNS, 0,
+     THREADS ": the library runs its threads itself, since gex_Client_Init got no "
+             "GEX_FLAG_DEFER_THREADS",
+     threads_kept, NULL, NULL},
+    {"threads-twice-deferred", BAD_RETURNS, 0,
+     THREADS " was called a second time: each thread runs once, so use what the first call "
+             "returned",
+     threads_twice, NULL, NULL},
+    {"threads-null-deferred", BAD_RETURNS, 0, THREADS ": count_p or info_p is NULL", threads_null,
+     NULL, NULL},
+    {"threads-flags-deferred", BAD_RETURNS, 0, THREADS ": flags is not 0", threads_flags, NULL,
+     NULL},
     {"attach-odd", BAD_RETURNS, 0,
      "gex_Segment_Attach: a size of 4097 bytes is no non-zero multiple of GASNET_PAGESIZE "
      "\\(4096\\)",

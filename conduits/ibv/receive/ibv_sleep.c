@@ -96,8 +96,9 @@ void aq_ibv_nudge(aq_ibv_sleeper_t *sleeper)
 
 // ---- both threads ----
 
-void aq_ibv_sleeper_choose_threads(aq_ibv_sleeper_t *sleeper, bool threads)
+void aq_ibv_sleeper_choose_threads(aq_ibv_sleeper_t *sleeper, const aq_conduit_env_t *env)
 {
+    const bool threads = env->threads && !env->deferred;
     aq_ibv_helper_t *receive = &sleeper->receive, *send = &sleeper->send;
     receive->wanted = aq_ibv_thread_wanted(&receive->setup, AQ_IBV_RECEIVE_THREAD) && threads;
     send->wanted = aq_ibv_thread_wanted(&send->setup, AQ_IBV_SEND_THREAD) && threads;

@@ -27,9 +27,10 @@ typedef struct aq_ibv_sleeper {
     aq_ibv_helper_t receive, send;
 } aq_ibv_sleeper_t;
 
-// Whether there is to be a receive thread and a send thread: if the settings ask for them, and the
-// client's program expects threads beside its own (threads). Sets receive.wanted and send.wanted.
-void aq_ibv_sleeper_choose_threads(aq_ibv_sleeper_t *sleeper, bool threads);
+// Whether there is to be a receive thread and a send thread: if the settings ask for them, the
+// client's program expects threads beside its own, and does not run these itself. Sets
+// receive.wanted and send.wanted.
+void aq_ibv_sleeper_choose_threads(aq_ibv_sleeper_t *sleeper, const aq_conduit_env_t *env);
 
 // Makes the bell, and starts the threads that are wanted. AQ_ERR_RESOURCE: one of these cannot be
 // had (logged).

@@ -136,7 +136,8 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "Conduit ibv: base of the numbers in the file of GASNET_CONNECTFILE_OUT."},
     [IBV_SET_RCV_THREAD_RATE] = {"GASNET_RCV_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
                                  "Conduit ibv: largest number of times per second that the thread "
-                                 "of GASNET_RCV_THREAD wakes up. 0: no limit."},
+                                 "of GASNET_RCV_THREAD wakes up. 0: no limit. No effect on a "
+                                 "thread that the program runs (GEX_FLAG_DEFER_THREADS)."},
     [IBV_SET_SND_THREAD_RATE] =
         {"GASNET_SND_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
          "Conduit ibv: as GASNET_RCV_THREAD_RATE, for the thread of GASNET_SND_THREAD."},

@@ -207,7 +207,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "program computes, in programs of mode par or parsync: one thread for each conduit. "
          "Conduit ibv then works without the rings of GASNET_AMRDMA_LIMIT. Messages of further "
          "endpoints are handled too; over ibv each endpoint has a thread of its own. Without an "
-         "idle processor the threads take time from the program. See gasnetx_Progress_Level."},
+         "idle processor the threads take time from the program. A program that passes "
+         "GEX_FLAG_DEFER_THREADS runs them itself. See gasnetx_Progress_Level."},
     [AQ_SET_SND_THREAD] =
         {"GASNET_SND_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether a thread of the runtime sleeps until the device has completed "
@@ -215,7 +216,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "program computes, in programs of mode par or parsync: buffers and places in queues "
          "become free, and puts and gets that wait for these, or for each other, go on. Each "
          "endpoint has a thread of its own. The thread runs no handlers; see GASNET_RCV_THREAD. "
-         "Without an idle processor it takes time from the program."},
+         "Without an idle processor it takes time from the program. A program that passes "
+         "GEX_FLAG_DEFER_THREADS runs it itself; that thread polls every half millisecond, and is "
+         "the receive thread if there is one."},
     [AQ_SET_USE_FIREHOSE] =
         {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Conduit ibv, and ofi where the provider demands registration: whether memory outside of "

@@ -5,6 +5,12 @@
  * without a call of the library, and then for the end of a barrier and of reductions that they have
  * begun. With the argument "window" the messages are those of a further endpoint. With "level" the
  * program asks for the thread itself (gasnetx_Progress_Level), which mode par grants.
+ *
+ *     conform_attentive deferred THREADS [beside]
+ *         The program itself starts the threads, of which there are so many, and ends if none
+ *         receives. With "beside" the network may have started threads of its own.
+ *     conform_attentive unstarted
+ *         The program ends without having started its threads.
  */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
@@ -13,8 +19,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "deferred_threads.h"
 
 enum {
     QUESTION = GEX_AM_INDEX_BASE,
@@ -184,10 +193,44 @@ static void ask_for_thread(gex_TM_t team)
         leave(team, "no thread of the library is granted");
 }
 
+/* Before the threads run, the client may communicate: here it has left a barrier. */
+static void start_threads(gex_Client_t client, gex_TM_t team, unsigned expected)
+{
+    const unsigned receives = getenv("GASNET_RCV_THREAD") != NULL;
+    const char *const wrong = deferred_threads_start(client, expected);
+    unsigned granted;
+
+    if (wrong)
+        leave(team, wrong);
+    if (gasnetx_Progress_Level(GASNETX_PROGRESS_THREAD, &granted) != GASNET_OK ||
+        granted != (receives ? GASNETX_PROGRESS_THREAD : GASNETX_PROGRESS_POLLING))
+        leave(team, "another level than that of the client's threads is granted");
+    if (!receives)
+        gasnet_exit(0);
+}
+
+/* With `alone` a thread that comes into being meanwhile is the library's. */
+static gex_TM_t join(gex_Client_t *client, int *argc, char ***argv, gex_Flags_t flags, bool alone)
+{
+    const unsigned before = deferred_threads_count();
+    gex_TM_t team;
+
+    if (gex_Client_Init(client, &endpoint, &team, "conform_attentive", argc, argv, flags) !=
+        GASNET_OK)
+        exit(1);
+    if (flags && alone && deferred_threads_count() != before)
+        leave(team, "the library has started a thread of its own");
+    return team;
+}
+
 int main(int argc, char **argv)
 {
     gex_Client_t client;
     gex_TM_t team, between = NULL;
+    const char *const mode = argc > 1 ? argv[1] : "";
+    const bool unstarted = strcmp(mode, "unstarted") == 0;
+    const bool deferred = unstarted || strcmp(mode, "deferred") == 0;
+    const char *const threads = argc > 2 ? argv[2] : "0";
     gex_AM_Entry_t handlers[] = {
         {QUESTION, (gex_AM_Fn_t)on_question, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
          "question"},
@@ -197,15 +240,17 @@ int main(int argc, char **argv)
          "release"},
         {ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 1, NULL, "answer"}};
 
-    if (gex_Client_Init(&client, &endpoint, &team, "conform_attentive", &argc, &argv, 0) !=
-        GASNET_OK)
-        return 1;
-    if (argc > 1 && strcmp(argv[1], "window") == 0)
+    team = join(&client, &argc, &argv, deferred ? GEX_FLAG_DEFER_THREADS : 0, argc <= 3);
+    if (strcmp(mode, "window") == 0)
         between = open_window(client);
     gex_EP_RegisterHandlers(endpoint, handlers, 4);
-    if (argc > 1 && strcmp(argv[1], "level") == 0)
+    if (strcmp(mode, "level") == 0)
         ask_for_thread(team);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    if (unstarted)
+        gasnet_exit(0);
+    if (deferred)
+        start_threads(client, team, (unsigned)atoi(threads));
     if (gex_TM_QueryRank(team) == 0) {
         if (between && !connect_windows(between, gex_TM_QuerySize(team)))
             leave(team, "the windows of the endpoints did not connect");

@@ -20,6 +20,7 @@ enum { LONG_BYTES = 1000 }; // of a message that takes a buffer
 static struct ibv_comp_channel sends, completions;
 static atomic_uint acknowledged;
 static aq_ibv_conduit_t *ibv; // node 0
+static const aq_conduit_env_t threads = {.threads = true};
 
 // ---- the channel ----
 
@@ -63,7 +64,7 @@ static int set_up(void **state)
     ibv->queues.completions = &completions;
     fake_fabric_round(0, 1, true);
     fake_fabric_event = complete;
-    aq_ibv_sleeper_choose_threads(&ibv->sleeper, true);
+    aq_ibv_sleeper_choose_threads(&ibv->sleeper, &threads);
     return 0;
 }
 
@@ -128,16 +129,21 @@ static void test_completes(void **state)
     assert_between(atomic_load(&acknowledged), 1, 2 * ROUNDS);
 }
 
-// The thread exists in programs whose mode allows it, and only there.
+// The thread exists in programs whose mode allows it, unless the client runs it, and only there.
 static void test_modes(void **state)
 {
     (void)state;
     assert_true(ibv->sleeper.send.wanted);
     assert_false(ibv->sleeper.receive.wanted);
     assert_true(ibv->rails.send_thread);
-    aq_ibv_sleeper_choose_threads(&ibv->sleeper, false);
-    assert_false(ibv->sleeper.send.wanted);
-    assert_false(ibv->rails.send_thread);
+    static const aq_conduit_env_t without[] = {{.threads = false},
+                                               {.threads = true, .deferred = true}};
+    for (unsigned i = 0; i < 2; i++) {
+        aq_ibv_sleeper_choose_threads(&ibv->sleeper, &threads);
+        aq_ibv_sleeper_choose_threads(&ibv->sleeper, &without[i]);
+        assert_false(ibv->sleeper.send.wanted);
+        assert_false(ibv->rails.send_thread);
+    }
 }
 
 // A reap posts the puts that wait in the list, and the next one finds them complete.
