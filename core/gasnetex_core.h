@@ -286,6 +286,16 @@ AQ_API uint64_t gex_System_QueryMaxThreads(void);
 #endif
 AQ_API int gex_System_QueryHiddenAMConcurrencyLevel(void);
 
+// Threads of the library that make progress while the client computes ("Conduit-internal progress
+// threads"). 1 if a job of this conduit and thread mode may have a receive thread or a send thread,
+// which GASNET_RCV_THREAD and GASNET_SND_THREAD ask for; else undefined.
+#ifndef GASNET_SEQ
+#define GASNET_RCV_THREAD 1
+#ifdef GASNET_IBV_CONDUIT
+#define GASNET_SND_THREAD 1
+#endif
+#endif
+
 // Progress threads that the client runs itself, because it passed GEX_FLAG_DEFER_THREADS to
 // gex_Client_Init ("Query deferred progress threads"): one for each conduit with something to do,
 // none in mode seq or if neither variable is set. The client calls gex_progress_fn of each entry

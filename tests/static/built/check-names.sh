@@ -38,7 +38,7 @@ for mode in SEQ PAR; do
     }
     # The macros of the other thread mode are not defined.
     case $mode in
-    SEQ) others='GASNET_PAR|GASNETT_THREAD_SAFE' ;;
+    SEQ) others='GASNET_PAR|GASNETT_THREAD_SAFE|GASNET_RCV_THREAD' ;;
     PAR) others='GASNET_SEQ|GASNETT_THREAD_SINGLE' ;;
     esac
     grep -vxE "$others" "$AQ_SRC/tests/static/built/api-names.txt" >wanted
@@ -53,4 +53,21 @@ done >missing
     echo "check-names: $(cut -d: -f1 missing | sort -u | wc -l) names are missing."
     exit 1
 }
+
+# A client sees which threads of the library a job may have: none in mode seq, and a send thread over ibv only.
+for conduit in "$include"/*-conduit; do
+    for mode in SEQ PAR PARSYNC; do
+        case $mode-$conduit in
+        SEQ-*) wanted='' ;;
+        *ibv-conduit) wanted='GASNET_RCV_THREAD 1 GASNET_SND_THREAD 1' ;;
+        *) wanted='GASNET_RCV_THREAD 1' ;;
+        esac
+        there=$(echo '#include <gasnetex.h>' | cc -DGASNET_$mode "-I$include" "-I$conduit" -E -dM - |
+            sed -nE 's/^#define (GASNET_(RCV|SND)_THREAD )/\1/p' | sort | xargs)
+        [ "$there" = "$wanted" ] || {
+            echo "check-names: $mode of ${conduit##*/} defines '$there' instead of '$wanted'."
+            exit 1
+        }
+    done
+done
 exit 0
