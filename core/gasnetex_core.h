@@ -63,7 +63,12 @@ extern "C" {
 #ifndef GASNET_ALIGNED_SEGMENTS
 #define GASNET_ALIGNED_SEGMENTS 0
 #endif
+// 1: threads of GASNET_RCV_THREAD may run handlers beside the client.
+#ifdef GASNET_SEQ
 #define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
+#else
+#define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 1
+#endif
 #define SIZEOF_GEX_RMA_VALUE_T 8
 
 #define GASNET_OK 0
@@ -284,6 +289,8 @@ AQ_API uint64_t gex_System_QueryMaxThreads(void);
 #define GASNETT_MAX_THREADS 65535
 #define GASNETI_MAX_THREADS 1024
 #endif
+// Whether this job has such threads, also if the client runs them and has not begun. Does not count
+// those that the client asks for later (gasnetx_Progress_Level). Allowed in handlers.
 AQ_API int gex_System_QueryHiddenAMConcurrencyLevel(void);
 
 // Threads of the library that make progress while the client computes ("Conduit-internal progress

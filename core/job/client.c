@@ -225,7 +225,8 @@ uint64_t gex_System_QueryMaxThreads(void)
 
 int gex_System_QueryHiddenAMConcurrencyLevel(void)
 {
-    return GASNET_HIDDEN_AM_CONCURRENCY_LEVEL;
+    aq_job_need("gex_System_QueryHiddenAMConcurrencyLevel");
+    return aq_threads && aq_settings_bool(AQ_SET_RCV_THREAD);
 }
 
 char *gasnet_getenv(const char *name)

@@ -40,6 +40,11 @@ static void position(void)
     gex_System_QueryMyPosition(NULL, NULL, NULL, NULL);
 }
 
+static void concurrency(void)
+{
+    (void)gex_System_QueryHiddenAMConcurrencyLevel();
+}
+
 static void nodes(void)
 {
     (void)gasnet_nodes();
@@ -232,6 +237,7 @@ static const early_t named[] = {{"gex_System_QueryJobRank", job_rank},
                                 {"gex_System_QueryNbrhdInfo", neighbours},
                                 {"gex_System_QueryHostInfo", hosts},
                                 {"gex_System_QueryMyPosition", position},
+                                {"gex_System_QueryHiddenAMConcurrencyLevel", concurrency},
                                 {"gasnet_QueryGexObjects", objects},
                                 {"gasnet_getMaxLocalSegmentSize", segment_limit},
                                 {"gex_Segment_Attach", attach},

@@ -311,6 +311,8 @@ static void test_threads_max(void)
           (unsigned long long)most, job.threads);
 #endif
     CHECK(most == gex_System_QueryMaxThreads(), "the number of threads must not change");
+    CHECK(gex_System_QueryHiddenAMConcurrencyLevel() <= GASNET_HIDDEN_AM_CONCURRENCY_LEVEL,
+          "the threads of this job are more than the mode may have");
 }
 
 static void check_bound(gex_TM_t tm, gex_Rank_t r, gex_Flags_t flags)

@@ -218,6 +218,8 @@ static gex_TM_t join(gex_Client_t *client, int *argc, char ***argv, gex_Flags_t 
     if (gex_Client_Init(client, &endpoint, &team, "conform_attentive", argc, argv, flags) !=
         GASNET_OK)
         exit(1);
+    if (gex_System_QueryHiddenAMConcurrencyLevel() != (getenv("GASNET_RCV_THREAD") != NULL))
+        leave(team, "the level of hidden concurrency is wrong");
     if (flags && alone && deferred_threads_count() != before)
         leave(team, "the library has started a thread of its own");
     return team;
