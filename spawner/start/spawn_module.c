@@ -99,9 +99,10 @@ static choice_t find_choice(const aq_start_t *start, const char *option)
     if (take_setting(aq_spawner_setting(start->conduit), &choice))
         return choice;
     choice.name = option != NULL ? conduit->first_spawner : aq_spawner_default(start->conduit);
-    choice.by = choice.name != conduit->first_spawner
-                    ? "the default that configure set (GASNET_SPAWNER=auto undoes it)"
-                    : conduit->settings->owner;
+    if (choice.name != conduit->first_spawner)
+        choice.by = "the default that configure set (GASNET_SPAWNER=auto undoes it)";
+    else if (choice.name != NULL)
+        choice.by = conduit->settings->owner;
     if (conduit->spawn_letters)
         take_letter(&choice);
     return choice;
