@@ -20,7 +20,6 @@ void aq_fatal_end_job_with(void (*end)(int code));
 // Memory that the process cannot do without: end the job if there is none. `what` completes "out of
 // memory for". The caller frees it. aq_allocate and aq_allocate_zeroed give memory for 0 bytes,
 // too. Any thread.
-
 static inline void *aq_allocated(void *memory, size_t nbytes, const char *what)
 {
     if (__builtin_expect(!memory, 0))

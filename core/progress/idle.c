@@ -15,11 +15,11 @@ static struct {
 static atomic_flag taken; // by the thread that is in the function, or sets it
 static _Thread_local bool inside, excluded;
 
-// Threads that poll meanwhile, polls by the function itself, and a thread that leaves the job go on
-// without it.
+// Threads that poll meanwhile, polls by the function itself, which has taken it, and a thread that
+// leaves the job go on without it.
 unsigned aq_idle_turn(void)
 {
-    if (inside || excluded || aq_lock_leaving ||
+    if (excluded || aq_lock_leaving ||
         atomic_flag_test_and_set_explicit(&taken, memory_order_acquire))
         return 0;
     inside = true;
